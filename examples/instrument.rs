@@ -12,7 +12,7 @@ use perfkit::anomaly::calls::{Calls, Runtime};
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Monitor, Report, Tail};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_cli::failure::{self, Outcome, input};
 use perfkit_cli::pictures::{self, Files};
@@ -120,7 +120,7 @@ fn draw(report: &mut Report, files: &Files) -> Outcome {
     let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
     files.write(TITLE, scene, || {
         let view = View::new(&found).named(TITLE, "anomalies");
-        let section = view.section(&(), &CancelToken::new());
+        let section = view.section(&Job::default());
         Ok(vec![section.map_err(pictures::failed)?])
     })
 }

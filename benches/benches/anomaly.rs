@@ -5,7 +5,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Copod, Detector, Hbos, Model, Monitor, Sstd, StrictParams, Tail};
-use perfkit::core::{EventSink, Nanos};
+use perfkit::core::{EventSink, Job, Nanos};
 use perfkit_benches::{inputs, stream};
 use std::hint::black_box;
 
@@ -32,7 +32,9 @@ fn detecting(criterion: &mut Criterion) {
         group.bench_function(detector.name(), |bench| {
             bench.iter(|| {
                 judgements.clear();
-                detector.detect(black_box(&samples), &mut judgements);
+                detector
+                    .detect(black_box(&samples), &mut judgements, &Job::default())
+                    .expect("not cancelled");
             });
         });
     }

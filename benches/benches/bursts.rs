@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::{Align, Extract};
 use perfkit_benches::inputs;
 use std::hint::black_box;
@@ -18,7 +18,7 @@ fn extracting(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("bursts");
     group.throughput(Throughput::Elements(u64::from(RANKS) * EVENTS as u64));
     group.bench_function("extract", |bench| {
-        bench.iter(|| black_box(extract.extract(trace.view(), &(), &CancelToken::new())));
+        bench.iter(|| black_box(extract.extract(trace.view(), &Job::default())));
     });
     group.finish();
 }
@@ -29,7 +29,7 @@ fn aligning(criterion: &mut Criterion) {
     for (name, edits) in [("1 % edited", 10), ("20 % edited", 200)] {
         let (sequences, shares) = inputs::sequences(256, 500, edits);
         group.bench_function(name, |bench| {
-            bench.iter(|| black_box(align.align(&sequences, &shares, &(), &CancelToken::new())));
+            bench.iter(|| black_box(align.align(&sequences, &shares, &Job::default())));
         });
     }
     group.finish();

@@ -4,7 +4,7 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::formats::{OpenOptions, chrome};
 use std::hint::black_box;
 use std::io::Cursor;
@@ -19,17 +19,22 @@ fn reading(criterion: &mut Criterion) {
     group.bench_function("read 60 MB", |bench| {
         bench.iter_batched(
             || Cursor::new(text.clone()),
-            |text| black_box(chrome::read("made", text, &options).expect("it was just made")),
+            |text| {
+                black_box(
+                    chrome::read("made", text, &options, &Job::default())
+                        .expect("it was just made"),
+                )
+            },
             criterion::BatchSize::PerIteration,
         );
     });
-    let recording = chrome::read("made", Cursor::new(text), &options).expect("it was just made");
+    let recording = chrome::read("made", Cursor::new(text), &options, &Job::default())
+        .expect("it was just made");
     let trace = recording.into_trace().expect("it is one");
     group.bench_function("write the same", |bench| {
         bench.iter(|| {
             let mut sink = std::io::sink();
-            chrome::write(trace.view(), &mut sink, &(), &CancelToken::new())
-                .expect("a sink takes it")
+            chrome::write(trace.view(), &mut sink, &Job::default()).expect("a sink takes it")
         });
     });
     group.finish();

@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::Points;
 use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, KdTree, k_distances};
 use std::hint::black_box;
@@ -21,17 +21,17 @@ fn clustering(criterion: &mut Criterion) {
         let dbscan = Dbscan::new(params.expect("in range"));
         group.throughput(Throughput::Elements(count as u64));
         group.bench_function(format!("dbscan, {name}"), |bench| {
-            bench.iter(|| black_box(dbscan.cluster(points, &(), &CancelToken::new())));
+            bench.iter(|| black_box(dbscan.cluster(points, &Job::default())));
         });
     }
     let phases = perf_testdata::clusters::phases(100_000, 1);
     let points = Points::new(&phases.values, 2).expect("finite");
     group.throughput(Throughput::Elements(100_000));
     group.bench_function("k-d tree, 100k", |bench| {
-        bench.iter(|| black_box(KdTree::new(points)));
+        bench.iter(|| black_box(KdTree::new(points, &Job::default()).expect("not cancelled")));
     });
     group.bench_function("k-distances, 100k, k 9", |bench| {
-        bench.iter(|| black_box(k_distances(points, 9, &(), &CancelToken::new())));
+        bench.iter(|| black_box(k_distances(points, 9, &Job::default())));
     });
     let params = Hdbscan::params()
         .min_cluster_size(100)
@@ -39,7 +39,7 @@ fn clustering(criterion: &mut Criterion) {
         .check();
     let hdbscan = Hdbscan::new(params.expect("in range"));
     group.bench_function("hdbscan, 100k", |bench| {
-        bench.iter(|| black_box(hdbscan.cluster(points, &(), &CancelToken::new())));
+        bench.iter(|| black_box(hdbscan.cluster(points, &Job::default())));
     });
     group.finish();
 }

@@ -3,14 +3,15 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use perfkit::core::{CallPathId, MetricId};
+use perfkit::core::{CallPathId, Job, MetricId};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::Cube;
 use perfkit_benches::inputs;
 use std::hint::black_box;
 
 fn open(bytes: Vec<u8>) -> Cube {
-    Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new()).expect("it was just written")
+    Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new(), &Job::default())
+        .expect("it was just written")
 }
 
 /// Adds up the lengths of all rows, so that each is read.

@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use perfkit::core::{Ticks, TimeRange};
+use perfkit::core::{Job, Ticks, TimeRange};
 use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
 use perfkit_benches::inputs;
 use std::hint::black_box;
@@ -18,9 +18,10 @@ fn folding(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fold");
     group.throughput(Throughput::Elements(u64::from(RANKS) * EVENTS as u64));
     group.bench_function("timelines", |bench| {
-        bench.iter(|| black_box(Timelines::new(trace.view(), &map)));
+        bench.iter(|| black_box(Timelines::new(trace.view(), &map, &Job::default())));
     });
-    let timelines = Timelines::new(trace.view(), &map).expect("every class is known");
+    let timelines =
+        Timelines::new(trace.view(), &map, &Job::default()).expect("every class is known");
     let all = timelines.range();
     let half = TimeRange {
         start: Ticks(all.start.0 + all.len() / 2),
@@ -58,7 +59,7 @@ fn folding(criterion: &mut Criterion) {
         let (mut scratch, mut fold) = (folder.scratch(), folder.empty());
         group.throughput(Throughput::Elements(u64::from(RANKS) * COLUMNS as u64));
         group.bench_function(name, |bench| {
-            bench.iter(|| folder.refold(half, &mut scratch, &mut fold));
+            bench.iter(|| folder.refold(half, &mut scratch, &mut fold, &Job::default()));
         });
     }
     group.finish();

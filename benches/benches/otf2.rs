@@ -3,7 +3,7 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use perfkit::core::{CancelToken, match_messages};
+use perfkit::core::{Job, match_messages};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::otf2::{MemoryArchive, Reader, WriteOptions, write};
 use perfkit_benches::inputs;
@@ -20,14 +20,16 @@ fn reading(criterion: &mut Criterion) {
         group.bench_function(format!("decode, {threads} threads"), |bench| {
             let options = OpenOptions::new().threads(threads);
             bench.iter(|| {
-                let reader = Reader::new(&archive, &options).expect("it was just written");
+                let reader =
+                    Reader::new(&archive, &options, &Job::default()).expect("it was just written");
                 black_box(reader.read().expect("it was just written"))
             });
         });
     }
     group.bench_function("merge", |bench| {
         bench.iter(|| {
-            let reader = Reader::new(&archive, &OpenOptions::new()).expect("it was just written");
+            let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default())
+                .expect("it was just written");
             let mut stream = reader.merged().expect("it was just written");
             let mut events = 0;
             while stream.next().expect("it was just written").is_some() {
@@ -40,20 +42,15 @@ fn reading(criterion: &mut Criterion) {
     group.bench_function("write", |bench| {
         let work = |mut archive: MemoryArchive| {
             let options = WriteOptions::default();
-            write(
-                trace.view(),
-                &mut archive,
-                &options,
-                &(),
-                &CancelToken::new(),
-            )
-            .expect("memory takes it");
+            write(trace.view(), &mut archive, &options, &Job::default()).expect("memory takes it");
             archive
         };
         bench.iter_batched(MemoryArchive::default, work, BatchSize::PerIteration);
     });
     group.bench_function("match messages", |bench| {
-        bench.iter(|| black_box(match_messages(trace.view())));
+        bench.iter(|| {
+            black_box(match_messages(trace.view(), &Job::default()).expect("not cancelled"))
+        });
     });
     group.finish();
 }

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use perfkit::core::Job;
 use perfkit::spectral::{AxisFilter, RankParams, Real, Spectra, Transform};
 use perfkit_benches::inputs;
 use std::hint::black_box;
@@ -29,20 +30,22 @@ fn kind<T: Real>(criterion: &mut Criterion, kind: &str, of: fn(f64) -> T) {
             bench.iter(|| plan.forward(black_box(&view), &mut spectrum, &mut scratch));
         });
         let mut builder = Spectra::<T>::builder(dims).expect("a shape");
-        builder.extend(&views).expect("finite views");
+        builder
+            .extend(&views, &Job::default())
+            .expect("finite views");
         let spectra = builder.finish();
         let all = AxisFilter::all(dims.len());
-        let reference = spectra.reference(0, &all).expect("a view");
+        let reference = spectra.reference(0, &all, &Job::default()).expect("a view");
         let reference = reference.expect("it varies");
         group.bench_function(format!("correlate, {name}, {kind}"), |bench| {
-            bench.iter(|| black_box(spectra.correlate(&reference, 1)));
+            bench.iter(|| black_box(spectra.correlate(&reference, 1, &Job::default())));
         });
         for (how, prune) in [("pruned", true), ("whole", false)] {
             let params = RankParams::default().top(10).prune(prune).pearson(false);
             let params = params.check().expect("in range");
             group.throughput(Throughput::Elements(VIEWS as u64 - 1));
             group.bench_function(format!("top 10, {how}, {name}, {kind}"), |bench| {
-                bench.iter(|| black_box(spectra.rank(0, &all, &params)));
+                bench.iter(|| black_box(spectra.rank(0, &all, &params, &Job::default())));
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use perf_testdata::wide::Xorshift;
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::track::{Mode, Observation, Tracking};
 use perfkit::track::{ClusterId, Points};
 
@@ -40,7 +40,7 @@ fn track(frames: &[Frame], mode: Mode) -> usize {
         Observation::new("", 16, points, labels, time).expect("one each")
     });
     let seen: Vec<_> = seen.collect();
-    let tracking = Tracking::of(&seen, &params, &(), &CancelToken::new());
+    let tracking = Tracking::of(&seen, &params, &Job::default());
     tracking.expect("it tracks").objects.len()
 }
 

@@ -3,9 +3,9 @@
 use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::{FunctionId, Sample};
 use perfkit::core::{
-    CallPathId, CallTree, CancelToken, Limits, Location, LocationGroup, LocationGroupId, Metric,
-    MetricId, Nanos, Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities,
-    SystemNode, SystemNodeId, SystemTree, Trace, ValueType,
+    CallPathId, CallTree, Job, Limits, Location, LocationGroup, LocationGroupId, Metric, MetricId,
+    Nanos, Profile, ProfileMetric, Region, RegionId, RowStore, Scope, Severities, SystemNode,
+    SystemNodeId, SystemTree, Trace, ValueType,
 };
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::cube;
@@ -29,8 +29,7 @@ pub fn archive(ranks: u32, events: usize) -> MemoryArchive {
         trace.view(),
         &mut archive,
         &WriteOptions::default(),
-        &(),
-        &CancelToken::new(),
+        &Job::default(),
     )
     .expect("writing to memory does not fail");
     archive
@@ -43,7 +42,8 @@ pub fn archive(ranks: u32, events: usize) -> MemoryArchive {
 pub fn folder(ranks: u32, events: usize, columns: usize) -> Folder {
     let trace = trace(ranks, events);
     let map = RegionMap::by_name(trace.definitions()).expect("there are few regions");
-    let timelines = Timelines::new(trace.view(), &map).expect("every class is known");
+    let timelines =
+        Timelines::new(trace.view(), &map, &Job::default()).expect("every class is known");
     let groups = Groups::by(&timelines, GroupBy::Location);
     let params = Folder::params()
         .columns(columns)
@@ -147,8 +147,13 @@ pub fn profile(locations: u32, paths: u32) -> Profile {
 pub fn cubex(locations: u32, paths: u32, packed: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let options = cube::WriteOptions::new().compress(packed);
-    cube::write(&profile(locations, paths), &mut bytes, &options)
-        .expect("writing to memory does not fail");
+    cube::write(
+        &profile(locations, paths),
+        &mut bytes,
+        &options,
+        &Job::default(),
+    )
+    .expect("writing to memory does not fail");
     bytes
 }
 

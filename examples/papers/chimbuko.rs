@@ -23,7 +23,7 @@ use perfkit::anomaly::server::{Client, Local, Schedule, Server};
 use perfkit::anomaly::{
     Copod, Detector, Hbos, Monitor, Replay, Result as Detected, Sstd, StrictParams, Tail,
 };
-use perfkit::core::{EventSink, EventSource};
+use perfkit::core::{EventSink, EventSource, Job};
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_cli::failure::{self, Failure, Outcome, input};
 use perfkit_cli::pictures::failed;
@@ -129,7 +129,7 @@ fn reduction() -> Result<Compared, Failure> {
             .map_err(input)?
             .record(recorder().map_err(input)?);
         let mut replay = Replay::in_steps(trace.view(), 100);
-        while replay.next_step(&mut one).map_err(input)? {}
+        while replay.next_step(&mut one, &Job::default()).map_err(input)? {}
         let factor = kept(one)?.factor().unwrap_or(f64::NAN);
         table.row(
             format!("NWChem on 4 ranks (nwchem-md-4), {name}"),
@@ -174,7 +174,7 @@ fn draw(asked: &Asked) -> Outcome {
     let section = || {
         View::new(&found)
             .named(TITLE, "anomalies")
-            .section(&(), &Default::default())
+            .section(&Job::default())
     };
     let scene = || Ok(Picture::new(&found).titled(TITLE).scene());
     asked

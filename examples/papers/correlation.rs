@@ -11,6 +11,7 @@ mod recorded;
 mod table;
 
 use comparison::{Asked, Compared};
+use perfkit::core::Job;
 use perfkit::spectral::{AxisFilter, Result as Spectral, Spectra};
 use perfkit::topology::{Grid, Shape};
 use perfkit::view::topology::Picture;
@@ -62,16 +63,16 @@ fn three_views() -> [Vec<f64>; 3] {
 
 fn spectra_of(dims: &[usize], views: &[Vec<f64>]) -> Spectral<Spectra<f64>> {
     let mut builder = Spectra::<f64>::builder(dims)?;
-    builder.extend(views)?;
+    builder.extend(views, &Job::default())?;
     Ok(builder.finish())
 }
 
 /// r of each view with view 0 under a filter: without shift, and the largest over all shifts.
 fn correlations(spectra: &Spectra<f64>, f: &[f64]) -> Spectral<Vec<[f64; 2]>> {
-    let reference = spectra.reference(0, &AxisFilter::new(f)?)?;
+    let reference = spectra.reference(0, &AxisFilter::new(f)?, &Job::default())?;
     let of = |view| match &reference {
         Some(reference) => spectra
-            .correlate(reference, view)
+            .correlate(reference, view, &Job::default())
             .map(|found| [found.zero, found.best().r]),
         None => Ok([0.0; 2]),
     };

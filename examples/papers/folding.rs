@@ -14,7 +14,7 @@ mod gpus;
 use comparison::{Asked, Compared};
 use perf_testdata::bundled;
 use perf_testdata::cosmo as model;
-use perfkit::core::{TimeRange, Trace};
+use perfkit::core::{Job, TimeRange, Trace};
 use perfkit::fold::{Fold, Folder, GroupBy, Groups, Op, RegionMap, Result as Folding, Timelines};
 use perfkit::view::{Scene, Section, Theme, timeline::Picture};
 use perfkit_cli::failure::{self, Failure, Outcome, input};
@@ -71,12 +71,16 @@ fn folded(
 ) -> Folding<(Folder, Fold)> {
     let params = Folder::params().columns(columns).op(op).check()?;
     let folder = Folder::new(timelines, Groups::by(timelines, by), params)?;
-    let fold = folder.fold(window)?;
+    let fold = folder.fold(window, &Job::default())?;
     Ok((folder, fold))
 }
 
 fn timelines(trace: &Trace) -> Folding<Timelines> {
-    Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)
+    Timelines::new(
+        trace.view(),
+        &RegionMap::by_name(trace.definitions())?,
+        &Job::default(),
+    )
 }
 
 fn times(trace: &Trace) -> Folding<Compared> {
@@ -85,7 +89,7 @@ fn times(trace: &Trace) -> Folding<Compared> {
     let mut scratch = folder.scratch();
     let begin = Instant::now();
     for _ in 0..100 {
-        folder.refold(model::SPAN, &mut scratch, &mut fold)?;
+        folder.refold(model::SPAN, &mut scratch, &mut fold, &Job::default())?;
     }
     let mut table = Compared::new("Times, on this machine", "published");
     table.row(

@@ -1,6 +1,6 @@
 //! What each fuzzer does with its input.
 
-use perfkit::core::{EventSource, Profile, Trace};
+use perfkit::core::{Job, EventSource, Profile, Trace};
 use perfkit::formats::adios::Adios;
 use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader};
@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-fn options() -> OpenOptions<'static> {
+fn options() -> OpenOptions {
     OpenOptions::new().threads(1)
 }
 
@@ -133,7 +133,7 @@ pub fn otf2(data: &[u8]) {
         archive.insert(format!("traces/{key}.def"), local.to_vec());
         archive.insert(format!("traces/{key}.evt"), events.to_vec());
     }
-    judged(Reader::new(&archive, &options()).and_then(|reader| {
+    judged(Reader::new(&archive, &options(), &Job::default()).and_then(|reader| {
         for id in reader.definitions().system.location_ids().take(3) {
             if let Err(error) = reader.records(id, |event| {
                 let _ = event.fields();
@@ -151,35 +151,35 @@ pub fn otf2(data: &[u8]) {
 
 /// A CUBE4 archive.
 pub fn cube(data: &[u8]) {
-    let cube = Cube::from_bytes(data.to_vec(), "fuzz.cubex", &options());
+    let cube = Cube::from_bytes(data.to_vec(), "fuzz.cubex", &options(), &Job::default());
     judged(cube.map(|cube| profile(data, cube.profile())));
 }
 
 /// A Cube3 document.
 pub fn cube3(data: &[u8]) {
-    let cube = Cube::from_bytes(data.to_vec(), "fuzz.cube", &options());
+    let cube = Cube::from_bytes(data.to_vec(), "fuzz.cube", &options(), &Job::default());
     judged(cube.map(|cube| profile(data, cube.profile())));
 }
 
 /// The text of a thread.
 pub fn tau(data: &[u8]) {
-    let tau = Tau::from_text(data, "profile.0.0.0", &options());
+    let tau = Tau::from_text(data, "profile.0.0.0", &options(), &Job::default());
     judged(tau.map(|tau| profile(data, tau.profile())));
 }
 
 /// A packed profile.
 pub fn ppk(data: &[u8]) {
-    let tau = Tau::from_packed(data.to_vec(), "fuzz.ppk", &options());
+    let tau = Tau::from_packed(data.to_vec(), "fuzz.ppk", &options(), &Job::default());
     judged(tau.map(|tau| profile(data, tau.profile())));
 }
 
 /// A trace of Paraver, without names.
 pub fn paraver(data: &[u8]) {
-    let read = paraver::Reader::new(std::io::Cursor::new(data.to_vec()), "fuzz.prv", &options());
+    let read = paraver::Reader::new(std::io::Cursor::new(data.to_vec()), "fuzz.prv", &options(), &Job::default());
     judged(read.and_then(|mut reader| {
         while reader.next_batch()?.is_some() {}
         let path = file("fuzz.prv", data);
-        let (read, _) = paraver::read_trace(path, &options())?;
+        let (read, _) = paraver::read_trace(path, &options(), &Job::default())?;
         Ok(trace(data, &read))
     }));
 }
@@ -205,7 +205,7 @@ pub fn adios(data: &[u8]) {
 
 fn events(data: &[u8], mut source: impl EventSource<Error = Error>) -> Result<Verdict> {
     let mut builder = TraceBuilder::default();
-    while source.next_step(&mut builder)? {}
+    while source.next_step(&mut builder, &Job::default())? {}
     Ok(trace(data, &builder.build()?))
 }
 
@@ -231,18 +231,18 @@ fn recorded(data: &[u8], found: Result<Recording>) {
 /// A Chrome trace, packed or not.
 pub fn chrome(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    recorded(data, chrome::read("fuzz.json", from, &options()));
+    recorded(data, chrome::read("fuzz.json", from, &options(), &Job::default()));
 }
 
 /// A recording of rocprofv3, packed or not.
 pub fn rocprof(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    recorded(data, rocprof::read("fuzz.json", from, &options()));
+    recorded(data, rocprof::read("fuzz.json", from, &options(), &Job::default()));
 }
 
 /// A database of Nsight Systems.
 pub fn nsys(data: &[u8]) {
-    recorded(data, nsys::open(&[file("fuzz.sqlite", data)], &options()));
+    recorded(data, nsys::open(&[file("fuzz.sqlite", data)], &options(), &Job::default()));
 }
 
 /// Tables, definitions and formulas of clusters.

@@ -3,7 +3,7 @@
 //! `cargo xtask compare adios` runs it beside a peer; see `data/peers/README.md` for the line.
 
 use perfkit::core::{
-    EventSink, EventSource, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
+    EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
 };
 use perfkit::formats::{OpenOptions, adios::Adios};
 use perfkit_benches::Meter;
@@ -74,7 +74,7 @@ fn run(args: &[String]) -> Result<String, Box<dyn std::error::Error>> {
     let meter = Meter::start();
     let mut source = Adios::open(&[folder], &OpenOptions::new())?;
     let mut sums = Sums::default();
-    while source.next_step(&mut sums)? {}
+    while source.next_step(&mut sums, &Job::default())? {}
     let Sums {
         events,
         stamps,

@@ -25,7 +25,7 @@ use perfkit::anomaly::provenance::{Lines, Recorder};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Detector, Monitor, Sstd, Tail};
-use perfkit::core::{EventSink, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
+use perfkit::core::{EventSink, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 use perfkit_benches::stream::Synthetic;
 use perfkit_benches::{Stretches, inputs};
 use std::hint::black_box;
@@ -183,7 +183,9 @@ fn deltas(functions: usize, is_tail: bool, touched: usize, server: &mut Server) 
             }
             calls.end_step(step);
             let mut judgements = Vec::new();
-            detector.detect(calls.batch().samples(), &mut judgements);
+            detector
+                .detect(calls.batch().samples(), &mut judgements, &Job::default())
+                .expect("not cancelled");
             let synced = client.step(&calls, &judgements, &mut *detector);
             synced.expect("it is recorded");
             let sent = client.exchange().sent.clone();

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask compare cluster` runs it beside its peers; see `data/peers/README.md` for the line.
 
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::cluster::linfa::LinfaDbscan;
 use perfkit::track::cluster::{Clusterer, Dbscan, EpsSearch, Hdbscan};
 use perfkit::track::{Labels, Points};
@@ -78,7 +78,7 @@ fn one(task: &str, points: Points<'_>, rest: &[String]) -> Outcome<String> {
         "eps" => {
             let search = EpsSearch::new(EpsSearch::params().min_points(least).check()?);
             let meter = Meter::start();
-            let choice = search.choose(points, &(), &CancelToken::new())?;
+            let choice = search.choose(points, &Job::default())?;
             let costs = meter.costs();
             Ok(format!(
                 "clusters={} eps={} {costs}",
@@ -95,7 +95,7 @@ fn one(task: &str, points: Points<'_>, rest: &[String]) -> Outcome<String> {
 
 fn measure(clusterer: &dyn Clusterer, points: Points<'_>) -> Outcome<String> {
     let meter = Meter::start();
-    let labels = clusterer.cluster(points, &(), &CancelToken::new())?;
+    let labels = clusterer.cluster(points, &Job::default())?;
     let costs = meter.costs();
     Ok(format!("{} {costs}", answers(&labels)))
 }

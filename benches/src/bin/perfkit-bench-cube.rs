@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask compare cube` runs it beside pycubexr; see `data/peers/README.md` for the line.
 
-use perfkit::core::{CallPathId, MetricId, Profile, Severities};
+use perfkit::core::{CallPathId, Job, MetricId, Profile, Severities};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::{Cube, WriteOptions, write};
 use perfkit_benches::{Meter, inputs};
@@ -58,7 +58,7 @@ fn run(args: &[String]) -> Outcome<String> {
         }
         "rewrite" => {
             let to = word("--to").ok_or("where to?")?;
-            let cube = Cube::open(path, &OpenOptions::new())?;
+            let cube = Cube::open(path, &OpenOptions::new(), &Job::default())?;
             save(cube.profile(), Path::new(to), &WriteOptions::new())
         }
         "read" => read(path),
@@ -69,7 +69,12 @@ fn run(args: &[String]) -> Outcome<String> {
 
 fn save(profile: &Profile, path: &Path, options: &WriteOptions) -> Outcome<String> {
     let meter = Meter::start();
-    let lost = write(profile, BufWriter::new(File::create(path)?), options)?;
+    let lost = write(
+        profile,
+        BufWriter::new(File::create(path)?),
+        options,
+        &Job::default(),
+    )?;
     let bytes = std::fs::metadata(path)?.len();
     Ok(format!(
         "lost={} bytes={bytes} {}",
@@ -102,7 +107,7 @@ fn answer(values: usize, sum: f64, meter: &Meter) -> String {
 
 fn read(path: &Path) -> Outcome<String> {
     let meter = Meter::start();
-    let cube = Cube::open(path, &OpenOptions::new())?;
+    let cube = Cube::open(path, &OpenOptions::new(), &Job::default())?;
     let profile = cube.profile();
     let (mut total, mut values) = (0.0, 0);
     for metric in (0..profile.metrics().len() as u32).map(MetricId) {
@@ -119,7 +124,7 @@ fn read(path: &Path) -> Outcome<String> {
 
 fn view(path: &Path, metric: u32, call: u32) -> Outcome<String> {
     let meter = Meter::start();
-    let cube = Cube::open(path, &OpenOptions::new())?;
+    let cube = Cube::open(path, &OpenOptions::new(), &Job::default())?;
     let row = cube.profile().row(MetricId(metric), CallPathId(call))?;
     let (total, values) = row.map_or((0.0, 0), |row| sum(&row));
     Ok(answer(values, total, &meter))

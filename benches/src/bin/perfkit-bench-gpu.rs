@@ -1,6 +1,6 @@
 //! Reads recordings of GPUs and prints one line: how busy each device was, then costs.
 
-use perfkit::core::{GroupKind, TimeRange, Trace, intervals};
+use perfkit::core::{GroupKind, Job, TimeRange, Trace, intervals};
 use perfkit::fold::{DeviceParams, Devices, Hta, HtaParams, Utilisation};
 use perfkit::formats::{OpenOptions, open, open_ranks};
 use perfkit_benches::Meter;
@@ -71,7 +71,7 @@ fn generate(path: &str, size: u64, rank: u32) -> Outcome<String> {
 
 fn busy(paths: &[String]) -> Outcome<String> {
     let meter = Meter::start();
-    let recording = open_ranks(paths, &OpenOptions::new())?;
+    let recording = open_ranks(paths, &OpenOptions::new(), &Job::default())?;
     let found = recording.diagnostics.clone();
     let trace = recording.into_trace().ok_or("no trace")?;
     let mut line = format!("events={} kept_bytes={}", trace.len(), trace.memory());
@@ -89,12 +89,12 @@ fn busy(paths: &[String]) -> Outcome<String> {
 
 fn hta(path: &str) -> Outcome<String> {
     let meter = Meter::start();
-    let trace = open(path, &OpenOptions::new())?
+    let trace = open(path, &OpenOptions::new(), &Job::default())?
         .into_trace()
         .ok_or("no trace")?;
-    let devices = Devices::new(trace.view(), &DeviceParams::new())?;
+    let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
     let params = HtaParams::default().include_last_profiler_step(true);
-    let ranks = Hta::of(trace.view(), &params)?;
+    let ranks = Hta::of(trace.view(), &params, &Job::default())?;
     let [found] = ranks.as_slice() else {
         return Err("not one rank".into());
     };
@@ -129,9 +129,14 @@ fn devices(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
         let spans = spans
             .entry(device.map_or("", |group| &group.name))
             .or_default();
-        intervals(view, |call| {
-            spans.extend(TimeRange::new(call.start, call.end));
-        });
+        intervals(
+            view,
+            |call| {
+                spans.extend(TimeRange::new(call.start, call.end));
+            },
+            &Job::default(),
+        )
+        .expect("not cancelled");
     }
     let count = |(device, spans): (&str, Vec<TimeRange>)| {
         let work = spans.len() as u64;

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask compare otf2` runs it beside libotf2; see `data/peers/README.md` for the line.
 
-use perfkit::core::{CancelToken, Event, LocationId, LocationView, Ticks, TimeRange, Trace};
+use perfkit::core::{Event, Job, LocationId, LocationView, Ticks, TimeRange, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::otf2::{NewArchive, Reader, WriteOptions, Writer};
@@ -73,7 +73,10 @@ fn generate(folder: &Path, locations: usize, events: usize) -> Outcome<String> {
     let mut writer = Writer::new(&mut sink, &definitions, WriteOptions::default());
     for rank in 0..ranks {
         let events = perf_testdata::wide::events(rank, ranks, events);
-        writer.location(LocationView::whole(LocationId(rank), &events))?;
+        writer.location(
+            LocationView::whole(LocationId(rank), &events),
+            &Job::default(),
+        )?;
     }
     let lost = writer.finish()?;
     if !lost.is_empty() {
@@ -84,7 +87,7 @@ fn generate(folder: &Path, locations: usize, events: usize) -> Outcome<String> {
 
 fn open(anchor: &Path, threads: usize) -> Outcome<Trace> {
     let options = OpenOptions::new().threads(threads);
-    let (trace, _) = Reader::open(anchor, &options)?.read()?;
+    let (trace, _) = Reader::open(anchor, &options, &Job::default())?.read()?;
     Ok(trace)
 }
 
@@ -109,7 +112,7 @@ fn decode(anchor: &Path, threads: usize) -> Outcome<String> {
 
 fn merge(anchor: &Path) -> Outcome<String> {
     let meter = Meter::start();
-    let reader = Reader::open(anchor, &OpenOptions::new())?;
+    let reader = Reader::open(anchor, &OpenOptions::new(), &Job::default())?;
     let mut stream = reader.merged()?;
     let (mut events, mut frames, mut sum) = (0u64, 0u64, 0u64);
     let mut last = Ticks(0);
@@ -133,7 +136,7 @@ fn merge(anchor: &Path) -> Outcome<String> {
 fn timelines(anchor: &Path, threads: usize) -> Outcome<(usize, Folder)> {
     let trace = open(anchor, threads)?;
     let map = RegionMap::by_name(trace.definitions())?;
-    let timelines = Timelines::with(trace.view(), &map, &(), &CancelToken::new())?;
+    let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     let groups = Groups::by(&timelines, GroupBy::Location);
     let params = Folder::params().columns(1920).check()?;
     Ok((trace.len(), Folder::new(&timelines, groups, params)?))
@@ -142,7 +145,7 @@ fn timelines(anchor: &Path, threads: usize) -> Outcome<(usize, Folder)> {
 fn fold(anchor: &Path, threads: usize) -> Outcome<String> {
     let meter = Meter::start();
     let (events, folder) = timelines(anchor, threads)?;
-    let fold = folder.fold(folder.timelines().range())?;
+    let fold = folder.fold(folder.timelines().range(), &Job::default())?;
     let costs = meter.costs();
     let painted = fold
         .cells()
@@ -160,7 +163,7 @@ fn refold(anchor: &Path, threads: usize) -> Outcome<String> {
     let (_, folder) = timelines(anchor, threads)?;
     let all = folder.timelines().range();
     let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
-    folder.refold(all, &mut scratch, &mut fold)?;
+    folder.refold(all, &mut scratch, &mut fold, &Job::default())?;
     let (mut cpu, mut wall) = (0.0, 0.0);
     for step in 0..TIMES {
         // Each window is half of all, and begins a little later than the last one.
@@ -168,7 +171,7 @@ fn refold(anchor: &Path, threads: usize) -> Outcome<String> {
         let end = Ticks(start.0 + all.len() / 2);
         let window = TimeRange::new(start, end).ok_or("it ends after it starts")?;
         let (from, cpu_from) = (std::time::Instant::now(), cpu_time::ProcessTime::now());
-        folder.refold(window, &mut scratch, &mut fold)?;
+        folder.refold(window, &mut scratch, &mut fold, &Job::default())?;
         wall += from.elapsed().as_secs_f64() / TIMES as f64;
         cpu += cpu_from.elapsed().as_secs_f64() / TIMES as f64;
     }

@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask compare paraver` runs it beside a peer; see `data/peers/README.md` for the line.
 
+use perfkit::core::Job;
 use perfkit::formats::OpenOptions;
 use perfkit::formats::paraver::{Reader, Record, read_trace};
 use perfkit_benches::Meter;
@@ -52,7 +53,7 @@ fn run(args: &[String]) -> Outcome<String> {
             Ok(format!("bytes={} {}", text.len(), meter.costs()))
         }
         "records" => {
-            let mut reader = Reader::open(path, &options)?;
+            let mut reader = Reader::open(path, &options, &Job::default())?;
             let (mut records, mut sum) = (0_u64, 0_u64);
             while let Some(batch) = reader.next_batch()? {
                 records += batch.len() as u64;
@@ -69,7 +70,7 @@ fn run(args: &[String]) -> Outcome<String> {
             Ok(format!("records={records} bytes={bytes} sum={sum} {costs}"))
         }
         "trace" => {
-            let (trace, _) = read_trace(path, &options)?;
+            let (trace, _) = read_trace(path, &options, &Job::default())?;
             Ok(format!("events={} {}", trace.len(), meter.costs()))
         }
         _ => Err("no such mode".into()),

@@ -3,7 +3,7 @@
 //!
 //! `cargo xtask scaling` builds and calls it.
 
-use perfkit::core::{CancelToken, Event, Events, Profile, RegionId, Ticks, Trace};
+use perfkit::core::{Event, Events, Job, Profile, RegionId, Ticks, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::spectral::{AxisFilter, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan};
@@ -89,7 +89,7 @@ fn phases(locations: u32, events: usize) -> Outcome<Trace> {
 fn profile(locations: u32, events: usize) -> Outcome<String> {
     let trace = phases(locations, events)?;
     let meter = Meter::start();
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     let costs = meter.costs();
     Ok(format!("paths={} {costs}", profile.calls().paths().len()))
 }
@@ -99,10 +99,10 @@ fn fold(locations: u32, events: usize) -> Outcome<String> {
     let trace = inputs::trace(locations, events);
     let meter = Meter::start();
     let map = RegionMap::by_name(trace.definitions())?;
-    let timelines = Timelines::new(trace.view(), &map)?;
+    let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     let groups = Groups::by(&timelines, GroupBy::All);
     let folder = Folder::new(&timelines, groups, Folder::params().columns(1_920).check()?)?;
-    let fold = folder.fold(timelines.range())?;
+    let fold = folder.fold(timelines.range(), &Job::default())?;
     let costs = meter.costs();
     Ok(format!("cells={} {costs}", fold.cells().len()))
 }
@@ -114,15 +114,21 @@ fn correlate(points: usize, views: usize) -> Outcome<String> {
     let dims = [axis(0), axis(1), axis(2)];
     let mut builder = Spectra::<f64>::builder(&dims)?;
     for number in 0..views as u64 {
-        builder.extend(&[inputs::synthetic(&dims, number)])?;
+        builder.extend(&[inputs::synthetic(&dims, number)], &Job::default())?;
     }
     let spectra = builder.finish();
-    let reference = spectra.reference(0, &AxisFilter::all(3))?;
+    let reference = spectra.reference(0, &AxisFilter::all(3), &Job::default())?;
     let reference = reference.ok_or("the reference does not vary")?;
     let meter = Meter::start();
     let mut best = 0.0_f64;
     for at in 1..views {
-        best = best.max(spectra.correlate(&reference, at)?.best().r.abs());
+        best = best.max(
+            spectra
+                .correlate(&reference, at, &Job::default())?
+                .best()
+                .r
+                .abs(),
+        );
     }
     let costs = meter.costs();
     Ok(format!("best={best:.3} {costs}"))
@@ -135,7 +141,7 @@ fn dbscan(points: usize) -> Outcome<String> {
     let points = Points::new(&phases.values, 2)?;
     let dbscan = Dbscan::new(Dbscan::params().eps(eps).min_points(10).check()?);
     let meter = Meter::start();
-    let labels = dbscan.cluster(points, &(), &CancelToken::new())?;
+    let labels = dbscan.cluster(points, &Job::default())?;
     let costs = meter.costs();
     Ok(format!("clusters={} {costs}", labels.clusters()))
 }
@@ -166,7 +172,7 @@ fn track(frames: usize, clusters: usize, bursts: usize) -> Outcome<String> {
         let points = Points::new(points, 2)?;
         seen.push(Observation::new("", 16, points, labels, time)?);
     }
-    let tracking = Tracking::of(&seen, &params, &(), &CancelToken::new())?;
+    let tracking = Tracking::of(&seen, &params, &Job::default())?;
     let costs = meter.costs();
     Ok(format!("objects={} {costs}", tracking.objects.len()))
 }

@@ -9,6 +9,7 @@
 //! program correlates, too. `store FILE SHAPE VIEWS f32|f64` keeps their spectra in a file, and `--file FILE`
 //! correlates or searches what a run before has kept. `--memory MB` makes a run fail that takes more.
 
+use perfkit::core::Job;
 use perfkit::spectral::{AxisFilter, RankParams, Real, Scratch, Spectra, Transform};
 use perfkit_benches::inputs::synthetic;
 use perfkit_benches::{Meter, peak_memory};
@@ -136,7 +137,9 @@ fn spectra<T: Real>(arguments: &Arguments, distinct: usize) -> Result<Spectra<T>
         }
         Some(path) => return Ok(Spectra::open(std::fs::File::open(path)?)?),
     };
-    views(arguments, distinct, |some| Ok(builder.extend(some)?))?;
+    views(arguments, distinct, |some| {
+        Ok(builder.extend(some, &Job::default())?)
+    })?;
     Ok(match is_store {
         true => builder.save::<&str>(&[])?,
         false => builder.finish(),
@@ -184,13 +187,13 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
     }
     let distinct = spectra.views().len();
     let reference = spectra
-        .reference(0, &filter)?
+        .reference(0, &filter, &Job::default())?
         .ok_or("the reference does not vary")?;
     let timer = Meter::start();
     if arguments.command.starts_with("top10") {
         let prune = arguments.command == "top10";
         let params = RankParams::default().top(10).pearson(false).prune(prune);
-        let list = spectra.rank(0, &filter, &params.check()?)?;
+        let list = spectra.rank(0, &filter, &params.check()?, &Job::default())?;
         // Equal to the last bit, or another number.
         let mut hash = DefaultHasher::new();
         for found in &list.matches {
@@ -211,7 +214,7 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
     let best = std::sync::Mutex::new(0.0f64);
     let mut lanes = vec![(); arguments.threads];
     each(arguments, &mut lanes, |at, ()| {
-        let result = spectra.correlate(&reference, 1 + at % (distinct - 1))?;
+        let result = spectra.correlate(&reference, 1 + at % (distinct - 1), &Job::default())?;
         let mut best = best.lock().map_err(|_| "a thread panicked")?;
         *best = best.max(result.best().r.abs());
         Ok(())

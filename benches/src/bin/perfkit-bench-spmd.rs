@@ -3,7 +3,7 @@
 //! `perfkit-bench-spmd THREADS BURSTS EDITS`: one random sequence of that many bursts for all
 //! threads, EDITS in a thousand of which are another on each of them.
 
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::Align;
 use perfkit_benches::{Meter, inputs};
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ fn run() -> Result<String, Box<dyn std::error::Error>> {
     let (sequences, shares) = inputs::sequences(threads, bursts, edits);
     let meter = Meter::start();
     let align = Align::params().check()?;
-    let alignment = align.align(&sequences, &shares, &(), &CancelToken::new())?;
+    let alignment = align.align(&sequences, &shares, &Job::default())?;
     let costs = meter.costs();
     let score = alignment.score(&shares).global;
     let (distinct, columns) = (sequences.distinct(), alignment.columns());

@@ -4,7 +4,7 @@
 //! `perfkit-bench-track EPS TRACE...`: bursts of 1 ms or more in the space of IPC and instructions,
 //! clusters of 4 points and more within EPS.
 
-use perfkit::core::{CancelToken, Nanos};
+use perfkit::core::{Job, Nanos};
 use perfkit::formats::{OpenOptions, open};
 use perfkit::track::cluster::{Clusterer, Dbscan};
 use perfkit::track::track::{Observation, Tracking, split_by_callers};
@@ -38,22 +38,24 @@ fn run(meter: &Meter) -> Outcome<String> {
     let all = all.collect::<Outcome<Vec<Bursts>>>()?;
     let scale = Scale::params().dimension(Dimension::new("ipc").log(false));
     let scale = scale.dimension(Dimension::new("instructions").log(true));
-    let scaled = scale.check()?.fit(&all.iter().collect::<Vec<_>>())?;
+    let scaled = scale
+        .check()?
+        .fit(&all.iter().collect::<Vec<_>>(), &Job::default())?;
     let mut frames = Vec::new();
     for ((file, bursts), scaled) in files.iter().zip(all).zip(&scaled.frames) {
         frames.push(frame(file, bursts, scaled, eps)?);
     }
-    let (align, cancel) = (Align::params().check()?, CancelToken::new());
+    let (align, job) = (Align::params().check()?, Job::default());
     let mut seen = Vec::new();
     for (frame, scaled) in frames.iter().zip(&scaled.frames) {
         let one = Observation::of(frame, scaled.points()?, scaled.rows())?;
-        seen.push(one.align(frame.bursts(), scaled.rows(), &align, &(), &cancel)?);
+        seen.push(one.align(frame.bursts(), scaled.rows(), &align, &job)?);
     }
     let parts = split_by_callers(&seen)?;
     let split = seen.into_iter().zip(&parts);
     let split = split.map(|(one, parts)| one.with_labels(&parts.labels));
     let split = split.collect::<Result<Vec<_>, _>>()?;
-    let tracking = Tracking::of(&split, &Tracking::params().check()?, &(), &cancel)?;
+    let tracking = Tracking::of(&split, &Tracking::params().check()?, &job)?;
     let clusters: usize = tracking.frames.iter().map(|frame| frame.clusters).sum();
     Ok(format!(
         "frames={} clusters={clusters} objects={} {}",
@@ -64,12 +66,12 @@ fn run(meter: &Meter) -> Outcome<String> {
 }
 
 fn bursts(file: &str) -> Outcome<Bursts> {
-    let trace = open(file, &OpenOptions::new())?
+    let trace = open(file, &OpenOptions::new(), &Job::default())?
         .into_trace()
         .ok_or("this is a profile, not a trace")?;
     let extract = Extract::params().min_duration(Nanos(1_000_000));
     let extract = extract.metric("ipc").metric("instructions").check()?;
-    let (bursts, _) = extract.extract(trace.view(), &(), &CancelToken::new())?;
+    let (bursts, _) = extract.extract(trace.view(), &Job::default())?;
     Ok(bursts)
 }
 
@@ -77,7 +79,7 @@ fn bursts(file: &str) -> Outcome<Bursts> {
 fn frame(name: &str, mut bursts: Bursts, scaled: &ScaledFrame, eps: f64) -> Outcome<Frame> {
     scaled.mark_left_out(&mut bursts)?;
     let dbscan = Dbscan::new(Dbscan::params().eps(eps).min_points(4).check()?);
-    let labels = dbscan.cluster(scaled.points()?, &(), &CancelToken::new())?;
+    let labels = dbscan.cluster(scaled.points()?, &Job::default())?;
     let all = scaled.spread(labels.as_slice(), &bursts, ClusterId::NOISE)?;
     let labels = Labels::new(all).by_weight(&bursts.durations())?;
     Ok(Frame::new(name.to_owned(), bursts, labels)?)

@@ -3,7 +3,7 @@
 //! `cargo xtask record gpu` calls it.
 
 use flate2::{Compression, GzBuilder};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::formats::chrome;
 use std::fs::File;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
         // Without a time or a name: the same bytes each time.
         let file = File::create(path)?;
         let mut packed = GzBuilder::new().mtime(0).write(file, Compression::best());
-        let written = chrome::write(trace.view(), &mut packed, &(), &CancelToken::new())?;
+        let written = chrome::write(trace.view(), &mut packed, &Job::default())?;
         packed.finish()?;
         Ok(written.calls)
     };

@@ -10,8 +10,7 @@ use crate::{
     Unjudged,
 };
 use perf_core::{
-    CancelToken, Cancelled, EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
-    fits,
+    Cancelled, EventSink, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits,
 };
 use std::ops::Range;
 
@@ -20,12 +19,12 @@ use std::ops::Range;
 ///
 /// ```
 /// use perf_anomaly::{Monitor, Replay, Tail, calls::Calls};
-/// use perf_core::{EventSource, Nanos};
+/// use perf_core::{EventSource, Job, Nanos};
 /// let trace = perf_testdata::cosmo::trace();
 /// let calls = Calls::new(Calls::params().check()?);
 /// let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
 /// let mut replay = Replay::new(trace.view(), Nanos(10_000_000));
-/// while replay.next_step(&mut monitor)? {
+/// while replay.next_step(&mut monitor, &Job::default())? {
 ///     assert_eq!(monitor.batch().len(), monitor.judgements().len());
 /// }
 /// let report = monitor.finish()?;
@@ -56,7 +55,7 @@ pub struct Monitor {
     changes: Vec<Change>,
     left_out: u64,
     is_closed: bool,
-    cancel: CancelToken,
+    job: Job,
     error: Option<Error>,
 }
 
@@ -135,7 +134,7 @@ impl Monitor {
             changes: Vec::new(),
             left_out: 0,
             is_closed: false,
-            cancel: CancelToken::new(),
+            job: Job::default(),
             error: None,
         }
     }
@@ -187,28 +186,27 @@ impl Monitor {
         self
     }
 
-    /// What can end the judging within a step, however long that is; [`error`](Self::error) is then
-    /// [`Error::Cancelled`]. Of the step that was stopped some calls are learned from, none of it is judged,
-    /// and what comes after is not judged either. Detectors of others stop between two steps where they do not
-    /// have [`Detector::detect_until`]. Default: nothing.
+    /// Sets the job of the judging. Once it is cancelled, judging ends within a step, and
+    /// [`error`](Self::error) is [`Error::Cancelled`]. Of the step that was stopped some calls are learned from, none of it is judged,
+    /// and what comes after is not judged either. Default: a job that nothing cancels.
     ///
     /// ```
     /// use perf_anomaly::{Error, Monitor, Replay, Tail, calls::Calls};
-    /// use perf_core::{CancelToken, EventSource};
+    /// use perf_core::{Job, EventSource};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let (calls, cancel) = (Calls::new(Calls::params().check()?), CancelToken::new());
+    /// let (calls, job) = (Calls::new(Calls::params().check()?), Job::default());
     /// let detector = Box::new(Tail::new(Tail::params().check()?));
-    /// let mut monitor = Monitor::new(calls, detector).cancel(cancel.clone());
+    /// let mut monitor = Monitor::new(calls, detector).job(&job);
     /// // All of it is one step.
-    /// cancel.cancel();
-    /// while Replay::in_steps(trace.view(), 1).next_step(&mut monitor)? && monitor.error().is_none() {}
+    /// job.cancel();
+    /// while Replay::in_steps(trace.view(), 1).next_step(&mut monitor, &Job::default())? && monitor.error().is_none() {}
     /// assert!(monitor.judgements().is_empty());
     /// assert!(matches!(monitor.take_error(), Some(Error::Cancelled(_))));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.calls.cancel = token.clone();
-        self.cancel = token;
+    pub fn job(mut self, job: &Job) -> Self {
+        self.calls.job = job.clone();
+        self.job = job.clone();
         self
     }
 
@@ -413,7 +411,7 @@ impl Monitor {
         }
     }
 
-    /// Judges the batch, or a part of it if somebody cancelled.
+    /// Judges the batch, or a part of it if the job is cancelled.
     fn judge(&mut self, is_step: bool) {
         if let Err(cancelled) = self.judge_until(is_step) {
             self.judgements.clear();
@@ -423,7 +421,7 @@ impl Monitor {
 
     fn judge_until(&mut self, is_step: bool) -> std::result::Result<(), Cancelled> {
         self.judgements.clear();
-        self.cancel.check()?;
+        self.job.check()?;
         if !self.rules.is_empty() {
             self.rule();
         }
@@ -442,7 +440,7 @@ impl Monitor {
                 step: batch.step(),
             };
             for start in rows.clone().step_by(LOOK) {
-                self.cancel.check()?;
+                self.job.check()?;
                 let rows = start..rows.end.min(start + LOOK);
                 let calls = batch.calls().get(rows.clone()).unwrap_or_default();
                 let samples = batch.samples().get(rows.clone()).unwrap_or_default();
@@ -451,14 +449,14 @@ impl Monitor {
                 self.losses.add(place, samples, judgements, paths);
             }
         }
-        self.cancel.check()?;
+        self.job.check()?;
         for step in StepStats::of(&self.calls, &self.judgements) {
             self.ranks.add(&step, HISTORY, usize::MAX);
         }
         self.unjudged.add(&self.calls, &self.judgements);
-        self.cancel.check()?;
+        self.job.check()?;
         self.look_for_changes();
-        self.cancel.check()?;
+        self.job.check()?;
         let mut first = self.error.take();
         if let Some(recorder) = &mut self.recorder {
             // What the run is told to do goes with its records, once.
@@ -491,22 +489,19 @@ impl Monitor {
     fn detect(&mut self) -> std::result::Result<(), Cancelled> {
         let (samples, judgements) = (self.calls.batch().samples(), &mut self.judgements);
         let Some(client) = &mut self.client else {
-            return self
-                .detector
-                .detect_until(samples, judgements, &self.cancel);
+            return self.detector.detect(samples, judgements, &self.job);
         };
         let (mut at, mut outcome) = (0, Ok(()));
         let end = samples.len()..samples.len();
         for merged in client.merged_rows(&self.calls).into_iter().chain([end]) {
             if let Some(new) = samples.get(at..merged.start).filter(|new| !new.is_empty()) {
                 outcome = outcome.and(client.catch_up(&self.calls, &mut *self.detector));
-                self.detector.detect_until(new, judgements, &self.cancel)?;
+                self.detector.detect(new, judgements, &self.job)?;
             }
             at = merged.end;
             if let Some(again) = samples.get(merged).filter(|again| !again.is_empty()) {
                 outcome = outcome.and(client.learn_apart(&mut *self.detector, false));
-                self.detector
-                    .detect_until(again, judgements, &self.cancel)?;
+                self.detector.detect(again, judgements, &self.job)?;
                 outcome = outcome.and(client.learn_apart(&mut *self.detector, true));
             }
         }

@@ -2,9 +2,9 @@
 
 use crate::calls::{CORRELATION, NESTED};
 use perf_core::{
-    CancelToken, Cancelled, Definitions, Event, EventId, EventSink, EventSource, Link, LocationId,
-    LocationKind, Looks, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId,
-    StreamKey, Ticks, TimeRange, Trace, TraceView, Transfer, Unify, Value,
+    Cancelled, Definitions, Event, EventId, EventSink, EventSource, Job, Link, LocationId,
+    LocationKind, Members, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey,
+    Ticks, TimeRange, Trace, TraceView, Transfer, Unify, Value,
 };
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -21,12 +21,12 @@ use std::time::{Duration, Instant};
 ///
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
-/// use perf_core::{EventSource, Nanos};
+/// use perf_core::{EventSource, Job, Nanos};
 /// let trace = perf_testdata::cosmo::trace();
 /// let mut replay = Replay::new(trace.view(), Nanos(50_000_000));
 /// let mut calls = Calls::new(Calls::params().check()?);
 /// let mut count = 0;
-/// while replay.next_step(&mut calls)? {
+/// while replay.next_step(&mut calls, &Job::default())? {
 ///     count += calls.batch().len();
 /// }
 /// assert_eq!(count * 2, trace.len());
@@ -44,7 +44,6 @@ pub struct Replay<'a> {
     step: u64,
     pace: Option<f64>,
     started: Option<Instant>,
-    cancel: CancelToken,
 }
 
 /// A location on its way.
@@ -89,7 +88,6 @@ impl<'a> Replay<'a> {
             step: 0,
             pace: None,
             started: None,
-            cancel: CancelToken::new(),
             view,
         }
     }
@@ -99,14 +97,6 @@ impl<'a> Replay<'a> {
     /// above 0 means too.
     pub fn pace(mut self, factor: f64) -> Self {
         self.pace = (factor > 0.0 && factor.is_finite()).then_some(factor);
-        self
-    }
-
-    /// What can end the replay: between steps, while it waits, and within a step, of which the sink then has
-    /// a part. What the sink does at the end of a step is its own: a [`Monitor`](crate::Monitor) that has the same token,
-    /// by [`Monitor::cancel`](crate::Monitor::cancel), ends soon, too. Default: nothing.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.cancel = token;
         self
     }
 
@@ -124,8 +114,8 @@ impl<'a> Replay<'a> {
     }
 
     /// Waits until `ticks` from the start have passed.
-    fn wait(&mut self, ticks: u64) -> Result<(), Cancelled> {
-        self.cancel.check()?;
+    fn wait(&mut self, ticks: u64, job: &Job) -> Result<(), Cancelled> {
+        job.check()?;
         let Some(pace) = self.pace else {
             return Ok(());
         };
@@ -140,7 +130,7 @@ impl<'a> Replay<'a> {
                 return Ok(());
             }
             std::thread::sleep(left.min(Duration::from_millis(20)));
-            self.cancel.check()?;
+            job.check()?;
         }
     }
 }
@@ -148,7 +138,7 @@ impl<'a> Replay<'a> {
 impl EventSource for Replay<'_> {
     type Error = Cancelled;
 
-    fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool, Cancelled> {
+    fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool, Cancelled> {
         let Some(range) = self.range else {
             return Ok(false);
         };
@@ -160,16 +150,16 @@ impl EventSource for Replay<'_> {
         if start >= range.len() {
             return Ok(false);
         }
-        self.wait(end.min(range.len()))?;
+        self.wait(end.min(range.len()), job)?;
         let until = Ticks(range.start.0.saturating_add(end));
         let is_last = end >= range.len();
         let definitions = self.view.definitions();
         if self.step == 0 {
             self.ids.ask(definitions, sink);
         }
-        let mut looks = Looks::new(&self.cancel);
+        let mut checks = job.checks();
         for source in &mut self.streams {
-            self.cancel.check()?;
+            job.check()?;
             let Some(location) = self.view.location(source.location) else {
                 continue;
             };
@@ -183,13 +173,13 @@ impl EventSource for Replay<'_> {
                 source.stream = sink.stream(source.key);
                 describe(definitions, source.location, source.stream, sink);
                 let is_stream = is_gpu(definitions, source.location);
-                if is_stream && !location.overlaps(definitions, &self.cancel)? {
+                if is_stream && !location.overlaps(definitions, job)? {
                     sink.metadata(source.stream, NESTED, "");
                 }
             }
             let first = location.range().start + source.done;
             for index in first..first + count {
-                looks.next(1)?;
+                checks.next(1)?;
                 let all = location.all();
                 if let (Some(at), Some(event)) = (all.time(index), all.event(index)) {
                     let (from, stream) = (source.location, source.stream);
@@ -208,8 +198,8 @@ impl EventSource for Replay<'_> {
         }
         sink.end_step(self.step);
         self.step += 1;
-        // A sink that shares the token may have left its step in the midst.
-        self.cancel.check()?;
+        // A sink with the same job may have stopped within its step.
+        job.check()?;
         Ok(true)
     }
 }

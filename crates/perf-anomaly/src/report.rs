@@ -5,7 +5,7 @@ use crate::detect::{Losses, Place, Relabelled};
 use crate::provenance::{Pruned, Record, Reduction, Store, prune_with};
 use crate::server::Ranks;
 use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample, Unjudged};
-use perf_core::{CallPathId, CancelToken};
+use perf_core::{CallPathId, Job};
 use std::collections::HashMap;
 
 /// What is left when a stream has ended.
@@ -83,16 +83,10 @@ impl Report {
     /// recorder.
     ///
     /// # Errors
-    /// Those of the store.
-    pub fn prune(&mut self) -> Result<Option<Pruned>> {
-        self.prune_until(&CancelToken::new())
-    }
-
-    /// As [`prune`](Self::prune), and stops soon after somebody cancelled.
     ///
-    /// # Errors
-    /// As [`prune`](Self::prune), and [`Error::Cancelled`]; then all stays as it was.
-    pub fn prune_until(&mut self, cancel: &CancelToken) -> Result<Option<Pruned>> {
+    /// Returns the errors of the store, and [`Error::Cancelled`] if the job is cancelled; everything then stays as it
+    /// was.
+    pub fn prune(&mut self, job: &Job) -> Result<Option<Pruned>> {
         let Some((store, reduction)) = &mut self.store else {
             return Ok(None);
         };
@@ -119,7 +113,7 @@ impl Report {
         let (calls, detector) = (&self.calls, &*self.detector);
         let (per_function, budget) = self.limits;
         let limits = (per_function.max(1), budget);
-        let pruned = prune_with(&mut **store, calls, detector, limits, cancel, &mut tell)?;
+        let pruned = prune_with(&mut **store, calls, detector, limits, job, &mut tell)?;
         for (place, of, change) in told {
             self.losses.relabel(place, of, &change);
             let step = (place.program, place.rank, place.step);

@@ -4,6 +4,7 @@ mod common;
 
 use common::{Random, call};
 use perf_anomaly::{Copod, Detector, Hbos, Judgement, Label, Sstd, Tail};
+use perf_core::Job;
 
 fn tail(per_million: f64) -> Tail {
     let params = Tail::params().false_positives(per_million).check();
@@ -21,7 +22,9 @@ fn run(
     for at in 0..calls {
         batch.push(call(0, runtime(at)));
         if batch.len() == 1000 || at + 1 == calls {
-            detector.detect(&batch, &mut judgements);
+            detector
+                .detect(&batch, &mut judgements, &Job::default())
+                .expect("not cancelled");
             batch.clear();
         }
     }

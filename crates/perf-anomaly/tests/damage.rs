@@ -7,7 +7,7 @@
 
 use perf_anomaly::calls::{Calls, Repair};
 use perf_anomaly::{Copod, Detector, Hbos, Monitor, Report, Sstd, Tail};
-use perf_core::{Diagnostics, EventSource};
+use perf_core::{Diagnostics, EventSource, Job};
 use perf_formats::adios::Adios;
 use perf_formats::streams::Streams;
 use perf_formats::{Error, OpenOptions};
@@ -70,7 +70,7 @@ fn monitor(method: usize) -> Monitor {
 /// Reads to the end, and checks that the figures fit each other.
 fn result(method: usize, mut source: impl EventSource<Error = Error>) -> Result<Report, Error> {
     let mut monitor = monitor(method);
-    while source.next_step(&mut monitor)? {}
+    while source.next_step(&mut monitor, &Job::default())? {}
     let report = monitor.finish().unwrap();
     let (total, health) = (report.losses.total(), report.calls.health());
     assert_eq!(total.calls, health.calls);
@@ -98,8 +98,8 @@ struct By<'a>(&'a mut Streams);
 impl EventSource for By<'_> {
     type Error = Error;
 
-    fn next_step(&mut self, sink: &mut dyn perf_core::EventSink) -> Result<bool, Error> {
-        self.0.next_step(sink)
+    fn next_step(&mut self, sink: &mut dyn perf_core::EventSink, job: &Job) -> Result<bool, Error> {
+        self.0.next_step(sink, job)
     }
 }
 

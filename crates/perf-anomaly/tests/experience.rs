@@ -4,7 +4,7 @@ mod common;
 
 use common::{Random, call, steps};
 use perf_anomaly::{Detector, FunctionId, Judgement, Label, Loss, Sample, Tail};
-use perf_core::Nanos;
+use perf_core::{Job, Nanos};
 use std::collections::BTreeMap;
 
 const SEEDS: u64 = 20;
@@ -17,7 +17,9 @@ fn tail(per_million: f64) -> Tail {
 fn judge(detector: &mut Tail, runtimes: &[f64]) -> Vec<Judgement> {
     let samples: Vec<_> = runtimes.iter().map(|time| call(0, *time)).collect();
     let mut judgements = Vec::new();
-    detector.detect(&samples, &mut judgements);
+    detector
+        .detect(&samples, &mut judgements, &Job::default())
+        .expect("not cancelled");
     judgements
 }
 
@@ -178,13 +180,17 @@ fn planted_calls_in_a_real_run_are_found() {
                 let at = (half + random.below(half)) as usize;
                 let mut detector = tail(10.0);
                 let mut judgements = Vec::new();
-                detector.detect(&samples[..at], &mut judgements);
+                detector
+                    .detect(&samples[..at], &mut judgements, &Job::default())
+                    .unwrap();
                 let planted = Sample {
                     runtime: Nanos(runtime),
                     first: false,
                     ..samples[at]
                 };
-                detector.detect(&[planted], &mut judgements);
+                detector
+                    .detect(&[planted], &mut judgements, &Job::default())
+                    .unwrap();
                 let label = judgements.last().map(|one| one.label);
                 found += u64::from(label.is_some_and(Label::is_anomaly));
                 late += u64::from(label == Some(Label::BeyondExperience));

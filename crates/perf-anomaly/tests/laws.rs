@@ -7,7 +7,7 @@ use perf_anomaly::{
     Copod, Detector, Error, FunctionId, Functions, Hbos, Histogram, Judgement, Model, Moments,
     Sample, Sketch, Sstd, StrictParams, Tail,
 };
-use perf_core::{Merge, Nanos};
+use perf_core::{Job, Merge, Nanos};
 use proptest::prelude::*;
 
 /// Moments straight from their definitions.
@@ -218,7 +218,7 @@ proptest! {
                     continue;
                 }
                 let mut judgements = Vec::new();
-                detector.detect(&samples(&values), &mut judgements);
+                detector.detect(&samples(&values), &mut judgements, &Job::default()).unwrap();
                 prop_assert_eq!(judgements.len(), values.len());
             }
         }
@@ -341,7 +341,9 @@ fn sharded(make: Make<'_>, steps: &[Vec<Sample>], shards: usize) -> (Vec<Judgeme
         for (shard, detector) in detectors.iter_mut().enumerate() {
             let mine: Vec<_> = step.iter().copied().skip(shard).step_by(shards).collect();
             let mut judgements = Vec::new();
-            detector.detect(&mine, &mut judgements);
+            detector
+                .detect(&mine, &mut judgements, &Job::default())
+                .expect("not cancelled");
             for (place, judgement) in judged
                 .iter_mut()
                 .skip(shard)

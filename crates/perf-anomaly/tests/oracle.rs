@@ -14,6 +14,7 @@ mod common;
 
 use common::{Call, read, steps};
 use perf_anomaly::{Copod, Detector, Hbos, Judgement, Sstd};
+use perf_core::Job;
 use std::collections::BTreeMap;
 
 fn detector(method: &str) -> Box<dyn Detector> {
@@ -29,7 +30,9 @@ fn anomalies(file: &str, method: &str) -> Option<Vec<Vec<(Call, Judgement)>>> {
     let mut detector = detector(method);
     let detect = |step: common::Step| {
         let mut judgements = Vec::new();
-        detector.detect(&step.samples, &mut judgements);
+        detector
+            .detect(&step.samples, &mut judgements, &Job::default())
+            .expect("not cancelled");
         let judged = step.calls.into_iter().zip(judgements);
         judged
             .filter(|(_, judgement)| judgement.label.is_anomaly())

@@ -6,7 +6,7 @@ use perf_anomaly::{
     Detector, Error, FunctionId, Judgement, Label, Model, Monitor, Sample, Tail, Watch,
     calls::Calls,
 };
-use perf_core::Nanos;
+use perf_core::{Cancelled, Job, Nanos};
 use std::collections::BTreeSet;
 
 /// Calls that take longer than an agreed time.
@@ -30,8 +30,14 @@ impl Detector for Longest {
         "longest"
     }
 
-    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
+    fn detect(
+        &mut self,
+        samples: &[Sample],
+        judgements: &mut Vec<Judgement>,
+        job: &Job,
+    ) -> Result<(), Cancelled> {
         self.rejudge(samples, judgements);
+        job.check()
     }
 
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
@@ -86,7 +92,7 @@ fn four_methods_are_enough_for_a_monitor() {
         (200, 1, Nanos(500))
     );
     let pruned = report
-        .prune()
+        .prune(&Job::default())
         .expect("the store works")
         .expect("a recorder");
     assert_eq!(pruned.recorded, 1, "what was abnormal stays so");

@@ -9,8 +9,8 @@ use perf_anomaly::calls::{Calls, StreamHealth};
 use perf_anomaly::provenance::{Kind, Memory, Query, Recorder};
 use perf_anomaly::{Monitor, Replay, Tail};
 use perf_core::{
-    CancelToken, Event, EventId, EventSink, EventSource, MetricId, Nanos, RegionId, StreamEvent,
-    StreamId, StreamKey, Ticks, TimeRange, Trace, intervals,
+    Event, EventId, EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId,
+    StreamKey, Ticks, TimeRange, Trace, intervals,
 };
 
 /// A sink that keeps everything.
@@ -57,10 +57,15 @@ impl EventSink for Kept {
 fn kept(mut replay: Replay<'_>) -> Kept {
     let mut kept = Kept::default();
     let steps = replay.steps();
-    while replay.next_step(&mut kept).expect("nobody cancels") {}
+    while replay
+        .next_step(&mut kept, &Job::default())
+        .expect("not cancelled")
+    {}
     assert_eq!(kept.step, steps);
     assert!(
-        !replay.next_step(&mut kept).expect("nobody cancels"),
+        !replay
+            .next_step(&mut kept, &Job::default())
+            .expect("not cancelled"),
         "it stays at its end"
     );
     kept
@@ -129,7 +134,10 @@ fn pace_and_length_of_steps_change_no_call() {
         let mut calls = Calls::new(Calls::params().check().unwrap());
         let mut replay = Replay::new(trace.view(), period);
         let mut all = Vec::new();
-        while replay.next_step(&mut calls).expect("nobody cancels") {
+        while replay
+            .next_step(&mut calls, &Job::default())
+            .expect("not cancelled")
+        {
             let batch = calls.batch();
             let each = batch.calls().iter();
             all.extend(each.map(|one| (one.stream, one.number, one.exclusive)));
@@ -172,26 +180,26 @@ fn what_is_in_view_is_replayed() {
     assert_eq!(Replay::new(empty.view(), Nanos(1)).steps(), 0);
     assert!(
         !Replay::new(empty.view(), Nanos(1))
-            .next_step(&mut sink)
-            .expect("nobody cancels")
+            .next_step(&mut sink, &Job::default())
+            .expect("not cancelled")
     );
 }
 
 #[test]
 fn waiting_can_be_cancelled() {
     let trace = perf_testdata::wide::trace(2, 1_000);
-    let token = CancelToken::new();
+    let job = Job::default();
     // At this pace the first step takes days.
     let replay = Replay::new(trace.view(), Nanos(1_000_000));
-    let mut replay = replay.pace(1e-12).cancel(token.clone());
-    let other = token.clone();
+    let mut replay = replay.pace(1e-12);
+    let other = job.clone();
     let thread = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(30));
         other.cancel();
     });
-    assert!(replay.next_step(&mut Kept::default()).is_err());
+    assert!(replay.next_step(&mut Kept::default(), &job).is_err());
     thread.join().expect("it cancels");
-    assert!(token.is_cancelled());
+    assert!(job.is_cancelled());
 }
 
 /// Archives as Score-P and Paraver traces as Extrae write them, as far as the corpus has them.
@@ -201,12 +209,15 @@ fn recordings_of_accelerators_tell_which_streams_are_theirs() {
         return println!("skipped: corpus absent");
     };
     let options = perf_formats::OpenOptions::new();
-    let opened = perf_formats::open(&path, &options).expect("it is an archive");
+    let opened = perf_formats::open(&path, &options, &Job::default()).expect("it is an archive");
     let trace = opened.into_trace().expect("it is a trace");
     let mut calls = Calls::new(Calls::params().check().unwrap());
     let mut replay = Replay::new(trace.view(), Nanos(10_000_000));
     let mut count = 0;
-    while replay.next_step(&mut calls).expect("nobody cancels") {
+    while replay
+        .next_step(&mut calls, &Job::default())
+        .expect("not cancelled")
+    {
         count += calls.batch().len();
     }
     count += calls.finish().len();
@@ -236,17 +247,22 @@ fn linked(trace: &Trace) -> Vec<(i64, String, i64, i64)> {
     let nanos = |at: Ticks| definitions.clock.nanos(at).unwrap().0;
     let mut found = Vec::new();
     for location in trace.view().locations() {
-        intervals(location, |call| {
-            let here = |event: EventId| {
-                (event.location, event.index as usize) == (location.id(), call.enter)
-            };
-            for link in trace.links().iter().filter(|link| here(link.to)) {
-                let from = trace.location(link.from.location).unwrap();
-                let at = from.all().time(link.from.index as usize).unwrap();
-                let name = definitions.region_name(call.region).into_owned();
-                found.push((nanos(at), name, nanos(call.start), nanos(call.end)));
-            }
-        });
+        intervals(
+            location,
+            |call| {
+                let here = |event: EventId| {
+                    (event.location, event.index as usize) == (location.id(), call.enter)
+                };
+                for link in trace.links().iter().filter(|link| here(link.to)) {
+                    let from = trace.location(link.from.location).unwrap();
+                    let at = from.all().time(link.from.index as usize).unwrap();
+                    let name = definitions.region_name(call.region).into_owned();
+                    found.push((nanos(at), name, nanos(call.start), nanos(call.end)));
+                }
+            },
+            &Job::default(),
+        )
+        .unwrap();
     }
     found.sort_unstable();
     found
@@ -271,7 +287,10 @@ fn tied(trace: &Trace, mut replay: Replay<'_>) -> (Vec<(i64, String, i64, i64)>,
             }
         }
     };
-    while replay.next_step(&mut calls).expect("nobody cancels") {
+    while replay
+        .next_step(&mut calls, &Job::default())
+        .expect("not cancelled")
+    {
         look(&calls);
     }
     calls.finish();
@@ -324,7 +343,10 @@ fn launches_out_of_view_are_not_missed() {
     ] {
         let mut calls = Calls::new(Calls::params().check().unwrap());
         let mut replay = Replay::in_steps(view, 2);
-        while replay.next_step(&mut calls).expect("nobody cancels") {}
+        while replay
+            .next_step(&mut calls, &Job::default())
+            .expect("not cancelled")
+        {}
         calls.finish();
         let health = calls.health();
         assert_eq!((health.unmatched_gpu, health.unmatched_launch), (0, 0));
@@ -341,7 +363,10 @@ fn a_step_may_have_any_number_of_launches() {
     let trace = perf_testdata::device::build(&pieces);
     let mut calls = Calls::new(Calls::params().pending(10).check().unwrap());
     let mut replay = Replay::in_steps(trace.view(), 1);
-    while replay.next_step(&mut calls).expect("nobody cancels") {}
+    while replay
+        .next_step(&mut calls, &Job::default())
+        .expect("not cancelled")
+    {}
     assert_eq!(calls.batch().links().len() as u64, many);
     assert_eq!(calls.health().unmatched_gpu, 0);
 }
@@ -368,7 +393,10 @@ fn anomalies_of_accelerators_carry_their_launch_at_once() {
         let mut monitor = Monitor::new(calls, tail).record(recorder);
         let mut replay = Replay::in_steps(trace.view(), 100);
         let mut recorded = None;
-        while replay.next_step(&mut monitor).expect("nobody cancels") {
+        while replay
+            .next_step(&mut monitor, &Job::default())
+            .expect("not cancelled")
+        {
             let count = monitor.reduction().unwrap().recorded;
             if count > 0 {
                 recorded.get_or_insert(monitor.batch().step());

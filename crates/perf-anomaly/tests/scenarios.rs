@@ -7,7 +7,7 @@ use perf_anomaly::{
     Bin, Copod, Detector, Error, FunctionId, Functions, Hbos, Histogram, Judgement, Label, Losses,
     Model, Moments, Place, Sample, ScoredHistogram, Sstd, StrictParams, Tail,
 };
-use perf_core::{CallPathId, Merge, Nanos};
+use perf_core::{CallPathId, Job, Merge, Nanos};
 
 fn defaults() -> perf_anomaly::StrictChecked {
     StrictParams::default().check().expect("defaults")
@@ -19,7 +19,9 @@ fn us(function: u32, runtime: f64) -> Sample {
 
 fn detect(detector: &mut dyn Detector, calls: &[Sample]) -> Vec<Judgement> {
     let mut judgements = Vec::new();
-    detector.detect(calls, &mut judgements);
+    detector
+        .detect(calls, &mut judgements, &Job::default())
+        .expect("not cancelled");
     judgements
 }
 

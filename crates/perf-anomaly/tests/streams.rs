@@ -6,7 +6,7 @@
 )]
 
 use perf_anomaly::calls::{Call, Calls, Repair};
-use perf_core::{EventSource, Nanos};
+use perf_core::{EventSource, Job, Nanos};
 use perf_formats::OpenOptions;
 use perf_formats::streams::Streams;
 use perf_testdata::corpus::corpus;
@@ -34,7 +34,10 @@ fn run(mut streams: Streams, repair: Repair) -> Run {
             .expect("values in range"),
     );
     let mut steps = Vec::new();
-    while streams.next_step(&mut calls).expect("it can be read") {
+    while streams
+        .next_step(&mut calls, &Job::default())
+        .expect("it can be read")
+    {
         steps.push(calls.batch().calls().to_vec());
     }
     let at_end = calls.finish().len();

@@ -1,7 +1,7 @@
 //! [`intervals()`]: the calls of a location whose regions may overlap.
 
 use crate::{
-    CancelToken, Cancelled, Close, Event, Events, LocationView, Looks, RegionId, ReplayCounts,
+    CancellationChecks, Cancelled, Close, Event, Events, Job, LocationView, RegionId, ReplayCounts,
     Ticks,
 };
 use std::collections::{HashMap, VecDeque};
@@ -36,7 +36,7 @@ pub struct Interval {
 /// intervals are cut to it. Takes time in proportion to the events up to the end of the window.
 ///
 /// ```
-/// use perf_core::{Event, Events, LocationId, LocationView, RegionId, Ticks, intervals};
+/// use perf_core::{Event, Events, Job, LocationId, LocationView, RegionId, Ticks, intervals};
 /// let (first, second) = (RegionId(0), RegionId(1));
 /// let mut events = Events::default();
 /// events.push(Ticks(0), Event::Enter { region: first })?;
@@ -45,49 +45,27 @@ pub struct Interval {
 /// events.push(Ticks(15), Event::Leave { region: second })?;
 /// let mut found = Vec::new();
 /// let location = LocationView::whole(LocationId(0), &events);
-/// let counts = intervals(location, |call| found.push((call.start, call.end)));
+/// let job = Job::default();
+/// let counts = intervals(location, |call| found.push((call.start, call.end)), &job)?;
 /// assert_eq!(found, [(Ticks(0), Ticks(9)), (Ticks(5), Ticks(15))]);
 /// assert_eq!((counts.top, counts.repairs()), (2, 0));
 /// # Ok::<(), perf_core::Error>(())
 /// ```
-pub fn intervals(location: LocationView<'_>, mut found: impl FnMut(Interval)) -> ReplayCounts {
+///
+/// # Errors
+///
+/// Returns [`Cancelled`] if the job is cancelled. `found` has then received a part of the calls.
+pub fn intervals(
+    location: LocationView<'_>,
+    mut found: impl FnMut(Interval),
+    job: &Job,
+) -> Result<ReplayCounts, Cancelled> {
     let tell = |step: Step<'_>| {
         if let Step::End(interval) = step {
             found(interval);
         }
     };
-    // Nothing but a token ends it, and there is none.
-    walk(location, None, tell).unwrap_or_default()
-}
-
-/// As [`intervals`], and stops soon after somebody cancelled.
-///
-/// ```
-/// use perf_core::{CancelToken, Events, LocationId, LocationView, RegionId, Ticks, intervals_with};
-/// let mut events = Events::default();
-/// events.push_enter(Ticks(1), RegionId(0));
-/// events.push_leave(Ticks(4), RegionId(0));
-/// let location = LocationView::whole(LocationId(0), &events);
-/// let (cancel, mut busy) = (CancelToken::new(), 0);
-/// intervals_with(location, &cancel, |call| busy += call.end.0 - call.start.0)?;
-/// assert_eq!(busy, 3);
-/// cancel.cancel();
-/// assert!(intervals_with(location, &cancel, |_| ()).is_err());
-/// # Ok::<(), perf_core::Cancelled>(())
-/// ```
-///
-/// # Errors
-/// [`Cancelled`]; a part was then found.
-pub fn intervals_with(
-    location: LocationView<'_>,
-    cancel: &CancelToken,
-    mut found: impl FnMut(Interval),
-) -> Result<ReplayCounts, Cancelled> {
-    walk(location, Some(cancel), |step| {
-        if let Step::End(interval) = step {
-            found(interval);
-        }
-    })
+    walk(location, tell, job)
 }
 
 /// What a walk over a location meets inside its window.
@@ -102,15 +80,15 @@ pub(crate) enum Step<'a> {
 
 pub(crate) fn walk<'a>(
     location: LocationView<'a>,
-    cancel: Option<&CancelToken>,
     mut tell: impl FnMut(Step<'a>),
+    job: &Job,
 ) -> Result<ReplayCounts, Cancelled> {
     let (events, range, window) = (location.all(), location.range(), location.window());
-    let (mut open, mut looks) = (OpenIntervals::default(), Looks::new(cancel));
+    let (mut open, mut checks) = (OpenIntervals::default(), job.checks());
     each_event(
         events,
         0..range.start,
-        &mut looks,
+        &mut checks,
         |index, at, event| match event {
             Event::Enter { region } => open.enter(region, Entered { index, at }),
             Event::Leave { region } => drop(open.leave(region)),
@@ -130,13 +108,13 @@ pub(crate) fn walk<'a>(
         why,
     };
     for (region, _) in open.iter() {
-        looks.next(1)?;
+        checks.next(1)?;
         tell(Step::Begin(region));
     }
     each_event(
         events,
         range.clone(),
-        &mut looks,
+        &mut checks,
         |index, at, event| match event {
             Event::Enter { region } => {
                 open.enter(region, Entered { index, at });
@@ -155,21 +133,21 @@ pub(crate) fn walk<'a>(
     let end = last.min(window.end);
     let mut counts = open.counts;
     for (region, entered) in open.iter() {
-        looks.next(1)?;
+        checks.next(1)?;
         counts.open_at_end += u64::from(is_end);
         tell(Step::End(end_of(region, *entered, end, Close::End)));
     }
     Ok(counts)
 }
 
-/// `with` on each event of a range, its number and time, with looks at the token.
+/// `with` on each event of a range, its number and time, with cancellation checks.
 fn each_event<'a>(
     events: &'a Events,
     range: Range<usize>,
-    looks: &mut Looks<'_>,
+    checks: &mut CancellationChecks<'_>,
     mut with: impl FnMut(usize, Ticks, Event<'a>),
 ) -> Result<(), Cancelled> {
-    for piece in looks.pieces(range) {
+    for piece in checks.pieces(range) {
         for index in piece? {
             if let (Some(at), Some(event)) = (events.time(index), events.event(index)) {
                 with(index, at, event);

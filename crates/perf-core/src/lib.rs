@@ -6,7 +6,7 @@
 //! they overlap, and [`match_messages`], which finds the two ends of each message.
 //!
 //! ```
-//! use perf_core::{CancelToken, Definitions, Event, Events, Location, Nanos, Profile, Region, RegionId};
+//! use perf_core::{Job, Definitions, Event, Events, Location, Nanos, Profile, Region, RegionId};
 //! use perf_core::{SystemTree, Ticks, Trace, Value};
 //! // One thread: `main` from 0 to 100 ns, and in it `solve` from 20 to 80.
 //! let mut definitions = Definitions::default();
@@ -21,7 +21,7 @@
 //! let trace = Trace::new(definitions, vec![events])?;
 //! assert_eq!(trace.definitions().clock.nanos(Ticks(80)), Some(Nanos(80)));
 //!
-//! let (profile, mended) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+//! let (profile, mended) = Profile::from_trace(trace.view(), &Job::default())?;
 //! let own = profile.metric("exclusive time").expect("profiles of traces have it");
 //! let sums: Vec<Value> = profile.paths(own).iter().filter_map(|path| profile.total(own, *path).ok()).collect();
 //! assert_eq!(sums, [Value::U64(40), Value::U64(60)]);
@@ -62,7 +62,7 @@
 //! | what is happening? | [`EventSource`], [`EventSink`], [`StreamEvent`] |
 //! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
 //! | in which rows and columns? | [`Table`], [`Column`], [`Cell`] |
-//! | how far is it, and can it stop? | [`Progress`], [`CancelToken`] |
+//! | how far is it, and can it stop? | [`Progress`], [`Job`] |
 //!
 //! # Cost
 //! An enter or leave takes 12 bytes: a tick, and a word of kind and region. Everything else has a record
@@ -93,17 +93,15 @@ mod error;
 mod glob;
 mod ids;
 mod intervals;
+mod job;
 mod limits;
-mod looks;
 mod merge;
 mod messages;
 mod metric;
 mod overlap;
 mod profile;
-mod progress;
 mod properties;
 mod replay;
-mod sort;
 mod stream;
 mod system;
 mod table;
@@ -122,20 +120,18 @@ pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
-pub use intervals::{Interval, OpenIntervals, intervals, intervals_with};
+pub use intervals::{Interval, OpenIntervals, intervals};
+pub use job::{CancellationChecks, Cancelled, Job, Progress};
 pub use limits::Limits;
-pub use looks::Looks;
 pub use merge::Merge;
 pub use messages::{
     ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,
     Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
-    match_messages_with,
 };
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
-pub use progress::{CancelToken, Cancelled, Progress};
 pub use properties::{Properties, PropertiesIter};
-pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay, replay_with};
+pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
 pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use table::{Cell, Column, IntoCell, Table, Values};

@@ -1,8 +1,8 @@
 //! The decision between nesting and overlapping regions, location by location.
 
 use crate::{
-    CancelToken, Cancelled, Close, Definitions, Event, Events, FrameStack, LocationId,
-    LocationKind, Looks, Paradigm, RegionId,
+    Cancelled, Close, Definitions, Event, Events, FrameStack, Job, LocationId, LocationKind,
+    Paradigm, RegionId,
 };
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -23,7 +23,7 @@ pub(crate) fn is_seen(
     definitions: &Definitions,
     location: LocationId,
     events: &Events,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<bool, Cancelled> {
     let location = definitions.system.location(location);
     if !location.is_some_and(|location| location.kind.may_overlap()) {
@@ -33,11 +33,11 @@ pub(crate) fn is_seen(
         let region = definitions.regions.get(region.index());
         region.is_some_and(|region| is_device_work(region.paradigm))
     };
-    let (mut stack, mut looks) = (FrameStack::default(), Looks::new(cancel));
+    let (mut stack, mut checks) = (FrameStack::default(), job.checks());
     // Regions that a leave further out closed: a leave of their own may still come.
     let mut early: HashSet<RegionId> = HashSet::new();
     for index in 0..events.len() {
-        looks.next(1)?;
+        checks.next(1)?;
         match events.event(index) {
             Some(Event::Enter { region }) => {
                 if stack.frames().last().is_some_and(|top| is_work(*top)) && is_work(region) {

@@ -1,6 +1,6 @@
 //! [`replay()`]: the one place that turns enter and leave into call frames.
 
-use crate::{CancelToken, Cancelled, Event, Events, LocationView, Looks, Merge, RegionId, Ticks};
+use crate::{Cancelled, Event, Events, Job, LocationView, Merge, RegionId, Ticks};
 
 /// Why a frame was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -85,7 +85,7 @@ pub trait Visitor {
 /// enters and leaves before it, which tell what is open at its start.
 ///
 /// ```
-/// use perf_core::{replay, Close, Event, RegionId, Ticks, Visitor};
+/// use perf_core::{Close, Event, Job, RegionId, Ticks, Visitor, replay};
 /// # use perf_core::{Definitions, Events, Location, LocationId, SystemTree, Trace};
 /// # let mut definitions = Definitions::default();
 /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
@@ -103,53 +103,19 @@ pub trait Visitor {
 /// }
 /// let mut deepest = Deepest::default();
 /// // Enter 0, enter 1, leave 0: the leave closes both.
-/// let counts = replay(location, &mut deepest);
+/// let counts = replay(location, &mut deepest, &Job::default())?;
 /// assert_eq!((deepest.0, counts.nearest, counts.implicit_closes), (1, 1, 1));
 /// # Ok::<(), perf_core::Error>(())
 /// ```
-pub fn replay<V: Visitor + ?Sized>(location: LocationView<'_>, visitor: &mut V) -> ReplayCounts {
-    // Nothing but a token ends it, and there is none.
-    run(location, visitor, None).unwrap_or_default()
-}
-
-/// As [`replay`], and stops soon after somebody cancelled.
-///
-/// ```
-/// use perf_core::{CancelToken, Close, Events, LocationId, LocationView, RegionId, Ticks, Visitor, replay_with};
-/// struct Nothing;
-/// impl Visitor for Nothing {
-///     fn enter(&mut self, _: Ticks, _: RegionId, _: usize) {}
-///     fn leave(&mut self, _: Ticks, _: RegionId, _: usize, _: Close) {}
-/// }
-/// let mut events = Events::default();
-/// events.push_enter(Ticks(1), RegionId(0));
-/// let location = LocationView::whole(LocationId(0), &events);
-/// let cancel = CancelToken::new();
-/// assert_eq!(replay_with(location, &mut Nothing, &cancel)?.open_at_end, 1);
-/// cancel.cancel();
-/// assert!(replay_with(location, &mut Nothing, &cancel).is_err());
-/// # Ok::<(), perf_core::Cancelled>(())
-/// ```
-///
-/// # Errors
-/// [`Cancelled`]; the visitor was then told a part.
-pub fn replay_with<V: Visitor + ?Sized>(
+pub fn replay<V: Visitor + ?Sized>(
     location: LocationView<'_>,
     visitor: &mut V,
-    cancel: &CancelToken,
-) -> Result<ReplayCounts, Cancelled> {
-    run(location, visitor, Some(cancel))
-}
-
-fn run<V: Visitor + ?Sized>(
-    location: LocationView<'_>,
-    visitor: &mut V,
-    cancel: Option<&CancelToken>,
+    job: &Job,
 ) -> Result<ReplayCounts, Cancelled> {
     let events = location.all();
     let range = location.range();
-    let (mut stack, mut looks) = (FrameStack::default(), Looks::new(cancel));
-    for piece in looks.pieces(0..range.start) {
+    let (mut stack, mut checks) = (FrameStack::default(), job.checks());
+    for piece in checks.pieces(0..range.start) {
         stack.pass(events, piece?);
     }
     let counts_before = stack.counts;
@@ -159,7 +125,7 @@ fn run<V: Visitor + ?Sized>(
         // What was still open was closed at the last event, before the window.
         stack.frames.clear();
     }
-    for piece in looks.pieces(0..stack.frames.len()) {
+    for piece in checks.pieces(0..stack.frames.len()) {
         let piece = piece?;
         let frames = stack.frames.get(piece.clone()).unwrap_or_default();
         for (depth, region) in piece.zip(frames) {
@@ -167,7 +133,7 @@ fn run<V: Visitor + ?Sized>(
         }
     }
     // Not by `each_event`, which takes a tenth more instructions where the visitor does little.
-    for piece in looks.pieces(range.clone()) {
+    for piece in checks.pieces(range.clone()) {
         for index in piece? {
             let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
                 continue;
@@ -190,7 +156,7 @@ fn run<V: Visitor + ?Sized>(
     // What an event after the window closes is not open at the end of the recording.
     let is_end = range.end == events.len();
     while let Some(region) = stack.frames.pop() {
-        looks.next(1)?;
+        checks.next(1)?;
         visitor.leave(end, region, stack.frames.len(), Close::End);
         stack.counts.open_at_end += u64::from(is_end);
     }

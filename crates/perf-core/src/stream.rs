@@ -4,7 +4,7 @@
 //! end. Readers of streams and programs that watch themselves push into a sink and need to know
 //! nothing of the analysis behind it.
 
-use crate::{MetricId, Nanos, RegionId, StreamId, Value};
+use crate::{Job, MetricId, Nanos, RegionId, StreamId, Value};
 
 /// Who runs: a thread of a rank of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -116,7 +116,7 @@ pub trait EventSink {
 /// What gives events as they happen.
 ///
 /// ```
-/// use perf_core::{EventSink, EventSource, Nanos, StreamEvent, StreamKey};
+/// use perf_core::{EventSink, EventSource, Job, Nanos, StreamEvent, StreamKey};
 /// # use perf_core::{MetricId, RegionId, StreamId};
 /// use std::convert::Infallible;
 /// # #[derive(Default)]
@@ -149,7 +149,7 @@ pub trait EventSink {
 /// struct Solver(u64);
 /// impl EventSource for Solver {
 ///     type Error = Infallible;
-///     fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool, Infallible> {
+///     fn next_step(&mut self, sink: &mut dyn EventSink, _: &Job) -> Result<bool, Infallible> {
 ///         if self.0 == 2 {
 ///             return Ok(false);
 ///         }
@@ -163,8 +163,8 @@ pub trait EventSink {
 ///     }
 /// }
 /// // A sink that counts calls.
-/// let (mut solver, mut calls) = (Solver(0), Calls::default());
-/// while solver.next_step(&mut calls)? {}
+/// let (mut solver, mut calls, job) = (Solver(0), Calls::default(), Job::default());
+/// while solver.next_step(&mut calls, &job)? {}
 /// assert_eq!(calls.count, 2);
 /// # Ok::<(), Infallible>(())
 /// ```
@@ -175,6 +175,8 @@ pub trait EventSource {
     /// Pushes the events of the next step and its end; `false` when there are no more.
     ///
     /// # Errors
-    /// What the source cannot repair. Later steps may still be readable.
-    fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool, Self::Error>;
+    ///
+    /// Returns an error for what the source cannot repair; later steps may still be readable. Once the job is cancelled, a
+    /// source returns an error or, if it waits for more events, ends.
+    fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool, Self::Error>;
 }

@@ -8,7 +8,7 @@
 mod common;
 
 use perf_core::{
-    Close, Interval, LocationId, LocationKind, LocationView, Paradigm, Profile, ReplayCounts,
+    Close, Interval, Job, LocationId, LocationKind, LocationView, Paradigm, Profile, ReplayCounts,
     Ticks, TimeRange, Trace, Value, intervals,
 };
 use proptest::prelude::*;
@@ -20,7 +20,7 @@ fn trace(kind: LocationKind, calls: &[(u64, bool, u32)]) -> Trace {
 
 fn found(location: LocationView<'_>) -> (Vec<Interval>, ReplayCounts) {
     let mut all = Vec::new();
-    let counts = intervals(location, |call| all.push(call));
+    let counts = intervals(location, |call| all.push(call), &Job::default()).unwrap();
     (all, counts)
 }
 
@@ -89,8 +89,7 @@ fn the_profile_of_a_stream_sums_lengths() {
     ];
     let profile = |kind| {
         let trace = trace(kind, &calls);
-        let (profile, counts) =
-            Profile::from_trace(trace.view(), &(), &Default::default()).unwrap();
+        let (profile, counts) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
         let rows = ["time", "exclusive time", "visits"].map(|name| {
             let metric = profile.metric(name).unwrap();
             let paths = profile.calls().paths().iter().enumerate();
@@ -131,7 +130,7 @@ fn sums_of_long_work_that_overlaps_end_at_the_largest_number() {
         (u64::MAX, true, 0),
     ];
     let trace = trace(LocationKind::AcceleratorStream, &long);
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let time = profile.metric("time").unwrap();
     let path = profile.paths(time)[0];
     let row = profile.row(time, path).unwrap().unwrap();

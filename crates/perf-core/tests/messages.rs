@@ -8,6 +8,7 @@
 mod common;
 
 use common::{events, trace};
+use perf_core::Job;
 use perf_core::*;
 
 const WORLD: CommId = CommId(0);
@@ -65,7 +66,7 @@ fn equal_messages_match_in_order_and_tags_apart() {
         (11, Event::Recv(to(0, 5, None))),
         (12, Event::Recv(to(0, 5, None))),
     ]);
-    let found = match_messages(world(vec![sender, receiver]).view());
+    let found = match_messages(world(vec![sender, receiver]).view(), &Job::default()).unwrap();
     assert_eq!(times(&found), [(1, 11), (2, 10), (3, 12)]);
     assert!(found.unmatched.is_empty());
 }
@@ -85,7 +86,7 @@ fn non_blocking_receives_match_in_the_order_they_were_posted() {
         (10, Event::Recv(to(0, 0, Some(51)))),
         (11, Event::Recv(to(0, 0, Some(50)))),
     ]);
-    let found = match_messages(world(vec![sender, receiver]).view());
+    let found = match_messages(world(vec![sender, receiver]).view(), &Job::default()).unwrap();
     assert_eq!(times(&found), [(1, 11), (2, 10)]);
 }
 
@@ -123,7 +124,11 @@ fn every_cause_is_told() {
         (6, access(2)),
         (7, done(3, RmaCompletion::Blocking)),
     ]);
-    let found = match_messages(world(vec![first, second, Events::absent()]).view());
+    let found = match_messages(
+        world(vec![first, second, Events::absent()]).view(),
+        &Job::default(),
+    )
+    .unwrap();
     assert!(found.messages.is_empty());
     assert_eq!(found.accesses.len(), 1);
     assert_eq!(found.accesses[0].end.time, Ticks(4));
@@ -174,7 +179,7 @@ fn the_nth_collective_of_each_rank_belongs_together() {
         (15, Event::CollectiveBegin),
         (16, end(CommId(1), None)),
     ]);
-    let found = match_messages(world(vec![first, second]).view());
+    let found = match_messages(world(vec![first, second]).view(), &Job::default()).unwrap();
     let ends: Vec<Vec<u64>> = found
         .collectives
         .iter()
@@ -200,7 +205,11 @@ fn threads_share_the_rank_of_their_process() {
     locations[2].group = locations[1].group;
     let groups = definitions.system.groups().to_vec();
     definitions.system = SystemTree::new(vec![], groups, locations, &Default::default()).unwrap();
-    let found = match_messages(Trace::new(definitions, events).unwrap().view());
+    let found = match_messages(
+        Trace::new(definitions, events).unwrap().view(),
+        &Job::default(),
+    )
+    .unwrap();
     assert_eq!(times(&found), [(1, 5)]);
     assert_eq!(found.messages[0].receiver.location, LocationId(2));
 }
@@ -212,7 +221,11 @@ fn inter_communicators_name_ranks_of_the_other_group() {
     let (mut definitions, events, _) = world(vec![left, right]).into_parts();
     let side = |id| vec![Some(LocationId(id))];
     definitions.comms[0].members = Members::Between(side(0), side(1));
-    let found = match_messages(Trace::new(definitions, events).unwrap().view());
+    let found = match_messages(
+        Trace::new(definitions, events).unwrap().view(),
+        &Job::default(),
+    )
+    .unwrap();
     assert_eq!(times(&found), [(1, 5)]);
 }
 
@@ -225,11 +238,12 @@ fn a_view_keeps_what_touches_it() {
     let receiver = events(&[(5, Event::Recv(to(0, 0, None)))]);
     let trace = world(vec![sender, receiver]);
     let late = TimeRange::new(Ticks(4), Ticks(10)).unwrap();
-    let found = match_messages(trace.view().between(late));
+    let found = match_messages(trace.view().between(late), &Job::default()).unwrap();
     assert_eq!(times(&found), [(1, 5)]);
     assert!(found.unmatched.is_empty(), "the send at 20 is outside");
     assert_eq!(
-        match_messages(trace.view().only(&[LocationId(0)]))
+        match_messages(trace.view().only(&[LocationId(0)]), &Job::default())
+            .unwrap()
             .unmatched
             .len(),
         1
@@ -284,7 +298,11 @@ fn collectives_of_threads_count_as_those_of_their_process() {
     locations[1].group = locations[0].group;
     let groups = definitions.system.groups().to_vec();
     definitions.system = SystemTree::new(vec![], groups, locations, &Default::default()).unwrap();
-    let found = match_messages(Trace::new(definitions, events).unwrap().view());
+    let found = match_messages(
+        Trace::new(definitions, events).unwrap().view(),
+        &Job::default(),
+    )
+    .unwrap();
     assert_eq!(
         operations(&found),
         [
@@ -303,14 +321,14 @@ fn another_collective_is_told_and_not_merged() {
     use CollectiveOp::{Barrier, Bcast};
     let rank = |op, at| events(&[(at, Event::CollectiveBegin), (at + 1, done(op, WORLD))]);
     let trace = world(vec![rank(Bcast, 1), rank(Barrier, 3), rank(Barrier, 5)]);
-    let found = match_messages(trace.view());
+    let found = match_messages(trace.view(), &Job::default()).unwrap();
     assert_eq!(operations(&found), [(Barrier, vec![4, 6])]);
     assert_eq!(causes(&found), [(UnmatchedCause::OtherCollective, 1)]);
     assert_eq!(found.unmatched[0].end.time, Ticks(2));
     // Of two that differ, the operation is the first one's.
     let trace = world(vec![rank(Bcast, 1), rank(Barrier, 3)]);
     assert_eq!(
-        operations(&match_messages(trace.view())),
+        operations(&match_messages(trace.view(), &Job::default()).unwrap()),
         [(Bcast, vec![2])]
     );
 }
@@ -337,7 +355,7 @@ fn atomics_match_their_completion() {
         matching,
     };
     let trace = world(vec![events(&[(1, atomic), (2, end)]), Events::default()]);
-    let found = match_messages(trace.view());
+    let found = match_messages(trace.view(), &Job::default()).unwrap();
     assert_eq!((found.accesses[0].op, found.accesses[0].bytes), (op, 16));
     assert!(found.unmatched.is_empty());
 }
@@ -351,14 +369,17 @@ fn a_view_keeps_collectives_that_begin_or_end_in_it() {
     let trace = world(vec![rank]);
     for (start, end, kept) in [(0, 5, 1), (5, 20, 1), (2, 9, 0)] {
         let window = TimeRange::new(Ticks(start), Ticks(end)).unwrap();
-        let found = match_messages(trace.view().between(window));
+        let found = match_messages(trace.view().between(window), &Job::default()).unwrap();
         assert_eq!(found.collectives.len(), kept, "from {start} to {end}");
     }
 }
 
 #[test]
 fn matching_reports_progress_and_stops() {
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    };
     #[derive(Default)]
     struct Count(AtomicU64);
     impl Progress for Count {
@@ -368,7 +389,7 @@ fn matching_reports_progress_and_stops() {
         }
     }
     /// Cancels at the first report.
-    struct Stop(CancelToken);
+    struct Stop(Job);
     impl Progress for Stop {
         fn advance(&self, _: &'static str, _: u64, _: u64) {
             self.0.cancel();
@@ -376,11 +397,15 @@ fn matching_reports_progress_and_stops() {
     }
     let send = || events(&[(1, Event::Send(to(1, 0, None)))]);
     let trace = world(vec![send(), send(), send()]);
-    let (count, cancel) = (Count::default(), CancelToken::new());
-    let found = match_messages_with(trace.view(), &count, &cancel).unwrap();
-    assert_eq!(found, match_messages(trace.view()));
-    assert_eq!(count.0.into_inner(), 3);
-    let stopped = match_messages_with(trace.view(), &Stop(cancel.clone()), &cancel);
+    let count = Arc::new(Count::default());
+    let job = Job::with_progress(count.clone());
+    let found = match_messages(trace.view(), &job).unwrap();
+    assert_eq!(
+        found,
+        match_messages(trace.view(), &Job::default()).unwrap()
+    );
+    assert_eq!(count.0.load(Ordering::Relaxed), 3);
+    let stopped = match_messages(trace.view(), &job.reporting_to(Stop(job.clone())));
     assert!(matches!(stopped, Err(Error::Cancelled(_))));
 }
 
@@ -409,7 +434,9 @@ fn messages_that_arrive_before_they_are_sent_are_counted_by_pair() {
         (20, Event::Recv(to(0, 0, None))),
         (30, Event::Send(to(0, 0, None))),
     ]);
-    let found = match_messages(world(vec![first, second]).view()).clock_violations();
+    let found = match_messages(world(vec![first, second]).view(), &Job::default())
+        .unwrap()
+        .clock_violations();
     let count = |checked, violated, largest| ClockCount {
         checked,
         violated,
@@ -435,7 +462,9 @@ fn nobody_leaves_a_collective_before_all_have_entered_it() {
             events(&[(begin, Event::CollectiveBegin), (end, done)])
         };
         let ranks = times.into_iter().zip(bytes).map(rank).collect();
-        let found = match_messages(world(ranks).view()).clock_violations();
+        let found = match_messages(world(ranks).view(), &Job::default())
+            .unwrap()
+            .clock_violations();
         assert_eq!(found.is_any(), found.collectives.violated > 0);
         (found.collectives.checked, found.collectives.largest)
     };

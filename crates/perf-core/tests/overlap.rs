@@ -8,8 +8,8 @@
 mod common;
 
 use perf_core::{
-    CallPathId, CancelToken, Event, LocationId, LocationKind, LocationView, Paradigm, Profile,
-    RegionId, Ticks, TimeRange, Trace, Value,
+    CallPathId, Event, Job, LocationId, LocationKind, LocationView, Paradigm, Profile, RegionId,
+    Ticks, TimeRange, Trace, Value,
 };
 
 /// Enters (upper case) and leaves (lower case) of `a` to `d`, a tick apart.
@@ -24,9 +24,9 @@ fn trace(kind: LocationKind, paradigm: Paradigm, calls: &str) -> Trace {
 
 fn overlaps(kind: LocationKind, paradigm: Paradigm, calls: &str) -> bool {
     let trace = trace(kind, paradigm, calls);
-    let never = CancelToken::new();
+    let job = Job::default();
     let location = trace.location(LocationId(0)).unwrap();
-    let found = location.overlaps(trace.definitions(), &never).unwrap();
+    let found = location.overlaps(trace.definitions(), &job).unwrap();
     // The answer is kept, is that of each window, and does not need the trace.
     let window = TimeRange::new(Ticks(0), Ticks(1)).unwrap();
     let part = trace
@@ -36,7 +36,7 @@ fn overlaps(kind: LocationKind, paradigm: Paradigm, calls: &str) -> bool {
         .unwrap();
     let alone = LocationView::whole(LocationId(0), &trace.events()[0]);
     for view in [location, part, alone] {
-        assert_eq!(view.overlaps(trace.definitions(), &never).unwrap(), found);
+        assert_eq!(view.overlaps(trace.definitions(), &job).unwrap(), found);
     }
     found
 }
@@ -79,7 +79,7 @@ fn threads_nest_whatever_they_record() {
 
 /// Inclusive and exclusive time of each call path.
 fn times(trace: &Trace) -> Vec<(String, u64, u64)> {
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let value = |metric, path| {
         let metric = profile.metric(metric).unwrap();
         match profile.total(metric, path).unwrap() {
@@ -112,10 +112,10 @@ fn the_answer_is_no_part_of_the_trace() {
         .map(|calls| trace(LocationKind::AcceleratorStream, Paradigm::OpenMp, calls))
         .into();
     let location = one.location(LocationId(0)).unwrap();
-    let stop = CancelToken::new();
+    let stop = Job::default();
     stop.cancel();
     assert!(location.overlaps(one.definitions(), &stop).is_err());
-    let found = location.overlaps(one.definitions(), &CancelToken::new());
+    let found = location.overlaps(one.definitions(), &Job::default());
     assert_eq!(found, Ok(true));
     assert_eq!(location.overlaps(one.definitions(), &stop), Ok(true));
     assert_eq!(one, other);
@@ -143,8 +143,7 @@ fn functions_of_one_name_and_two_files_have_call_paths_of_their_own() {
     definitions.regions[3].lines = Some((70, 90));
     let trace = Trace::new(definitions, events).unwrap();
     let paths = |unify| {
-        let (profile, _) =
-            Profile::from_trace_by(trace.view(), unify, &(), &CancelToken::new()).unwrap();
+        let (profile, _) = Profile::from_trace_by(trace.view(), unify, &Job::default()).unwrap();
         let visits = profile.metric("visits").unwrap();
         let paths = (0..profile.calls().paths().len()).filter_map(CallPathId::from_index);
         paths

@@ -8,6 +8,7 @@
 mod common;
 
 use common::{enter, events, leave, trace};
+use perf_core::Job;
 use perf_core::*;
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ fn two_ranks() -> Trace {
 #[test]
 fn times_visits_and_bytes() {
     let trace = two_ranks();
-    let (profile, counts) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, counts) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     assert_eq!(value(&profile, "time", &[0], 0), 100);
     assert_eq!(value(&profile, "exclusive time", &[0], 0), 75);
     assert_eq!(value(&profile, "time", &[0, 1], 0), 25);
@@ -80,7 +81,7 @@ fn times_visits_and_bytes() {
 #[test]
 fn exclusive_times_sum_to_the_inclusive_time_of_the_roots() {
     let trace = two_ranks();
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let sum = |metric: &str, roots_only: bool| -> f64 {
         let metric = profile.metric(metric).unwrap();
         let paths = profile
@@ -99,7 +100,7 @@ fn a_window_counts_what_lies_in_it() {
     let trace = two_ranks();
     let window = TimeRange::new(Ticks(15), Ticks(42)).unwrap();
     let view = trace.view().between(window);
-    let (profile, _) = Profile::from_trace(view, &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(view, &Job::default()).unwrap();
     assert_eq!(value(&profile, "time", &[0], 0), 27);
     assert_eq!(value(&profile, "time", &[0, 1], 0), 15 + 2);
     assert_eq!(value(&profile, "visits", &[0, 1], 0), 2);
@@ -108,11 +109,11 @@ fn a_window_counts_what_lies_in_it() {
 
 #[test]
 fn cancelling_stops() {
-    let cancel = CancelToken::new();
-    cancel.cancel();
+    let job = Job::default();
+    job.cancel();
     let trace = two_ranks();
     assert!(matches!(
-        Profile::from_trace(trace.view(), &(), &cancel),
+        Profile::from_trace(trace.view(), &job),
         Err(Error::Cancelled(_))
     ));
 }
@@ -162,7 +163,7 @@ fn copies() -> [Events; 2] {
 #[test]
 fn bytes_outside_any_frame_have_a_call_path_of_their_own() {
     let trace = trace(copies().into());
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     assert_eq!(bytes(&profile), (1 + 8 + 64 + 256, 4 + 16));
     let outside = trace.definitions().regions.len() as u32;
     assert_eq!(profile.regions()[8].name, "(outside regions)");
@@ -176,25 +177,24 @@ fn bytes_outside_any_frame_have_a_call_path_of_their_own() {
     }
     // A part of the locations, and a window.
     let host = trace.view().only(&[LocationId(0)]);
-    let (part, _) = Profile::from_trace(host, &(), &CancelToken::new()).unwrap();
+    let (part, _) = Profile::from_trace(host, &Job::default()).unwrap();
     assert_eq!(bytes(&part), (9, 20));
     let late = TimeRange::new(Ticks(2), Ticks(10)).unwrap();
-    let (part, _) =
-        Profile::from_trace(trace.view().between(late), &(), &CancelToken::new()).unwrap();
+    let (part, _) = Profile::from_trace(trace.view().between(late), &Job::default()).unwrap();
     assert_eq!(bytes(&part), (8 + 256, 4));
 }
 
 #[test]
 fn the_region_for_what_lies_outside_is_there_only_where_needed() {
     let trace = two_ranks();
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     assert_eq!(profile.regions(), trace.definitions().regions);
     // It does not take the place of a region that an event names and nobody defined.
     let [host, _] = copies();
     let lost = events(&[(0, enter(8)), (1, leave(8))]);
     let trace = common::trace(vec![host, lost]);
     assert!(matches!(
-        Profile::from_trace(trace.view(), &(), &CancelToken::new()),
+        Profile::from_trace(trace.view(), &Job::default()),
         Err(Error::Undefined {
             id: 8,
             count: 8,

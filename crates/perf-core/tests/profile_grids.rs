@@ -5,6 +5,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+use perf_core::Job;
 use perf_core::*;
 
 /// Four locations, each in a process of its own if asked, and a grid of two ranks over locations 3
@@ -42,7 +43,7 @@ fn trace(with_processes: bool, members: Members) -> Trace {
 }
 
 fn grid(trace: &Trace) -> CartTopology {
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     profile.topologies()[0].clone()
 }
 

@@ -8,6 +8,7 @@
 mod common;
 
 use common::{enter, events, leave, trace};
+use perf_core::Job;
 use perf_core::*;
 use proptest::prelude::*;
 
@@ -121,7 +122,7 @@ proptest! {
     fn equals_the_textbook(list in calls()) {
         let trace = trace(vec![events(&list)]);
         let mut log = Log::default();
-        let counts = replay(trace.location(LocationId(0)).unwrap(), &mut log);
+        let counts = replay(trace.location(LocationId(0)).unwrap(), &mut log, &Job::default()).unwrap();
         let (expected, expected_counts) = textbook(&list);
         prop_assert_eq!(log.calls, expected.calls);
         prop_assert_eq!(counts, expected_counts);
@@ -134,7 +135,7 @@ proptest! {
         let trace = trace(vec![events(&list)]);
         let window = TimeRange::new(Ticks(a), Ticks(b)).unwrap();
         let mut part = Log::default();
-        replay(trace.view().between(window).location(LocationId(0)).unwrap(), &mut part);
+        replay(trace.view().between(window).location(LocationId(0)).unwrap(), &mut part, &Job::default()).unwrap();
         let (whole, _) = textbook(&list);
         prop_assert_eq!(innermost(&part, a, b), innermost(&whole, a, b));
         prop_assert!(part.calls.iter().all(|call| a <= call.0 && call.0 <= b.max(a)));
@@ -158,6 +159,11 @@ fn a_deep_stack_that_never_fits_takes_linear_time() {
     let mut list: Vec<_> = (0..depth).map(|at| (at, enter(1))).collect();
     list.extend((0..depth).map(|at| (depth + at, leave(2))));
     let trace = trace(vec![events(&list)]);
-    let counts = replay(trace.location(LocationId(0)).unwrap(), &mut Log::default());
+    let counts = replay(
+        trace.location(LocationId(0)).unwrap(),
+        &mut Log::default(),
+        &Job::default(),
+    )
+    .unwrap();
     assert_eq!(counts.renamed, depth);
 }

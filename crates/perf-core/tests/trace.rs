@@ -8,6 +8,7 @@
 mod common;
 
 use common::{enter, events, leave, trace};
+use perf_core::Job;
 use perf_core::*;
 use proptest::prelude::*;
 
@@ -260,6 +261,6 @@ fn everything_crosses_threads() {
     ok::<Messages>();
     ok::<Diagnostics>();
     ok::<SystemTree>();
-    ok::<CancelToken>();
+    ok::<Job>();
     ok::<Error>();
 }

@@ -5,8 +5,8 @@ use crate::overlap::Overlaps;
 use crate::timelines::Columns;
 use crate::{Error, Result, StateMap};
 use perf_core::{
-    CancelToken, Close, Definitions, Event, LocationView, Looks, RegionId, ReplayCounts, Ticks,
-    TimeRange, Visitor, intervals_with, replay_with,
+    Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts, Ticks, TimeRange,
+    Visitor, intervals, replay,
 };
 
 /// The timeline of one location, within the window of its view.
@@ -17,7 +17,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     definitions: &Definitions,
     map: &M,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<(Columns, ReplayCounts)> {
     let Some(lifetime) = lifetime(location) else {
         let columns = Columns {
@@ -29,12 +29,12 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
         return Ok((columns, ReplayCounts::default()));
     };
     let mut walk = Walk::new(map, location.len());
-    walk.recall(location, cancel)?;
-    let counts = if location.overlaps(definitions, cancel)? {
-        overlapping(location, &mut walk, lifetime.start, cancel)?
+    walk.recall(location, job)?;
+    let counts = if location.overlaps(definitions, job)? {
+        overlapping(location, &mut walk, lifetime.start, job)?
     } else {
         walk.set(lifetime.start);
-        replay_with(location, &mut walk, cancel)?
+        replay(location, &mut walk, job)?
     };
     // What is still open ends here; from here on nothing is known.
     walk.until(lifetime.end);
@@ -43,7 +43,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     walk.codes.shrink_to_fit();
     let defined = definitions.system.location(location.id());
     let instants = match defined.is_some_and(|it| it.kind.may_overlap()) {
-        true => instants(location, &mut walk, cancel)?,
+        true => instants(location, &mut walk, job)?,
         false => Vec::new(),
     };
     if let Some(class) = walk.unknown {
@@ -63,7 +63,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
 fn instants<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Vec<(Ticks, u32)>> {
     let all = location.all();
     let times = all.times().get(location.range()).unwrap_or_default();
@@ -71,20 +71,24 @@ fn instants<M: StateMap + ?Sized>(
         return Ok(Vec::new());
     }
     let mut found = Vec::new();
-    intervals_with(location, cancel, |call| {
-        // What was cut to the window to no length is not of no length.
-        if call.start == call.end
-            && call.why == Close::Top
-            && all.time(call.enter) == Some(call.start)
-        {
-            walk.stack.clear();
-            walk.stack.push(call.region);
-            let code = walk.code();
-            if code != code::IDLE {
-                found.push((call.start, code));
+    intervals(
+        location,
+        |call| {
+            // What was cut to the window to no length is not of no length.
+            if call.start == call.end
+                && call.why == Close::Top
+                && all.time(call.enter) == Some(call.start)
+            {
+                walk.stack.clear();
+                walk.stack.push(call.region);
+                let code = walk.code();
+                if code != code::IDLE {
+                    found.push((call.start, code));
+                }
             }
-        }
-    })?;
+        },
+        job,
+    )?;
     found.sort_by_key(|(at, _)| *at);
     found.shrink_to_fit();
     Ok(found)
@@ -104,12 +108,12 @@ fn overlapping<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
     start: Ticks,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<ReplayCounts> {
     let (events, range) = (location.all(), location.range());
-    let (mut overlaps, mut looks) = (Overlaps::default(), Looks::new(cancel));
+    let (mut overlaps, mut checks) = (Overlaps::default(), job.checks());
     for index in 0..range.start {
-        looks.next(1)?;
+        checks.next(1)?;
         match events.event(index) {
             Some(Event::Enter { region }) => overlaps.enter(&mut walk.stack, region),
             Some(Event::Leave { region }) => overlaps.leave(&mut walk.stack, region),
@@ -119,7 +123,7 @@ fn overlapping<M: StateMap + ?Sized>(
     overlaps.counts = ReplayCounts::default();
     walk.set(start);
     for index in range.clone() {
-        looks.next(1)?;
+        checks.next(1)?;
         let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
             continue;
         };
@@ -174,10 +178,10 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
     }
 
     /// Learns from the events before the window whether recording is off at its start.
-    fn recall(&mut self, location: LocationView<'_>, cancel: &CancelToken) -> Result<()> {
-        let mut looks = Looks::new(cancel);
+    fn recall(&mut self, location: LocationView<'_>, job: &Job) -> Result<()> {
+        let mut checks = job.checks();
         for index in 0..location.range().start {
-            looks.next(1)?;
+            checks.next(1)?;
             match location.all().event(index) {
                 Some(Event::Measuring { on }) => self.off = !on,
                 Some(Event::Flush { until }) => self.flushed = self.flushed.max(Some(until)),
@@ -295,8 +299,8 @@ mod tests {
         let map = RegionMap::by_name(trace.definitions()).unwrap();
         let view = trace.view().between(window);
         let location = view.location(LocationId(0)).unwrap();
-        let never = CancelToken::new();
-        let (columns, _) = stream(location, trace.definitions(), &map, &never).unwrap();
+        let job = Job::default();
+        let (columns, _) = stream(location, trace.definitions(), &map, &job).unwrap();
         (columns.times.iter().map(|at| at.0).collect(), columns.codes)
     }
 

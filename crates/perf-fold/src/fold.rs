@@ -102,12 +102,13 @@ impl Fold {
 /// One row of a [`Fold`].
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 /// let trace = perf_testdata::cosmo::trace();
-/// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+/// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Node);
 /// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;
-/// let fold = folder.fold(timelines.range())?;
+/// let fold = folder.fold(timelines.range(), &Job::default())?;
 /// let row = fold.row(0).expect("there are four nodes");
 /// assert_eq!((row.streams(), row.cells().len(), row.idle_cells()), (10, 100, 0));
 /// // How many cells show which state, the most first.

@@ -4,7 +4,7 @@ use crate::kernel::{self, Pixels, Workspace};
 use crate::{
     Cell, Checked, Error, Fold, FoldParams, GroupId, Groups, Result, Tally, Timelines, par, sample,
 };
-use perf_core::{CancelToken, Progress, Ticks, TimeRange};
+use perf_core::{Job, Ticks, TimeRange};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Folds timelines: planned once from timelines, groups and parameters, then run for any window.
@@ -13,14 +13,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// [`refold`](Self::refold) the hot call for zooming, which writes into what it is given.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
 /// let trace = perf_testdata::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
-/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::All);
 /// let params = Folder::params().columns(6000).op(Op::Diff).check()?;
 /// let folder = Folder::new(&timelines, groups, params)?;
-/// let fold = folder.fold(timelines.range())?;
+/// let fold = folder.fold(timelines.range(), &Job::default())?;
 /// // Ranks differ where some wait for the slow ones, and the outliers are in SPECS.
 /// let specs = timelines.classes().id("SPECS");
 /// let row = fold.row(0).expect("one row");
@@ -161,10 +162,11 @@ impl Folder {
     /// Neither depends on the events: a program can ask before it folds 100,000 rows.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
     /// let trace = perf_testdata::cosmo::trace();
     /// let map = RegionMap::by_name(trace.definitions())?;
-    /// let timelines = Timelines::new(trace.view(), &map)?;
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     /// let groups = Groups::by(&timelines, GroupBy::Location);
     /// let folder = |columns: usize| {
     ///     let params = Folder::params().columns(columns).check()?;
@@ -200,44 +202,28 @@ impl Folder {
     /// pixels of an empty window show its start.
     ///
     /// # Errors
-    /// None at present beyond those of [`refold`](Self::refold).
-    pub fn fold(&self, window: TimeRange) -> Result<Fold> {
+    ///
+    /// As [`refold`](Self::refold).
+    pub fn fold(&self, window: TimeRange, job: &Job) -> Result<Fold> {
         let mut fold = self.empty();
-        self.refold(window, &mut self.scratch(), &mut fold)?;
+        self.refold(window, &mut self.scratch(), &mut fold, job)?;
         Ok(fold)
     }
 
     /// As [`fold`](Self::fold), into a fold that exists: the hot call of a zoom. Allocates
     /// nothing once fold and scratch have been used with this folder (or a larger one).
+    /// Progress is reported in cells of the phase `fold`.
     ///
     /// # Errors
-    /// None at present; that of [`refold_with`](Self::refold_with) needs a token.
-    pub fn refold(&self, window: TimeRange, scratch: &mut Scratch, fold: &mut Fold) -> Result<()> {
-        self.run(window, scratch, fold, &(), None)
-    }
-
-    /// As [`refold`](Self::refold); reports cells of the phase `fold`, and can be stopped.
     ///
-    /// # Errors
-    /// [`Error::Cancelled`]; the cells are then partly of this window and partly of the last.
-    pub fn refold_with(
+    /// Returns [`Error::Cancelled`] if the job is cancelled. Some of the cells are then of this window and some of the
+    /// last one.
+    pub fn refold(
         &self,
         window: TimeRange,
         scratch: &mut Scratch,
         fold: &mut Fold,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<()> {
-        self.run(window, scratch, fold, progress, Some(cancel))
-    }
-
-    fn run(
-        &self,
-        window: TimeRange,
-        scratch: &mut Scratch,
-        fold: &mut Fold,
-        progress: &dyn Progress,
-        cancel: Option<&CancelToken>,
+        job: &Job,
     ) -> Result<()> {
         let plan = &*self.0;
         let (columns, rows) = (plan.params.columns(), plan.groups.rows());
@@ -248,7 +234,7 @@ impl Folder {
         let (centres, edges) = (&fold.centres, &fold.edges);
         let scratch = &*scratch;
         par::pieces(&mut fold.cells, columns, plan.piece, |row, from, out| {
-            cancel.map_or(Ok(()), CancelToken::check)?;
+            job.check()?;
             let to = from + out.len();
             let (Some(centres), Some(edges)) = (centres.get(from..to), edges.get(from..=to)) else {
                 return Ok(());
@@ -256,13 +242,13 @@ impl Folder {
             if let Some(group) = rows.get(row).and_then(|id| plan.groups.get(*id)) {
                 let mut space = scratch.take();
                 space.prepare(plan);
-                space.cancel = cancel.cloned();
+                space.job = job.without_progress();
                 kernel::fold(plan, group, Pixels { centres, edges }, &mut space, out);
                 scratch.give(space);
                 // A piece that was stopped in its midst is none.
-                cancel.map_or(Ok(()), CancelToken::check)?;
+                job.check()?;
             }
-            progress.advance("fold", out.len() as u64, cells as u64);
+            job.advance("fold", out.len() as u64, cells as u64);
             Ok(())
         })
     }

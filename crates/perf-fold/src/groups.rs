@@ -69,10 +69,11 @@ impl Group {
 /// that created it. Metric sources run no code and are in no group.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{GroupBy, Groups, RegionMap, Timelines};
 /// let trace = perf_testdata::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
-/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Process);
 /// assert_eq!(groups.rows().len(), 40);
 /// let first = groups.get(groups.rows()[0]).expect("there is one");

@@ -7,7 +7,7 @@ use crate::sample;
 use crate::tally::{Counter, Rules};
 use crate::timelines::Columns;
 use crate::{AbsentRule, Boundary, Cell, FoldOp, Group, GroupBy, State, Ties, Value};
-use perf_core::{CancelToken, Ticks};
+use perf_core::{Job, Ticks};
 
 /// What one thread needs to fold one piece. Sized by [`Workspace::prepare`], kept between folds.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub(crate) struct Workspace {
     cursors: Vec<usize>,
     /// For nested folds, by level: the pictures of the children, and the cells of one child.
     levels: Vec<(Vec<u32>, Vec<Cell>)>,
-    /// What can stop a piece in its midst. Its cells are then not those of the window.
-    pub(crate) cancel: Option<CancelToken>,
+    /// Job of the fold. Once it is cancelled, cells of a piece are not those of the window.
+    pub(crate) job: Job,
 }
 
 impl Workspace {
@@ -29,7 +29,7 @@ impl Workspace {
             samples: Vec::new(),
             cursors: Vec::new(),
             levels: Vec::new(),
-            cancel: None,
+            job: Job::default(),
         }
     }
 
@@ -126,7 +126,7 @@ fn fold_with<O: FoldOp + ?Sized>(
         .iter()
         .zip(space.samples.chunks_exact_mut(width.max(1)))
     {
-        if is_over(space.cancel.as_ref()) {
+        if space.job.is_cancelled() {
             return;
         }
         if let Some(columns) = plan.timelines.stream(*stream) {
@@ -143,12 +143,8 @@ fn fold_with<O: FoldOp + ?Sized>(
         rules,
         out,
         |row| streams.get(row).copied().unwrap_or(u32::MAX),
-        space.cancel.as_ref(),
+        &space.job,
     );
-}
-
-fn is_over(cancel: Option<&CancelToken>) -> bool {
-    cancel.is_some_and(CancelToken::is_cancelled)
 }
 
 fn sample_row(columns: &Columns, boundary: Boundary, centres: &[Ticks], row: &mut [u32]) {
@@ -194,7 +190,7 @@ fn count<O: FoldOp + ?Sized>(
     mut rules: Rules,
     out: &mut [Cell],
     first: impl Fn(usize) -> u32,
-    cancel: Option<&CancelToken>,
+    job: &Job,
 ) {
     let width = out.len();
     if rows == 1 {
@@ -213,7 +209,7 @@ fn count<O: FoldOp + ?Sized>(
         return;
     }
     for (column, cell) in out.iter_mut().enumerate() {
-        if is_over(cancel) {
+        if job.is_cancelled() {
             return;
         }
         let codes = samples.get(column..).unwrap_or_default();
@@ -255,7 +251,7 @@ fn exact<O: FoldOp + ?Sized>(
     }
     for (cell, edges) in out.iter_mut().zip(pixels.edges.windows(2)) {
         let [start, end] = *edges else { continue };
-        if is_over(space.cancel.as_ref()) {
+        if space.job.is_cancelled() {
             return;
         }
         for (stream, cursor) in streams.iter().zip(&mut space.cursors) {
@@ -343,8 +339,8 @@ fn nested<O: FoldOp + ?Sized>(
             .unwrap_or(u32::MAX)
     };
     let rows = group.children.len();
-    let (counter, cancel) = (&mut space.counter, space.cancel.as_ref());
-    count(counter, (&codes, rows), op, rules, out, first, cancel);
+    let (counter, job) = (&mut space.counter, &space.job);
+    count(counter, (&codes, rows), op, rules, out, first, job);
     if let Some(level) = space.levels.get_mut(depth) {
         *level = (codes, cells);
     }

@@ -23,19 +23,20 @@
 //! ```
 //!
 //! ```
+//! use perf_core::Job;
 //! use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
 //! // 40 ranks, 4 of which have more and more to do. Any trace will do.
 //! let trace = perf_testdata::cosmo::trace();
 //!
 //! let states = RegionMap::by_name(trace.definitions())?;
-//! let timelines = Timelines::new(trace.view(), &states)?;
+//! let timelines = Timelines::new(trace.view(), &states, &Job::default())?;
 //! let groups = Groups::by(&timelines, GroupBy::Node);
 //! let params = Folder::params().columns(800).op(Op::Max).check()?;
 //! let folder = Folder::new(&timelines, groups, params)?;
 //!
 //! let window = timelines.range();
-//! let fold = folder.fold(window)?;
-//! for (row, usage) in fold.rows().zip(folder.usage(window)?) {
+//! let fold = folder.fold(window, &Job::default())?;
+//! for (row, usage) in fold.rows().zip(folder.usage(window, &Job::default())?) {
 //!     let busy = usage.utilisation.utilisation();
 //!     println!("{}: {} streams, {:.0} % busy", row.label(), row.streams(), 100.0 * busy);
 //!     for (state, share) in usage.named(timelines.classes()) {
@@ -128,7 +129,7 @@ mod usage;
 pub use class::{ClassId, Classes, State};
 pub use devices::{
     Cause, Device, DeviceCopies, DeviceParams, Devices, Gap, Hta, HtaParams, Span, StreamUse, Work,
-    WorkRules, device_copies, device_copies_with,
+    WorkRules, device_copies,
 };
 pub use error::{Error, Result};
 pub use fold::{Fold, FoldRow};

@@ -131,11 +131,11 @@ impl Folder {
     /// Memory grows with the number of bundles.
     ///
     /// ```
-    /// use perf_core::{LocationId, Ticks};
+    /// use perf_core::{Job, LocationId, Ticks};
     /// use perf_fold::{Column, Folder, GroupBy, Groups, Line, RegionMap, Timelines};
     /// # let trace = perf_testdata::cosmo::trace();
     /// # let map = RegionMap::by_name(trace.definitions())?;
-    /// # let timelines = Timelines::new(trace.view(), &map)?;
+    /// # let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     /// let groups = Groups::by(&timelines, GroupBy::Process);
     /// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;
     /// let message = |to, received| Line {

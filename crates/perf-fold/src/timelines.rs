@@ -6,8 +6,8 @@ use crate::par;
 use crate::sample;
 use crate::{Classes, Error, Result, State, StateMap, Tally};
 use perf_core::{
-    CancelToken, Clock, LocationId, LocationKind, Merge, Progress, ReplayCounts, SystemTree, Ticks,
-    TimeRange, TraceView,
+    Clock, Job, LocationId, LocationKind, Merge, ReplayCounts, SystemTree, Ticks, TimeRange,
+    TraceView,
 };
 use std::sync::Arc;
 
@@ -30,11 +30,11 @@ const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
 /// see [`instants`](Self::instants).
 ///
 /// ```
-/// use perf_core::Ticks;
+/// use perf_core::{Job, Ticks};
 /// use perf_fold::{Boundary, RegionMap, State, Timelines};
 /// let trace = perf_testdata::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
-/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// assert_eq!(timelines.len(), 40);
 /// let specs = timelines.classes().id("SPECS").expect("it is entered");
 /// assert_eq!(timelines.state(7, Ticks(1_300_000), Boundary::AtOrBefore), State::Class(specs));
@@ -88,29 +88,20 @@ pub enum Boundary {
 impl Timelines {
     /// The timelines of all locations in `view`.
     ///
-    /// # Errors
-    /// [`Error::UnknownClass`] if the map gives a class that its table does not have.
-    pub fn new<M: StateMap + ?Sized>(view: TraceView<'_>, map: &M) -> Result<Self> {
-        Self::with(view, map, &(), &CancelToken::new())
-    }
-
-    /// As [`new`](Self::new); reports events of the phase `timelines`, and can be stopped.
+    /// Progress is reported in events of the phase `timelines`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::Cancelled`].
-    pub fn with<M: StateMap + ?Sized>(
-        view: TraceView<'_>,
-        map: &M,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
+    ///
+    /// Returns [`Error::UnknownClass`] if the map gives a class that its table does not have, and
+    /// [`Error::Cancelled`] if the job is cancelled.
+    pub fn new<M: StateMap + ?Sized>(view: TraceView<'_>, map: &M, job: &Job) -> Result<Self> {
         let locations: Vec<_> = view.locations().collect();
         let total = locations.iter().map(|location| location.len() as u64).sum();
         let definitions = view.definitions();
         let built = par::map(&locations, |location| {
-            cancel.check()?;
-            let built = build::stream(*location, definitions, map, cancel)?;
-            progress.advance("timelines", location.len() as u64, total);
+            job.check()?;
+            let built = build::stream(*location, definitions, map, job)?;
+            job.advance("timelines", location.len() as u64, total);
             Ok::<_, Error>(built)
         })?;
         let mut repairs = ReplayCounts::default();
@@ -176,11 +167,12 @@ impl Timelines {
     /// may be there twice for a moment, as they shrink.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_fold::{RegionMap, Timelines};
     /// let trace = perf_testdata::cosmo::trace();
     /// let most = Timelines::estimate(trace.view());
     /// let map = RegionMap::by_name(trace.definitions())?;
-    /// assert!(Timelines::new(trace.view(), &map)?.memory() <= most);
+    /// assert!(Timelines::new(trace.view(), &map, &Job::default())?.memory() <= most);
     /// # Ok::<(), perf_fold::Error>(())
     /// ```
     pub fn estimate(view: TraceView<'_>) -> usize {

@@ -20,14 +20,14 @@ impl Fold {
     ///   that select no state, both sampled wherever they change.
     ///
     /// ```
-    /// use perf_core::Event;
+    /// use perf_core::{Event, Job};
     /// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
     /// let trace = perf_testdata::cosmo::trace();
     /// let map = RegionMap::by_name(trace.definitions())?;
-    /// let timelines = Timelines::new(trace.view(), &map)?;
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     /// let groups = Groups::by(&timelines, GroupBy::Node);
     /// let folder = Folder::new(&timelines, groups, Folder::params().columns(800).check()?)?;
-    /// let folded = folder.fold(timelines.range())?.to_trace().expect("it fits");
+    /// let folded = folder.fold(timelines.range(), &Job::default())?.to_trace().expect("it fits");
     /// assert_eq!(folded.definitions().system.groups().len(), folder.groups().rows().len());
     /// let first = folded.events()[0].event(0);
     /// assert!(matches!(first, Some(Event::Enter { region }) if

@@ -2,7 +2,7 @@
 
 use crate::class::code;
 use crate::{Classes, Error, Folder, Result, State, Timelines, par, sample};
-use perf_core::{CancelToken, Cancelled, Looks, Progress, TimeRange};
+use perf_core::{Cancelled, Job, TimeRange};
 
 /// How busy streams are over a window: what `max` hides where many streams work a little.
 ///
@@ -46,15 +46,15 @@ impl Utilisation {
                 changes.push((end.0, -1));
             }
         }
-        // Nobody has this token.
-        Self::swept(changes, window, &CancelToken::new()).unwrap_or_default()
+        // Nothing cancels this job.
+        Self::swept(changes, window, &Job::default()).unwrap_or_default()
     }
 
     /// From begins (1) and ends (-1), all within the window.
     fn swept(
         mut changes: Vec<(u64, i64)>,
         window: TimeRange,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> std::result::Result<Self, Cancelled> {
         let mut found = Utilisation {
             span: window.len(),
@@ -62,11 +62,11 @@ impl Utilisation {
         };
         // Where one ends as another begins the union goes on: begins come before ends.
         let key = |(at, change): &(u64, i64)| (*at, -change);
-        cancel.sort_by(&mut changes, |a, b| key(a).cmp(&key(b)))?;
+        job.sort_by(&mut changes, |a, b| key(a).cmp(&key(b)))?;
         let (mut active, mut last) = (0i64, 0);
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for (at, change) in changes {
-            looks.next(1)?;
+            checks.next(1)?;
             let length = at - last;
             if active > 0 {
                 found.busy += length;
@@ -131,21 +131,16 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// That of some streams. Streams that are not there count as absent.
-    pub fn of(timelines: &Timelines, streams: &[u32], window: TimeRange) -> Self {
-        // Nobody has this token.
-        Self::with(timelines, streams, window, &CancelToken::new()).unwrap_or_default()
-    }
-
-    /// As [`of`](Self::of), and stops soon after somebody cancelled.
+    /// Returns the usage of some streams. Streams that are not there count as absent.
     ///
     /// # Errors
-    /// [`Cancelled`].
-    pub fn with(
+    ///
+    /// Returns [`Cancelled`] if the job is cancelled.
+    pub fn of(
         timelines: &Timelines,
         streams: &[u32],
         window: TimeRange,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> std::result::Result<Self, Cancelled> {
         let span = window.len();
         let mut times = Times::new(timelines.classes().len());
@@ -160,14 +155,14 @@ impl Usage {
                 changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
             }
         };
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for stream in streams {
-            cancel.check()?;
+            job.check()?;
             let mut known = 0u64;
             let mut open: Option<TimeRange> = None;
             let columns = timelines.stream(*stream);
             for (piece, code) in columns.into_iter().flat_map(|c| sample::pieces(c, window)) {
-                looks.next(1)?;
+                checks.next(1)?;
                 times.add(code, piece.len());
                 known = known.saturating_add(piece.len());
                 if code < code::FIRST {
@@ -196,7 +191,7 @@ impl Usage {
         let mut times = times.list();
         times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
         let own = own.map_or(0, |own| own.len());
-        let utilisation = Utilisation::swept(changes, window, cancel)?;
+        let utilisation = Utilisation::swept(changes, window, job)?;
         Ok(Usage {
             utilisation,
             own: Utilisation {
@@ -227,11 +222,12 @@ impl Usage {
     /// idle and absent streams ask [`share_of`](Self::share_of).
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_fold::{RegionMap, State, Timelines, Usage};
     /// let trace = perf_testdata::cosmo::trace();
     /// let map = RegionMap::by_name(trace.definitions())?;
-    /// let timelines = Timelines::new(trace.view(), &map)?;
-    /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range());
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range(), &Job::default())?;
     /// let classes: f64 = usage.named_classes(timelines.classes()).map(|(_, share)| share).sum();
     /// let others = usage.share_of(State::Idle) + usage.share_of(State::Absent);
     /// assert!((classes + others - 1.0).abs() < 1e-9);
@@ -288,29 +284,19 @@ impl Times {
 impl Folder {
     /// What each row does over a window, exactly and whatever the operation. O(transitions).
     ///
-    /// # Errors
-    /// None at present; that of [`usage_with`](Self::usage_with) needs a token.
-    pub fn usage(&self, window: TimeRange) -> Result<Vec<Usage>> {
-        self.usage_with(window, &(), &CancelToken::new())
-    }
-
-    /// As [`usage`](Self::usage); reports rows of the phase `usage`, and can be stopped.
+    /// Progress is reported in rows of the phase `usage`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`].
-    pub fn usage_with(
-        &self,
-        window: TimeRange,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Vec<Usage>> {
+    ///
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn usage(&self, window: TimeRange, job: &Job) -> Result<Vec<Usage>> {
         let plan = self.plan();
         let rows = plan.groups.rows();
         par::map(rows, |id| {
-            cancel.check()?;
+            job.check()?;
             let streams = plan.groups.get(*id).map_or(&[][..], |group| &group.streams);
-            let usage = Usage::with(&plan.timelines, streams, window, cancel)?;
-            progress.advance("usage", 1, rows.len() as u64);
+            let usage = Usage::of(&plan.timelines, streams, window, job)?;
+            job.advance("usage", 1, rows.len() as u64);
             Ok::<_, Error>(usage)
         })
     }

@@ -7,7 +7,7 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::{Ticks, TimeRange};
+use perf_core::{Job, Ticks, TimeRange};
 use perf_fold::{FoldRow, Folder, GroupBy, Groups, Op, RegionMap, Timelines, Usage};
 use perf_formats::OpenOptions;
 use perf_testdata::corpus::corpus;
@@ -20,10 +20,11 @@ fn facts(truth: &str, archive: &str) -> Option<(Value, Timelines)> {
         return None;
     };
     let facts: Value = serde_json::from_str(&std::fs::read_to_string(facts).unwrap()).unwrap();
-    let recording = perf_formats::open(path.join(archive), &OpenOptions::new()).unwrap();
+    let recording =
+        perf_formats::open(path.join(archive), &OpenOptions::new(), &Job::default()).unwrap();
     let trace = recording.into_trace().unwrap();
     let map = RegionMap::by_name(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
     Some((facts[truth][archive].clone(), timelines))
 }
 
@@ -66,7 +67,7 @@ fn paints(archive: &str, window: TimeRange, columns: usize, ops: &Value, timelin
         let params = Folder::params().columns(columns).op(op).check().unwrap();
         let groups = Groups::by(timelines, GroupBy::All);
         let folder = Folder::new(timelines, groups, params).unwrap();
-        let fold = folder.fold(window).unwrap();
+        let fold = folder.fold(window, &Job::default()).unwrap();
         assert_eq!(fold.rows().count(), 1, "only CPU threads");
         let found = painted(timelines, fold.row(0).unwrap());
         assert_eq!(found, table(&ops[name]), "{archive}, {name}");
@@ -110,7 +111,10 @@ fn devices_in_the_group_of_their_process() {
             Folder::new(&timelines, groups.clone(), params).unwrap()
         };
         let (idle, max) = (folder(Op::Idle), folder(Op::Max));
-        let folds = (idle.fold(window).unwrap(), max.fold(window).unwrap());
+        let folds = (
+            idle.fold(window, &Job::default()).unwrap(),
+            max.fold(window, &Job::default()).unwrap(),
+        );
         for (device, facts) in facts["devices"].as_object().unwrap() {
             let label = format!("{device}, streams");
             let row = folds.0.rows().position(|row| row.label() == label).unwrap();
@@ -122,8 +126,8 @@ fn devices_in_the_group_of_their_process() {
             let names: Vec<_> = streams.iter().map(name).collect();
             assert_eq!(serde_json::to_value(names).unwrap(), facts["streams"]);
 
-            let usage = Usage::of(&timelines, streams, window);
-            assert_eq!(usage, idle.usage(window).unwrap()[row]);
+            let usage = Usage::of(&timelines, streams, window, &Job::default()).unwrap();
+            assert_eq!(usage, idle.usage(window, &Job::default()).unwrap()[row]);
             let found = usage.utilisation;
             assert_eq!(found.busy, number(facts, "busy_ticks"));
             assert_eq!(found.overlap, number(facts, "overlap_ticks"));

@@ -5,17 +5,17 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::{CancelToken, Event, Trace, Value};
+use perf_core::{Event, Job, Trace, Value};
 use perf_fold::{Fold, Folder, GroupBy, Groups, Op, RegionMap, Timelines};
 use perf_formats::{OpenOptions, chrome};
 use perf_testdata::planted;
 
 fn fold(trace: &Trace, by: GroupBy, op: Op, columns: usize) -> Fold {
     let map = RegionMap::by_name(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
     let params = Folder::params().columns(columns).op(op).check().unwrap();
     let folder = Folder::new(&timelines, Groups::by(&timelines, by), params).unwrap();
-    folder.fold(timelines.range()).unwrap()
+    folder.fold(timelines.range(), &Job::default()).unwrap()
 }
 
 /// Name, begin and end of each call of a row.
@@ -61,10 +61,10 @@ fn expected(fold: &Fold, row: usize) -> Vec<(String, u64, u64)> {
 
 fn back(trace: &Trace) -> Trace {
     let mut file = Vec::new();
-    let written = chrome::write(trace.view(), &mut file, &(), &CancelToken::new()).unwrap();
+    let written = chrome::write(trace.view(), &mut file, &Job::default()).unwrap();
     assert_eq!(written.left_out, 0);
     let file = std::io::Cursor::new(file);
-    let recording = chrome::read("fold", file, &OpenOptions::new()).unwrap();
+    let recording = chrome::read("fold", file, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(
         recording.diagnostics.repairs(),
         0,

@@ -5,7 +5,7 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::{LocationId, Merge, Ticks, TimeRange};
+use perf_core::{Job, LocationId, Merge, Ticks, TimeRange};
 use perf_fold::{FoldParams, Folder, GroupBy, Groups, Line, Op, RegionMap, Selection, Timelines};
 use perf_testdata::cosmo;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 fn timelines() -> Timelines {
     let trace = cosmo::trace();
     let map = RegionMap::by_name(trace.definitions()).unwrap();
-    Timelines::new(trace.view(), &map).unwrap()
+    Timelines::new(trace.view(), &map, &Job::default()).unwrap()
 }
 
 fn painted(params: FoldParams) -> BTreeMap<String, usize> {
@@ -22,7 +22,7 @@ fn painted(params: FoldParams) -> BTreeMap<String, usize> {
     let groups = Groups::by(&timelines, GroupBy::All);
     let params = params.columns(6000).check().unwrap();
     let folder = Folder::new(&timelines, groups, params).unwrap();
-    let fold = folder.fold(cosmo::SPAN).unwrap();
+    let fold = folder.fold(cosmo::SPAN, &Job::default()).unwrap();
     let row = fold.row(0).unwrap();
     assert_eq!((row.label(), row.streams()), ("All threads", 40));
     let counts = row.painted().into_iter();
@@ -79,7 +79,12 @@ fn the_recording_is_as_described() {
         }
     }
     for location in trace.view().locations() {
-        perf_core::replay(location, &mut Frames(&mut visits, &trace, vec![]));
+        perf_core::replay(
+            location,
+            &mut Frames(&mut visits, &trace, vec![]),
+            &Job::default(),
+        )
+        .unwrap();
     }
     for (name, count, ticks) in [
         ("main", 40, 17_519_998_840),
@@ -98,7 +103,7 @@ fn the_share_of_differing_time_follows_the_formula() {
     let groups = Groups::by(&timelines, GroupBy::All);
     let params = Folder::params().columns(6000).op(Op::Diff).check().unwrap();
     let folder = Folder::new(&timelines, groups, params).unwrap();
-    let fold = folder.fold(cosmo::SPAN).unwrap();
+    let fold = folder.fold(cosmo::SPAN, &Job::default()).unwrap();
     let cells = fold.row(0).unwrap().cells();
     let mut worst: f64 = 0.0;
     for k in 0..cosmo::ITERATIONS {
@@ -133,10 +138,10 @@ fn exact_time_adds_up() {
     let params = Folder::params().columns(777).op(Op::Count(specs));
     let params = params.selection(Selection::Exact).check().unwrap();
     let folder = Folder::new(&timelines, groups, params).unwrap();
-    let fold = folder.fold(cosmo::SPAN).unwrap();
+    let fold = folder.fold(cosmo::SPAN, &Job::default()).unwrap();
     let ticks: u64 = fold.cells().iter().map(|cell| cell.winning).sum();
     assert_eq!(ticks, 10_079_999_884);
-    let usage = &folder.usage(cosmo::SPAN).unwrap()[0];
+    let usage = &folder.usage(cosmo::SPAN, &Job::default()).unwrap()[0];
     assert_eq!(usage.times[0], (perf_fold::State::Class(specs), ticks));
     let utilisation = usage.utilisation;
     assert_eq!(utilisation.utilisation(), 1.0);

@@ -5,7 +5,7 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::{Events, Region, RegionId, Ticks, TimeRange, Trace};
+use perf_core::{Events, Job, Region, RegionId, Ticks, TimeRange, Trace};
 use perf_fold::{
     Cause, Device, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Op, Span,
     Timelines, Usage, Work, WorkRules, device_copies,
@@ -18,7 +18,7 @@ fn range(start: u64, end: u64) -> TimeRange {
 }
 
 fn one(trace: &Trace, params: &DeviceParams) -> Device {
-    let devices = Devices::new(trace.view(), params).unwrap();
+    let devices = Devices::new(trace.view(), params, &Job::default()).unwrap();
     assert_eq!(devices.repairs().repairs(), 0);
     devices.into_devices().remove(0)
 }
@@ -83,13 +83,23 @@ fn a_window_wider_than_the_span_shows_an_empty_queue() {
 #[test]
 fn gaps_run_from_the_end_of_work_to_the_begin_of_the_next() {
     let trace = perf_testdata::planted::trace();
-    let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true)).unwrap();
+    let devices = Devices::new(
+        trace.view(),
+        &DeviceParams::new().keep_gaps(true),
+        &Job::default(),
+    )
+    .unwrap();
     let mut found = 0;
     for device in devices.devices() {
         let mut work = Vec::new();
         for stream in &device.streams {
             let location = trace.location(stream.location).unwrap();
-            perf_core::intervals(location, |call| work.push((call.start, call.end)));
+            perf_core::intervals(
+                location,
+                |call| work.push((call.start, call.end)),
+                &Job::default(),
+            )
+            .unwrap();
         }
         work.sort();
         // The textbook version: the union of the work, and the holes in it.
@@ -177,12 +187,15 @@ fn a_gap_during_the_launch_call_waits_for_the_launch() {
 #[test]
 fn a_recording_without_devices_has_none() {
     let trace = perf_testdata::cosmo::trace();
-    let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+    let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
     assert!(devices.devices().is_empty());
     assert_eq!((devices.events(), devices.utilisation()), (0, 0.0));
-    assert_eq!(Hta::of(trace.view(), &HtaParams::default()), Ok(vec![]));
     assert_eq!(
-        device_copies(trace.view(), &WorkRules::default()),
+        Hta::of(trace.view(), &HtaParams::default(), &Job::default()),
+        Ok(vec![])
+    );
+    assert_eq!(
+        device_copies(trace.view(), &WorkRules::default(), &Job::default()).unwrap(),
         Default::default()
     );
 }
@@ -197,7 +210,7 @@ fn copies_are_lines_from_and_to_the_host() {
         (Some(6), 0, "Memcpy", 70, 71),
     ];
     let trace = build(&pieces);
-    let copies = device_copies(trace.view(), &WorkRules::default());
+    let copies = device_copies(trace.view(), &WorkRules::default(), &Job::default()).unwrap();
     let lines: Vec<_> = copies
         .lines
         .iter()
@@ -208,7 +221,7 @@ fn copies_are_lines_from_and_to_the_host() {
     assert_eq!(copies.unknown, 1);
 
     let map = WorkRules::default().plan(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
     let groups = Groups::by(&timelines, GroupBy::Process);
     let folder = Folder::new(
         &timelines,
@@ -367,10 +380,10 @@ proptest! {
         let window = Span::Window(range(0, 120));
         let device = one(&trace, &DeviceParams::new().span(window));
         let map = WorkRules::default().plan(trace.definitions()).unwrap();
-        let timelines = Timelines::new(trace.view(), &map).unwrap();
+        let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
         let streams: Vec<u32> = (0..timelines.len() as u32).filter(|it| timelines.kind(*it).may_overlap()).collect();
-        let usage = Usage::of(&timelines, &streams, range(0, 120));
-        let own = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+        let usage = Usage::of(&timelines, &streams, range(0, 120), &Job::default()).unwrap();
+        let own = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
         let own = own.devices()[0].utilisation;
         prop_assert_eq!((usage.own.busy, usage.own.span), (own.busy, own.span));
         let usage = usage.utilisation;
@@ -384,7 +397,7 @@ proptest! {
         let groups = Groups::by(&timelines, GroupBy::Device);
         let params = Folder::params().columns(120).op(Op::Idle).instants(true).check().unwrap();
         let folder = Folder::new(&timelines, groups, params).unwrap();
-        let fold = folder.fold(range(0, 120)).unwrap();
+        let fold = folder.fold(range(0, 120), &Job::default()).unwrap();
         let rows = fold.rows().filter(|row| row.group().kind.may_overlap());
         let painted: usize = rows.map(|row| row.cells().iter().filter(|it| it.picture().is_some()).count()).sum();
         prop_assert_eq!(painted as u64, device.utilisation.busy + empty.len() as u64);
@@ -395,7 +408,7 @@ proptest! {
         let trace = build(&pieces);
         let device = one(&trace, &DeviceParams::new());
         let exact = HtaParams::default().round_inwards(false);
-        let found = Hta::of(trace.view(), &exact).unwrap()[0];
+        let found = Hta::of(trace.view(), &exact, &Job::default()).unwrap()[0];
         prop_assert_eq!(found.busy(), device.utilisation.busy as i64);
         prop_assert_eq!(found.total, device.utilisation.span as i64);
         prop_assert_eq!(found.compute, device.busy(Work::Compute) as i64);
@@ -426,7 +439,7 @@ fn work_of_a_stream_that_nests_is_its_outermost_frames() {
         };
     }
     let trace = Trace::new(definitions, events).unwrap();
-    let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+    let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
     let device = &devices.devices()[0];
     assert_eq!((device.events, device.utilisation.busy), (2, 20));
     assert_eq!(device.busy(Work::Compute), 20);

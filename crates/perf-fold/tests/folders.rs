@@ -6,7 +6,7 @@
 )]
 
 use perf_core::{
-    CancelToken, Definitions, Event, Events, GroupKind, Location, LocationGroup, LocationGroupId,
+    Definitions, Event, Events, GroupKind, Job, Location, LocationGroup, LocationGroupId,
     LocationId, LocationKind, Region, RegionId, SystemNode, SystemNodeId, SystemTree, Ticks,
     TimeRange, Trace,
 };
@@ -76,7 +76,7 @@ fn timelines() -> Timelines {
     definitions.regions = vec![Region::named("even"), Region::named("odd")];
     let trace = Trace::new(definitions, events.collect()).unwrap();
     let map = RegionMap::by_name(trace.definitions()).unwrap();
-    Timelines::new(trace.view(), &map).unwrap()
+    Timelines::new(trace.view(), &map, &Job::default()).unwrap()
 }
 
 fn rows(groups: &Groups) -> Vec<(&str, &[u32])> {
@@ -184,7 +184,7 @@ fn a_majority_of_majorities_differs() {
             .check()
             .unwrap();
         let folder = Folder::new(&timelines, groups.clone(), params).unwrap();
-        let fold = folder.fold(window).unwrap();
+        let fold = folder.fold(window, &Job::default()).unwrap();
         let cell = fold.cell(0, 0).unwrap();
         (cell.value, cell.winning, cell.total)
     };
@@ -216,7 +216,7 @@ fn nested(groups_of: &[&[u32]], op: Op, absent: AbsentRule, at: u64) -> Cell {
         .unwrap();
     let folder = Folder::new(&timelines, groups, params).unwrap();
     let window = TimeRange::new(Ticks(at), Ticks(at + 1)).unwrap();
-    let fold = folder.fold(window).unwrap();
+    let fold = folder.fold(window, &Job::default()).unwrap();
     *fold.cell(0, 0).unwrap()
 }
 
@@ -264,7 +264,7 @@ fn the_operation_goes_by_kind() {
     assert_eq!(checked.op(LocationKind::AcceleratorStream), Some(Op::Idle));
     // At tick 3 one of three streams has begun: `max` would hide it.
     let window = TimeRange::new(Ticks(3), Ticks(4)).unwrap();
-    let fold = folder.fold(window).unwrap();
+    let fold = folder.fold(window, &Job::default()).unwrap();
     assert_eq!(
         fold.cell(1, 0).unwrap().picture(),
         timelines.classes().id("odd")
@@ -283,7 +283,7 @@ fn ties_keep_the_cell_before() {
         let params = params.clone().ties(ties).check().unwrap();
         let fold = Folder::new(&timelines, groups.clone(), params)
             .unwrap()
-            .fold(window)
+            .fold(window, &Job::default())
             .unwrap();
         fold.cells()
             .iter()
@@ -306,7 +306,7 @@ fn ties_keep_the_cell_before() {
         .unwrap();
     let fold = Folder::new(&timelines, groups, params)
         .unwrap()
-        .fold(window)
+        .fold(window, &Job::default())
         .unwrap();
     assert_eq!(
         fold.cell(0, 7).unwrap().picture(),
@@ -341,7 +341,7 @@ fn ties_do_not_flicker() {
     definitions.system = SystemTree::new(vec![], vec![], locations, &Default::default()).unwrap();
     let trace = Trace::new(definitions, columns.into()).unwrap();
     let map = RegionMap::by_name(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
     // More columns than are folded in one piece by the other rules.
     const COLUMNS: usize = 40_000;
     let show = |ties, selection| {
@@ -349,7 +349,7 @@ fn ties_do_not_flicker() {
         let params = params.selection(selection).check().unwrap();
         let groups = Groups::by(&timelines, GroupBy::All);
         let folder = Folder::new(&timelines, groups, params).unwrap();
-        let fold = folder.fold(timelines.range()).unwrap();
+        let fold = folder.fold(timelines.range(), &Job::default()).unwrap();
         let is_b = |cell: &&Cell| cell.picture() == Some(ClassId(1));
         fold.cells().iter().filter(is_b).count()
     };
@@ -370,20 +370,30 @@ fn refolding_reuses_what_it_is_given() {
     let (mut scratch, mut fold) = (folder.scratch(), folder.empty());
     assert_eq!((fold.columns(), fold.rows().count()), (0, 6));
     folder
-        .refold(timelines.range(), &mut scratch, &mut fold)
+        .refold(timelines.range(), &mut scratch, &mut fold, &Job::default())
         .unwrap();
     let place = fold.cells().as_ptr();
     let window = TimeRange::new(Ticks(3), Ticks(50)).unwrap();
-    folder.refold(window, &mut scratch, &mut fold).unwrap();
+    folder
+        .refold(window, &mut scratch, &mut fold, &Job::default())
+        .unwrap();
     assert_eq!(fold.cells().as_ptr(), place);
-    assert_eq!(fold.cells(), folder.fold(window).unwrap().cells());
+    assert_eq!(
+        fold.cells(),
+        folder.fold(window, &Job::default()).unwrap().cells()
+    );
     assert_eq!(fold.window(), window);
     assert_eq!(fold.time(0), timelines.clock().nanos(fold.centres()[0]));
 
     // Scratch and fold of another folder do as well.
     let other = folder.with_rows(&folder.groups().rows()[1..3]).unwrap();
-    other.refold(window, &mut scratch, &mut fold).unwrap();
-    assert_eq!(fold.cells(), other.fold(window).unwrap().cells());
+    other
+        .refold(window, &mut scratch, &mut fold, &Job::default())
+        .unwrap();
+    assert_eq!(
+        fold.cells(),
+        other.fold(window, &Job::default()).unwrap().cells()
+    );
     let tally = folder.tally(0, Ticks(50));
     let even = State::Class(timelines.classes().id("even").unwrap());
     assert_eq!(tally.entries()[0].state, even);
@@ -422,14 +432,14 @@ fn what_cannot_be_folded_is_an_error() {
 
     let groups = Groups::by(&timelines, GroupBy::All);
     let folder = Folder::new(&timelines, groups, Folder::params().check().unwrap()).unwrap();
-    let cancel = CancelToken::new();
-    cancel.cancel();
+    let job = Job::default();
+    job.cancel();
     let (mut scratch, mut fold) = (folder.scratch(), folder.empty());
     let range = timelines.range();
-    let stopped = folder.refold_with(range, &mut scratch, &mut fold, &(), &cancel);
+    let stopped = folder.refold(range, &mut scratch, &mut fold, &job);
     assert!(matches!(stopped, Err(Error::Cancelled(_))));
     assert!(matches!(
-        folder.usage_with(range, &(), &cancel),
+        folder.usage(range, &job),
         Err(Error::Cancelled(_))
     ));
 }
@@ -497,8 +507,8 @@ fn lines_are_bundled_by_row_and_pixel() {
 fn every_message_of_a_recording_is_somewhere() {
     let trace = perf_testdata::wide::trace(8, 2_000);
     let map = RegionMap::by_name(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map).unwrap();
-    let found = perf_core::match_messages(trace.view());
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
+    let found = perf_core::match_messages(trace.view(), &Job::default()).unwrap();
     let count = |by| {
         let params = Folder::params().columns(50).check().unwrap();
         let folder = Folder::new(&timelines, Groups::by(&timelines, by), params).unwrap();

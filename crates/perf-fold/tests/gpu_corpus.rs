@@ -5,7 +5,7 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::Trace;
+use perf_core::{Job, Trace};
 use perf_fold::{
     Cause, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Op, RegionMap, Timelines,
 };
@@ -14,7 +14,7 @@ use perf_testdata::corpus::corpus;
 
 fn read(path: &str) -> Option<Trace> {
     let file = corpus(&format!("gpu/{path}"))?;
-    let opened = perf_formats::open(file, &OpenOptions::new()).unwrap();
+    let opened = perf_formats::open(file, &OpenOptions::new(), &Job::default()).unwrap();
     Some(opened.into_trace().unwrap())
 }
 
@@ -97,7 +97,7 @@ fn utilisation_is_the_union_to_the_nanosecond() {
             println!("skipped: corpus absent");
             return;
         };
-        let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+        let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
         assert_eq!(devices.repairs().repairs(), 0, "{path}");
         let [device] = devices.devices() else {
             panic!("{path}: {} devices", devices.devices().len());
@@ -117,7 +117,7 @@ fn utilisation_is_the_union_to_the_nanosecond() {
 
         // The share of fine columns that the `idle` row paints is the union, but for its ends.
         let map = RegionMap::by_name(trace.definitions()).unwrap();
-        let timelines = Timelines::new(trace.view(), &map).unwrap();
+        let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
         // Work of no length adds nothing, and can be zoomed to.
         let streams = 0..timelines.len() as u32;
         let all = perf_core::TimeRange::ALL;
@@ -132,7 +132,7 @@ fn utilisation_is_the_union_to_the_nanosecond() {
             .unwrap();
         let groups = Groups::by(&timelines, GroupBy::Device);
         let folder = Folder::new(&timelines, groups, params).unwrap();
-        let fold = folder.fold(device.window).unwrap();
+        let fold = folder.fold(device.window, &Job::default()).unwrap();
         let row = fold
             .rows()
             .find(|row| row.group().kind.may_overlap())
@@ -233,7 +233,7 @@ fn printed(found: &Hta) -> Printed {
 fn hta_prints_the_same() {
     let mut wrong = Vec::new();
     each_printed(HTA, |trace, params, expected, name| {
-        let found = Hta::of(trace.view(), &params).unwrap();
+        let found = Hta::of(trace.view(), &params, &Job::default()).unwrap();
         let [found] = found.as_slice() else {
             panic!("{name}: {} ranks", found.len());
         };
@@ -283,7 +283,7 @@ const EXACT: &[(&str, Printed, Printed)] = &[
 #[test]
 fn hta_without_rounding_prints_the_same_as_far_as_it_can() {
     each_printed(EXACT, |trace, params, expected, name| {
-        let found = Hta::of(trace.view(), &params.round_inwards(false)).unwrap();
+        let found = Hta::of(trace.view(), &params.round_inwards(false), &Job::default()).unwrap();
         let exact = printed(found.first().unwrap());
         for (exact, expected) in exact.into_iter().zip(*expected) {
             let off = (exact - expected).abs();
@@ -301,8 +301,8 @@ fn hta_with_all_steps_is_busy_as_long_as_the_device() {
             return;
         };
         let params = HtaParams::default().include_last_profiler_step(true);
-        let found = Hta::of(trace.view(), &params.round_inwards(false)).unwrap();
-        let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+        let found = Hta::of(trace.view(), &params.round_inwards(false), &Job::default()).unwrap();
+        let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
         let union = devices.devices()[0].utilisation.busy as i64;
         if found[0].left_out == 0 {
             assert_eq!(found[0].busy(), union, "{path}");
@@ -322,9 +322,9 @@ fn ranks_of_a_job_are_devices_of_one_trace() {
         println!("skipped: corpus absent");
         return;
     };
-    let opened = perf_formats::chrome::open(&files, &OpenOptions::new()).unwrap();
+    let opened = perf_formats::chrome::open(&files, &OpenOptions::new(), &Job::default()).unwrap();
     let trace = opened.into_trace().unwrap();
-    let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+    let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
     let found: Vec<_> = devices
         .devices()
         .iter()
@@ -339,11 +339,13 @@ fn ranks_of_a_job_are_devices_of_one_trace() {
     assert_eq!(found, expected.map(|(rank, busy)| (Some(rank), busy, 4)));
     // Over the span of the job every device has the same window.
     let job = DeviceParams::new().span(perf_fold::Span::Job);
-    let devices = Devices::new(trace.view(), &job).unwrap();
+    let devices = Devices::new(trace.view(), &job, &Job::default()).unwrap();
     let spans: Vec<_> = devices.devices().iter().map(|it| it.window).collect();
     assert!(spans.iter().all(|span| *span == spans[0]));
     assert_eq!(
-        Hta::of(trace.view(), &HtaParams::default()).unwrap().len(),
+        Hta::of(trace.view(), &HtaParams::default(), &Job::default())
+            .unwrap()
+            .len(),
         4
     );
 }

@@ -8,7 +8,7 @@
 mod naive;
 
 use naive::{Naive, as_idle, operate, operations};
-use perf_core::{Merge, Ticks, TimeRange};
+use perf_core::{Job, Merge, Ticks, TimeRange};
 use perf_fold::{
     AbsentRule, Boundary, Folder, GroupBy, Groups, Nesting, Op, Selection, State, Tally, Ties,
     Timelines, Usage,
@@ -58,7 +58,7 @@ proptest! {
         let params = Folder::params().columns(columns).op(op).boundary(boundary);
         let groups = Groups::by(&timelines, by);
         let folder = Folder::new(&timelines, groups, params.check().unwrap()).unwrap();
-        let fold = folder.fold(window).unwrap();
+        let fold = folder.fold(window, &Job::default()).unwrap();
         for row in fold.rows() {
             for (p, cell) in row.cells().iter().enumerate() {
                 let (p, w) = (p as u64, columns as u64);
@@ -85,7 +85,7 @@ proptest! {
         let params = Folder::params().columns(columns).op(op).selection(Selection::Exact);
         let groups = Groups::by(&timelines, by);
         let folder = Folder::new(&timelines, groups, params.check().unwrap()).unwrap();
-        let fold = folder.fold(window).unwrap();
+        let fold = folder.fold(window, &Job::default()).unwrap();
         for row in fold.rows() {
             for (cell, edges) in row.cells().iter().zip(fold.edges().windows(2)) {
                 let (pixel, streams) = (range(edges[0].0, edges[1].0), &row.group().streams);
@@ -111,7 +111,7 @@ proptest! {
             let params = Folder::params().op(Op::Count(class)).selection(selection);
             let params = params.columns(columns).check().unwrap();
             let groups = Groups::by(&timelines, GroupBy::All);
-            let fold = Folder::new(&timelines, groups, params).unwrap().fold(window).unwrap();
+            let fold = Folder::new(&timelines, groups, params).unwrap().fold(window, &Job::default()).unwrap();
             fold.cells().iter().map(|cell| cell.winning).sum::<u64>()
         };
         for class in 0..naive.classes().len() as u32 {
@@ -135,7 +135,7 @@ proptest! {
         let params = Folder::params().columns(17).op(op).ties(ties).absent(absent);
         let groups = Groups::by(&timelines, by);
         let folder = Folder::new(&timelines, groups, params.check().unwrap()).unwrap();
-        let fold = folder.fold(window).unwrap();
+        let fold = folder.fold(window, &Job::default()).unwrap();
         for row in fold.rows() {
             let children = &row.group().children;
             if children.is_empty() {
@@ -207,7 +207,7 @@ proptest! {
         let naive = Naive::of(&trace);
         let timelines = naive.timelines(&trace);
         let streams: Vec<u32> = (0..timelines.len() as u32).collect();
-        let usage = Usage::of(&timelines, &streams, window);
+        let usage = Usage::of(&timelines, &streams, window, &Job::default()).unwrap();
         let (mut busy, mut overlap, mut time, mut starts) = (0, 0, 0, 0);
         let mut before = 0;
         for tick in window.start.0..window.end.0 {
@@ -242,8 +242,8 @@ proptest! {
         let groups = Groups::by(&timelines, GroupBy::Process);
         let params = Folder::params().columns(columns).op(Op::Idle).check().unwrap();
         let folder = Folder::new(&timelines, groups, params).unwrap();
-        let fold = folder.fold(window).unwrap();
-        for (row, usage) in fold.rows().zip(folder.usage(window).unwrap()) {
+        let fold = folder.fold(window, &Job::default()).unwrap();
+        for (row, usage) in fold.rows().zip(folder.usage(window, &Job::default()).unwrap()) {
             let exact = usage.utilisation;
             let error = (row.painted_share() - exact.utilisation()).abs();
             let bound = exact.sampled_error(columns);
@@ -256,7 +256,7 @@ proptest! {
         let trace = random::trace(seed, 12, 60);
         let naive = Naive::of(&trace);
         let whole = naive.timelines(&trace);
-        let part = Timelines::new(trace.view().between(window), &naive.map).unwrap();
+        let part = Timelines::new(trace.view().between(window), &naive.map, &Job::default()).unwrap();
         for stream in 0..whole.len() as u32 {
             for tick in window.start.0..window.end.0 {
                 let state = |timelines: &Timelines| timelines.state(stream, Ticks(tick), Boundary::AtOrBefore);
@@ -285,9 +285,9 @@ proptest! {
         // Windows that are empty, run backwards, or hold all of time.
         for (start, end) in [(start, end), (0, u64::MAX), (u64::MAX, u64::MAX), (u64::MAX, 0), (7, 7)] {
             let window = TimeRange { start: Ticks(start), end: Ticks(end) };
-            let fold = folder.fold(window).unwrap();
+            let fold = folder.fold(window, &Job::default()).unwrap();
             prop_assert_eq!(fold.cells().len(), fold.rows().count() * columns);
-            prop_assert_eq!(folder.usage(window).unwrap().len(), fold.rows().count());
+            prop_assert_eq!(folder.usage(window, &Job::default()).unwrap().len(), fold.rows().count());
         }
     }
 }
@@ -309,10 +309,14 @@ fn the_number_of_threads_does_not_matter() {
                     let params = Folder::params().columns(3000).op(op).selection(selection);
                     let groups = Groups::by(&timelines, GroupBy::Node);
                     let folder = Folder::new(&timelines, groups, params.check().unwrap()).unwrap();
-                    let cells = folder.fold(timelines.range()).unwrap().cells().to_vec();
+                    let cells = folder
+                        .fold(timelines.range(), &Job::default())
+                        .unwrap()
+                        .cells()
+                        .to_vec();
                     all.push((
                         format!("{cells:?}"),
-                        folder.usage(timelines.range()).unwrap(),
+                        folder.usage(timelines.range(), &Job::default()).unwrap(),
                     ));
                 }
             }

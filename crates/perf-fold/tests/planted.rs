@@ -5,7 +5,7 @@
     reason = "a test that unwraps says what it expects"
 )]
 
-use perf_core::Trace;
+use perf_core::{Job, Trace};
 use perf_fold::{
     Cause, DeviceParams, Devices, Folder, GroupBy, Groups, Op, Timelines, Work, WorkRules,
     device_copies,
@@ -18,7 +18,7 @@ fn bundled() -> Trace {
         env!("CARGO_MANIFEST_DIR"),
         "/../../data/gpu/planted-6x14.json.gz"
     );
-    let opened = perf_formats::open(file, &OpenOptions::new()).unwrap();
+    let opened = perf_formats::open(file, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(opened.diagnostics.repairs(), 0, "{}", opened.diagnostics);
     opened.into_trace().unwrap()
 }
@@ -26,7 +26,7 @@ fn bundled() -> Trace {
 #[test]
 fn all_that_was_planted_is_found() {
     for trace in [planted::trace(), bundled()] {
-        let devices = Devices::new(trace.view(), &DeviceParams::new()).unwrap();
+        let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
         let found = devices.devices().iter().map(|device| {
             assert_eq!(device.streams.len(), planted::STREAMS as usize);
             assert_eq!((device.events, device.unlinked), (2 * planted::SLOTS, 0));
@@ -50,7 +50,7 @@ fn all_that_was_planted_is_found() {
             assert_eq!(device.utilisation.utilisation(), share);
         }
         assert_eq!(devices.utilisation(), 0.525);
-        let copies = device_copies(trace.view(), &WorkRules::default());
+        let copies = device_copies(trace.view(), &WorkRules::default(), &Job::default()).unwrap();
         assert_eq!((copies.lines.len(), copies.unlinked), (6 * 30, 0));
         assert!(copies.lines.iter().all(|line| line.bytes == 1 << 20));
     }
@@ -60,12 +60,12 @@ fn all_that_was_planted_is_found() {
 fn select_idle_shows_work_where_select_max_shows_none() {
     let trace = planted::trace();
     let map = WorkRules::default().plan(trace.definitions()).unwrap();
-    let timelines = Timelines::new(trace.view(), &map).unwrap();
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
     let painted = |op| {
         let params = Folder::params().columns(10_000).op(op).check().unwrap();
         let groups = Groups::by(&timelines, GroupBy::Device);
         let folder = Folder::new(&timelines, groups, params).unwrap();
-        let fold = folder.fold(timelines.range()).unwrap();
+        let fold = folder.fold(timelines.range(), &Job::default()).unwrap();
         let rows = fold.rows().filter(|row| row.group().kind.may_overlap());
         let share = |row: perf_fold::FoldRow<'_>| {
             let cells = row.cells().iter().filter(|cell| cell.picture().is_some());

@@ -6,8 +6,8 @@
 )]
 
 use perf_core::{
-    Definitions, Event, Events, Location, LocationKind, Paradigm, Region, RegionId, SystemTree,
-    Ticks, TimeRange, Trace,
+    Definitions, Event, Events, Job, Location, LocationKind, Paradigm, Region, RegionId,
+    SystemTree, Ticks, TimeRange, Trace,
 };
 use perf_fold::{RegionMap, State, Timelines, Usage, Utilisation};
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn stream(events: &[(u64, Event<'_>)]) -> Timelines {
 
 fn of(trace: &Trace) -> Timelines {
     let map = RegionMap::by_name(trace.definitions()).unwrap();
-    Timelines::new(trace.view(), &map).unwrap()
+    Timelines::new(trace.view(), &map, &Job::default()).unwrap()
 }
 
 /// Where which state is shown; `None` for idle.
@@ -70,7 +70,9 @@ fn segments(timelines: &Timelines) -> Vec<(u64, u64, Option<&str>)> {
 fn kernels_that_overlap_are_not_stacked() {
     let events = [enter(0, A), enter(5, B), leave(10, A), leave(15, B)];
     let timelines = stream(&events);
-    let usage = Usage::of(&timelines, &[0], range(0, 20)).utilisation;
+    let usage = Usage::of(&timelines, &[0], range(0, 20), &Job::default())
+        .unwrap()
+        .utilisation;
     assert_eq!((usage.busy, usage.intervals), (15, 1));
     assert_eq!(
         segments(&timelines),
@@ -81,7 +83,13 @@ fn kernels_that_overlap_are_not_stacked() {
 
     // On a thread regions nest: the leave of `a` closes `b` too.
     let thread = of(&trace(LocationKind::CpuThread, &events));
-    assert_eq!(Usage::of(&thread, &[0], range(0, 20)).utilisation.busy, 10);
+    assert_eq!(
+        Usage::of(&thread, &[0], range(0, 20), &Job::default())
+            .unwrap()
+            .utilisation
+            .busy,
+        10
+    );
     assert_eq!((thread.repairs().nearest, thread.repairs().orphan), (1, 1));
 }
 
@@ -145,8 +153,10 @@ fn a_window_knows_what_was_open_before_it() {
     let map = RegionMap::by_name(trace.definitions()).unwrap();
     let part = |start, end| {
         let view = trace.view().between(range(start, end));
-        let timelines = Timelines::new(view, &map).unwrap();
-        let usage = Usage::of(&timelines, &[0], range(0, 20)).utilisation;
+        let timelines = Timelines::new(view, &map, &Job::default()).unwrap();
+        let usage = Usage::of(&timelines, &[0], range(0, 20), &Job::default())
+            .unwrap()
+            .utilisation;
         (usage.busy, timelines.repairs().repairs())
     };
     assert_eq!(part(7, 13), (6, 0));
@@ -172,7 +182,7 @@ fn many_open_at_once_and_left_in_any_order() {
     for order in orders {
         let events: Vec<_> = enters(|at| at as u32).chain(leaves(order)).collect();
         let timelines = stream(&events);
-        let usage = Usage::of(&timelines, &[0], TimeRange::ALL);
+        let usage = Usage::of(&timelines, &[0], TimeRange::ALL, &Job::default()).unwrap();
         assert_eq!(usage.utilisation.busy, 2 * MANY - 1);
         assert_eq!(timelines.repairs().orphan, 0);
     }
@@ -204,7 +214,9 @@ fn work_of_no_length_is_seen_by_zooming_and_adds_no_time() {
         [at(500, "b"), at(850, "c"), at(1000, "a"), at(1000, "b")]
     );
     assert_eq!(timelines.instants(0, range(501, 1000)).count(), 1);
-    let usage = Usage::of(&timelines, &[0], range(0, 1000)).utilisation;
+    let usage = Usage::of(&timelines, &[0], range(0, 1000), &Job::default())
+        .unwrap()
+        .utilisation;
     assert_eq!((usage.busy, usage.intervals), (200, 2));
     for selection in [Selection::Sampled, Selection::Exact] {
         let shown = |from, to, columns| -> Vec<Option<&str>> {
@@ -212,7 +224,7 @@ fn work_of_no_length_is_seen_by_zooming_and_adds_no_time() {
             let params = params.selection(selection).instants(true).check().unwrap();
             let groups = Groups::by(&timelines, GroupBy::Device);
             let folder = Folder::new(&timelines, groups, params).unwrap();
-            let fold = folder.fold(range(from, to)).unwrap();
+            let fold = folder.fold(range(from, to), &Job::default()).unwrap();
             let name = |cell: &Cell| {
                 cell.picture()
                     .map(|it| timelines.classes().names()[it.index()].as_str())
@@ -247,12 +259,12 @@ fn a_kernel_called_idle_is_not_idle() {
     .into_parts();
     definitions.regions[0] = Region::named("idle");
     let timelines = of(&Trace::new(definitions, events).unwrap());
-    let usage = Usage::of(&timelines, &[0], range(0, 80));
+    let usage = Usage::of(&timelines, &[0], range(0, 80), &Job::default()).unwrap();
     let classes: Vec<_> = usage.named_classes(timelines.classes()).collect();
     assert_eq!(classes, [("idle", 0.125), ("b", 0.125)]);
     assert_eq!(usage.share_of(State::Idle), 0.25);
     assert_eq!(usage.share_of(State::Absent), 0.5);
-    let nothing = Usage::of(&timelines, &[], range(0, 80));
+    let nothing = Usage::of(&timelines, &[], range(0, 80), &Job::default()).unwrap();
     assert_eq!(nothing.share_of(State::Idle), 0.0);
 }
 
@@ -280,7 +292,7 @@ proptest! {
             .collect();
         let timelines = stream(&events);
         let window = range(start, start + length);
-        let found = Usage::of(&timelines, &[0], window).utilisation;
+        let found = Usage::of(&timelines, &[0], window, &Job::default()).unwrap().utilisation;
         let kernels = kernels.iter().map(|(start, length, _)| range(*start, start + length));
         let union = Utilisation::of(kernels, window);
         prop_assert_eq!((found.busy, found.intervals), (union.busy, union.intervals));

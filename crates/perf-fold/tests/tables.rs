@@ -1,6 +1,6 @@
 //! Tables say the same as the results they are made of.
 
-use perf_core::{Cell, Nanos, Table};
+use perf_core::{Cell, Job, Nanos, Table};
 use perf_fold::{
     Cause, DeviceParams, Devices, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines, Value,
     Work, WorkRules, device_copies,
@@ -9,7 +9,8 @@ use perf_fold::{
 fn folder(op: Op) -> (Folder, Timelines) {
     let trace = perf_testdata::cosmo::trace();
     let map = RegionMap::by_name(trace.definitions()).expect("a trace that folds");
-    let timelines = Timelines::new(trace.view(), &map).expect("a trace that folds");
+    let timelines =
+        Timelines::new(trace.view(), &map, &Job::default()).expect("a trace that folds");
     let groups = Groups::by(&timelines, GroupBy::Node);
     let params = Folder::params()
         .columns(60)
@@ -37,7 +38,7 @@ fn sum(table: &Table, column: &str) -> Nanos {
 fn cells_of_folds() {
     for op in [Op::Max, Op::Diff, Op::Entropy] {
         let (folder, timelines) = folder(op);
-        let fold = folder.fold(timelines.range()).unwrap();
+        let fold = folder.fold(timelines.range(), &Job::default()).unwrap();
         let table = fold.table();
         assert_eq!(table.rows(), fold.cells().len());
         let mut shown = std::collections::BTreeSet::new();
@@ -71,7 +72,7 @@ fn cells_of_folds() {
 #[test]
 fn shares_of_rows() {
     let (folder, timelines) = folder(Op::Max);
-    let usage = folder.usage(timelines.range()).unwrap();
+    let usage = folder.usage(timelines.range(), &Job::default()).unwrap();
     let [utilisation, states] = folder.usage_tables(&usage);
     for (row, usage) in usage.iter().enumerate() {
         let label = utilisation.text_of(row, "row");
@@ -98,7 +99,12 @@ fn shares_of_rows() {
 #[test]
 fn idle_time_of_devices() {
     let trace = perf_testdata::device::trace();
-    let found = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true)).unwrap();
+    let found = Devices::new(
+        trace.view(),
+        &DeviceParams::new().keep_gaps(true),
+        &Job::default(),
+    )
+    .unwrap();
     let device = &found.devices()[0];
     let [devices, work, overlap, causes, streams, gaps] = found.tables(trace.definitions());
     assert_eq!(sum(&causes, "time"), Nanos(device.all_idle() as i64));
@@ -133,7 +139,7 @@ fn idle_time_of_devices() {
 #[test]
 fn messages_and_copies() {
     let trace = perf_testdata::device::trace();
-    let copies = device_copies(trace.view(), &WorkRules::default());
+    let copies = device_copies(trace.view(), &WorkRules::default(), &Job::default()).unwrap();
     let [lines, others] = copies.tables(trace.definitions());
     let (line, clock) = (copies.lines[0], trace.definitions().clock);
     assert_eq!(lines, Line::table(&copies.lines, trace.definitions()));
@@ -148,13 +154,18 @@ fn messages_and_copies() {
 fn results_are_json() {
     use perf_core::{LocationId, Ticks};
     let trace = perf_testdata::device::trace();
-    let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true)).unwrap();
+    let devices = Devices::new(
+        trace.view(),
+        &DeviceParams::new().keep_gaps(true),
+        &Job::default(),
+    )
+    .unwrap();
     let json = serde_json::to_value(&devices).unwrap();
     assert_eq!(json["devices"][0]["idle"]["host_late"], 15);
     assert_eq!(json["devices"][0]["both"]["copy"]["compute"], 10);
     assert_eq!(json["devices"][0]["utilisation"]["busy"], 70);
     let (folder, timelines) = folder(Op::Max);
-    let fold = folder.fold(timelines.range()).unwrap();
+    let fold = folder.fold(timelines.range(), &Job::default()).unwrap();
     let json = serde_json::to_value(&fold).unwrap();
     assert_eq!(json["rows"][0]["cells"].as_array().unwrap().len(), 60);
     assert_eq!(json["rows"][0]["cells"][0]["total"], 10);
@@ -169,6 +180,6 @@ fn results_are_json() {
     let json = serde_json::to_value(&lines).unwrap();
     assert_eq!(json["bundles"][0]["bytes"], 8);
     assert_eq!(json["bundles"][0]["to_row"], 3);
-    let usage = folder.usage(timelines.range()).unwrap();
+    let usage = folder.usage(timelines.range(), &Job::default()).unwrap();
     assert!(serde_json::to_value(&usage).unwrap()[0]["times"].is_array());
 }

@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;
-use perf_core::{CancelToken, Limits, Place};
+use perf_core::{Job, Limits, Place};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -33,7 +33,7 @@ enum From {
 
 impl Bytes {
     /// Opens a file. One that is packed with gzip is unpacked into memory.
-    pub(crate) fn open(path: &Path, limits: &Limits, cancel: &CancelToken) -> Result<Self> {
+    pub(crate) fn open(path: &Path, limits: &Limits, job: &Job) -> Result<Self> {
         let name: Arc<str> = path.to_string_lossy().into();
         let failed = |source| Error::Io {
             place: Place::file(Arc::clone(&name)),
@@ -45,7 +45,7 @@ impl Bytes {
         let head = (&mut file).take(2).read_to_end(&mut magic);
         head.map_err(failed)?;
         if magic == GZIP {
-            let bytes = unpack(magic.as_slice().chain(file), &name, limits, cancel)?;
+            let bytes = unpack(magic.as_slice().chain(file), &name, limits, job)?;
             return Ok(Bytes::memory(bytes, name));
         }
         #[cfg(not(unix))]
@@ -58,14 +58,9 @@ impl Bytes {
     }
 
     /// Bytes in memory. Those that are packed with gzip are unpacked.
-    pub(crate) fn new(
-        bytes: Vec<u8>,
-        name: &str,
-        limits: &Limits,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
+    pub(crate) fn new(bytes: Vec<u8>, name: &str, limits: &Limits, job: &Job) -> Result<Self> {
         if bytes.starts_with(&GZIP) {
-            let bytes = unpack(bytes.as_slice(), name, limits, cancel)?;
+            let bytes = unpack(bytes.as_slice(), name, limits, job)?;
             return Ok(Bytes::memory(bytes, name.into()));
         }
         Ok(Bytes::memory(bytes, name.into()))
@@ -92,7 +87,7 @@ impl Bytes {
     }
 
     /// All bytes in memory.
-    pub(crate) fn into_memory(self, cancel: &CancelToken) -> Result<Arc<[u8]>> {
+    pub(crate) fn into_memory(self, job: &Job) -> Result<Arc<[u8]>> {
         if let From::Memory(bytes) = self.from {
             return Ok(bytes);
         }
@@ -105,7 +100,7 @@ impl Bytes {
         let mut bytes = vec![0; size];
         let mut offset = 0;
         for part in bytes.chunks_mut(LOOK) {
-            cancel.check()?;
+            job.check()?;
             self.fill(offset, part)?;
             offset += part.len() as u64;
         }
@@ -200,18 +195,18 @@ pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// stand for a thousand times as many.
 const UNPACKED: u64 = 1 << 32;
 
-/// Reads at most so many bytes between two looks at a token.
+/// Most bytes that are read between two cancellation checks.
 const LOOK: usize = 1 << 20;
 
-/// Bytes until somebody cancels.
+/// Bytes until the job is cancelled.
 struct Watched<'a, R> {
     unpacked: R,
-    cancel: &'a CancelToken,
+    job: &'a Job,
 }
 
 impl<R: Read> Read for Watched<'_, R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        if self.cancel.is_cancelled() {
+        if self.job.is_cancelled() {
             return Err(io::Error::other("cancelled"));
         }
         let most = to.len().min(LOOK);
@@ -220,21 +215,16 @@ impl<R: Read> Read for Watched<'_, R> {
 }
 
 /// Unpacks a gzip stream into memory.
-pub(crate) fn unpack(
-    packed: impl Read,
-    name: &str,
-    limits: &Limits,
-    cancel: &CancelToken,
-) -> Result<Vec<u8>> {
+pub(crate) fn unpack(packed: impl Read, name: &str, limits: &Limits, job: &Job) -> Result<Vec<u8>> {
     let limit = match limits.memory {
         u64::MAX => UNPACKED,
         limit => limit,
     };
     let mut bytes = Vec::new();
     let unpacked = MultiGzDecoder::new(packed).take(limit.saturating_add(1));
-    let mut unpacked = Watched { unpacked, cancel };
+    let mut unpacked = Watched { unpacked, job };
     let read = unpacked.read_to_end(&mut bytes);
-    cancel.check()?;
+    job.check()?;
     let place = || Place::file(name);
     match read {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Error::Truncated {

@@ -25,17 +25,18 @@
 //! in order of time without holding them, and [`otf2::Archive`] takes bytes from anywhere.
 //!
 //! ```
+//! use perf_core::Job;
 //! use perf_formats::{Formats, OpenOptions};
 //! # #[cfg(feature = "chrome")] {
 //! let file = std::env::temp_dir().join(format!("perf-formats-doc-{}.json", std::process::id()));
 //! let text = r#"{"traceEvents": [{"ph": "X", "name": "solve", "pid": 0, "tid": 1, "ts": 1.5, "dur": 2}, {"#;
 //! std::fs::write(&file, text)?;
 //! // The file is cut: what came before is there, and the cut is counted.
-//! let recording = perf_formats::open(&file, &OpenOptions::new())?;
+//! let recording = perf_formats::open(&file, &OpenOptions::new(), &Job::default())?;
 //! assert_eq!((recording.format, recording.trace().map(|trace| trace.len())), ("chrome", Some(2)));
 //! assert!(recording.diagnostics.repairs() > 0);
 //! // Strictly, it is an error with its place.
-//! let strict = perf_formats::open(&file, &OpenOptions::new().strict(true));
+//! let strict = perf_formats::open(&file, &OpenOptions::new().strict(true), &Job::default());
 //! assert!(strict.expect_err("it is cut").place().is_some());
 //! # std::fs::remove_file(&file)?;
 //! # }
@@ -146,6 +147,16 @@ pub mod paraver;
 #[cfg(feature = "perfetto")]
 pub mod perfetto;
 mod probe;
+#[cfg(any(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "chrome",
+    feature = "rocprof",
+    feature = "nsys"
+))]
+mod reading;
 #[cfg(feature = "rocprof")]
 pub mod rocprof;
 #[cfg(feature = "streams")]

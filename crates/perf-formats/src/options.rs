@@ -1,7 +1,7 @@
 //! How a recording is opened.
 
 use crate::{Error, Result};
-use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Unify};
+use perf_core::{Diagnostics, Limits, TimeRange, Unify};
 
 /// How a recording is opened: what to read of it, and what to put up with.
 ///
@@ -15,19 +15,17 @@ use perf_core::{CancelToken, Diagnostics, Limits, Progress, TimeRange, Unify};
 ///     .limits(Limits::default().with_memory(1 << 30));
 /// assert!(options.is_strict());
 /// ```
-#[derive(Clone, Default)]
-pub struct OpenOptions<'a> {
+#[derive(Clone, Debug, Default)]
+pub struct OpenOptions {
     strict: bool,
     limits: Limits,
     window: Option<TimeRange>,
     locations: Option<Vec<u64>>,
     threads: usize,
     unify: Unify,
-    progress: Option<&'a dyn Progress>,
-    cancel: CancelToken,
 }
 
-impl<'a> OpenOptions<'a> {
+impl OpenOptions {
     /// All of the recording, tolerantly, on all cores.
     pub fn new() -> Self {
         OpenOptions::default()
@@ -83,18 +81,6 @@ impl<'a> OpenOptions<'a> {
         self
     }
 
-    /// Where to report bytes that were read, in phase `read`. Default: nowhere.
-    pub fn progress(mut self, progress: &'a dyn Progress) -> Self {
-        self.progress = Some(progress);
-        self
-    }
-
-    /// What can stop the reading. Default: nothing.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.cancel = token;
-        self
-    }
-
     /// See [`strict`](Self::strict).
     pub fn is_strict(&self) -> bool {
         self.strict
@@ -128,29 +114,7 @@ impl<'a> OpenOptions<'a> {
 }
 
 /// What readers do with the options, those of a format of your own too.
-impl OpenOptions<'_> {
-    /// Reports that `amount` more of `total` bytes were read, 0 where nobody knows, and stops if that was
-    /// asked for. A reader calls it now and then.
-    ///
-    /// ```
-    /// use perf_core::CancelToken;
-    /// use perf_formats::{Error, OpenOptions};
-    /// let stop = CancelToken::new();
-    /// let options = OpenOptions::new().cancel(stop.clone());
-    /// assert!(options.advance(4096, 0).is_ok());
-    /// stop.cancel();
-    /// assert!(matches!(options.advance(4096, 0), Err(Error::Cancelled(_))));
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`].
-    pub fn advance(&self, amount: u64, total: u64) -> Result<()> {
-        if let Some(progress) = self.progress {
-            progress.advance("read", amount, total);
-        }
-        Ok(self.cancel.check()?)
-    }
-
+impl OpenOptions {
     /// In strict mode, the first repair or loss as an error. A reader calls it when it is done, with all
     /// that it found.
     ///
@@ -173,17 +137,6 @@ impl OpenOptions<'_> {
             false => Ok(()),
         }
     }
-
-    /// What can stop the reading.
-    #[cfg(any(
-        feature = "streams",
-        feature = "cube",
-        feature = "tau",
-        feature = "paraver"
-    ))]
-    pub(crate) fn token(&self) -> &CancelToken {
-        &self.cancel
-    }
 }
 
 /// The first repair or loss, as an error.
@@ -195,18 +148,5 @@ pub(crate) fn judge(found: &Diagnostics) -> Result<()> {
             place: finding.places.first().cloned().unwrap_or_default(),
         }),
         None => Ok(()),
-    }
-}
-
-impl std::fmt::Debug for OpenOptions<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("OpenOptions")
-            .field("strict", &self.strict)
-            .field("limits", &self.limits)
-            .field("window", &self.window)
-            .field("locations", &self.locations)
-            .field("threads", &self.threads)
-            .field("unify", &self.unify)
-            .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! The formats this crate knows, and which of them an input is in.
 
 use crate::{Error, OpenOptions, Result};
-use perf_core::{Diagnostics, Place, Profile, Trace};
+use perf_core::{Diagnostics, Job, Place, Profile, Trace};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -77,10 +77,10 @@ impl Recording {
     /// The profile itself, if it is one.
     ///
     /// ```
-    /// use perf_core::Profile;
+    /// use perf_core::{Job, Profile};
     /// use perf_formats::{Content, Recording};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let recording = Recording::new(Content::Profile(profile.clone()), "made", Default::default());
     /// assert!(recording.trace().is_none());
     /// assert_eq!(recording.into_profile(), Some(profile));
@@ -156,13 +156,13 @@ impl Input {
 /// A format: how it is recognised, and how it is opened.
 ///
 /// ```
-/// use perf_core::Place;
+/// use perf_core::{Job, Place};
 /// use perf_formats::{Error, Format, Formats, Input, OpenOptions, Recording};
 /// use std::path::Path;
 /// fn is_mine(input: &Input) -> u8 {
 ///     if input.head.starts_with(b"MINE") { 100 } else { 0 }
 /// }
-/// fn open(path: &Path, _: &OpenOptions<'_>) -> Result<Recording, Error> {
+/// fn open(path: &Path, _: &OpenOptions, _: &Job) -> Result<Recording, Error> {
 ///     let place = Place::file(path.to_string_lossy()).at(4);
 ///     Err(Error::Malformed { place, expected: "events".into(), got: "nothing".into() })
 /// }
@@ -186,13 +186,13 @@ pub struct Format {
     /// How sure the format is that an input is its own: 0 not at all, 100 entirely.
     pub probe: fn(&Input) -> u8,
     /// Opens a path.
-    pub open: fn(&Path, &OpenOptions<'_>) -> Result<Recording>,
+    pub open: fn(&Path, &OpenOptions, &Job) -> Result<Recording>,
     /// Opens several paths, a rank each, as one recording, where the format is one of a file a rank.
     pub ranks: Option<Ranks>,
 }
 
 /// Opens several paths, a rank each, as one recording.
-pub type Ranks = fn(&[&Path], &OpenOptions<'_>) -> Result<Recording>;
+pub type Ranks = fn(&[&Path], &OpenOptions, &Job) -> Result<Recording>;
 
 impl Format {
     /// A format of one's own, to be [added](Formats::with) to those of this crate.
@@ -201,7 +201,7 @@ impl Format {
         extensions: &'static [&'static str],
         describe: &'static str,
         probe: fn(&Input) -> u8,
-        open: fn(&Path, &OpenOptions<'_>) -> Result<Recording>,
+        open: fn(&Path, &OpenOptions, &Job) -> Result<Recording>,
     ) -> Self {
         Format {
             name,
@@ -312,8 +312,8 @@ impl Formats {
     ///
     /// # Errors
     /// As [`probe`](Self::probe), and those of the format.
-    pub fn open(&self, path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
-        (self.probe(path)?.open)(path, options)
+    pub fn open(&self, path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
+        (self.probe(path)?.open)(path, options, job)
     }
 
     /// Opens several paths, a rank each, as one recording; one path as [`open`](Self::open) does.
@@ -321,11 +321,16 @@ impl Formats {
     /// # Errors
     /// As [`open`](Self::open), and [`Error::Usage`] without a path, for paths of several formats, and
     /// for formats in which one recording holds all ranks.
-    pub fn open_ranks(&self, paths: &[&Path], options: &OpenOptions<'_>) -> Result<Recording> {
+    pub fn open_ranks(
+        &self,
+        paths: &[&Path],
+        options: &OpenOptions,
+        job: &Job,
+    ) -> Result<Recording> {
         let usage = |what: String| Err(Error::Usage { what });
         let (first, rest) = match paths {
             [] => return usage("no path was given".into()),
-            [only] => return self.open(only, options),
+            [only] => return self.open(only, options, job),
             [first, rest @ ..] => (first, rest),
         };
         let format = self.probe(first)?;
@@ -342,7 +347,7 @@ impl Formats {
             }
         }
         match format.ranks {
-            Some(ranks) => ranks(paths, options),
+            Some(ranks) => ranks(paths, options, job),
             None => usage(format!(
                 "several files of the format {} are not one recording: it has all ranks in one",
                 format.name
@@ -372,9 +377,12 @@ pub fn probe(path: impl AsRef<Path>) -> Result<Format> {
 
 /// Opens a recording in any format of this crate.
 ///
+/// Progress is reported in bytes of the phase `read`.
+///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, open};
-/// let recording = open("run/traces.otf2", &OpenOptions::new())?;
+/// let recording = open("run/traces.otf2", &OpenOptions::new(), &Job::default())?;
 /// println!("{}", recording.diagnostics);
 /// if let Some(trace) = recording.trace() {
 ///     println!("{} events", trace.len());
@@ -384,23 +392,28 @@ pub fn probe(path: impl AsRef<Path>) -> Result<Format> {
 ///
 /// # Errors
 /// As [`Formats::open`].
-pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Recording> {
-    Formats::default().open(path.as_ref(), options)
+pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Recording> {
+    Formats::default().open(path.as_ref(), options, job)
 }
 
 /// Opens several paths, a rank each, as one recording: Chrome JSON, JSON of rocprofv3, or SQLite
 /// exports of Nsight Systems. Their clocks are aligned, or counted as not in agreement.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, open_ranks};
-/// let recording = open_ranks(&["rank-0.json.gz", "rank-1.json.gz"], &OpenOptions::new())?;
+/// let recording = open_ranks(&["rank-0.json.gz", "rank-1.json.gz"], &OpenOptions::new(), &Job::default())?;
 /// println!("{}", recording.diagnostics);
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
 ///
 /// # Errors
 /// As [`Formats::open_ranks`].
-pub fn open_ranks<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
+pub fn open_ranks<P: AsRef<Path>>(
+    paths: &[P],
+    options: &OpenOptions,
+    job: &Job,
+) -> Result<Recording> {
     let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
-    Formats::default().open_ranks(&paths, options)
+    Formats::default().open_ranks(&paths, options, job)
 }

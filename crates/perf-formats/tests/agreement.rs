@@ -6,7 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use perf_core::{Events, Location, Merge as _, Ticks, TimeRange, Trace};
+use perf_core::{Events, Job, Location, Merge as _, Ticks, TimeRange, Trace};
 use perf_formats::otf2::{MemoryArchive, Reader, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus::corpus;
@@ -34,8 +34,11 @@ fn archives(names: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-fn read(path: &std::path::Path, options: OpenOptions<'_>) -> Trace {
-    open(path, &options).unwrap().into_trace().unwrap()
+fn read(path: &std::path::Path, options: OpenOptions) -> Trace {
+    open(path, &options, &Job::default())
+        .unwrap()
+        .into_trace()
+        .unwrap()
 }
 
 fn keys(trace: &Trace) -> Vec<u64> {
@@ -55,9 +58,9 @@ fn any_number_of_threads_reads_the_same() {
         ]
         .concat(),
     ) {
-        let one = open(&path, &OpenOptions::new().threads(1)).unwrap();
+        let one = open(&path, &OpenOptions::new().threads(1), &Job::default()).unwrap();
         for threads in [0, 2, 8] {
-            let many = open(&path, &OpenOptions::new().threads(threads)).unwrap();
+            let many = open(&path, &OpenOptions::new().threads(threads), &Job::default()).unwrap();
             assert_eq!(one, many, "{} with {threads} threads", path.display());
         }
     }
@@ -66,7 +69,7 @@ fn any_number_of_threads_reads_the_same() {
 #[test]
 fn the_merged_stream_is_all_events_sorted_by_time_and_location() {
     for path in archives(&SOME) {
-        let reader = Reader::open(&path, &OpenOptions::new()).unwrap();
+        let reader = Reader::open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         let (trace, found) = reader.read().unwrap();
         let mut all = Vec::new();
         for (location, events) in trace.events().iter().enumerate() {
@@ -96,7 +99,7 @@ fn the_merged_stream_is_all_events_sorted_by_time_and_location() {
 #[test]
 fn raw_records_are_as_many_as_events_and_correct_to_their_times() {
     for path in archives(&SOME) {
-        let reader = Reader::open(&path, &OpenOptions::new()).unwrap();
+        let reader = Reader::open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         let (trace, _) = reader.read().unwrap();
         for id in reader.definitions().system.location_ids() {
             let local = reader.local_definitions(id).unwrap();
@@ -135,7 +138,8 @@ fn a_window_or_some_locations_are_a_slice_of_all() {
             for (whole, cut) in all.events().iter().zip(some.events()) {
                 assert_eq!(slice(whole, window), slice(cut, TimeRange::ALL));
             }
-            let reader = Reader::open(&path, &OpenOptions::new().window(window)).unwrap();
+            let reader =
+                Reader::open(&path, &OpenOptions::new().window(window), &Job::default()).unwrap();
             let mut merged = reader.merged().unwrap();
             let mut count = 0;
             while let Some((_, at, _)) = merged.next().unwrap() {
@@ -160,7 +164,7 @@ fn a_window_or_some_locations_are_a_slice_of_all() {
 fn bytes_in_memory_are_as_good_as_a_folder() {
     for path in archives(&SOME) {
         let members = MemoryArchive::read(&path).unwrap();
-        let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
+        let reader = Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(reader.read().unwrap().0, read(&path, OpenOptions::new()));
     }
 }
@@ -174,11 +178,11 @@ fn strict_reading_takes_clean_archives_and_no_others() {
         "casita-4_mpi_ls_barr",
         "syn-cosmo",
     ]) {
-        let recording = open(&path, &strict).unwrap();
+        let recording = open(&path, &strict, &Job::default()).unwrap();
         assert_eq!(recording.diagnostics.repairs(), 0);
     }
     for path in archives(&["eztrace-heat4"]) {
-        let error = open(&path, &strict).unwrap_err();
+        let error = open(&path, &strict, &Job::default()).unwrap_err();
         let Error::Strict { rule, place } = &error else {
             panic!("{error}");
         };
@@ -197,12 +201,12 @@ fn what_is_left_of_an_aborted_run_is_read() {
     ]) {
         let whole = read(&path, OpenOptions::new());
         let mut members = MemoryArchive::read(&path).unwrap();
-        let name = Reader::new(&members, &OpenOptions::new())
+        let name = Reader::new(&members, &OpenOptions::new(), &Job::default())
             .unwrap()
             .name()
             .to_string();
         members.remove(&format!("{name}.otf2"));
-        let (trace, found) = Reader::new(&members, &OpenOptions::new())
+        let (trace, found) = Reader::new(&members, &OpenOptions::new(), &Job::default())
             .unwrap()
             .read()
             .unwrap();
@@ -212,7 +216,7 @@ fn what_is_left_of_an_aborted_run_is_read() {
         assert_eq!(found.count(rules::STALE_FILES), 0);
 
         members.remove(&format!("{name}.def"));
-        let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
+        let reader = Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap();
         let (trace, found) = reader.read().unwrap();
         assert_eq!(found.count(rules::NO_DEFINITIONS), 1);
         assert_eq!(trace.len(), whole.len());
@@ -250,7 +254,7 @@ fn stale_files_are_left_out_without_an_anchor() {
         let files = members.iter().filter(|(name, _)| name.ends_with(".evt"));
         let stale = files.count() - whole.events().len();
         members.remove("traces.otf2");
-        let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
+        let reader = Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap();
         let (trace, found) = reader.read().unwrap();
         assert_eq!(trace.events(), whole.events());
         assert!(stale > 0);
@@ -264,7 +268,7 @@ fn a_missing_event_file_makes_its_location_absent() {
         let mut members = MemoryArchive::read(&path).unwrap();
         members.remove("traces/3.evt");
         members.insert("traces/5.evt", Vec::new());
-        let (trace, found) = Reader::new(&members, &OpenOptions::new())
+        let (trace, found) = Reader::new(&members, &OpenOptions::new(), &Job::default())
             .unwrap()
             .read()
             .unwrap();
@@ -291,7 +295,7 @@ fn public_types_go_from_thread_to_thread() {
 
 #[test]
 fn a_missing_file_and_an_unknown_format_are_errors_with_their_path() {
-    let error = open("/nowhere/traces.otf2", &OpenOptions::new()).unwrap_err();
+    let error = open("/nowhere/traces.otf2", &OpenOptions::new(), &Job::default()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }));
     assert!(
         error.to_string().contains("/nowhere/traces.otf2"),
@@ -301,6 +305,11 @@ fn a_missing_file_and_an_unknown_format_are_errors_with_their_path() {
     let text = format!("{error:?}");
     assert_eq!(text, error.to_string());
     assert_eq!(text.matches("No such file").count(), 1, "{text}");
-    let error = open(env!("CARGO_MANIFEST_DIR"), &OpenOptions::new()).unwrap_err();
+    let error = open(
+        env!("CARGO_MANIFEST_DIR"),
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::UnknownFormat { .. }), "{error}");
 }

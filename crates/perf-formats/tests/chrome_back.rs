@@ -9,17 +9,23 @@
 #[path = "common/gpu.rs"]
 mod gpu;
 
-use perf_core::{CancelToken, Event, LinkKind, Trace, intervals};
+use perf_core::{Event, Job, LinkKind, Trace, intervals};
 use perf_formats::chrome::{self, Written, rules};
 use perf_formats::{OpenOptions, open};
 use std::collections::BTreeMap;
 
 fn back(trace: &Trace) -> (Trace, Written) {
     let mut file = Vec::new();
-    let written = chrome::write(trace.view(), &mut file, &(), &CancelToken::new()).unwrap();
+    let written = chrome::write(trace.view(), &mut file, &Job::default()).unwrap();
     let text: serde_json::Value = serde_json::from_slice(&file).unwrap();
     assert!(text["traceEvents"].is_array(), "plain JSON");
-    let recording = chrome::read("back", std::io::Cursor::new(file), &OpenOptions::new()).unwrap();
+    let recording = chrome::read(
+        "back",
+        std::io::Cursor::new(file),
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let found = &recording.diagnostics;
     assert_eq!(found.repairs(), 0, "{found}");
     (recording.into_trace().unwrap(), written)
@@ -35,8 +41,13 @@ fn calls(trace: &Trace) -> BTreeMap<(String, u64, u64), u32> {
             let name = definitions.region_name(region).into_owned();
             *all.entry((name, nanos(start), nanos(end))).or_default() += 1;
         };
-        if view.overlaps(definitions, &CancelToken::new()).unwrap() {
-            intervals(view, |call| add(call.region, call.start, call.end));
+        if view.overlaps(definitions, &Job::default()).unwrap() {
+            intervals(
+                view,
+                |call| add(call.region, call.start, call.end),
+                &Job::default(),
+            )
+            .unwrap();
             continue;
         }
         let mut open = Vec::new();
@@ -74,7 +85,7 @@ fn recordings_of_the_corpus_come_back() {
         }
         let name = facts["id"].as_str().unwrap();
         let path = folder.join(facts["local"].as_str().unwrap());
-        let trace = open(&path, &OpenOptions::new())
+        let trace = open(&path, &OpenOptions::new(), &Job::default())
             .unwrap()
             .into_trace()
             .unwrap();
@@ -113,8 +124,8 @@ fn several_ranks_are_one_trace_on_one_clock() {
     let path = |facts: &&serde_json::Value| folder.join(facts["local"].as_str().unwrap());
     let mut paths: Vec<_> = facts.iter().map(path).collect();
     paths.reverse();
-    let recording = chrome::open(&paths, &OpenOptions::new()).unwrap();
-    let one = chrome::open(&paths, &OpenOptions::new().threads(1)).unwrap();
+    let recording = chrome::open(&paths, &OpenOptions::new(), &Job::default()).unwrap();
+    let one = chrome::open(&paths, &OpenOptions::new().threads(1), &Job::default()).unwrap();
     assert_eq!(recording, one, "whatever the number of threads");
     let found = &recording.diagnostics;
     assert_eq!(
@@ -171,7 +182,7 @@ fn clocks_and_ranks_that_do_not_fit_are_counted() {
         path
     };
     let count = |paths: &[std::path::PathBuf], rule| {
-        let recording = chrome::open(paths, &OpenOptions::new()).unwrap();
+        let recording = chrome::open(paths, &OpenOptions::new(), &Job::default()).unwrap();
         recording.diagnostics.count(rule)
     };
     let base = |base: u64| format!("\"baseTimeNanoseconds\":{base},");
@@ -187,7 +198,7 @@ fn clocks_and_ranks_that_do_not_fit_are_counted() {
     );
     let based = [file("g", &early, 5_000_000), file("h", &late, 0)];
     assert_eq!(count(&based, rules::CLOCKS), 0);
-    let recording = chrome::open(&based, &OpenOptions::new()).unwrap();
+    let recording = chrome::open(&based, &OpenOptions::new(), &Job::default()).unwrap();
     let trace = recording.trace().unwrap();
     assert_eq!(
         trace.events()[0].times(),
@@ -198,7 +209,7 @@ fn clocks_and_ranks_that_do_not_fit_are_counted() {
     let twice = [file("i", rank, 0), file("j", rank, 1)];
     assert_eq!(count(&twice, rules::RANK), 1);
     let named = [file("rank-3.json", "", 0), file("rank-1.json", "", 0)];
-    let recording = chrome::open(&named, &OpenOptions::new()).unwrap();
+    let recording = chrome::open(&named, &OpenOptions::new(), &Job::default()).unwrap();
     let groups = recording.trace().unwrap().definitions().system.groups();
     let names: Vec<_> = groups.iter().map(|group| group.name.as_str()).collect();
     assert_eq!(names, ["rank 1, process 1", "rank 3, process 1"]);
@@ -216,7 +227,7 @@ fn the_bundled_run_is_what_the_writer_writes() {
     std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut bundled).unwrap();
     let mut written = Vec::new();
     let trace = perf_testdata::planted::trace();
-    chrome::write(trace.view(), &mut written, &(), &CancelToken::new()).unwrap();
+    chrome::write(trace.view(), &mut written, &Job::default()).unwrap();
     assert!(
         bundled == written,
         "`cargo xtask record gpu` writes it anew"
@@ -254,10 +265,15 @@ fn work_that_overlaps_goes_to_lanes_and_comes_back_to_its_stream() {
         work("e", 40, 0, 5),
     ];
     let text = format!("[{}]", all.join(","));
-    let trace = chrome::read("lanes", std::io::Cursor::new(text), &OpenOptions::new());
+    let trace = chrome::read(
+        "lanes",
+        std::io::Cursor::new(text),
+        &OpenOptions::new(),
+        &Job::default(),
+    );
     let trace = trace.unwrap().into_trace().unwrap();
     let mut file = Vec::new();
-    chrome::write(trace.view(), &mut file, &(), &CancelToken::new()).unwrap();
+    chrome::write(trace.view(), &mut file, &Job::default()).unwrap();
     for (thread, spans) in threads(&file) {
         for pair in spans.windows(2) {
             assert!(pair[0].1 <= pair[1].0, "{thread:?}: {spans:?}");

@@ -9,7 +9,7 @@
 #[path = "common/made.rs"]
 mod made;
 
-use made::{A, call, calls, only, read, trace, with};
+use made::{A, call, calls, only, read, trace, with, with_job};
 use perf_core::Limits;
 use perf_formats::chrome::rules;
 use perf_formats::{Error, OpenOptions};
@@ -261,9 +261,9 @@ fn windows_locations_and_strictness() {
     let part = with(text.as_str(), &OpenOptions::new().locations(vec![1])).unwrap();
     assert!(trace(&part).events()[0].is_absent());
     assert_eq!(trace(&part).events()[1].len(), 2);
-    let token = perf_core::CancelToken::new();
-    token.cancel();
-    let cancelled = with(text.as_str(), &OpenOptions::new().cancel(token));
+    let job = perf_core::Job::default();
+    job.cancel();
+    let cancelled = with_job(text.as_str(), &OpenOptions::new(), &job);
     assert!(matches!(cancelled, Err(Error::Cancelled(_))));
     let strict = OpenOptions::new().strict(true);
     assert!(with(text, &strict).is_ok());

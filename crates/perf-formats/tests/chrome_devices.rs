@@ -10,7 +10,7 @@
 mod made;
 
 use made::{read, trace};
-use perf_core::{LocationKind, Trace, intervals};
+use perf_core::{Job, LocationKind, Trace, intervals};
 use perf_formats::chrome::{self, rules};
 use perf_formats::{OpenOptions, Recording, open};
 
@@ -25,7 +25,12 @@ fn busy(trace: &Trace) -> Vec<(String, u64, usize)> {
             let is_own = location.group == Some(perf_core::LocationGroupId(number));
             if is_own && location.kind == LocationKind::AcceleratorStream {
                 let view = trace.location(id).unwrap();
-                intervals(view, |call| work.push((call.start.0, call.end.0)));
+                intervals(
+                    view,
+                    |call| work.push((call.start.0, call.end.0)),
+                    &Job::default(),
+                )
+                .unwrap();
             }
         }
         if work.is_empty() {
@@ -115,7 +120,7 @@ fn devices_of_xla_are_busy_as_their_facts_say() {
         if !name.ends_with(".trace.json.gz") || !path.exists() {
             continue;
         }
-        let recording = open(&path, &OpenOptions::new()).unwrap();
+        let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         let found = busy(trace(&recording));
         let devices = facts["devices"].as_object().unwrap();
         assert_eq!(found.len(), devices.len(), "{name}");
@@ -222,7 +227,7 @@ fn a_file_that_is_given_twice_counts_once() {
     };
     let paths = [write("a.json", 1), write("b.json", 1), write("c.json", 2)];
     let count = |paths: &[&std::path::PathBuf]| {
-        let recording = chrome::open(paths, &OpenOptions::new()).unwrap();
+        let recording = chrome::open(paths, &OpenOptions::new(), &Job::default()).unwrap();
         let mut found = recording.diagnostics.iter();
         let found = found.find(|(rule, _)| rule.name.starts_with("same-"));
         let rule = found.map(|(rule, found)| (rule.name, found.count));

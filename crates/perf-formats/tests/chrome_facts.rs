@@ -10,7 +10,7 @@
 mod gpu;
 
 use gpu::{Device, devices, links_to_work};
-use perf_core::LocationKind;
+use perf_core::{Job, LocationKind};
 use perf_formats::chrome::rules;
 use perf_formats::{OpenOptions, open};
 use serde_json::Value;
@@ -27,7 +27,7 @@ fn every_kineto_file_is_as_its_facts_say() {
     {
         let name = facts["id"].as_str().unwrap();
         let path = folder.join(facts["local"].as_str().unwrap());
-        let recording = open(&path, &OpenOptions::new()).unwrap();
+        let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(recording.format, "chrome", "{name}");
         let found = &recording.diagnostics;
         assert_eq!(found.repairs(), 0, "{name}: {found}");
@@ -122,13 +122,15 @@ fn replay_has_nothing_to_mend() {
         .filter(|it| it["format"] == "kineto-chrome-json")
     {
         let path = folder.join(facts["local"].as_str().unwrap());
-        let recording = open(&path, &OpenOptions::new()).unwrap();
+        let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         let trace = recording.trace().unwrap();
         let locations = trace.definitions().system.locations();
         for (view, location) in trace.view().locations().zip(locations) {
             let counts = match location.kind {
-                LocationKind::AcceleratorStream => perf_core::intervals(view, |_| ()),
-                _ => perf_core::replay(view, &mut Nothing),
+                LocationKind::AcceleratorStream => {
+                    perf_core::intervals(view, |_| (), &Job::default()).unwrap()
+                }
+                _ => perf_core::replay(view, &mut Nothing, &Job::default()).unwrap(),
             };
             assert_eq!(
                 counts.repairs() + counts.implicit_closes,

@@ -6,7 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use perf_core::{Events, Ticks, TimeRange, Trace};
+use perf_core::{Events, Job, Ticks, TimeRange, Trace};
 use perf_formats::OpenOptions;
 use perf_formats::otf2::{ByteOrder, MemoryArchive, Reader, WriteOptions, rules, write};
 use perf_testdata::wide;
@@ -19,20 +19,16 @@ fn archive(trace: &Trace, order: ByteOrder, chunk: u64) -> MemoryArchive {
         .with_order(order)
         .with_chunks(chunk, 1 << 20);
     let mut members = MemoryArchive::default();
-    let lost = write(
-        trace.view(),
-        &mut members,
-        &options,
-        &(),
-        &Default::default(),
-    )
-    .unwrap();
+    let lost = write(trace.view(), &mut members, &options, &Default::default()).unwrap();
     assert!(lost.is_empty(), "{lost}");
     members
 }
 
-fn read(members: &MemoryArchive, options: OpenOptions<'_>) -> (Trace, perf_core::Diagnostics) {
-    Reader::new(members, &options).unwrap().read().unwrap()
+fn read(members: &MemoryArchive, options: OpenOptions) -> (Trace, perf_core::Diagnostics) {
+    Reader::new(members, &options, &Job::default())
+        .unwrap()
+        .read()
+        .unwrap()
 }
 
 #[test]
@@ -56,7 +52,7 @@ fn both_byte_orders_and_all_threads_read_the_same() {
 fn the_merged_stream_crosses_chunks() {
     let trace = wide::trace(3, 30_000);
     let members = archive(&trace, ByteOrder::Little, CHUNK);
-    let reader = Reader::new(&members, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap();
     let mut merged = reader.merged().unwrap();
     let mut times: Vec<Vec<Ticks>> = vec![Vec::new(); 3];
     let mut last = (Ticks(0), 0);
@@ -153,7 +149,7 @@ fn a_damaged_chunk_header_loses_nothing_and_a_cut_file_its_end() {
 fn memory_is_refused_before_it_is_taken() {
     let trace = wide::trace(4, 10_000);
     let members = archive(&trace, ByteOrder::Little, 1 << 20);
-    let estimate = Reader::new(&members, &OpenOptions::new())
+    let estimate = Reader::new(&members, &OpenOptions::new(), &Job::default())
         .unwrap()
         .estimate()
         .unwrap();
@@ -162,7 +158,12 @@ fn memory_is_refused_before_it_is_taken() {
     let used = read.memory() as u64;
     assert!(estimate.memory / 3 < used && used < estimate.memory * 3);
     let limits = perf_core::Limits::default().with_memory(estimate.memory / 2);
-    let reader = Reader::new(&members, &OpenOptions::new().limits(limits)).unwrap();
+    let reader = Reader::new(
+        &members,
+        &OpenOptions::new().limits(limits),
+        &Job::default(),
+    )
+    .unwrap();
     let error = reader.read().unwrap_err();
     assert!(
         matches!(error, perf_formats::Error::Limit { .. }),
@@ -185,7 +186,10 @@ fn a_visit_may_end_the_merged_stream() {
     let one = |name: &str| Some((name.to_string(), members.get(name)?.to_vec()));
     let members: MemoryArchive = names.into_iter().filter_map(one).collect();
     let visited = |most: usize| {
-        let (reader, mut count) = (Reader::new(&members, &OpenOptions::new()).unwrap(), 0);
+        let (reader, mut count) = (
+            Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap(),
+            0,
+        );
         let visit = |_, _, _: perf_core::Event<'_>| {
             count += 1;
             match count == most {
@@ -228,7 +232,7 @@ fn a_lone_jump_in_time_is_an_outlier_and_a_pause_is_not() {
             assert_eq!(some.len(), trace.len());
             assert!(some.range().unwrap().end <= end);
         }
-        let reader = Reader::new(&damaged, &OpenOptions::new()).unwrap();
+        let reader = Reader::new(&damaged, &OpenOptions::new(), &Job::default()).unwrap();
         let mut merged = reader.merged().unwrap();
         let mut last = Ticks(0);
         while let Some((_, time, _)) = merged.next().unwrap() {
@@ -277,7 +281,7 @@ fn a_damaged_anchor_is_repaired_as_a_missing_one() {
     // Without anything beside it the anchor's error stands.
     let alone = [("traces.otf2".to_string(), anchor[..9].to_vec())];
     let alone: MemoryArchive = alone.into_iter().collect();
-    let error = Reader::new(&alone, &OpenOptions::new()).unwrap_err();
+    let error = Reader::new(&alone, &OpenOptions::new(), &Job::default()).unwrap_err();
     assert!(
         error.to_string().starts_with("traces.otf2, byte "),
         "{error}"
@@ -288,14 +292,14 @@ fn a_damaged_anchor_is_repaired_as_a_missing_one() {
 fn damaged_definitions_cost_few_of_them() {
     let trace = wide::trace(2, 1_000);
     let members = archive(&trace, ByteOrder::Little, CHUNK);
-    let whole = Reader::new(&members, &OpenOptions::new()).unwrap();
+    let whole = Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap();
     let count = whole.definition_file().len();
     let bytes = members.get("traces.def").unwrap().to_vec();
     for at in (18..bytes.len() - 2).step_by(7) {
         for value in [0, 1, 3, 0xFF, bytes[at] ^ 0x40] {
             let mut damaged = members.clone();
             damaged.get_mut("traces.def").unwrap()[at] = value;
-            let Ok(reader) = Reader::new(&damaged, &OpenOptions::new()) else {
+            let Ok(reader) = Reader::new(&damaged, &OpenOptions::new(), &Job::default()) else {
                 continue;
             };
             let left = reader.definition_file().len();

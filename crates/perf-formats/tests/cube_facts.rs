@@ -6,7 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use perf_core::{CallPathId, LocationId, MetricId, Profile, Severities, Value as Number};
+use perf_core::{CallPathId, Job, LocationId, MetricId, Profile, Severities, Value as Number};
 use perf_formats::OpenOptions;
 use perf_formats::cube::{Cube, WriteOptions, property, rules, write};
 use perf_testdata::corpus::corpus;
@@ -25,7 +25,7 @@ fn facts(section: &str) -> Option<Vec<Value>> {
 }
 
 fn open(path: &Path) -> Cube {
-    Cube::open(path, &OpenOptions::new()).unwrap_or_else(|error| panic!("{error}"))
+    Cube::open(path, &OpenOptions::new(), &Job::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn path_of(cube: &Cube, id: u64) -> CallPathId {
@@ -335,9 +335,11 @@ fn every_profile_is_read_as_it_was_written() {
         for compress in [false, true].into_iter().take(1 + usize::from(is_small)) {
             let mut bytes = Vec::new();
             let options = WriteOptions::new().compress(compress);
-            let lost = cube.write(cube.profile(), &mut bytes, &options).unwrap();
+            let lost = cube
+                .write(cube.profile(), &mut bytes, &options, &Job::default())
+                .unwrap();
             assert!(lost.is_empty(), "{file}: {lost}");
-            let back = Cube::from_bytes(bytes, file, &OpenOptions::new()).unwrap();
+            let back = Cube::from_bytes(bytes, file, &OpenOptions::new(), &Job::default()).unwrap();
             assert!(
                 back.diagnostics().is_empty(),
                 "{file}: {}",
@@ -353,7 +355,7 @@ fn every_profile_is_read_as_it_was_written() {
             }
             assert_eq!(cube.members().count(), back.members().count(), "{file}");
             // The profile alone has no bytes of them, which is counted.
-            let lost = write(cube.profile(), std::io::sink(), &options).unwrap();
+            let lost = write(cube.profile(), std::io::sink(), &options, &Job::default()).unwrap();
             let expected = cube.members().count() as u64;
             assert_eq!(lost.count(rules::MEMBER_NOT_WRITTEN), expected, "{file}");
         }

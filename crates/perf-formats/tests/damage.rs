@@ -12,7 +12,7 @@ mod archives;
 
 use archives::Random;
 use perf_core::Members as Ranks;
-use perf_core::{CancelToken, Limits, Ticks, TimeRange};
+use perf_core::{Job, Limits, Ticks, TimeRange};
 use perf_core::{Paradigm, RegionRole};
 use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, rules};
 use perf_formats::{Error, OpenOptions};
@@ -31,19 +31,18 @@ fn archives() -> Vec<(String, MemoryArchive)> {
     archives::with_corpus(&trace, &options, &names)
 }
 
-/// Reads in all ways. Whatever comes out must be small: an event takes a byte at least, and a token is looked at
+/// Reads in all ways. Whatever comes out must be small: an event takes a byte at least, and a cancellation check is made
 /// for each file and for many events.
 fn survive(members: &MemoryArchive, what: &str) {
     let size: usize = members.iter().map(|(_, bytes)| bytes.len()).sum();
-    let token = CancelToken::after(u64::MAX);
+    let job = Job::stopping_after(u64::MAX);
     let window = TimeRange::new(Ticks(5_000), Ticks(1 << 60));
     for options in [
         OpenOptions::new().threads(1),
         OpenOptions::new().strict(true).threads(1),
         OpenOptions::new().window(window).threads(1),
     ] {
-        let options = options.cancel(token.clone());
-        let reader = match Reader::new(members, &options) {
+        let reader = match Reader::new(members, &options, &job) {
             Ok(reader) => reader,
             Err(error) => {
                 assert!(located(&error), "{what}: {error}");
@@ -72,8 +71,11 @@ fn survive(members: &MemoryArchive, what: &str) {
         }
         assert!(told.max(merged_ones) < size, "{what}: too many events");
     }
-    let looks = token.looks().unwrap();
-    assert!(looks < size as u64, "{what}: {looks} looks, {size} bytes");
+    let checks = job.checks_made().unwrap();
+    assert!(
+        checks < size as u64,
+        "{what}: {checks} checks, {size} bytes"
+    );
 }
 
 fn located(error: &Error) -> bool {
@@ -155,7 +157,7 @@ fn own_with(records: &[(u8, Vec<u8>)]) -> MemoryArchive {
 }
 
 fn open(members: &MemoryArchive) -> Reader<'_> {
-    Reader::new(members, &OpenOptions::new()).unwrap()
+    Reader::new(members, &OpenOptions::new(), &Job::default()).unwrap()
 }
 
 fn number(value: u32) -> Vec<u8> {
@@ -188,7 +190,7 @@ fn regions_of_the_first_version_have_one_type() {
     let all = [region(1, 14), region(2, 25), region(3, 1), region(4, 36)];
     let members = own_with(&all);
     let options = OpenOptions::new().unify(perf_formats::Unify::Never);
-    let reader = Reader::new(&members, &options).unwrap();
+    let reader = Reader::new(&members, &options, &Job::default()).unwrap();
     let regions = &reader.definitions().regions;
     let known = regions.iter().map(|it| (it.role, it.paradigm));
     assert_eq!(
@@ -290,7 +292,12 @@ fn limits_are_errors_that_name_them() {
     let strings: Vec<_> = (0..20).map(|id| (10, vec![1, id, b'a', 0])).collect();
     let members = own_with(&strings);
     let limits = Limits::default().with_definitions(9);
-    let error = Reader::new(&members, &OpenOptions::new().limits(limits)).unwrap_err();
+    let error = Reader::new(
+        &members,
+        &OpenOptions::new().limits(limits),
+        &Job::default(),
+    )
+    .unwrap_err();
     assert!(matches!(error, Error::Limit { limit: 9, .. }), "{error}");
     assert!(located(&error));
 }
@@ -308,7 +315,7 @@ fn what_is_not_supported_is_said() {
         other[at] = value;
         let mut members = members.clone();
         members.insert("traces.otf2", other);
-        let error = Reader::new(&members, &OpenOptions::new()).unwrap_err();
+        let error = Reader::new(&members, &OpenOptions::new(), &Job::default()).unwrap_err();
         assert!(matches!(error, Error::Unsupported { .. }));
         assert!(error.to_string().contains(expected), "{error}");
     }
@@ -321,7 +328,7 @@ fn an_error_of_the_anchor_names_it_once() {
     let file = folder.join("cut.otf2");
     std::fs::write(&file, b"OTF2").unwrap();
     let [of_file, of_folder] = [&file, &folder].map(|path| {
-        let error = Reader::open(path, &OpenOptions::new()).unwrap_err();
+        let error = Reader::open(path, &OpenOptions::new(), &Job::default()).unwrap_err();
         error.to_string()
     });
     std::fs::remove_dir_all(&folder).unwrap();

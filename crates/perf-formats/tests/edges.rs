@@ -6,6 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+use perf_core::Job;
 use perf_core::*;
 use perf_formats::otf2::schema::{self, Record};
 use perf_formats::otf2::{
@@ -16,6 +17,7 @@ use perf_formats::{Error, OpenOptions, open};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// `locations` locations, regions `a` and `b`, an attribute.
 fn definitions(locations: u64) -> Definitions {
@@ -46,17 +48,20 @@ fn one_call() -> Trace {
 
 fn written(view: TraceView<'_>, options: &WriteOptions) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
-    write(view, &mut archive, options, &(), &CancelToken::new()).unwrap();
+    write(view, &mut archive, options, &Job::default()).unwrap();
     archive
 }
 
-fn read(archive: &MemoryArchive, options: OpenOptions<'_>) -> (Trace, Diagnostics) {
-    Reader::new(archive, &options).unwrap().read().unwrap()
+fn read(archive: &MemoryArchive, options: OpenOptions) -> (Trace, Diagnostics) {
+    Reader::new(archive, &options, &Job::default())
+        .unwrap()
+        .read()
+        .unwrap()
 }
 
 fn cut_of(reader: &Reader<'_>, selection: &Cut) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
-    cut(reader, selection, &mut archive, &(), &CancelToken::new()).unwrap();
+    cut(reader, selection, &mut archive, &Job::default()).unwrap();
     archive
 }
 
@@ -159,13 +164,7 @@ fn chunks_too_small_for_anything_are_refused() {
     for (events, definitions) in [(10, 1 << 20), (1 << 20, 19), (0, 0)] {
         let options = WriteOptions::default().with_chunks(events, definitions);
         let mut archive = MemoryArchive::default();
-        let outcome = write(
-            trace.view(),
-            &mut archive,
-            &options,
-            &(),
-            &CancelToken::new(),
-        );
+        let outcome = write(trace.view(), &mut archive, &options, &Job::default());
         assert!(matches!(outcome, Err(Error::Usage { .. })));
     }
     // An anchor that says so is not believed when its archive is cut.
@@ -174,7 +173,7 @@ fn chunks_too_small_for_anything_are_refused() {
     anchor[12..20].copy_from_slice(&10_u64.to_le_bytes());
     anchor[20..28].copy_from_slice(&3_u64.to_le_bytes());
     let part = cut_of(
-        &Reader::new(&archive, &OpenOptions::new()).unwrap(),
+        &Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap(),
         &Cut::new(),
     );
     let (part, found) = read(&part, OpenOptions::new().strict(true));
@@ -193,8 +192,10 @@ fn a_location_is_written_once() {
 
     let mut archive = MemoryArchive::default();
     let mut writer = Writer::new(&mut archive, trace.definitions(), WriteOptions::default());
-    writer.location(trace.location(id).unwrap()).unwrap();
-    let twice = writer.location(trace.location(id).unwrap());
+    writer
+        .location(trace.location(id).unwrap(), &Job::default())
+        .unwrap();
+    let twice = writer.location(trace.location(id).unwrap(), &Job::default());
     assert!(matches!(twice, Err(Error::Usage { .. })));
 }
 
@@ -230,12 +231,12 @@ fn a_cut_enters_and_leaves_calling_contexts() {
     file.at(80, 13, &[0]);
     file.at(90, 67, &[0]);
     archive.insert("traces/0.evt", file.end());
-    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
     let (_, found) = reader.read().unwrap();
     assert_eq!(found.count(rules::CALLING_CONTEXT), 4);
     let window = TimeRange::new(Ticks(40), Ticks(75)).unwrap();
     let part = cut_of(&reader, &Cut::new().window(window));
-    let part = Reader::new(part, &OpenOptions::new()).unwrap();
+    let part = Reader::new(part, &OpenOptions::new(), &Job::default()).unwrap();
     let mut ids = Vec::new();
     let each = part.records(LocationId(0), |event| {
         ids.push((event.time, event.id, event.fields().unwrap()[0]));
@@ -264,11 +265,11 @@ fn an_end_mark_before_the_last_chunk_is_no_end() {
     file.next_chunk(CHUNK as usize);
     file.at(90, 13, &[0]);
     archive.insert("traces/0.evt", file.end());
-    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
     let all = reader.records(LocationId(0), |_| ControlFlow::Continue(()));
     assert!(matches!(all, Err(Error::Malformed { .. })));
     let mut sink = MemoryArchive::default();
-    let part = cut(&reader, &Cut::new(), &mut sink, &(), &CancelToken::new());
+    let part = cut(&reader, &Cut::new(), &mut sink, &Job::default());
     assert!(matches!(part, Err(Error::Malformed { .. })));
     // Who has seen enough sees no damage.
     let one = reader.records(LocationId(0), |_| ControlFlow::Break(()));
@@ -297,7 +298,7 @@ fn a_window_without_a_tick_holds_nothing() {
         let archive = written(trace.view().between(empty), &WriteOptions::default());
         assert!(read(&archive, OpenOptions::new()).0.is_empty());
         let whole = written(trace.view(), &WriteOptions::default());
-        let reader = Reader::new(whole, &OpenOptions::new()).unwrap();
+        let reader = Reader::new(whole, &OpenOptions::new(), &Job::default()).unwrap();
         let part = cut_of(&reader, &Cut::new().window(empty));
         assert!(read(&part, OpenOptions::new()).0.is_empty());
     }
@@ -312,14 +313,14 @@ fn on_disk(name: &str) -> PathBuf {
     let mut sink = NewArchive::new(&folder).unwrap();
     let options = WriteOptions::default();
     let trace = one_call();
-    write(trace.view(), &mut sink, &options, &(), &CancelToken::new()).unwrap();
+    write(trace.view(), &mut sink, &options, &Job::default()).unwrap();
     folder
 }
 
 /// Both ways to open a path give the one call.
 fn finds(path: &Path, repairs: u64) {
     let options = OpenOptions::new();
-    let recording = open(path, &options).unwrap();
+    let recording = open(path, &options, &Job::default()).unwrap();
     assert_eq!(
         recording.diagnostics.repairs(),
         repairs,
@@ -327,7 +328,7 @@ fn finds(path: &Path, repairs: u64) {
         path.display()
     );
     assert_eq!(recording.trace().unwrap().events(), one_call().events());
-    let reader = Reader::open(path, &options).unwrap();
+    let reader = Reader::open(path, &options, &Job::default()).unwrap();
     assert_eq!(reader.read().unwrap().0.len(), 2);
     let members = MemoryArchive::read(path).unwrap();
     assert_eq!(read(&members, options).0.len(), 2);
@@ -346,7 +347,8 @@ fn an_archive_is_found_from_any_of_its_paths() {
     fs::remove_file(folder.join("traces.otf2")).unwrap();
     finds(&folder.join("traces"), 1);
     fs::remove_file(folder.join("traces.def")).unwrap();
-    let reader = Reader::open(&folder.join("traces"), &OpenOptions::new()).unwrap();
+    let reader =
+        Reader::open(&folder.join("traces"), &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(reader.name(), "traces");
     assert_eq!(reader.read().unwrap().0.len(), 2);
 }
@@ -384,7 +386,7 @@ fn files_that_whole_definitions_do_not_name_are_stale() {
     assert_eq!(counts(&damaged), (8, [0, 4]));
     // Another kind of record in place of location 1, and another key: 0, which is taken, or 5, which has no
     // files.
-    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
     let locations = reader.definition_file().records();
     let locations = locations.filter(|it| it.name() == "Location");
     let at = locations.last().unwrap().offset as usize;
@@ -408,7 +410,12 @@ fn a_renamed_anchor_finds_its_files() {
     // Definitions that belong to another anchor are not taken.
     fs::copy(folder.join("mine"), folder.join("traces.otf2")).unwrap();
     fs::rename(folder.join("mine"), folder.join("mine.otf2")).unwrap();
-    let other = Reader::open(&folder.join("traces.otf2"), &OpenOptions::new()).unwrap();
+    let other = Reader::open(
+        &folder.join("traces.otf2"),
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     assert_eq!(other.name(), "traces");
 }
 
@@ -433,20 +440,20 @@ fn an_anchor_alone_is_an_error() {
     fs::remove_dir_all(folder.join("traces")).unwrap();
     let anchor = folder.join("traces.otf2");
     let text = |error: Error| error.to_string();
-    let error = Reader::open(&anchor, &OpenOptions::new()).unwrap_err();
+    let error = Reader::open(&anchor, &OpenOptions::new(), &Job::default()).unwrap_err();
     assert!(matches!(error, Error::Malformed { .. }), "{error}");
     let error = text(error);
     assert!(error.contains(&*anchor.to_string_lossy()), "{error}");
 
     // Damage names the archive, too, and what is not there is said in the words of the system.
     fs::write(&anchor, "\x03B").unwrap();
-    let error = text(Reader::open(&anchor, &OpenOptions::new()).unwrap_err());
+    let error = text(Reader::open(&anchor, &OpenOptions::new(), &Job::default()).unwrap_err());
     assert!(error.contains(&*anchor.to_string_lossy()), "{error}");
     let missing = folder.join("none.otf2");
     let words = fs::metadata(&missing).unwrap_err().to_string();
     for error in [
-        open(&missing, &OpenOptions::new()).unwrap_err(),
-        Reader::open(&missing, &OpenOptions::new()).unwrap_err(),
+        open(&missing, &OpenOptions::new(), &Job::default()).unwrap_err(),
+        Reader::open(&missing, &OpenOptions::new(), &Job::default()).unwrap_err(),
     ] {
         let error = text(error);
         assert!(error.ends_with(&words), "{error}");
@@ -488,7 +495,7 @@ fn ids_that_nobody_defined_are_counted_and_share_a_placeholder_in_the_end() {
     let last = trace.events()[0].event(2 * IDS as usize - 1).unwrap();
     let region = RegionId(2 + (1 << 16));
     assert_eq!(last, Event::Leave { region });
-    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
     let mut merged = reader.merged().unwrap();
     let mut events = 0;
     while merged.next().unwrap().is_some() {
@@ -520,19 +527,20 @@ fn events_of_two_bytes_stop_at_the_limit_of_memory() {
     let size = bytes.len() as u64;
     archive.insert("traces/0.evt", bytes);
     let options = OpenOptions::new().threads(1);
-    let reader = Reader::new(&archive, &options).unwrap();
+    let reader = Reader::new(&archive, &options, &Job::default()).unwrap();
     let (trace, _) = reader.read().unwrap();
     assert!(trace.memory() as u64 <= reader.estimate().unwrap().memory);
 
     // A window takes the estimate away, the limit stays.
-    let read = Bytes::default();
+    let read = Arc::new(Bytes::default());
+    let job = Job::with_progress(read.clone());
     let options = options
         .window(TimeRange::new(Ticks(0), Ticks(100)))
-        .limits(Limits::default().with_memory(8 << 20))
-        .progress(&read);
-    let outcome = Reader::new(&archive, &options).unwrap().read();
+        .limits(Limits::default().with_memory(8 << 20));
+    let outcome = Reader::new(&archive, &options, &job).unwrap().read();
     assert!(matches!(outcome, Err(Error::Limit { .. })));
-    assert!(read.0.into_inner() < size / 2, "it stops early");
+    let read = read.0.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(read < size / 2, "it stops early");
 }
 
 /// Work of a stream of an accelerator, of which the first part ends while the second goes on.
@@ -555,12 +563,17 @@ fn windows_keep_work_that_is_open_beside_other_work() {
     let trace = overlapping();
     let whole = written(trace.view(), &WriteOptions::default());
     let options = OpenOptions::new();
-    let reader = Reader::new(&whole, &options).unwrap();
+    let reader = Reader::new(&whole, &options, &Job::default()).unwrap();
     let work = |trace: &Trace| {
         let mut found = Vec::new();
-        let counts = intervals(trace.location(LocationId(0)).unwrap(), |it| {
-            found.push((it.region.0, it.start.0, it.end.0));
-        });
+        let counts = intervals(
+            trace.location(LocationId(0)).unwrap(),
+            |it| {
+                found.push((it.region.0, it.start.0, it.end.0));
+            },
+            &Job::default(),
+        )
+        .unwrap();
         assert_eq!(counts.repairs(), 0);
         found
     };
@@ -627,7 +640,7 @@ fn ids_that_are_not_defined_are_limited_in_sum() {
     let limits = Limits::default().with_definitions(60_000);
     for (limits, is_enough) in [(limits, false), (Limits::default(), true)] {
         let options = OpenOptions::new().limits(limits).threads(1);
-        let reader = Reader::new(&mixed, &options).unwrap();
+        let reader = Reader::new(&mixed, &options, &Job::default()).unwrap();
         assert_eq!(reader.read().is_ok(), is_enough);
         let mut merged = reader.merged().unwrap();
         let outcome = loop {
@@ -654,7 +667,7 @@ fn a_part_of_the_locations_reads_strictly_and_keeps_its_ranks() {
     let rank = all.iter().position(|rank| *rank == Some(id)).unwrap();
     let some = written(trace.view().only(&[id]), &WriteOptions::default());
     let whole = written(trace.view(), &WriteOptions::default());
-    let reader = Reader::new(whole, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(whole, &OpenOptions::new(), &Job::default()).unwrap();
     let part = cut_of(&reader, &Cut::new().locations(vec![id]));
     for archive in [some, part] {
         let (again, found) = read(&archive, OpenOptions::new().strict(true));
@@ -676,7 +689,7 @@ fn a_part_of_the_locations_reads_strictly_and_keeps_its_ranks() {
 fn definitions_have_fields_and_strings() {
     let trace = one_call();
     let archive = written(trace.view(), &WriteOptions::default());
-    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
     let records: Vec<_> = reader.definition_file().records().collect();
     let mut names = Vec::new();
     for record in &records {
@@ -702,7 +715,7 @@ fn definitions_have_fields_and_strings() {
     local.u8(1);
     let mut archive = archive.clone();
     archive.insert("traces/0.def", local.bytes().to_vec());
-    let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+    let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
     let file = reader.local_file(LocationId(0)).unwrap().unwrap();
     let record = file.records().next().unwrap();
     assert_eq!(record.name(), "ClockOffset");

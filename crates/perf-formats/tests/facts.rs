@@ -7,7 +7,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use perf_core::{Close, Event, Location, RegionId, Ticks, Trace, Visitor, replay};
+use perf_core::{Close, Event, Job, Location, RegionId, Ticks, Trace, Visitor, replay};
 use perf_formats::otf2::{Reader, record_name};
 use perf_formats::{OpenOptions, open};
 use perf_testdata::corpus::corpus;
@@ -85,7 +85,7 @@ fn check_location(trace: &Trace, reader: &Reader<'_>, facts: &Value) {
     assert_eq!(sum.to_string(), facts["time_sum"].as_str().unwrap());
 
     let mut depth = Depth::default();
-    let leaves = replay(trace.location(id).unwrap(), &mut depth);
+    let leaves = replay(trace.location(id).unwrap(), &mut depth, &Job::default()).unwrap();
     let expected = counts(&facts["leaves"]);
     let expected = |name: &str| expected.get(name).copied().unwrap_or_default();
     assert_eq!(leaves.top, expected("top"));
@@ -130,9 +130,9 @@ fn check_definitions(reader: &Reader<'_>, facts: &Value) {
 }
 
 fn check(name: &str, path: &Path, facts: &Value) {
-    let reader = Reader::open(path, &OpenOptions::new()).unwrap();
+    let reader = Reader::open(path, &OpenOptions::new(), &Job::default()).unwrap();
     check_definitions(&reader, facts);
-    let recording = open(path, &OpenOptions::new()).unwrap();
+    let recording = open(path, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(recording.format, "otf2");
     let trace = recording.trace().unwrap();
     assert_eq!(trace.len(), facts["n_events"].as_u64().unwrap() as usize);
@@ -194,7 +194,8 @@ fn archives_of_the_corpus_give_their_facts() {
         let anchor = root.join(name).join(archive["anchor"].as_str().unwrap());
         check(name, &anchor, &archive["facts"]);
         // The folder is as good as the anchor in it.
-        let by_folder = Reader::open(&root.join(name), &OpenOptions::new()).unwrap();
+        let by_folder =
+            Reader::open(&root.join(name), &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(format!("{}.otf2", by_folder.name()), archive["anchor"]);
     }
 }

@@ -12,8 +12,8 @@
 mod archives;
 
 use perf_core::{
-    CallPathId, CancelToken, ClockCount, Definitions, Event, Events, LocationId, Profile, Region,
-    RegionId, Ticks, Trace, Unify, Value, match_messages,
+    CallPathId, ClockCount, Definitions, Event, Events, Job, LocationId, Profile, Region, RegionId,
+    Ticks, Trace, Unify, Value, match_messages,
 };
 use perf_formats::{OpenOptions, otf2};
 use perf_testdata::corpus::corpus;
@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// Inclusive time, exclusive time and visits by name of the call path.
 fn paths(trace: &Trace) -> BTreeMap<String, [u64; 3]> {
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let value = |metric: &str, path| match profile
         .total(profile.metric(metric).unwrap(), path)
         .unwrap()
@@ -48,7 +48,7 @@ fn offloaded_functions_of_a_xeon_phi_have_call_paths() {
         println!("skipped: corpus absent");
         return;
     };
-    let opened = perf_formats::open(&path, &OpenOptions::new()).unwrap();
+    let opened = perf_formats::open(&path, &OpenOptions::new(), &Job::default()).unwrap();
     let found = paths(&opened.into_trace().unwrap());
     let offload = "!$omp targetmap @jacobi_target.c:174";
     let inner = format!("{offload} > !$omp parallel @jacobi_target.c:122");
@@ -66,8 +66,10 @@ fn offloaded_functions_of_a_xeon_phi_have_call_paths() {
 #[test]
 fn clocks_disagree_where_messages_say_so_and_nowhere_else() {
     let counts = |path: &Path| {
-        let opened = perf_formats::open(path, &OpenOptions::new()).unwrap();
-        match_messages(opened.into_trace().unwrap().view()).clock_violations()
+        let opened = perf_formats::open(path, &OpenOptions::new(), &Job::default()).unwrap();
+        match_messages(opened.into_trace().unwrap().view(), &Job::default())
+            .unwrap()
+            .clock_violations()
     };
     let recordings = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/recordings");
     let jacobi = counts(&recordings.join("jacobi-16"));
@@ -117,7 +119,7 @@ fn functions_of_one_name_and_two_files_are_two_regions() {
     let archive = archive();
     let regions = |unify| {
         let options = OpenOptions::new().unify(unify);
-        let reader = otf2::Reader::new(&archive, &options).unwrap();
+        let reader = otf2::Reader::new(&archive, &options, &Job::default()).unwrap();
         let trace = reader.read().unwrap().0;
         let region = |location| match trace.location(LocationId(location)).unwrap().all().event(0) {
             Some(Event::Enter { region }) => region.0,

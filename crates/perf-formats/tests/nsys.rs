@@ -9,7 +9,7 @@
 #[path = "common/gpu.rs"]
 mod gpu;
 
-use perf_core::{Limits, LinkKind, LocationKind, Trace, intervals};
+use perf_core::{Job, Limits, LinkKind, LocationKind, Trace, intervals};
 use perf_formats::{Error, OpenOptions, Recording, nsys};
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ fn database(name: &str, sql: &str) -> PathBuf {
 }
 
 fn read(path: &Path) -> Recording {
-    nsys::open(&[path], &OpenOptions::new()).unwrap()
+    nsys::open(&[path], &OpenOptions::new(), &Job::default()).unwrap()
 }
 
 /// Calls and total length by name of what runs on streams.
@@ -48,11 +48,16 @@ fn by_name(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
         if !kind.may_overlap() {
             continue;
         }
-        intervals(location, |call| {
-            let name = trace.definitions().region_name(call.region).into_owned();
-            let of = found.entry(name).or_default();
-            *of = (of.0 + 1, of.1 + call.end.0 - call.start.0);
-        });
+        intervals(
+            location,
+            |call| {
+                let name = trace.definitions().region_name(call.region).into_owned();
+                let of = found.entry(name).or_default();
+                *of = (of.0 + 1, of.1 + call.end.0 - call.start.0);
+            },
+            &Job::default(),
+        )
+        .unwrap();
     }
     found
 }
@@ -70,7 +75,7 @@ fn cloverleaf_is_what_its_database_says() {
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
     let path = folder.join(facts["local"].as_str().unwrap());
     // Through the probe, as any other format.
-    let recording = perf_formats::open(&path, &OpenOptions::new()).unwrap();
+    let recording = perf_formats::open(&path, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(recording.format, "nsys");
     let found = &recording.diagnostics;
     assert_eq!(found.repairs(), 0, "{found}");
@@ -259,7 +264,7 @@ fn the_new_generation() {
     assert_eq!(names.filter(|it| it.starts_with(name)).count(), 1);
     let strict = OpenOptions::new().strict(true);
     assert!(matches!(
-        nsys::open(&[&path], &strict),
+        nsys::open(&[&path], &strict, &Job::default()),
         Err(Error::Strict { .. })
     ));
 }
@@ -300,7 +305,7 @@ fn the_old_generation() {
 fn two_processes_of_one_id_space_are_two_ranks() {
     let path = database("rank_4.sqlite", OLD);
     let other = database("rank_3.sqlite", OLD);
-    let opened = nsys::open(&[path, other], &OpenOptions::new()).unwrap();
+    let opened = nsys::open(&[path, other], &OpenOptions::new(), &Job::default()).unwrap();
     let trace = opened.trace().unwrap();
     let groups = trace.definitions().system.groups();
     let names: Vec<_> = groups.iter().map(|it| it.name.as_str()).collect();
@@ -343,12 +348,12 @@ fn names_of_devices_are_given_to_as_many_processes_as_there_is_room_for() {
     let path = database("names.sqlite", &sql);
     let limits = perf_core::Limits::default().with_string(1_000);
     let options = OpenOptions::new().limits(limits);
-    let recording = nsys::open(&[&path], &options).unwrap();
+    let recording = nsys::open(&[&path], &options, &Job::default()).unwrap();
     // 256 times the longest text are granted, and there are 41 processes.
     let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
     assert_eq!(left_out, 16, "{}", recording.diagnostics);
     assert_eq!(named_devices(recording.trace().unwrap(), 10_000), 25);
-    let all = nsys::open(&[&path], &OpenOptions::new()).unwrap();
+    let all = nsys::open(&[&path], &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(all.diagnostics.count(nsys::rules::DEFINITIONS), 0);
     assert_eq!(named_devices(all.trace().unwrap(), 10_000), 41);
 }
@@ -388,7 +393,12 @@ fn names_of_threads_are_kept_for_those_with_events_as_long_as_there_is_room() {
     );
     let path = database("threads.sqlite", &sql);
     let named = |limits: Limits| {
-        let recording = nsys::open(&[&path], &OpenOptions::new().limits(limits)).unwrap();
+        let recording = nsys::open(
+            &[&path],
+            &OpenOptions::new().limits(limits),
+            &Job::default(),
+        )
+        .unwrap();
         let threads = locations(recording.trace().unwrap(), LocationKind::CpuThread);
         let named = threads.iter().filter(|it| it.0.len() > 10_000).count();
         let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
@@ -443,7 +453,7 @@ fn files_are_aligned_by_when_they_began_or_a_warning_says_so() {
     const T: i64 = 1_700_000_000_000_000_000;
     let first = database("rank_0.sqlite", &format!("{OLD}{}", began(T + 500)));
     let second = database("rank_1.sqlite", &format!("{OLD}{}", began(T)));
-    let opened = nsys::open(&[&first, &second], &OpenOptions::new()).unwrap();
+    let opened = nsys::open(&[&first, &second], &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(opened.diagnostics.count(nsys::rules::CLOCKS), 0);
     let trace = opened.trace().unwrap();
     assert_eq!(trace.definitions().clock.realtime, Some(T as u64 + 10));
@@ -456,7 +466,7 @@ fn files_are_aligned_by_when_they_began_or_a_warning_says_so() {
     );
     let none = database("rank_3.sqlite", OLD);
     for (other, what) in [(&far, "a minute later"), (&none, "no clock")] {
-        let opened = nsys::open(&[&first, other], &OpenOptions::new()).unwrap();
+        let opened = nsys::open(&[&first, other], &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(opened.diagnostics.count(nsys::rules::CLOCKS), 1, "{what}");
     }
 }
@@ -606,15 +616,19 @@ fn what_is_no_export_is_an_error() {
         "CREATE TABLE animals (legs INTEGER); CREATE VIEW StringIds AS SELECT legs AS id, legs AS value FROM animals;",
     );
     for path in [&text, &empty, &other, &views] {
-        let error = nsys::open(&[path], &OpenOptions::new()).unwrap_err();
+        let error = nsys::open(&[path], &OpenOptions::new(), &Job::default()).unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{error}");
         assert!(error.to_string().contains(".sqlite"), "{error}");
     }
-    let missing = nsys::open(&[scratch("missing.sqlite")], &OpenOptions::new());
+    let missing = nsys::open(
+        &[scratch("missing.sqlite")],
+        &OpenOptions::new(),
+        &Job::default(),
+    );
     assert!(matches!(missing, Err(Error::Io { .. })));
     let none: [&Path; 0] = [];
     assert!(matches!(
-        nsys::open(&none, &OpenOptions::new()),
+        nsys::open(&none, &OpenOptions::new(), &Job::default()),
         Err(Error::Usage { .. })
     ));
     // Tables without rows, or without the columns that matter.
@@ -645,7 +659,7 @@ fn what_is_left_of_a_database_that_was_cut_is_read() {
     assert_eq!(by_name(recording.trace().unwrap())["axpy"], (3, 90));
     // Of nothing but the head nothing can be read, which is told with its place.
     std::fs::write(&path, &whole[..2_000]).unwrap();
-    let error = nsys::open(&[&path], &OpenOptions::new()).unwrap_err();
+    let error = nsys::open(&[&path], &OpenOptions::new(), &Job::default()).unwrap_err();
     let place = error.place().unwrap();
     assert_eq!(place.record.as_deref(), Some("sqlite_master"), "{error}");
 }
@@ -667,7 +681,7 @@ fn damage_is_an_error_or_counted_and_never_a_panic() {
             }
         }
         std::fs::write(&path, &bytes).unwrap();
-        match nsys::open(&[&path], &OpenOptions::new()) {
+        match nsys::open(&[&path], &OpenOptions::new(), &Job::default()) {
             Ok(recording) => damaged += u64::from(recording.diagnostics.repairs() > 2),
             Err(error) => {
                 assert!(error.to_string().contains("damaged.sqlite"), "{error}");
@@ -694,7 +708,7 @@ fn memory_is_limited() {
     let path = database("many.sqlite", &(sql + "COMMIT;"));
     let options = OpenOptions::new().limits(Limits::default().with_memory(50_000));
     assert!(matches!(
-        nsys::open(&[&path], &options),
+        nsys::open(&[&path], &options, &Job::default()),
         Err(Error::Limit { .. })
     ));
     assert_eq!(read(&path).trace().unwrap().len(), 20_000);
@@ -718,7 +732,12 @@ fn one_long_form_of_many_kernels_takes_no_more_than_is_granted() {
     }
     let path = database("forms.sqlite", &(sql + "COMMIT;"));
     let forms = |limits: Limits| {
-        let recording = nsys::open(&[&path], &OpenOptions::new().limits(limits)).unwrap();
+        let recording = nsys::open(
+            &[&path],
+            &OpenOptions::new().limits(limits),
+            &Job::default(),
+        )
+        .unwrap();
         let regions = &recording.trace().unwrap().definitions().regions;
         let with_form = regions.iter().filter(|it| it.canonical.len() == 1000);
         (
@@ -764,7 +783,7 @@ fn long_forms_of_several_databases_take_no_more_than_is_granted_together() {
     let with_form = |paths: &[&PathBuf], threads: usize| {
         let limits = Limits::default().with_string(1000);
         let options = OpenOptions::new().limits(limits).threads(threads);
-        let recording = nsys::open(paths, &options).unwrap();
+        let recording = nsys::open(paths, &options, &Job::default()).unwrap();
         let regions = &recording.trace().unwrap().definitions().regions;
         let with_form = regions.iter().filter(|it| it.canonical.len() == 1000);
         (
@@ -784,7 +803,7 @@ fn long_forms_of_several_databases_take_no_more_than_is_granted_together() {
 fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
     let path = kernels("one-name.sqlite", "1000 + i", "i + 1, 0");
     let options = OpenOptions::new().limits(Limits::default().with_string(1000));
-    let recording = nsys::open(&[&path], &options).unwrap();
+    let recording = nsys::open(&[&path], &options, &Job::default()).unwrap();
     // The first takes 4 bytes, each further one 1,004 of 256,000; all others are one region.
     assert_eq!(
         recording.diagnostics.count(nsys::rules::DEFINITIONS),
@@ -808,7 +827,12 @@ fn names_of_work_within_work_take_no_more_than_is_granted() {
     );
     let path = database("within.sqlite", &sql);
     let named = |limits: Limits| {
-        let recording = nsys::open(&[&path], &OpenOptions::new().limits(limits)).unwrap();
+        let recording = nsys::open(
+            &[&path],
+            &OpenOptions::new().limits(limits),
+            &Job::default(),
+        )
+        .unwrap();
         let trace = recording.trace().unwrap();
         let regions = trace.definitions().regions.iter();
         let named = regions.filter(|it| it.name.len() == 1000).count();
@@ -833,9 +857,9 @@ fn databases_share_the_memory_that_is_granted_for_strings() {
     for threads in [1, 2] {
         let limits = Limits::default().with_memory(25_000);
         let options = OpenOptions::new().limits(limits).threads(threads);
-        assert!(nsys::open(&paths[..2], &options).is_ok());
+        assert!(nsys::open(&paths[..2], &options, &Job::default()).is_ok());
         assert!(matches!(
-            nsys::open(&paths, &options),
+            nsys::open(&paths, &options, &Job::default()),
             Err(Error::Limit { .. })
         ));
     }

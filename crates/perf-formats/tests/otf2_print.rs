@@ -6,6 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+use perf_core::Job;
 use perf_core::*;
 use perf_formats::OpenOptions;
 use perf_formats::otf2::{Cut, NewArchive, Reader, SAMPLE_COMPLETED, WriteOptions, cut, write};
@@ -191,7 +192,7 @@ fn otf2_print_takes_what_we_write() {
         let folder = scratch(name);
         let options = WriteOptions::default().with_chunks(1 << 18, 1 << 18);
         let mut sink = NewArchive::new(&folder).unwrap();
-        let lost = write(view, &mut sink, &options, &(), &CancelToken::new()).unwrap();
+        let lost = write(view, &mut sink, &options, &Job::default()).unwrap();
         let samples = u64::from(name == "whole");
         assert_eq!(lost.repairs(), samples, "{lost}");
         assert_eq!(lost.count(SAMPLE_COMPLETED), samples, "{lost}");
@@ -262,14 +263,7 @@ fn what_cannot_be_written_is_counted() {
     let trace = Trace::new(definitions, events).unwrap();
     let mut archive = perf_formats::otf2::MemoryArchive::default();
     let options = WriteOptions::default();
-    let lost = write(
-        trace.view(),
-        &mut archive,
-        &options,
-        &(),
-        &CancelToken::new(),
-    )
-    .unwrap();
+    let lost = write(trace.view(), &mut archive, &options, &Job::default()).unwrap();
     assert_eq!(lost.count(perf_formats::otf2::EVENT_NOT_WRITTEN), 1);
     assert_eq!(lost.count(perf_formats::otf2::ATTRIBUTE_NOT_WRITTEN), 1);
     assert_eq!(lost.count(perf_formats::otf2::REGION_NAMED), 1);
@@ -282,7 +276,7 @@ fn files_that_are_there_stay() {
     let options = WriteOptions::default();
     for time in 0..2 {
         let mut sink = NewArchive::new(&folder).unwrap();
-        let outcome = write(trace.view(), &mut sink, &options, &(), &CancelToken::new());
+        let outcome = write(trace.view(), &mut sink, &options, &Job::default());
         assert_eq!(outcome.is_ok(), time == 0);
     }
 }
@@ -292,13 +286,7 @@ fn a_record_longer_than_a_chunk_is_an_error() {
     let trace = perf_testdata::wide::trace(1, 10);
     let mut archive = perf_formats::otf2::MemoryArchive::default();
     let options = WriteOptions::default().with_chunks(30, 1 << 20);
-    let outcome = write(
-        trace.view(),
-        &mut archive,
-        &options,
-        &(),
-        &CancelToken::new(),
-    );
+    let outcome = write(trace.view(), &mut archive, &options, &Job::default());
     assert!(matches!(outcome, Err(perf_formats::Error::Limit { .. })));
 }
 
@@ -318,7 +306,7 @@ fn otf2_print_takes_what_we_cut() {
             println!("skipped: corpus absent");
             return;
         };
-        let reader = Reader::open(&path, &OpenOptions::new()).unwrap();
+        let reader = Reader::open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         let range = reader.read().unwrap().0.range().unwrap();
         let third = range.len() / 3;
         let window =
@@ -327,7 +315,7 @@ fn otf2_print_takes_what_we_cut() {
         let mut sink = NewArchive::new(&folder).unwrap();
         let kept = reader.definitions().system.location_ids().take(2).collect();
         let selection = Cut::new().window(window).locations(kept).name("part");
-        cut(&reader, &selection, &mut sink, &(), &CancelToken::new()).unwrap();
+        cut(&reader, &selection, &mut sink, &Job::default()).unwrap();
         let print = Command::new("otf2-print")
             .args(["-Werror", "--silent"])
             .arg(folder.join("part.otf2"))

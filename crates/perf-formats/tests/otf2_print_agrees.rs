@@ -7,6 +7,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+use perf_core::Job;
 use perf_formats::otf2::{Reader, record_name};
 use perf_formats::{OpenOptions, Unify};
 use perf_testdata::corpus::corpus;
@@ -81,7 +82,7 @@ fn otf2_print_sees_the_same_events() {
             return;
         };
         let options = OpenOptions::new().unify(Unify::Never);
-        let reader = Reader::open(&path, &options).unwrap();
+        let reader = Reader::open(&path, &options, &Job::default()).unwrap();
         let anchor = path.join(format!("{}.otf2", reader.name()));
         let output = Command::new("otf2-print").arg(anchor).output().unwrap();
         let printed = printed(&String::from_utf8_lossy(&output.stdout));

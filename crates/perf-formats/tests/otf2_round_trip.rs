@@ -6,6 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
+use perf_core::Job;
 use perf_core::*;
 use perf_formats::OpenOptions;
 use perf_formats::otf2::{
@@ -37,7 +38,7 @@ fn read(reader: &Reader<'_>) -> Trace {
 
 fn written(view: TraceView<'_>, options: &WriteOptions) -> (otf2::MemoryArchive, Diagnostics) {
     let mut archive = otf2::MemoryArchive::default();
-    let lost = write(view, &mut archive, options, &(), &CancelToken::new()).unwrap();
+    let lost = write(view, &mut archive, options, &Job::default()).unwrap();
     (archive, lost)
 }
 
@@ -53,13 +54,13 @@ fn comparable(definitions: &Definitions) -> Definitions {
 #[test]
 fn writing_and_reading_gives_the_same_trace() {
     for path in archives() {
-        let original = read(&Reader::open(&path, &OpenOptions::new()).unwrap());
+        let original = read(&Reader::open(&path, &OpenOptions::new(), &Job::default()).unwrap());
         for order in [ByteOrder::Little, ByteOrder::Big] {
             let options = WriteOptions::default()
                 .with_order(order)
                 .with_chunks(4096, 1 << 20);
             let (archive, lost) = written(original.view(), &options);
-            let again = read(&Reader::new(archive, &OpenOptions::new()).unwrap());
+            let again = read(&Reader::new(archive, &OpenOptions::new(), &Job::default()).unwrap());
             let name = path.display();
             let (before, after) = (original.definitions(), again.definitions());
             assert_eq!(before.system, after.system, "{name}");
@@ -103,7 +104,7 @@ fn assert_same(before: &Trace, after: &Trace, path: &Path) {
 /// Frames that nest, and work that overlaps.
 #[test]
 fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
-    const EVENTS: usize = 3 * Looks::EACH;
+    const EVENTS: usize = 3 * CancellationChecks::EACH;
     for kind in [LocationKind::CpuThread, LocationKind::AcceleratorStream] {
         let mut definitions = Definitions::default();
         definitions.regions = ["a", "b", "c", "d", "e"].map(Region::named).to_vec();
@@ -126,20 +127,20 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
         // The trace keeps the answer, so that each of the runs below does the same work.
         let location = trace.location(LocationId(0)).unwrap();
         let overlaps = location
-            .overlaps(trace.definitions(), &CancelToken::new())
+            .overlaps(trace.definitions(), &Job::default())
             .unwrap();
         assert_eq!(overlaps, kind.may_overlap());
         let (from, to) = (EVENTS - 1_000, EVENTS - 500);
         let window = TimeRange::new(Ticks(from as u64), Ticks(to as u64)).unwrap();
         let options = WriteOptions::default();
-        let ((archive, _), looks) = perf_testdata::cancel::looks(format!("{kind:?}"), |token| {
+        let ((archive, _), checks) = perf_testdata::cancel::checks(format!("{kind:?}"), |job| {
             let mut archive = otf2::MemoryArchive::default();
             let view = trace.view().between(window);
-            let lost = write(view, &mut archive, &options, &(), token)?;
+            let lost = write(view, &mut archive, &options, job)?;
             Ok::<_, perf_formats::Error>((archive, lost))
         });
         // Once for the location, and for three pieces before the window and what is in it.
-        assert!((4..=6).contains(&looks), "{looks}");
+        assert!((4..=6).contains(&checks), "{checks}");
         let events = trace.location(LocationId(0)).unwrap().all();
         let open = |index| match kind.may_overlap() {
             true => {
@@ -160,7 +161,7 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
         let leaves = open(to).into_iter().rev();
         let leaves = leaves.map(|region| Event::Leave { region });
         assert!(enters.len() > 0 && leaves.len() > 0);
-        let again = read(&Reader::new(archive, &OpenOptions::new()).unwrap());
+        let again = read(&Reader::new(archive, &OpenOptions::new(), &Job::default()).unwrap());
         let again = again.location(LocationId(0)).unwrap();
         let written = again.iter().map(|(_, event)| event);
         assert!(written.eq(enters.chain(inside).chain(leaves)), "{kind:?}");
@@ -171,10 +172,10 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
 fn a_cut_of_everything_is_the_same_archive() {
     for path in archives() {
         let options = OpenOptions::new();
-        let reader = Reader::open(&path, &options).unwrap();
+        let reader = Reader::open(&path, &options, &Job::default()).unwrap();
         let mut archive = otf2::MemoryArchive::default();
-        cut(&reader, &Cut::new(), &mut archive, &(), &CancelToken::new()).unwrap();
-        let again = Reader::new(archive, &options).unwrap();
+        cut(&reader, &Cut::new(), &mut archive, &Job::default()).unwrap();
+        let again = Reader::new(archive, &options, &Job::default()).unwrap();
         assert_eq!(reader.definition_counts(), again.definition_counts());
         let (before, after) = (read(&reader), read(&again));
         assert_same(&before, &after, &path);
@@ -185,7 +186,7 @@ fn a_cut_of_everything_is_the_same_archive() {
 fn a_cut_holds_what_lies_in_it_and_is_balanced() {
     for path in archives() {
         let options = OpenOptions::new();
-        let reader = Reader::open(&path, &options).unwrap();
+        let reader = Reader::open(&path, &options, &Job::default()).unwrap();
         let whole = read(&reader);
         let Some(range) = whole.range() else {
             continue;
@@ -204,8 +205,8 @@ fn a_cut_holds_what_lies_in_it_and_is_balanced() {
             .locations(kept.clone())
             .name("part");
         let mut archive = otf2::MemoryArchive::default();
-        cut(&reader, &selection, &mut archive, &(), &CancelToken::new()).unwrap();
-        let reader = Reader::new(archive, &options).unwrap();
+        cut(&reader, &selection, &mut archive, &Job::default()).unwrap();
+        let reader = Reader::new(archive, &options, &Job::default()).unwrap();
         assert_eq!(reader.name(), "part");
         let part = read(&reader);
         let name = path.display();
@@ -226,7 +227,7 @@ fn a_cut_holds_what_lies_in_it_and_is_balanced() {
             );
             let profile = |view: LocationView<'_>| {
                 let mut spans = Spans::default();
-                let counts = replay(view, &mut spans);
+                let counts = replay(view, &mut spans, &Job::default()).unwrap();
                 spans.closed.sort_unstable();
                 (spans.closed, counts)
             };

@@ -10,7 +10,7 @@
 mod two_tasks;
 
 use perf_core::{
-    Diagnostics, Event, Limits, LocationId, Members, MetricMode, Ticks, Trace, match_messages,
+    Diagnostics, Event, Job, Limits, LocationId, Members, MetricMode, Ticks, Trace, match_messages,
 };
 use perf_formats::paraver::{
     Batch, Communication, Object, OnCpu, Pair, Pcf, Reader, Record, Row, Writer, into_trace, rules,
@@ -21,9 +21,9 @@ use perf_testdata::damage;
 use proptest::prelude::*;
 use two_tasks::{HEADER, PCF};
 
-fn read(body: &str, options: &OpenOptions<'_>) -> Result<(Trace, Diagnostics), Error> {
+fn read(body: &str, options: &OpenOptions) -> Result<(Trace, Diagnostics), Error> {
     let text = format!("{HEADER}{body}");
-    let reader = Reader::new(text.as_bytes(), "x.prv", options)?;
+    let reader = Reader::new(text.as_bytes(), "x.prv", options, &Job::default())?;
     into_trace(reader, &Pcf::parse(PCF.as_bytes()), &Row::default())
 }
 
@@ -159,7 +159,7 @@ fn messages_have_both_ends_whatever_the_order_of_their_times() {
         events(&trace, 2),
         ["20 RecvPost", "30 Recv 0 800", "40 Send 0 8"]
     );
-    let met = match_messages(trace.view());
+    let met = match_messages(trace.view(), &Job::default()).unwrap();
     assert_eq!((met.messages.len(), met.unmatched.len()), (2, 0));
     let world = Members::Ranks(vec![Some(LocationId(0)), Some(LocationId(2))]);
     assert_eq!(trace.definitions().comms.len(), 1);
@@ -205,7 +205,12 @@ fn cut_traces_are_errors_with_line_and_byte() {
         Err(Error::Strict { .. })
     ));
     for head in ["", "#Par", "#Paraver (1/1/20"] {
-        let reader = Reader::new(head.as_bytes(), "x.prv", &OpenOptions::new());
+        let reader = Reader::new(
+            head.as_bytes(),
+            "x.prv",
+            &OpenOptions::new(),
+            &Job::default(),
+        );
         assert!(reader.unwrap_err().place().unwrap().offset.is_some());
     }
 }
@@ -261,7 +266,13 @@ fn strange_records_are_counted() {
 #[test]
 fn a_header_allocates_nothing_for_threads_that_cannot_be() {
     let text = "#Paraver (x):1_ns:0:1:1(4000000000:1)\n1:0:1:1:1:0:1:1\n";
-    let reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+    let reader = Reader::new(
+        text.as_bytes(),
+        "x.prv",
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let error = into_trace(reader, &Pcf::default(), &Row::default()).unwrap_err();
     assert!(matches!(error, Error::Limit { .. }), "{error}");
     // More than a short trace or one of unknown length may have, and what few threads take.
@@ -271,9 +282,16 @@ fn a_header_allocates_nothing_for_threads_that_cannot_be() {
         let mut all = text.clone().into_bytes();
         all.resize(bytes as usize, b'#');
         std::fs::write(&path, all).unwrap();
-        let known = perf_formats::paraver::read_trace(&path, &OpenOptions::new()).map(drop);
+        let known = perf_formats::paraver::read_trace(&path, &OpenOptions::new(), &Job::default())
+            .map(drop);
         std::fs::remove_file(path).unwrap();
-        let reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+        let reader = Reader::new(
+            text.as_bytes(),
+            "x.prv",
+            &OpenOptions::new(),
+            &Job::default(),
+        )
+        .unwrap();
         let unknown = into_trace(reader, &Pcf::default(), &Row::default()).map(drop);
         (known.is_ok(), unknown.is_ok())
     };
@@ -312,7 +330,8 @@ fn a_header_may_spell_more_tasks_than_the_trace_has_lines() {
             let name = format!("perfkit-tasks-{}.{ending}", std::process::id());
             let path = std::env::temp_dir().join(name);
             std::fs::write(&path, bytes).unwrap();
-            let trace = perf_formats::paraver::read_trace(&path, &OpenOptions::new());
+            let trace =
+                perf_formats::paraver::read_trace(&path, &OpenOptions::new(), &Job::default());
             std::fs::remove_file(path).unwrap();
             trace.map(|(trace, _)| trace.definitions().system.locations().len())
         })
@@ -399,7 +418,13 @@ fn odd_text_is_written_as_it_stood() {
          2:0:1:1:1:007:00:-0:8:-9223372036854775808:9:18446744073709551615\n1:0:1:1:1:0:30:1",
     ];
     for text in texts {
-        let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+        let mut reader = Reader::new(
+            text.as_bytes(),
+            "x.prv",
+            &OpenOptions::new(),
+            &Job::default(),
+        )
+        .unwrap();
         let mut writer = Writer::new(Vec::new(), "y.prv");
         let mut one_by_one = Writer::new(Vec::new(), "y.prv");
         writer.text(reader.header_text()).unwrap();
@@ -513,7 +538,7 @@ proptest! {
         // One record at least, or the trace counts as cut.
         writer.text(b"1:1:1:1:1:0:1:1\n").unwrap();
         let text = writer.finish().unwrap();
-        let mut reader = Reader::new(text.as_slice(), "y.prv", &OpenOptions::new().strict(true)).unwrap();
+        let mut reader = Reader::new(text.as_slice(), "y.prv", &OpenOptions::new().strict(true), &Job::default()).unwrap();
         let mut index = 0;
         while let Some(batch) = reader.next_batch().unwrap() {
             for (number, record) in batch.iter().enumerate() {
@@ -551,7 +576,7 @@ proptest! {
                 fn enter(&mut self, _: Ticks, _: perf_core::RegionId, _: usize) {}
                 fn leave(&mut self, _: Ticks, _: perf_core::RegionId, _: usize, _: perf_core::Close) {}
             }
-            let counts = perf_core::replay(location, &mut Nothing);
+            let counts = perf_core::replay(location, &mut Nothing, &Job::default()).unwrap();
             prop_assert_eq!(counts.repairs(), counts.open_at_end, "{}", body);
         }
     }
@@ -579,7 +604,7 @@ fn damage_is_an_error_or_counted() {
         for damaged in damage::all(text, 2_000, 7) {
             for strict in [false, true] {
                 let options = OpenOptions::new().strict(strict).limits(limits).threads(1);
-                let reader = Reader::new(damaged.as_slice(), name, &options);
+                let reader = Reader::new(damaged.as_slice(), name, &options, &Job::default());
                 let result = reader.and_then(|reader| into_trace(reader, &pcf, &Row::default()));
                 if let Err(error) = result {
                     assert!(!error.to_string().is_empty());
@@ -589,7 +614,8 @@ fn damage_is_an_error_or_counted() {
         for damaged in damage::all(PCF.as_bytes(), 300, 8) {
             let pcf = Pcf::parse(&damaged);
             assert_eq!(pcf.text(), damaged);
-            let reader = Reader::new(text.as_slice(), name, &OpenOptions::new()).unwrap();
+            let reader =
+                Reader::new(text.as_slice(), name, &OpenOptions::new(), &Job::default()).unwrap();
             into_trace(reader, &pcf, &Row::parse(&damaged)).unwrap();
         }
     }
@@ -608,7 +634,12 @@ fn packed_damage_is_an_error_with_its_place() {
         let mut damaged = packed.clone();
         damaged.truncate(cut);
         let read = || -> Result<(), Error> {
-            let mut reader = Reader::new(damaged.as_slice(), "x.prv.gz", &OpenOptions::new())?;
+            let mut reader = Reader::new(
+                damaged.as_slice(),
+                "x.prv.gz",
+                &OpenOptions::new(),
+                &Job::default(),
+            )?;
             while reader.next_batch()?.is_some() {}
             Ok(())
         };
@@ -656,13 +687,19 @@ fn ordered_lines(count: u64) -> Vec<String> {
 const LONG: &str = "#Paraver (01/01/2024 at 00:00):10000_ns:1(2):1:2(1:1,1:1)\n";
 
 /// The trace of these lines, read from a file and from memory, which must agree.
-fn both(name: &str, lines: &[String], options: &OpenOptions<'_>) -> (Trace, Diagnostics) {
+fn both(name: &str, lines: &[String], options: &OpenOptions) -> (Trace, Diagnostics) {
     let text = format!("{LONG}{}\n", lines.join("\n"));
     let file = File::new(name, &text);
     let pcf = Pcf::parse(PCF.as_bytes());
-    let of_file = Reader::open(&file.0, options).unwrap();
+    let of_file = Reader::open(&file.0, options, &Job::default()).unwrap();
     let of_file = into_trace(of_file, &pcf, &Row::default()).unwrap();
-    let of_text = Reader::new(text.as_bytes(), &file.0.to_string_lossy(), options).unwrap();
+    let of_text = Reader::new(
+        text.as_bytes(),
+        &file.0.to_string_lossy(),
+        options,
+        &Job::default(),
+    )
+    .unwrap();
     let of_text = into_trace(of_text, &pcf, &Row::default()).unwrap();
     assert_eq!(of_file.0.events(), of_text.0.events());
     assert_eq!(of_file.1, of_text.1);
@@ -763,7 +800,7 @@ fn a_time_far_beyond_the_trace_is_repaired() {
     let sound: Vec<String> = with_messages.into_iter().map(|(_, line)| line).collect();
     let seen = |lines: &[String]| {
         let (trace, found) = both("messages", lines, &OpenOptions::new());
-        let messages = perf_core::match_messages(trace.view());
+        let messages = perf_core::match_messages(trace.view(), &Job::default()).unwrap();
         let violations = messages.clock_violations().messages;
         (
             messages.messages.len(),
@@ -786,7 +823,13 @@ fn a_time_far_beyond_the_trace_is_repaired() {
     // A header whose duration is wrong says nothing.
     let short = LONG.replace("10000", "10");
     let text = format!("{short}{}\n", lines.join("\n"));
-    let reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+    let reader = Reader::new(
+        text.as_bytes(),
+        "x.prv",
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let (trace, found) = into_trace(reader, &Pcf::parse(PCF.as_bytes()), &Row::default()).unwrap();
     assert_eq!(trace.events(), truth.events());
     assert_eq!(found.repairs(), 0, "{found}");

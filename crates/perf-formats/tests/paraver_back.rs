@@ -10,7 +10,7 @@
 mod two_tasks;
 
 use perf_core::{
-    Definitions, Diagnostics, Event, Events, Limits, Location, LocationGroup, LocationGroupId,
+    Definitions, Diagnostics, Event, Events, Job, Limits, Location, LocationGroup, LocationGroupId,
     LocationKind, MetricMode, Region, RegionId, SystemTree, Ticks, Trace, intervals,
     match_messages,
 };
@@ -46,7 +46,13 @@ fn bursts_are_coloured_and_nothing_else_changes() {
         burst(1, 20, 20, Cluster::Noise),
     ];
     let paint = |text: &str, bursts: &[Coloured]| {
-        let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+        let mut reader = Reader::new(
+            text.as_bytes(),
+            "x.prv",
+            &OpenOptions::new(),
+            &Job::default(),
+        )
+        .unwrap();
         let mut writer = Writer::new(Vec::new(), "y.prv");
         let done = recolour(&mut reader, bursts, &mut writer)?;
         Ok::<_, Error>((done, String::from_utf8(writer.finish()?).unwrap()))
@@ -60,13 +66,25 @@ fn bursts_are_coloured_and_nothing_else_changes() {
     assert_eq!(coloured, expected);
     assert_eq!((done.inserted, done.removed, done.empty), (6, 2, 1));
     // They are read back, but for the one that lasts no time.
-    let mut reader = Reader::new(coloured.as_bytes(), "y.prv", &OpenOptions::new()).unwrap();
+    let mut reader = Reader::new(
+        coloured.as_bytes(),
+        "y.prv",
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let back = [bursts[1], bursts[2], bursts[0]];
     assert_eq!(colours(&mut reader).unwrap(), back);
     // Those of other tools, too: on and on, and open at the end.
     let others = "2:1:1:1:1:0:90000001:6:90000001:8\n2:1:1:1:1:4:90000001:7\n1:1:1:1:1:0:9:1\n";
     let others = format!("{HEADER}{others}");
-    let mut reader = Reader::new(others.as_bytes(), "z.prv", &OpenOptions::new()).unwrap();
+    let mut reader = Reader::new(
+        others.as_bytes(),
+        "z.prv",
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let two = [
         burst(1, 0, 4, Cluster::Id(3)),
         burst(1, 4, 9, Cluster::Id(2)),
@@ -152,9 +170,9 @@ fn summary(
     };
     for location in trace.view().locations() {
         sum.last.clear();
-        perf_core::replay(location, &mut sum);
+        perf_core::replay(location, &mut sum, &Job::default()).unwrap();
     }
-    let met = match_messages(trace.view());
+    let met = match_messages(trace.view(), &Job::default()).unwrap();
     let members = met.collectives.iter().map(|one| one.members.len()).sum();
     let counts = [
         met.messages.len(),
@@ -168,9 +186,9 @@ fn summary(
 /// Writes a trace and reads it back.
 fn there_and_back(trace: &Trace) -> (Trace, Diagnostics) {
     let mut text = Vec::new();
-    let written = write_trace(trace.view(), &mut text, "x.prv", &(), &Default::default()).unwrap();
+    let written = write_trace(trace.view(), &mut text, "x.prv", &Job::default()).unwrap();
     let options = OpenOptions::new().strict(true);
-    let reader = Reader::new(text.as_slice(), "x.prv", &options).unwrap();
+    let reader = Reader::new(text.as_slice(), "x.prv", &options, &Job::default()).unwrap();
     let (back, _) = into_trace(reader, &written.pcf, &written.row).unwrap();
     (back, written.diagnostics)
 }
@@ -180,7 +198,7 @@ fn our_recordings_come_back_from_paraver() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/recordings");
     for name in ["jacobi-4", "jacobi-9", "nwchem-md-4"] {
         let path = format!("{root}/{name}");
-        let trace = perf_formats::open(path, &OpenOptions::new()).unwrap();
+        let trace = perf_formats::open(path, &OpenOptions::new(), &Job::default()).unwrap();
         let trace = trace.into_trace().unwrap();
         let (back, found) = there_and_back(&trace);
         let (regions, counts, counted) = summary(&trace);
@@ -217,7 +235,7 @@ fn traces_of_paraver_come_back_from_paraver() {
             println!("skipped: corpus absent");
             return;
         };
-        let trace = perf_formats::open(path, &OpenOptions::new()).unwrap();
+        let trace = perf_formats::open(path, &OpenOptions::new(), &Job::default()).unwrap();
         let trace = trace.into_trace().unwrap();
         let (back, found) = there_and_back(&trace);
         let ((mut regions, counts, counted), (mut again, others, back_counted)) =
@@ -296,12 +314,17 @@ fn work_that_overlaps_is_on_threads_of_its_own() {
     assert_eq!(names, ["host", "stream", "stream (2)"]);
     let mut calls = Vec::new();
     for location in back.view().locations() {
-        intervals(location, |call| {
-            let name = back.definitions().region_name(call.region).into_owned();
-            if !["Running", "Idle"].contains(&name.as_str()) {
-                calls.push((location.id().0, name, call.start.0, call.end.0));
-            }
-        });
+        intervals(
+            location,
+            |call| {
+                let name = back.definitions().region_name(call.region).into_owned();
+                if !["Running", "Idle"].contains(&name.as_str()) {
+                    calls.push((location.id().0, name, call.start.0, call.end.0));
+                }
+            },
+            &Job::default(),
+        )
+        .unwrap();
     }
     calls.sort();
     let call = |location, name: &str, start, end| (location, name.to_string(), start, end);
@@ -316,7 +339,7 @@ fn work_that_overlaps_is_on_threads_of_its_own() {
     assert_eq!(calls, expected);
     // States of the threads: those of a lane on which nothing is open are idle.
     let mut text = Vec::new();
-    write_trace(trace.view(), &mut text, "x.prv", &(), &Default::default()).unwrap();
+    write_trace(trace.view(), &mut text, "x.prv", &Job::default()).unwrap();
     let text = String::from_utf8(text).unwrap();
     let states: Vec<&str> = text
         .lines()
@@ -342,7 +365,7 @@ fn a_window_is_written_with_what_is_open_at_its_ends() {
     let window = perf_core::TimeRange::new(Ticks(4), Ticks(18)).unwrap();
     let mut text = Vec::new();
     let view = trace.view().between(window);
-    write_trace(view, &mut text, "x.prv", &(), &Default::default()).unwrap();
+    write_trace(view, &mut text, "x.prv", &Job::default()).unwrap();
     let text = String::from_utf8(text).unwrap();
     let lines: Vec<&str> = text.lines().skip(1).collect();
     let expected = [
@@ -383,10 +406,10 @@ fn lines_are_written_as_they_come_about() {
         env!("CARGO_MANIFEST_DIR"),
         "/../../data/recordings/jacobi-4"
     );
-    let trace = perf_formats::open(root, &OpenOptions::new()).unwrap();
+    let trace = perf_formats::open(root, &OpenOptions::new(), &Job::default()).unwrap();
     let trace = trace.into_trace().unwrap();
     for room in [0, 300_000] {
-        let written = write_trace(trace.view(), Full(room), "x.prv", &(), &Default::default());
+        let written = write_trace(trace.view(), Full(room), "x.prv", &Job::default());
         let error = written.unwrap_err().to_string();
         assert!(
             error.contains("it is full") && error.contains("x.prv"),
@@ -394,8 +417,8 @@ fn lines_are_written_as_they_come_about() {
         );
     }
     // Cancelled in the middle: some of it is there, and an error.
-    let cancel = perf_core::CancelToken::new();
-    struct Stop(perf_core::CancelToken);
+    let job = perf_core::Job::default();
+    struct Stop(perf_core::Job);
     impl perf_core::Progress for Stop {
         fn advance(&self, phase: &str, _: u64, _: u64) {
             if phase == "lines" {
@@ -403,7 +426,7 @@ fn lines_are_written_as_they_come_about() {
             }
         }
     }
-    let stop = Stop(cancel.clone());
-    let written = write_trace(trace.view(), std::io::sink(), "x.prv", &stop, &cancel);
+    let job = job.reporting_to(Stop(job.clone()));
+    let written = write_trace(trace.view(), std::io::sink(), "x.prv", &job);
     assert!(matches!(written, Err(Error::Cancelled(_))), "{written:?}");
 }

@@ -6,7 +6,7 @@
     reason = "a test that unwraps fails where it should"
 )]
 
-use perf_core::{Limits, Nanos, Ticks};
+use perf_core::{Job, Limits, Nanos, Ticks};
 use perf_formats::paraver::clustered::{Data, Definition, Role, Source};
 use perf_formats::paraver::{
     Cluster, Coloured, Object, Pcf, Reader, Writer, colours, recolour, recolour_files, rules,
@@ -43,7 +43,13 @@ fn lines_that_are_no_records_are_copied() {
     let text = format!(
         "{HEADER}oops\n1:1:1:1:1:0:10:1\n2:1:1:1:1:5\nmore: of it\n1:1:1:1:1:10:30:1\nlast\n"
     );
-    let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+    let mut reader = Reader::new(
+        text.as_bytes(),
+        "x.prv",
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let mut writer = Writer::new(Vec::new(), "y.prv");
     let bursts = [burst(0, 10, Cluster::Id(1))];
     let done = recolour(&mut reader, &bursts, &mut writer).unwrap();
@@ -60,7 +66,13 @@ fn lines_that_are_no_records_are_copied() {
     // More of them than particulars are kept.
     let many = "no record\n".repeat(100);
     let text = format!("{HEADER}{many}1:1:1:1:1:0:30:1\n{many}");
-    let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new()).unwrap();
+    let mut reader = Reader::new(
+        text.as_bytes(),
+        "x.prv",
+        &OpenOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let mut writer = Writer::new(Vec::new(), "y.prv");
     let done = recolour(&mut reader, &[], &mut writer).unwrap();
     assert_eq!(done.copied, 200);
@@ -77,11 +89,12 @@ fn files_are_packed_by_their_name_and_have_companions() {
     let bursts = [burst(0, 30, Cluster::Id(7))];
     for (to, is_packed) in [("b.prv", false), ("c.prv.gz", true)] {
         let to = folder.join(to);
-        let (done, found) = recolour_files(&from, &to, &bursts, &OpenOptions::new()).unwrap();
+        let (done, found) =
+            recolour_files(&from, &to, &bursts, &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!((done.inserted, found.is_empty()), (2, true));
         let bytes = std::fs::read(&to).unwrap();
         assert_eq!(bytes.starts_with(&[0x1f, 0x8b]), is_packed);
-        let mut reader = Reader::open(&to, &OpenOptions::new()).unwrap();
+        let mut reader = Reader::open(&to, &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(colours(&mut reader).unwrap(), bursts);
         let stem = to.file_name().unwrap().to_string_lossy().replace(".gz", "");
         let beside = |end: &str| std::fs::read(folder.join(stem.replace("prv", end))).unwrap();
@@ -93,10 +106,25 @@ fn files_are_packed_by_their_name_and_have_companions() {
     // Neither the trace nor what lies beside it is written over, under whatever name.
     for to in ["a.prv", "a.prv.gz", "./b/../a.prv"] {
         std::fs::create_dir_all(folder.join("b")).unwrap();
-        let done = recolour_files(&from, &folder.join(to), &bursts, &OpenOptions::new());
+        let done = recolour_files(
+            &from,
+            &folder.join(to),
+            &bursts,
+            &OpenOptions::new(),
+            &Job::default(),
+        );
         assert!(matches!(done, Err(Error::Usage { .. })), "{to}");
     }
-    assert!(recolour_files(&folder.join("no.prv"), &from, &[], &OpenOptions::new()).is_err());
+    assert!(
+        recolour_files(
+            &folder.join("no.prv"),
+            &from,
+            &[],
+            &OpenOptions::new(),
+            &Job::default()
+        )
+        .is_err()
+    );
 }
 
 #[test]

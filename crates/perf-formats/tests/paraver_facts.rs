@@ -9,7 +9,8 @@
 
 use flate2::read::MultiGzDecoder;
 use perf_core::{
-    Collective, CollectiveOp, Event, LocationId, Metric, Paradigm, Ticks, Trace, match_messages,
+    Collective, CollectiveOp, Event, Job, LocationId, Metric, Paradigm, Ticks, Trace,
+    match_messages,
 };
 use perf_formats::paraver::{Reader, Record, Writer, object_of, read_trace};
 use perf_formats::{OpenOptions, open};
@@ -52,7 +53,7 @@ fn text(path: &Path) -> Vec<u8> {
 }
 
 fn trace(path: &Path) -> Trace {
-    let (trace, found) = read_trace(path, &OpenOptions::new()).unwrap();
+    let (trace, found) = read_trace(path, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(found.repairs(), 0, "{}: {found}", path.display());
     trace
 }
@@ -91,8 +92,8 @@ fn naive(text: &str) -> Counts {
     counts
 }
 
-fn ours(text: &[u8], options: &OpenOptions<'_>) -> Counts {
-    let mut reader = Reader::new(text, "x", options).unwrap();
+fn ours(text: &[u8], options: &OpenOptions) -> Counts {
+    let mut reader = Reader::new(text, "x", options, &Job::default()).unwrap();
     let mut counts = Counts::default();
     while let Some(batch) = reader.next_batch().unwrap() {
         for record in batch.iter() {
@@ -144,7 +145,7 @@ fn every_trace_is_written_as_it_stood() {
         let text = text(&path);
         for threads in [1, 2] {
             let options = OpenOptions::new().threads(threads);
-            let mut reader = Reader::open(&path, &options).unwrap();
+            let mut reader = Reader::open(&path, &options, &Job::default()).unwrap();
             let mut writer = Writer::new(Vec::new(), "copy.prv");
             // The usual headers are also what their parts give.
             assert_eq!(
@@ -171,9 +172,9 @@ fn every_trace_is_written_as_it_stood() {
 fn every_trace_opens_strictly_and_for_any_number_of_threads() {
     for path in traces() {
         let strict = OpenOptions::new().strict(true).threads(1);
-        let one = open(&path, &strict).unwrap();
+        let one = open(&path, &strict, &Job::default()).unwrap();
         assert_eq!(one.format, "paraver");
-        let many = open(&path, &OpenOptions::new().threads(3)).unwrap();
+        let many = open(&path, &OpenOptions::new().threads(3), &Job::default()).unwrap();
         assert!(one == many, "{}", path.display());
         println!(
             "{}: {} events\n{}",
@@ -224,7 +225,7 @@ fn running_is_as_often_as_the_tools_say() {
         let duration: u64 = trace.definitions().properties[1].1.parse().unwrap();
         assert!(end.0 - 1 <= duration, "{name}");
         for location in trace.view().locations() {
-            let counts = perf_core::replay(location, &mut Nothing);
+            let counts = perf_core::replay(location, &mut Nothing, &Job::default()).unwrap();
             assert_eq!(counts.repairs(), 0, "{name}: {counts:?}");
         }
     }
@@ -374,7 +375,7 @@ fn messages_and_collectives_meet() {
             return;
         };
         let trace = trace(&path);
-        let found = match_messages(trace.view());
+        let found = match_messages(trace.view(), &Job::default()).unwrap();
         assert_eq!(found.messages.len(), messages, "{name}");
         assert_eq!(found.causes(), BTreeMap::new(), "{name}");
         let counts = naive(str::from_utf8(&text(&path)).unwrap());
@@ -424,7 +425,8 @@ fn a_window_of_a_trace_has_the_collectives_of_the_whole() {
     for (start, end) in [(0.0, 0.3), (0.3, 0.6), (0.05, 0.051), (0.6, 1.1)] {
         let window = perf_core::TimeRange::new(at(start), at(end)).unwrap();
         let options = OpenOptions::new().window(window);
-        let (part, _) = perf_formats::paraver::read_trace(&path, &options).unwrap();
+        let (part, _) =
+            perf_formats::paraver::read_trace(&path, &options, &Job::default()).unwrap();
         let mut expected = all.clone();
         expected.retain(|(_, at, _)| window.contains(*at));
         assert_eq!(ends(&part), expected, "{window:?}");
@@ -448,7 +450,13 @@ fn several_applications_are_apart() {
             .count()
     };
     assert_eq!((of(1), of(2), objects.len()), (8, 12, 20));
-    assert_eq!(match_messages(trace.view()).messages.len(), 484);
+    assert_eq!(
+        match_messages(trace.view(), &Job::default())
+            .unwrap()
+            .messages
+            .len(),
+        484
+    );
     assert_eq!(frames(&trace, "Running").len(), 2_140);
     // Every second thread of the pseudo-application counts, and runs nothing.
     let paradigms: Vec<Paradigm> = trace
@@ -480,10 +488,10 @@ fn companions_open_the_trace_beside_them() {
             println!("skipped: corpus absent");
             return;
         };
-        let recording = open(&path, &OpenOptions::new()).unwrap();
+        let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(recording.trace().unwrap().events().len(), 2, "{end}");
     }
     // One without its trace is nothing.
     let alone = corpus("paraver/par_labs/boada_lab3_for_point_mandel-omp_8_STATIC.pcf").unwrap();
-    assert!(open(alone, &OpenOptions::new()).is_err());
+    assert!(open(alone, &OpenOptions::new(), &Job::default()).is_err());
 }

@@ -5,12 +5,12 @@
 )]
 #![cfg(feature = "paraver")]
 
-use perf_core::{Limits, Members, Trace};
+use perf_core::{Job, Limits, Members, Trace};
 use perf_formats::paraver::{Pcf, Reader, Row, into_trace, rules};
 use perf_formats::{Error, OpenOptions};
 
-fn read(text: &str, options: &OpenOptions<'_>) -> Result<Trace, Error> {
-    let reader = Reader::new(text.as_bytes(), "many.prv", options)?;
+fn read(text: &str, options: &OpenOptions) -> Result<Trace, Error> {
+    let reader = Reader::new(text.as_bytes(), "many.prv", options, &Job::default())?;
     Ok(into_trace(reader, &Pcf::default(), &Row::default())?.0)
 }
 
@@ -92,7 +92,7 @@ fn one_name_on_many_lines_takes_no_more_than_is_granted() {
     );
     let named = |limits: Limits| {
         let options = OpenOptions::new().limits(limits);
-        let reader = Reader::new(text.as_bytes(), "many.prv", &options).unwrap();
+        let reader = Reader::new(text.as_bytes(), "many.prv", &options, &Job::default()).unwrap();
         let (trace, found) =
             into_trace(reader, &Pcf::parse(names.as_bytes()), &Row::default()).unwrap();
         let long = trace.definitions().regions.iter();

@@ -7,7 +7,7 @@
 )]
 
 use perf_core::{
-    CancelToken, Clock, Close, Definitions, Event, Events, KindId, Location, LocationKind, Metric,
+    Clock, Close, Definitions, Event, Events, Job, KindId, Location, LocationKind, Metric,
     MetricId, MetricSet, MetricSetId, Region, RegionId, SystemTree, Ticks, TimeRange, Trace,
     TraceView, ValueType, Visitor, intervals, replay,
 };
@@ -234,7 +234,7 @@ fn walk(file: &[u8]) -> Walked {
 fn written(view: TraceView<'_>) -> (Vec<u8>, perfetto::Written) {
     let write = || {
         let mut file = Vec::new();
-        let written = perfetto::write(view, &mut file, &(), &CancelToken::new()).unwrap();
+        let written = perfetto::write(view, &mut file, &Job::default()).unwrap();
         (file, written)
     };
     let (file, told) = write();
@@ -267,20 +267,25 @@ fn slices(view: TraceView<'_>) -> Vec<Vec<Slice>> {
     for location in view.locations() {
         let mut own = Vec::new();
         if location
-            .overlaps(trace.definitions(), &CancelToken::new())
+            .overlaps(trace.definitions(), &Job::default())
             .unwrap()
         {
-            intervals(location, |call| {
-                let name = trace.definitions().region_name(call.region).into_owned();
-                own.push((name, call.start.0, call.end.0));
-            });
+            intervals(
+                location,
+                |call| {
+                    let name = trace.definitions().region_name(call.region).into_owned();
+                    own.push((name, call.start.0, call.end.0));
+                },
+                &Job::default(),
+            )
+            .unwrap();
         } else {
             let mut frames = Frames {
                 trace,
                 open: vec![],
                 slices: vec![],
             };
-            replay(location, &mut frames);
+            replay(location, &mut frames, &Job::default()).unwrap();
             own = frames.slices;
         }
         own.sort();

@@ -10,7 +10,7 @@
 mod archives;
 
 use archives::Random;
-use perf_core::{Diagnostics, Events, Trace};
+use perf_core::{Diagnostics, Events, Job, Trace};
 use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions};
 use perf_formats::{OpenOptions, chrome};
 use perf_testdata::corpus::corpus;
@@ -93,7 +93,7 @@ impl Sums {
 }
 
 fn read(members: &MemoryArchive) -> perf_formats::Result<(Trace, Diagnostics)> {
-    Reader::new(members, &OpenOptions::new().threads(1))?.read()
+    Reader::new(members, &OpenOptions::new().threads(1), &Job::default())?.read()
 }
 
 fn archives() -> Vec<(String, MemoryArchive)> {
@@ -189,7 +189,12 @@ fn a_damaged_byte_of_json_costs_few_events() {
     for (name, text) in texts {
         let open = |text: &[u8]| {
             let text = std::io::Cursor::new(text.to_vec());
-            chrome::read("text", text, &OpenOptions::new().threads(1))
+            chrome::read(
+                "text",
+                text,
+                &OpenOptions::new().threads(1),
+                &Job::default(),
+            )
         };
         let Ok(whole) = open(&text) else { continue };
         let before = whole.diagnostics.clone();

@@ -9,7 +9,7 @@
 #[path = "common/gpu.rs"]
 mod gpu;
 
-use perf_core::{GroupKind, LinkKind, LocationKind, Paradigm};
+use perf_core::{GroupKind, Job, LinkKind, LocationKind, Paradigm};
 use perf_formats::rocprof::{self, rules};
 use perf_formats::{Error, OpenOptions, Recording, open};
 
@@ -23,7 +23,7 @@ fn the_recording_of_the_corpus_is_as_its_facts_say() {
         .find(|it| it["format"] == "rocprofv3-json")
         .unwrap();
     let path = folder.join(facts["local"].as_str().unwrap());
-    let recording = open(&path, &OpenOptions::new()).unwrap();
+    let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(recording.format, "rocprof");
     assert_eq!(
         recording.diagnostics.repairs(),
@@ -56,7 +56,12 @@ fn the_recording_of_the_corpus_is_as_its_facts_say() {
         let key = locations.iter().find(is_it).unwrap().key;
         let view = trace.location(perf_core::LocationId(key as u32)).unwrap();
         let mut spans = Vec::new();
-        perf_core::intervals(view, |call| spans.push((call.start.0, call.end.0)));
+        perf_core::intervals(
+            view,
+            |call| spans.push((call.start.0, call.end.0)),
+            &Job::default(),
+        )
+        .unwrap();
         spans.sort_unstable();
         assert_eq!(
             spans.len() as u64,
@@ -105,7 +110,7 @@ const SMALL: &str = r#"{"rocprofiler-sdk-tool": [{
 
 fn read(text: &str) -> Recording {
     let bytes = std::io::Cursor::new(text.as_bytes().to_vec());
-    rocprof::read("small", bytes, &OpenOptions::new()).unwrap()
+    rocprof::read("small", bytes, &OpenOptions::new(), &Job::default()).unwrap()
 }
 
 #[test]
@@ -237,13 +242,13 @@ fn several_files_are_ranks_on_the_clock_of_their_host() {
         "rank_2_results.json",
         file(&[process(12, "n2", &[(1500, 3500)])]),
     );
-    let both = rocprof::open(&[&first, &second], &OpenOptions::new()).unwrap();
+    let both = rocprof::open(&[&first, &second], &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(devices(&both), ["rank 0, GPU 0", "rank 1, GPU 0"]);
     assert_eq!(both.diagnostics.count(rules::CLOCKS), 0);
     let found = gpu::devices(both.trace().unwrap());
     assert_eq!((found["0"].events, found["0"].busy()), (2, 2500));
     // The clocks of two hosts have nothing in common.
-    let hosts = rocprof::open(&[&first, &other], &OpenOptions::new()).unwrap();
+    let hosts = rocprof::open(&[&first, &other], &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(hosts.diagnostics.count(rules::CLOCKS), 2);
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -315,7 +320,7 @@ fn processes_and_files_share_the_memory_that_is_granted() {
     let opens = |paths: &[&std::path::PathBuf], memory: u64, threads: usize| {
         let limits = perf_core::Limits::default().with_memory(memory);
         let options = OpenOptions::new().limits(limits).threads(threads);
-        match rocprof::open(paths, &options) {
+        match rocprof::open(paths, &options, &Job::default()) {
             Ok(recording) => Some(recording.trace().unwrap().len()),
             Err(Error::Limit {
                 what, got, limit, ..
@@ -412,7 +417,7 @@ fn a_stray_bracket_among_records_without_a_noun_costs_itself() {
 fn every_prefix_gives_a_result_or_a_located_error() {
     for cut in 0..SMALL.len() {
         let bytes = std::io::Cursor::new(SMALL.as_bytes()[..cut].to_vec());
-        match rocprof::read("cut", bytes, &OpenOptions::new()) {
+        match rocprof::read("cut", bytes, &OpenOptions::new(), &Job::default()) {
             Ok(recording) => {
                 let found = recording.diagnostics;
                 let is_told = found.count(rules::TRUNCATED) == 1;
@@ -436,7 +441,13 @@ fn what_is_none_is_refused_with_its_place() {
         "{\"rocprofiler-sdk-tool\": 5}",
         "{\"a\" 1}",
     ] {
-        let error = rocprof::read("none", text.as_bytes(), &OpenOptions::new()).unwrap_err();
+        let error = rocprof::read(
+            "none",
+            text.as_bytes(),
+            &OpenOptions::new(),
+            &Job::default(),
+        )
+        .unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{text}: {error}");
     }
 }

@@ -9,9 +9,7 @@
 mod seen;
 
 use flate2::{Compression, write::GzEncoder};
-use perf_core::{
-    CancelToken, EventSink, EventSource, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
-};
+use perf_core::{EventSink, EventSource, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 use perf_formats::streams::{Follow, Streams, TraceBuilder, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus;
@@ -19,9 +17,13 @@ use seen::Seen;
 use std::io::{Cursor, Write};
 use std::time::Duration;
 
-fn all(mut streams: Streams) -> (Vec<String>, perf_core::Diagnostics) {
+fn all(streams: Streams) -> (Vec<String>, perf_core::Diagnostics) {
+    all_in(streams, &Job::default())
+}
+
+fn all_in(mut streams: Streams, job: &Job) -> (Vec<String>, perf_core::Diagnostics) {
     let mut seen = Seen::default();
-    while streams.next_step(&mut seen).unwrap() {}
+    while streams.next_step(&mut seen, job).unwrap() {}
     (seen.lines, streams.diagnostics().clone())
 }
 
@@ -94,9 +96,9 @@ fn bad_lines_are_counted_with_their_places() {
     let strict = OpenOptions::new().strict(true);
     let mut streams = Streams::read("text", Cursor::new(text.into_bytes()), &strict).unwrap();
     let mut seen = Seen::default();
-    assert!(streams.next_step(&mut seen).unwrap());
+    assert!(streams.next_step(&mut seen, &Job::default()).unwrap());
     assert!(matches!(
-        streams.next_step(&mut seen),
+        streams.next_step(&mut seen, &Job::default()),
         Err(Error::Strict { .. })
     ));
 }
@@ -104,7 +106,9 @@ fn bad_lines_are_counted_with_their_places() {
 #[test]
 fn what_is_no_stream_is_told() {
     let mut streams = Streams::read("x", Cursor::new("hello\n"), &OpenOptions::new()).unwrap();
-    let error = streams.next_step(&mut Seen::default()).unwrap_err();
+    let error = streams
+        .next_step(&mut Seen::default(), &Job::default())
+        .unwrap_err();
     assert!(
         error.to_string().contains("x, byte 0: expected a header"),
         "{error}"
@@ -127,7 +131,7 @@ fn any_prefix_of_packed_data_gives_what_came_before() {
         let from = Cursor::new(packed[..cut].to_vec());
         let mut streams = Streams::read("cut", from, &OpenOptions::new()).unwrap();
         let mut seen = Seen::default();
-        while let Ok(true) = streams.next_step(&mut seen) {}
+        while let Ok(true) = streams.next_step(&mut seen, &Job::default()) {}
         assert!(streams.diagnostics().count(rules::TRUNCATED) <= 1);
     }
 }
@@ -155,14 +159,13 @@ fn a_growing_file_is_followed() {
     writer.join().unwrap();
     assert_eq!(lines, LINES);
     assert!(found.is_empty(), "{found}");
-    // A token ends it too.
-    let token = CancelToken::new();
-    token.cancel();
-    let options = OpenOptions::new().cancel(token);
-    let streams = Streams::open(&[&path], &options)
+    // A cancelled job ends it, too.
+    let job = Job::default();
+    job.cancel();
+    let streams = Streams::open(&[&path], &OpenOptions::new())
         .unwrap()
         .follow(Follow::default());
-    assert_eq!(all(streams.unwrap()).0, LINES);
+    assert_eq!(all_in(streams.unwrap(), &job).0, LINES);
     std::fs::remove_file(&path).unwrap();
 }
 
@@ -171,7 +174,7 @@ fn a_stream_is_opened_as_a_trace() {
     let Some(path) = corpus::corpus("chimbuko/heat2d-3.tsv.gz") else {
         return println!("skipped: corpus absent");
     };
-    let recording = open(&path, &OpenOptions::new()).unwrap();
+    let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(recording.format, "streams");
     let trace = recording.trace().unwrap();
     let rows = {
@@ -184,12 +187,14 @@ fn a_stream_is_opened_as_a_trace() {
     let counts = perf_core::replay(
         trace.location(perf_core::LocationId(0)).unwrap(),
         &mut Quiet,
-    );
+        &Job::default(),
+    )
+    .unwrap();
     assert_eq!(counts.repairs(), 0);
     // Other lines of JSON are no stream.
     if let Some(path) = corpus::corpus("chimbuko/xgc_summit_metadata.jsonl.gz") {
         assert!(matches!(
-            open(path, &OpenOptions::new()),
+            open(path, &OpenOptions::new(), &Job::default()),
             Err(Error::UnknownFormat { .. })
         ));
     }
@@ -359,7 +364,7 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
             std::fs::write(path, rows(rank as u64)).unwrap();
         }
         let (mut whole, mut streams) = (Ranks::default(), open());
-        while streams.next_step(&mut whole).unwrap() {}
+        while streams.next_step(&mut whole, &Job::default()).unwrap() {}
         assert!(streams.diagnostics().is_empty());
         // Now the second file has nothing until the first one has ended some steps.
         for wait in [1, 4, 9] {
@@ -370,7 +375,7 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
                 .idle(Duration::from_millis(300));
             let (mut late, mut streams) = (Ranks::default(), open().follow(follow).unwrap());
             let mut ended = 0;
-            while streams.next_step(&mut late).unwrap() {
+            while streams.next_step(&mut late, &Job::default()).unwrap() {
                 ended += 1;
                 if ended == wait {
                     std::fs::write(&paths[1], rows(1)).unwrap();
@@ -413,7 +418,7 @@ fn files_that_appear_later_are_followed() {
             })
         };
         let (mut seen, mut ended) = (Ranks::default(), 0);
-        while streams.next_step(&mut seen).unwrap() {
+        while streams.next_step(&mut seen, &Job::default()).unwrap() {
             ended += 1;
             if ended == 3 {
                 std::fs::write(&paths[1], rows(1)).unwrap();
@@ -431,7 +436,7 @@ fn files_that_appear_later_are_followed() {
         let found = streams.diagnostics();
         let counts = [rules::PACKED, rules::ABSENT].map(|rule| found.count(rule));
         assert_eq!(counts, if is_folder { [1, 0] } else { [0, 1] });
-        assert!(!streams.next_step(&mut seen).unwrap());
+        assert!(!streams.next_step(&mut seen, &Job::default()).unwrap());
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
@@ -473,7 +478,7 @@ fn a_quiet_file_holds_nobody_up() {
     let streams = Streams::open(&paths, &OpenOptions::new()).unwrap();
     let mut streams = streams.follow(follow).unwrap();
     let mut seen = Seen::default();
-    while streams.next_step(&mut seen).unwrap() {
+    while streams.next_step(&mut seen, &Job::default()).unwrap() {
         if let Some(step) = seen.steps().last() {
             // The writer has ended when it has heard enough.
             let _ = told.send(*step);
@@ -575,14 +580,10 @@ fn counters_of_large_and_of_negative_values_keep_their_sizes() {
 const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\n";
 
 /// A table as a file that is opened as a trace.
-fn opened(
-    name: &str,
-    text: &str,
-    options: &OpenOptions<'_>,
-) -> Result<perf_formats::Recording, Error> {
+fn opened(name: &str, text: &str, options: &OpenOptions) -> Result<perf_formats::Recording, Error> {
     let path = std::env::temp_dir().join(format!("perfkit-{name}-{}.tsv", std::process::id()));
     std::fs::write(&path, text).unwrap();
-    let recording = open(&path, options);
+    let recording = open(&path, options, &Job::default());
     std::fs::remove_file(path).unwrap();
     recording
 }
@@ -642,7 +643,7 @@ fn a_lone_jump_in_time_does_not_stretch_a_trace() {
         let mut builder = TraceBuilder::default();
         let from = Cursor::new(text.into_bytes());
         let mut streams = Streams::read("text", from, &OpenOptions::new()).unwrap();
-        while streams.next_step(&mut builder).unwrap() {}
+        while streams.next_step(&mut builder, &Job::default()).unwrap() {}
         builder.build().unwrap()
     };
     let end = |trace: &perf_core::Trace| trace.range().unwrap().end.0;

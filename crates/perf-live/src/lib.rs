@@ -8,7 +8,7 @@
 //! ```
 //! use perf_anomaly::server::Client;
 //! use perf_anomaly::{Detector, Tail, Watch, calls::Calls};
-//! use perf_core::Nanos;
+//! use perf_core::{Job, Nanos};
 //! use perf_live::client::{Link, Target, Who};
 //! use perf_live::{hub::Hub, web::Service};
 //! # let file = std::env::temp_dir().join(format!("perf-live-doc-{}.sqlite", std::process::id()));
@@ -30,7 +30,7 @@
 //! watch.end_step();
 //! let mut detector = Tail::new(Tail::params().check()?);
 //! let mut judgements = Vec::new();
-//! detector.detect(watch.sink().batch().samples(), &mut judgements);
+//! detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
 //! client.step(watch.sink(), &judgements, &mut detector)?;
 //!
 //! let overview = hub.overview();

@@ -199,7 +199,11 @@ pub fn simulate(url: &str, options: &SimulateOptions, out: &mut dyn Write) -> Ou
         (Err(_), None) => return Err(format!("no token: give --token-file or {VARIABLE}").into()),
     };
     let from = &options.recording;
-    let recording = perf_formats::open(from, &perf_formats::OpenOptions::new())?;
+    let recording = perf_formats::open(
+        from,
+        &perf_formats::OpenOptions::new(),
+        &perf_core::Job::default(),
+    )?;
     let trace = recording.into_trace();
     let trace = trace.ok_or_else(|| format!("{}: holds no events", from.display()))?;
     let target = Target::new(url)?.token(token);

@@ -9,7 +9,7 @@ mod common;
 
 use common::Outcome;
 use mpi::environment::Universe;
-use perf_core::{CancelToken, Nanos};
+use perf_core::{Job, Nanos};
 use perf_formats::OpenOptions;
 use perf_formats::otf2::Reader;
 use perf_mpi::{Axis, Ranks, cluster, durations_first, fit, read};
@@ -102,30 +102,31 @@ fn durations(bursts: &Bursts, rows: &[u32]) -> Vec<f64> {
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let asked = parse(parser)?;
-    let (none, never) = (&(), CancelToken::new());
+    let job = Job::default();
     if asked.alone {
-        let (trace, _) = Reader::open(&asked.archive, &OpenOptions::new())?.read()?;
-        let (bursts, _) = asked.extract.extract(trace.view(), none, &never)?;
+        let (trace, _) =
+            Reader::open(&asked.archive, &OpenOptions::new(), &Job::default())?.read()?;
+        let (bursts, _) = asked.extract.extract(trace.view(), &job)?;
         let mut scale = Scale::params();
         for metric in &asked.metrics {
             scale = scale.dimension(Dimension::new(metric.clone()).log(true));
         }
-        let scaled = scale.check()?.fit(&[&bursts])?;
+        let scaled = scale.check()?.fit(&[&bursts], &Job::default())?;
         let frame = scaled.frames.first().ok_or("one frame")?;
-        let labels = Dbscan::new(asked.dbscan.clone()).cluster(frame.points()?, none, &never)?;
+        let labels = Dbscan::new(asked.dbscan.clone()).cluster(frame.points()?, &job)?;
         let durations = durations(&bursts, frame.rows());
         let labels = labels.by_weight(&durations)?;
         return text(&sums(&labels, &durations, labels.clusters()));
     }
-    let part = read(ranks, &asked.archive, &OpenOptions::new())?;
-    let found = asked.extract.extract(part.view(), none, &never);
+    let part = read(ranks, &asked.archive, &OpenOptions::new(), &Job::default())?;
+    let found = asked.extract.extract(part.view(), &job);
     let (bursts, _) = ranks.agree(found.map_err(Into::into))?;
     let axes = asked.metrics.iter();
     let axes: Vec<Axis> = axes
         .map(|metric| Axis::new(metric.clone()).log(true))
         .collect();
     let space = fit(ranks, &bursts, &axes, 0.01)?;
-    let found = cluster(ranks, space.points()?, &asked.dbscan, none, &never)?;
+    let found = cluster(ranks, space.points()?, &asked.dbscan, &job)?;
     let durations = durations(&bursts, &space.rows);
     let found = durations_first(ranks, &found, &durations)?;
     let own = sums(&found.labels, &durations, found.clusters as usize);

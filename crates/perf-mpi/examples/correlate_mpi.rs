@@ -9,7 +9,7 @@ mod common;
 
 use common::Outcome;
 use mpi::environment::Universe;
-use perf_core::{CallPathId, CancelToken, MetricId, Profile};
+use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_formats::OpenOptions;
 use perf_formats::otf2::Reader;
 use perf_mpi::{Ranks, Shard, profile, read};
@@ -96,9 +96,9 @@ impl Question {
         &self,
         rows: &[(MetricId, CallPathId)],
     ) -> Result<Spectra<f64>, perf_spectral::Error> {
-        let (none, never) = (&(), CancelToken::new());
+        let job = Job::default();
         let mut builder = Spectra::<f64>::builder(&self.grid.shape().lens())?;
-        builder.add_rows(&self.profile, &self.grid, rows, Missing::Fill, none, &never)?;
+        builder.add_rows(&self.profile, &self.grid, rows, Missing::Fill, &job)?;
         Ok(builder.finish())
     }
 
@@ -130,18 +130,19 @@ impl Question {
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let asked = parse(parser)?;
-    let (none, never) = (&(), CancelToken::new());
+    let job = Job::default();
     if asked.alone {
-        let (trace, _) = Reader::open(&asked.archive, &OpenOptions::new())?.read()?;
-        let (profile, _) = Profile::from_trace(trace.view(), none, &never)?;
+        let (trace, _) =
+            Reader::open(&asked.archive, &OpenOptions::new(), &Job::default())?.read()?;
+        let (profile, _) = Profile::from_trace(trace.view(), &job)?;
         let question = Question::new(&asked, profile)?;
         let spectra = question.spectra(&question.rows)?;
-        let list = spectra.rank(0, &question.filter, &question.params)?;
-        let pairs = spectra.pairs(&question.filter, &question.params, none, &never)?;
+        let list = spectra.rank(0, &question.filter, &question.params, &Job::default())?;
+        let pairs = spectra.pairs(&question.filter, &question.params, &job)?;
         return question.text(&list.matches, &pairs);
     }
-    let part = read(ranks, &asked.archive, &OpenOptions::new())?;
-    let (profile, _) = profile(ranks, part.view(), none, &never)?;
+    let part = read(ranks, &asked.archive, &OpenOptions::new(), &Job::default())?;
+    let (profile, _) = profile(ranks, part.view(), &job)?;
     let question = Question::new(&asked, profile)?;
     // Views are dealt out like cards.
     let numbers: Vec<usize> = (ranks.rank()..question.rows.len())
@@ -154,7 +155,7 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let spectra = question.spectra(&rows)?;
     let shard = Shard::new(ranks, &spectra, numbers)?;
     let (filter, params) = (&question.filter, &question.params);
-    let list = shard.rank(ranks, 0, filter, params, none, &never)?;
-    let pairs = shard.pairs(ranks, filter, params, none, &never)?;
+    let list = shard.rank(ranks, 0, filter, params, &job)?;
+    let pairs = shard.pairs(ranks, filter, params, &job)?;
     question.text(&list.matches, &pairs)
 }

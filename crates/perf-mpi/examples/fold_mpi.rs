@@ -9,7 +9,7 @@ mod common;
 
 use common::Outcome;
 use mpi::environment::Universe;
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_fold::{
     AbsentRule, Boundary, Cell, Classes, Folder, GroupBy, Groups, Op, RegionMap, StateMap, Ties,
     Timelines,
@@ -84,37 +84,30 @@ type Row = (String, usize, Vec<Cell>);
 
 fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let asked = parse(parser)?;
-    let never = CancelToken::new();
+    let job = Job::default();
     if asked.alone {
-        let (trace, _) = Reader::open(&asked.archive, &OpenOptions::new())?.read()?;
+        let (trace, _) =
+            Reader::open(&asked.archive, &OpenOptions::new(), &Job::default())?.read()?;
         let map = RegionMap::by_name(trace.definitions())?;
-        let timelines = Timelines::new(trace.view(), &map)?;
+        let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
         let groups = Groups::by(&timelines, asked.by);
         let params = Folder::params()
             .columns(asked.columns)
             .op(asked.op)
             .check()?;
-        let folded = Folder::new(&timelines, groups, params)?.fold(timelines.range())?;
+        let folded =
+            Folder::new(&timelines, groups, params)?.fold(timelines.range(), &Job::default())?;
         let rows = folded.rows();
         let rows = rows.map(|row| (row.label().into(), row.streams(), row.cells().to_vec()));
         return text(rows.collect(), map.classes());
     }
-    let part = read(ranks, &asked.archive, &OpenOptions::new())?;
+    let part = read(ranks, &asked.archive, &OpenOptions::new(), &Job::default())?;
     let map = RegionMap::by_name(part.trace.definitions())?;
-    let timelines = Timelines::new(part.trace.view(), &map)?;
+    let timelines = Timelines::new(part.trace.view(), &map, &Job::default())?;
     let groups = Groups::by(&timelines, asked.by);
     let own = (&timelines, &part.own[..]);
     let boundary = Boundary::default();
-    let folded = fold(
-        ranks,
-        own,
-        &groups,
-        asked.columns,
-        boundary,
-        None,
-        &(),
-        &never,
-    )?;
+    let folded = fold(ranks, own, &groups, asked.columns, boundary, None, &job)?;
     let rows = folded.rows.iter().enumerate().map(|(at, row)| {
         let cells = folded.cells(at, &asked.op, Ties::default(), AbsentRule::default());
         (row.label.clone(), row.streams, cells)

@@ -2,7 +2,7 @@
 
 use crate::blocks::weighted;
 use crate::{Ranks, Result};
-use perf_core::{Diagnostics, LocationId, Trace, TraceView};
+use perf_core::{Diagnostics, Job, LocationId, Trace, TraceView};
 use perf_formats::OpenOptions;
 use perf_formats::otf2::Reader;
 use std::path::Path;
@@ -30,11 +30,12 @@ impl Part {
 /// about as many events each as the archive declares. All ranks must see the files. Collective.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_mpi::{Ranks, mpi, read};
 /// use perf_formats::OpenOptions;
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
 /// let ranks = Ranks::new(&universe.world());
-/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new(), &Job::default())?;
 /// let events = ranks.all_gather(&part.view().len())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -42,8 +43,8 @@ impl Part {
 /// # Errors
 /// Those of [`Reader::open`] and [`Reader::read`], on all ranks; [`Error::Differs`](crate::Error::Differs) where
 /// events name what nobody defined, so that ranks would number it each in its own way.
-pub fn read(ranks: &Ranks, path: &Path, options: &OpenOptions<'_>) -> Result<Part> {
-    let opened = Reader::open(path, options).map_err(Into::into);
+pub fn read(ranks: &Ranks, path: &Path, options: &OpenOptions, job: &Job) -> Result<Part> {
+    let opened = Reader::open(path, options, job).map_err(Into::into);
     let reader = ranks.agree(opened)?;
     let system = &reader.definitions().system;
     let all = system.location_ids().zip(system.locations());

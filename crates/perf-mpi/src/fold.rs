@@ -1,7 +1,7 @@
 //! [`fold()`]: a folded window of streams that many ranks hold.
 
 use crate::{Error, Ranks, Reader, Result, Wire};
-use perf_core::{CancelToken, LocationId, LocationKind, Merge, Progress, Ticks, TimeRange};
+use perf_core::{Job, LocationId, LocationKind, Merge, Ticks, TimeRange};
 use perf_fold::{
     AbsentRule, Boundary, Cell, ClassId, FoldOp, Folder, Groups, State, Tally, Ties, Timelines,
 };
@@ -58,18 +58,18 @@ impl Folded {
 /// What travels is a few numbers a cell and state, however many streams there are.
 ///
 /// ```no_run
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_fold::{AbsentRule, Boundary, GroupBy, Groups, Op, RegionMap, Ties, Timelines};
 /// use perf_formats::OpenOptions;
 /// use perf_mpi::{Ranks, fold, mpi, read};
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
 /// let ranks = Ranks::new(&universe.world());
-/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new(), &Job::default())?;
 /// let map = RegionMap::by_name(part.trace.definitions())?;
-/// let timelines = Timelines::new(part.trace.view(), &map)?;
+/// let timelines = Timelines::new(part.trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Node);
 /// let (own, at) = ((&timelines, &part.own[..]), Boundary::default());
-/// let folded = fold(&ranks, own, &groups, 1000, at, None, &(), &CancelToken::new())?;
+/// let folded = fold(&ranks, own, &groups, 1000, at, None, &Job::default())?;
 /// let cells = folded.cells(0, &Op::Diff, Ties::default(), AbsentRule::default());
 /// assert_eq!(cells.len(), 1000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -89,8 +89,7 @@ pub fn fold(
     columns: usize,
     boundary: Boundary,
     window: Option<TimeRange>,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Folded> {
     let shape = (timelines.len(), groups.rows().len(), columns);
     ranks.same("streams, rows or columns", &shape)?;
@@ -110,13 +109,7 @@ pub fn fold(
     // A folder without rows knows where the pixels are.
     let centres = centres(timelines, groups, columns, window);
     let centres = ranks.agree(centres)?;
-    let grid = sample(
-        (timelines, own),
-        groups,
-        &centres,
-        boundary,
-        (progress, cancel),
-    );
+    let grid = sample((timelines, own), groups, &centres, boundary, job);
     let grid = ranks.agree(grid)?;
     let Grid(cells) = ranks.merge_to_all(grid)?;
     let rows = groups.rows().iter().filter_map(|id| groups.get(*id));
@@ -154,7 +147,7 @@ fn centres(
 ) -> Result<Vec<Ticks>> {
     let params = Folder::params().columns(columns).check()?;
     let folder = Folder::new(timelines, groups.with_rows(&[])?, params)?;
-    Ok(folder.fold(window)?.centres().to_vec())
+    Ok(folder.fold(window, &Job::default())?.centres().to_vec())
 }
 
 /// Own streams, counted.
@@ -163,7 +156,7 @@ fn sample(
     groups: &Groups,
     centres: &[Ticks],
     boundary: Boundary,
-    (progress, cancel): (&dyn Progress, &CancelToken),
+    job: &Job,
 ) -> Result<Grid> {
     let own: HashSet<LocationId> = own.iter().copied().collect();
     let is_own = |stream: &u32| {
@@ -174,14 +167,14 @@ fn sample(
     let total = (rows.len() * centres.len()) as u64;
     let mut cells = Vec::with_capacity(rows.len().saturating_mul(centres.len()));
     for row in rows {
-        cancel.check()?;
+        job.check()?;
         let streams = groups.get(*row).map_or(&[][..], |group| &group.streams);
         let streams: Vec<u32> = streams.iter().copied().filter(is_own).collect();
         let tallies = centres
             .iter()
             .map(|centre| timelines.tally(&streams, *centre, boundary));
         cells.extend(tallies);
-        progress.advance("fold", centres.len() as u64, total);
+        job.advance("fold", centres.len() as u64, total);
     }
     Ok(Grid(cells))
 }

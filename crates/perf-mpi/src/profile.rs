@@ -2,8 +2,8 @@
 
 use crate::{Error, Ranks, Reader, Result, Wire};
 use perf_core::{
-    CallPathId, CallTree, CancelToken, LocationId, Merge, MetricId, Profile, Progress, Region,
-    RegionId, ReplayCounts, SparseRows, TraceView, Value, ValueType,
+    CallPathId, CallTree, Job, LocationId, Merge, MetricId, Profile, Region, RegionId,
+    ReplayCounts, SparseRows, TraceView, Value, ValueType,
 };
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use std::sync::Arc;
 /// What travels is the call tree of each rank and the values of its locations that are not zero.
 ///
 /// ```no_run
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_formats::OpenOptions;
 /// use perf_mpi::{Ranks, mpi, profile, read};
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
 /// let ranks = Ranks::new(&universe.world());
-/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new())?;
-/// let (profile, mended) = profile(&ranks, part.view(), &(), &CancelToken::new())?;
+/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new(), &Job::default())?;
+/// let (profile, mended) = profile(&ranks, part.view(), &Job::default())?;
 /// assert!(profile.metric("exclusive time").is_some());
 /// if ranks.is_root() {
 ///     println!("{} call paths, {} repairs", profile.calls().paths().len(), mended.repairs());
@@ -31,19 +31,14 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// Those of [`Profile::from_trace`], and [`Error::Differs`] if ranks have other definitions.
-pub fn profile(
-    ranks: &Ranks,
-    view: TraceView<'_>,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<(Profile, ReplayCounts)> {
+pub fn profile(ranks: &Ranks, view: TraceView<'_>, job: &Job) -> Result<(Profile, ReplayCounts)> {
     let definitions = view.definitions();
     let shape = (
         definitions.system.locations().len(),
         definitions.regions.len(),
     );
     ranks.same("locations and regions", &shape)?;
-    let own = Profile::from_trace(view, progress, cancel).map_err(Error::from);
+    let own = Profile::from_trace(view, job).map_err(Error::from);
     let (own, counts) = ranks.agree(own)?;
     let locations: Vec<LocationId> = view.ids().collect();
     let piece = ranks.agree(Piece::of(&own, &locations, counts))?;
@@ -193,7 +188,12 @@ impl Whole {
                 self.rows.push(metric, path, location, Value::U64(value));
             }
         }
-        let rows = Arc::new(self.rows.finish(self.calls.paths().len()));
+        // Not the job of the caller: ranks that agreed to go on end alike.
+        let rows = self
+            .rows
+            .finish(self.calls.paths().len(), &Job::default())
+            .map_err(perf_core::Error::from)?;
+        let rows = Arc::new(rows);
         let (system, metrics) = (own.system().clone(), own.metrics().to_vec());
         let profile = Profile::new(system, regions, self.calls, metrics, rows)?;
         let profile = profile.with_topologies(own.topologies().to_vec());

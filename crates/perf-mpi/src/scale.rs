@@ -70,15 +70,15 @@ impl Space {
 /// that is halved 64 times.
 ///
 /// ```no_run
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_formats::OpenOptions;
 /// use perf_mpi::{Axis, Ranks, fit, mpi, read};
 /// use perf_track::Extract;
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
 /// let ranks = Ranks::new(&universe.world());
-/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new(), &Job::default())?;
 /// let extract = Extract::params().metric("PAPI_TOT_INS").check()?;
-/// let (bursts, _) = extract.extract(part.view(), &(), &CancelToken::new())?;
+/// let (bursts, _) = extract.extract(part.view(), &Job::default())?;
 /// let axes = [Axis::new("duration").log(true), Axis::new("PAPI_TOT_INS").log(true)];
 /// let space = fit(&ranks, &bursts, &axes, 0.01)?;
 /// assert_eq!(space.points()?.dimensions(), 2);

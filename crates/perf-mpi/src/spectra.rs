@@ -7,7 +7,7 @@
 //! lists are those of one process to the bit.
 
 use crate::{Error, Ranks, Reader, Result, Wire};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use perf_spectral::{
     AxisFilter, CheckedRank, Correlation, Filter, Match, PairMatch, Peak, Ranking, Real, Reference,
     Spectra,
@@ -23,7 +23,7 @@ const RING: usize = 16 << 20;
 /// the same to do. For a ranking, blocks are as good.
 ///
 /// ```no_run
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_mpi::{Ranks, Shard, mpi};
 /// use perf_spectral::{AxisFilter, RankParams, Spectra};
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
@@ -33,12 +33,12 @@ const RING: usize = 16 << 20;
 /// let mut builder = Spectra::<f64>::builder(&[8, 8])?;
 /// for view in &numbers {
 ///     let values: Vec<f64> = (0..64).map(|cell| (cell * (view + 1) % 7) as f64).collect();
-///     builder.extend(&[&values])?;
+///     builder.extend(&[&values], &Job::default())?;
 /// }
 /// let spectra = builder.finish();
 /// let shard = Shard::new(&ranks, &spectra, numbers)?;
 /// let params = RankParams::default().top(10).check()?;
-/// let list = shard.rank(&ranks, 0, &AxisFilter::all(2), &params, &(), &CancelToken::new())?;
+/// let list = shard.rank(&ranks, 0, &AxisFilter::all(2), &params, &Job::default())?;
 /// assert_eq!(list.matches.len(), 10);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -95,8 +95,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         reference: usize,
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Ranking> {
         let own = self.local.get(&reference).copied();
         let owners = ranks.all_gather(&own.is_some())?;
@@ -105,13 +104,13 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
             view: reference,
             ranks: 0,
         })?;
-        let guest = own.map(|at| self.guest(at, filter));
+        let guest = own.map(|at| self.guest(at, filter, job));
         let guest = ranks.agree(guest.transpose())?;
         let guest: Guest<T> = ranks.broadcast(owner, guest.as_ref())?;
         let others = self.numbers.iter().enumerate();
         let others = others.filter(|(_, view)| **view != reference);
         let candidates: Vec<usize> = others.map(|(at, _)| at).collect();
-        let own = self.by_guest(&guest, &candidates, filter, params, (progress, cancel));
+        let own = self.by_guest(&guest, &candidates, filter, params, job);
         let own = ranks.agree(own)?;
         let told = (own.matches, own.skipped, own.transforms);
         let mut ranking = Ranking::default();
@@ -139,8 +138,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         ranks: &Ranks,
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Vec<PairMatch>> {
         let mut best = Best {
             pairs: Vec::new(),
@@ -161,7 +159,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
             let guests: Result<Vec<(usize, Guest<T>)>> = (from..to)
                 .filter_map(|at| Some((*self.numbers.get(at)?, at)))
                 .filter(|(_, at)| !self.is_skipped(*at))
-                .map(|(view, at)| Ok((view, self.guest(at, filter)?)))
+                .map(|(view, at)| Ok((view, self.guest(at, filter, job)?)))
                 .collect();
             let mut guests = ranks.agree(guests)?;
             for step in 0..ranks.size() {
@@ -170,8 +168,8 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
                     guests = ranks.agree(<Vec<(usize, Guest<T>)>>::from_bytes(&passed))?;
                 }
                 let found = guests.iter().try_for_each(|(view, guest)| {
-                    self.add_pairs(*view, guest, filter, &mut best, cancel)?;
-                    progress.advance("pairs", 1, total);
+                    self.add_pairs(*view, guest, filter, &mut best, job)?;
+                    job.advance("pairs", 1, total);
                     Ok(())
                 });
                 ranks.agree(found)?;
@@ -196,11 +194,11 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
     }
 
     /// What other ranks need of a view.
-    fn guest(&self, at: usize, filter: &(impl Filter + ?Sized)) -> Result<Guest<T>> {
+    fn guest(&self, at: usize, filter: &(impl Filter + ?Sized), job: &Job) -> Result<Guest<T>> {
         let plain = AxisFilter::all(self.spectra.plan().dims().len());
         Ok(Guest {
-            varies: self.spectra.reference(at, filter)?.is_some(),
-            varies_plain: self.spectra.reference(at, &plain)?.is_some(),
+            varies: self.spectra.reference(at, filter, job)?.is_some(),
+            varies_plain: self.spectra.reference(at, &plain, job)?.is_some(),
             spectrum: self.spectra.spectrum(at)?,
         })
     }
@@ -212,7 +210,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         candidates: &[usize],
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
-        (progress, cancel): (&dyn Progress, &CancelToken),
+        job: &Job,
     ) -> Result<Ranking> {
         let plan = self.spectra.plan();
         let plain = AxisFilter::all(plan.dims().len());
@@ -227,8 +225,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         let references = (filtered.as_ref(), plain.as_ref());
         let (reference, plain) = references;
         let spectra = self.spectra;
-        let mut found =
-            spectra.rank_with(reference, plain, candidates, params, progress, cancel)?;
+        let mut found = spectra.rank_with(reference, plain, candidates, params, job)?;
         let number = |at: usize| self.numbers.get(at).copied().unwrap_or(at);
         for one in &mut found.matches {
             one.view = number(one.view);
@@ -246,15 +243,21 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         guest: &Guest<T>,
         filter: &(impl Filter + ?Sized),
         best: &mut Best,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<()> {
-        cancel.check()?;
+        job.check()?;
         let first = self.numbers.partition_point(|view| *view <= reference);
         let others: Vec<usize> = (first..self.numbers.len()).collect();
         if others.is_empty() {
             return Ok(());
         }
-        let found = self.by_guest(guest, &others, filter, &best.params, (&(), cancel))?;
+        let found = self.by_guest(
+            guest,
+            &others,
+            filter,
+            &best.params,
+            &job.without_progress(),
+        )?;
         let found = found.matches.into_iter();
         best.pairs.extend(found.map(|found| pair(reference, found)));
         best.tighten();

@@ -4,15 +4,17 @@ use crate::energy::Energies;
 use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Result};
+use perf_core::Job;
 
 /// How the variation of a view is spread over the axes.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_spectral::Spectra;
 /// // On a grid of 8 x 4: it varies along the first axis alone.
 /// let ramp: Vec<f64> = (0..32).map(|cell| f64::from(cell / 4)).collect();
 /// let mut builder = Spectra::<f64>::builder(&[8, 4])?;
-/// builder.extend(&[&ramp])?;
+/// builder.extend(&[&ramp], &Job::default())?;
 /// let power = builder.finish().axis_power(0)?;
 /// assert!(power.share[0] > 0.999 && power.share[1] < 0.001);
 /// // To see it, and to see what lies behind it.
@@ -71,7 +73,8 @@ impl<T: Real> Spectra<T> {
             return Ok(chance);
         }
         let layout = &self.plan.layout;
-        let chance = Energies::new(layout, None)?.of_noise(layout, None)?;
+        let job = Job::default();
+        let chance = Energies::new(layout, &job)?.of_noise(layout, &job)?;
         Ok(self.chance.get_or_init(|| chance))
     }
 

@@ -5,7 +5,7 @@
 
 use crate::points::{Every, Planes, Sink, Slices, Source, Turned};
 use crate::real::{Real, vectors, vectors_mut};
-use perf_core::Looks;
+use perf_core::CancellationChecks;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
@@ -211,8 +211,8 @@ impl<T: Real, const P: usize> WithSimd for Single<'_, T, P> {
     }
 }
 
-/// Which lines of a pass: some of its twiddles and some of the rows of each. What lies between two looks at a
-/// token.
+/// Which lines of a pass: some of its twiddles and some of the rows of each. It lies between two cancellation
+/// checks.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) parts: Range<usize>,
@@ -229,16 +229,16 @@ impl Part {
     }
 
     /// The parts of a pass by `factor` with `parts` times `factor` twiddles over lines of `rows` numbers: some
-    /// twiddles with as many numbers as lie between two looks, or of one that has more some of its rows, in whole
+    /// twiddles with as many numbers as lie between two checks, or of one that has more some of its rows, in whole
     /// cache lines.
     pub(crate) fn all<T: Real>(
         factor: usize,
         parts: usize,
         rows: usize,
     ) -> impl Iterator<Item = Part> {
-        let many = (Looks::EACH / (factor * rows).max(1)).max(1);
+        let many = (CancellationChecks::EACH / (factor * rows).max(1)).max(1);
         let wide = match many {
-            1 => (Looks::EACH / factor).next_multiple_of(T::COLUMNS),
+            1 => (CancellationChecks::EACH / factor).next_multiple_of(T::COLUMNS),
             _ => rows.max(1),
         };
         (0..parts).step_by(many).flat_map(move |part| {
@@ -405,7 +405,10 @@ mod tests {
             let mut seen = vec![0; parts * rows];
             for part in Part::all::<f64>(factor, parts, rows) {
                 let numbers = part.parts.len() * part.rows.len() * factor;
-                assert!(numbers <= Looks::EACH + factor * f64::COLUMNS, "{numbers}");
+                assert!(
+                    numbers <= CancellationChecks::EACH + factor * f64::COLUMNS,
+                    "{numbers}"
+                );
                 assert_eq!(part.rows.start % f64::COLUMNS, 0, "{part:?}");
                 for twiddle in part.parts {
                     for row in part.rows.clone() {

@@ -8,7 +8,7 @@ use crate::spectra::{Spectra, View};
 use crate::store::Store;
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Result};
-use perf_core::{CancelToken, Looks, Progress};
+use perf_core::{CancellationChecks, Job};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
@@ -56,9 +56,13 @@ impl Cells<'_> {
 
     /// From 0 on, value by value.
     #[inline(always)]
-    fn fold(&self, looks: &mut Looks<'_>, with: impl Fn(f64, f64) -> f64) -> Result<f64> {
+    fn fold(
+        &self,
+        checks: &mut CancellationChecks<'_>,
+        with: impl Fn(f64, f64) -> f64,
+    ) -> Result<f64> {
         let mut folded = 0.0;
-        for piece in looks.pieces(0..self.values.len()) {
+        for piece in checks.pieces(0..self.values.len()) {
             let held = piece?.filter(|at| self.holds(*at));
             folded = held.fold(folded, |folded, at| with(folded, self.values[at]));
         }
@@ -94,43 +98,38 @@ impl<T: Real> SpectraBuilder<T> {
     /// Adds views without missing cells, each |T| values, the last axis the fastest.
     ///
     /// # Errors
-    /// [`Error::Length`], [`Error::NotFinite`], [`Error::Io`]. Some views before the bad one are then
-    /// added and others not, see [`len`](Self::len).
-    pub fn extend<V: AsRef<[f64]> + Sync>(&mut self, views: &[V]) -> Result<()> {
-        self.extend_with(views, &[], &(), &CancelToken::new())
+    /// Returns [`Error::Length`], [`Error::NotFinite`], [`Error::Io`] or [`Error::Cancelled`]. Some views before the bad
+    /// one are then added and others not, see [`len`](Self::len).
+    pub fn extend<V: AsRef<[f64]> + Sync>(&mut self, views: &[V], job: &Job) -> Result<()> {
+        self.extend_masked(views, &[], job)
     }
 
-    /// As [`extend`](Self::extend), with a mask of the cells that hold a location, one for all;
-    /// empty if all do. Others count as the mean of the view: no variation. Reports views of the
-    /// phase `spectra`, and can be stopped.
+    /// Adds views as [`extend`](Self::extend) does, with a mask of the cells that hold a location, one for all views.
+    ///
+    /// An empty mask stands for one in which all cells do. Other cells count as the mean of the view: no variation.
+    /// Progress is reported in views of the phase `spectra`.
     ///
     /// # Errors
-    /// As [`extend`](Self::extend), and [`Error::Cancelled`].
-    pub fn extend_with<V: AsRef<[f64]> + Sync>(
+    ///
+    /// As [`extend`](Self::extend).
+    pub fn extend_masked<V: AsRef<[f64]> + Sync>(
         &mut self,
         views: &[V],
         mask: &[bool],
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<()> {
         let views: Vec<&[f64]> = views.iter().map(AsRef::as_ref).collect();
-        T::extend(self, &views, mask, progress, cancel)
+        T::extend(self, &views, mask, job)
     }
 
-    pub(crate) fn add(
-        &mut self,
-        views: &[&[f64]],
-        mask: &[bool],
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<()> {
+    pub(crate) fn add(&mut self, views: &[&[f64]], mask: &[bool], job: &Job) -> Result<()> {
         // A few at a time, so that memory holds no more spectra than that beside the store.
         const BATCH: usize = 16;
         for batch in views.chunks(BATCH) {
-            cancel.check()?;
+            job.check()?;
             let some: Vec<Option<&[f64]>> = batch.iter().map(|view| Some(*view)).collect();
-            self.add_batch(&some, mask, cancel)?;
-            progress.advance("spectra", batch.len() as u64, views.len() as u64);
+            self.add_batch(&some, mask, job)?;
+            job.advance("spectra", batch.len() as u64, views.len() as u64);
         }
         Ok(())
     }
@@ -140,9 +139,9 @@ impl<T: Real> SpectraBuilder<T> {
         &mut self,
         views: &[Option<&[f64]>],
         mask: &[bool],
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<()> {
-        let result = self.try_batch(views, mask, cancel);
+        let result = self.try_batch(views, mask, job);
         if result.is_err() {
             // What a batch that failed left behind is no view.
             let count = self.views.len();
@@ -151,20 +150,15 @@ impl<T: Real> SpectraBuilder<T> {
         result
     }
 
-    fn try_batch(
-        &mut self,
-        views: &[Option<&[f64]>],
-        mask: &[bool],
-        cancel: &CancelToken,
-    ) -> Result<()> {
+    fn try_batch(&mut self, views: &[Option<&[f64]>], mask: &[bool], job: &Job) -> Result<()> {
         let count = self.views.len();
         if self.energies.is_none() && !views.is_empty() {
-            let energies = Energies::new(&self.plan.layout, Some(cancel))?;
-            let noise = energies.of_noise(&self.plan.layout, Some(cancel))?;
+            let energies = Energies::new(&self.plan.layout, job)?;
+            let noise = energies.of_noise(&self.plan.layout, job)?;
             self.energies = Some((energies, noise));
         }
         let hashes = par::map(views.len(), |at| match views[at] {
-            Some(values) => Ok(Some(self.look(count + at, values, mask, cancel)?)),
+            Some(values) => Ok(Some(self.look(count + at, values, mask, job)?)),
             None => Ok(None),
         })?;
         let mut fresh = Vec::new();
@@ -175,7 +169,7 @@ impl<T: Real> SpectraBuilder<T> {
                 fresh.push(*values);
             }
         }
-        let done = par::map(fresh.len(), |at| self.prepare(fresh[at], mask, cancel))?;
+        let done = par::map(fresh.len(), |at| self.prepare(fresh[at], mask, job))?;
         let mut done = done.into_iter();
         for hash in &hashes {
             let number = self.views.len();
@@ -192,7 +186,7 @@ impl<T: Real> SpectraBuilder<T> {
                 self.views.push(same);
             } else if let Some((mut view, spectrum)) = done.next() {
                 if let Some(spectrum) = spectrum {
-                    view.slot = Some(self.store.push(spectrum, cancel)?);
+                    view.slot = Some(self.store.push(spectrum, job)?);
                 }
                 self.views.push(view);
             }
@@ -230,12 +224,13 @@ impl<T: Real> SpectraBuilder<T> {
     /// memory it is [`finish`](Self::finish) with names.
     ///
     /// ```
+    /// use perf_core::Job;
     /// # let path = std::env::temp_dir().join(format!("perf-spectral-doc-{}", std::process::id()));
     /// use perf_spectral::Spectra;
     /// let mut open = std::fs::OpenOptions::new();
     /// let file = open.read(true).write(true).create(true).truncate(true).open(&path)?;
     /// let mut builder = Spectra::<f32>::builder_in(&[2, 3], file)?;
-    /// builder.extend(&[[1.0, 0.0, 2.0, 5.0, 3.0, 1.0]])?;
+    /// builder.extend(&[[1.0, 0.0, 2.0, 5.0, 3.0, 1.0]], &Job::default())?;
     /// builder.save(&["time / main"])?;
     ///
     /// let again = Spectra::<f32>::open(std::fs::File::open(&path)?)?;
@@ -267,19 +262,13 @@ impl<T: Real> SpectraBuilder<T> {
     }
 
     /// Checks a view; 128 bits that tell different ones apart.
-    fn look(
-        &self,
-        view: usize,
-        values: &[f64],
-        mask: &[bool],
-        cancel: &CancelToken,
-    ) -> Result<(u64, u64)> {
+    fn look(&self, view: usize, values: &[f64], mask: &[bool], job: &Job) -> Result<(u64, u64)> {
         self.plan.check("values of a view", values.len())?;
         if !mask.is_empty() {
             self.plan.check("mask of a view", mask.len())?;
         }
-        let mut looks = Looks::new(cancel);
-        for piece in looks.pieces(0..values.len()) {
+        let mut checks = job.checks();
+        for piece in checks.pieces(0..values.len()) {
             for at in piece? {
                 let value = values[at];
                 if !value.is_finite() {
@@ -290,7 +279,7 @@ impl<T: Real> SpectraBuilder<T> {
         let (mut one, mut two) = (DefaultHasher::new(), DefaultHasher::new());
         two.write_u8(1);
         for (at, value) in values.iter().enumerate() {
-            looks.next(1)?;
+            checks.next(1)?;
             let held = mask.get(at).copied().unwrap_or(true);
             // 0 and -0 are the same value.
             let bits = if held {
@@ -308,19 +297,19 @@ impl<T: Real> SpectraBuilder<T> {
         &self,
         values: &[f64],
         mask: &[bool],
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<(View, Option<Aligned<T>>)> {
-        cancel.check()?;
-        let mut looks = Looks::new(cancel);
+        job.check()?;
+        let mut checks = job.checks();
         let cells = Cells { values, mask };
         let count = cells.count();
-        let largest = cells.fold(&mut looks, |most, value| most.max(value.abs()))?;
+        let largest = cells.fold(&mut checks, |most, value| most.max(value.abs()))?;
         // By the largest, so that sums of squares of large numbers are no infinity.
         let unit = if largest > 0.0 { largest } else { 1.0 };
-        let sum = cells.fold(&mut looks, |sum, value| sum + value / unit)?;
+        let sum = cells.fold(&mut checks, |sum, value| sum + value / unit)?;
         let mean = unit * (sum / count.max(1) as f64);
         let half = |value: f64| value / 2.0 - mean / 2.0;
-        let scale = 2.0 * cells.fold(&mut looks, |most, value| most.max(half(value).abs()))?;
+        let scale = 2.0 * cells.fold(&mut checks, |most, value| most.max(half(value).abs()))?;
         let part = |value: f64| half(value) / (scale / 2.0);
         let mut view = View {
             mean,
@@ -338,15 +327,15 @@ impl<T: Real> SpectraBuilder<T> {
         if scale <= 1e-14 * largest || !scale.is_finite() {
             return Ok((view, None));
         }
-        view.total = cells.fold(&mut looks, |sum, value| sum + (value / scale).powi(2))?;
-        view.varying = cells.fold(&mut looks, |sum, value| sum + part(value).powi(2))?;
+        view.total = cells.fold(&mut checks, |sum, value| sum + (value / scale).powi(2))?;
+        view.varying = cells.fold(&mut checks, |sum, value| sum + part(value).powi(2))?;
         let new = || Space {
             scratch: self.plan.scratch(),
             values: vec![T::default(); self.plan.len()],
         };
         let mut spectrum = Aligned::zeros(self.plan.len());
         self.pool.with(new, |space| {
-            for piece in looks.pieces(0..values.len()) {
+            for piece in checks.pieces(0..values.len()) {
                 for at in piece? {
                     space.values[at] = match cells.holds(at) {
                         true => T::of(part(values[at])),
@@ -354,18 +343,15 @@ impl<T: Real> SpectraBuilder<T> {
                     };
                 }
             }
-            space.scratch.lines.cancel = Some(cancel.clone());
-            let done = self
-                .plan
-                .forward(&space.values, spectrum.get_mut(), &mut space.scratch);
-            space.scratch.lines.cancel = None;
-            done
+            space.scratch.set_job(job);
+            self.plan
+                .forward(&space.values, spectrum.get_mut(), &mut space.scratch)
         })?;
         let layout = &self.plan.layout;
-        let roots = roots(layout, spectrum.get(), Some(cancel))?.into_iter();
+        let roots = roots(layout, spectrum.get(), job)?.into_iter();
         view.roots = roots.map(|root| (root * (1.0 + 1e-6)) as f32).collect();
         if let Some((energies, _)) = &self.energies {
-            view.energies = energies.of(layout, spectrum.get(), Some(cancel))?;
+            view.energies = energies.of(layout, spectrum.get(), job)?;
         }
         Ok((view, Some(spectrum)))
     }

@@ -14,12 +14,9 @@ use crate::spectra::Spectra;
 use crate::surrogate::{CheckedNull, Confidence};
 use crate::transform::{Scratch, Transform};
 use crate::{Filter, Real, Result};
-use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress};
+use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_topology::Topology;
 use std::fs::File;
-
-/// How far along, and whether to stop.
-type Watch<'a> = (&'a dyn Progress, &'a CancelToken);
 
 macro_rules! compiled {
     ($($work:ident = $of:ident :: $method:ident($($name:ident: $type:ty),*) -> $result:ty;)*) => {
@@ -54,7 +51,7 @@ compiled! {
         plan: &Transform<Self>, spectrum: &[Self], view: &mut [Self], scratch: &mut Scratch<Self>
     ) -> Result<()>;
     prepare = Transform::prepared(
-        plan: &Transform<Self>, spectrum: &[Self], filter: &dyn Filter
+        plan: &Transform<Self>, spectrum: &[Self], filter: &dyn Filter, job: &Job
     ) -> Result<Reference<Self>>;
     coefficient = Transform::one_of(
         plan: &Transform<Self>, spectrum: &[Self], k: &[i32]
@@ -62,12 +59,11 @@ compiled! {
     magnitudes = Transform::all_magnitudes(plan: &Transform<Self>, spectrum: &[Self]) -> Vec<f64>;
     builder_in = Spectra::new_builder_in(dims: &[usize], file: File) -> Result<SpectraBuilder<Self>>;
     extend = SpectraBuilder::add(
-        to: &mut SpectraBuilder<Self>, views: &[&[f64]], mask: &[bool], progress: &dyn Progress,
-        cancel: &CancelToken
+        to: &mut SpectraBuilder<Self>, views: &[&[f64]], mask: &[bool], job: &Job
     ) -> Result<()>;
     add_rows = SpectraBuilder::add_each(
         to: &mut SpectraBuilder<Self>, profile: &Profile, topology: &Topology,
-        rows: (&[(MetricId, CallPathId)], Missing), progress: &dyn Progress, cancel: &CancelToken
+        rows: (&[(MetricId, CallPathId)], Missing), job: &Job
     ) -> Result<()>;
     finish = SpectraBuilder::finished(builder: SpectraBuilder<Self>) -> Spectra<Self>;
     save = SpectraBuilder::saved(
@@ -76,43 +72,37 @@ compiled! {
     open = Spectra::opened(file: File) -> Result<Spectra<Self>>;
     spectrum = Spectra::copied(spectra: &Spectra<Self>, view: usize) -> Result<Option<Vec<Self>>>;
     reference = Spectra::referred(
-        spectra: &Spectra<Self>, view: usize, filter: &dyn Filter
-    ) -> Result<Option<Reference<Self>>>;
-    reference_until = Spectra::referred_until(
-        spectra: &Spectra<Self>, view: usize, filter: &dyn Filter, cancel: &CancelToken
+        spectra: &Spectra<Self>, view: usize, filter: &dyn Filter, job: &Job
     ) -> Result<Option<Reference<Self>>>;
     correlate = Spectra::correlated(
-        spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize
-    ) -> Result<Correlation>;
-    correlate_until = Spectra::correlated_until(
         spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize, tolerance: f64,
-        cancel: Option<&CancelToken>
+        job: &Job
     ) -> Result<Correlation>;
     filtered = Spectra::passed(
         spectra: &Spectra<Self>, view: usize, filter: &dyn Filter
     ) -> Result<Vec<f64>>;
     bound = Spectra::bounded(
         spectra: &Spectra<Self>, reference: &Reference<Self>, view: usize,
-        cancel: Option<&CancelToken>
+        job: &Job
     ) -> Result<Bound>;
     rank = Spectra::ranked(
         spectra: &Spectra<Self>, reference: usize, candidates: &[usize], filter: &dyn Filter,
-        params: &CheckedRank, watch: Watch<'_>
+        params: &CheckedRank, job: &Job
     ) -> Result<Ranking>;
     rank_with = Spectra::ranked_with(
         spectra: &Spectra<Self>, prepared: (Option<&Reference<Self>>, Option<&Reference<Self>>),
-        candidates: &[usize], params: &CheckedRank, watch: Watch<'_>
+        candidates: &[usize], params: &CheckedRank, job: &Job
     ) -> Result<Ranking>;
     pairs = Spectra::all_pairs(
         spectra: &Spectra<Self>, filter: &dyn Filter, params: &CheckedRank,
-        progress: &dyn Progress, cancel: &CancelToken
+        job: &Job
     ) -> Result<Vec<PairMatch>>;
     chosen_pairs = Spectra::chosen_pairs(
         spectra: &Spectra<Self>, pairs: &[(usize, usize)], filter: &dyn Filter,
-        params: &CheckedRank, watch: Watch<'_>
+        params: &CheckedRank, job: &Job
     ) -> Result<Vec<PairMatch>>;
     confidence = Spectra::chances(
         spectra: &Spectra<Self>, reference: usize, views: &[usize], filter: &dyn Filter,
-        params: &CheckedNull, watch: Watch<'_>
+        params: &CheckedNull, job: &Job
     ) -> Result<Confidence>;
 }

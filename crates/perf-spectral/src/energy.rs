@@ -4,7 +4,7 @@ use crate::layout::Layout;
 use crate::real::Real;
 use crate::transform::Transform;
 use crate::{Filter, Result, Wave};
-use perf_core::{CancelToken, Looks};
+use perf_core::Job;
 
 /// A stretch of a packed spectrum: `len` real parts, and as many imaginary ones.
 #[derive(Clone, Copy, Debug)]
@@ -48,17 +48,13 @@ impl Layout {
 
     /// Each number that is stored, as its place, its share of |V|^2 (2 where its opposite is not
     /// stored), and its frequencies. A complex number is two of them.
-    fn each(
-        &self,
-        cancel: Option<&CancelToken>,
-        mut with: impl FnMut(usize, f64, &[i32]),
-    ) -> Result<()> {
+    fn each(&self, job: &Job, mut with: impl FnMut(usize, f64, &[i32])) -> Result<()> {
         let mut k = vec![0; self.dims.len()];
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         let count = self.pairs.len();
         let Some(axis) = self.real_axis else {
             for (at, [one, _]) in self.pairs.iter().enumerate() {
-                looks.next(2)?;
+                checks.next(2)?;
                 self.waves(one.row as usize, one.at as usize, &mut k);
                 with(at + 1, 2.0, &k);
                 with(at + 1 + count, 2.0, &k);
@@ -67,7 +63,7 @@ impl Layout {
         };
         for row in 0..self.rows {
             for at in self.below..self.depth {
-                looks.next(2)?;
+                checks.next(2)?;
                 self.waves(row, at, &mut k);
                 let (re, im) = self.place(row, at);
                 with(re, 2.0, &k);
@@ -75,7 +71,7 @@ impl Layout {
             }
         }
         for (at, [one, _]) in self.pairs.iter().enumerate() {
-            looks.next(4)?;
+            checks.next(4)?;
             self.waves(one.row as usize, one.at as usize, &mut k);
             with(at, 2.0, &k);
             with(at + count, 2.0, &k);
@@ -96,14 +92,10 @@ impl Layout {
 
 impl<T: Real> Transform<T> {
     /// The weights of a filter in the order of packed spectra. That of k = 0 is 0.
-    pub(crate) fn weights(
-        &self,
-        filter: &dyn Filter,
-        cancel: Option<&CancelToken>,
-    ) -> Result<Vec<T>> {
+    pub(crate) fn weights(&self, filter: &dyn Filter, job: &Job) -> Result<Vec<T>> {
         let mut weights = vec![T::default(); self.layout.points];
         let dims = &self.layout.dims;
-        self.layout.each(cancel, |at, _, k| {
+        self.layout.each(job, |at, _, k| {
             if k.iter().any(|k| *k != 0) {
                 let weight = filter.weight(Wave { k, dims });
                 weights[at] = T::of(weight.clamp(0.0, 1.0));
@@ -123,18 +115,18 @@ pub(crate) struct Energies {
 }
 
 impl Energies {
-    pub(crate) fn new(layout: &Layout, cancel: Option<&CancelToken>) -> Result<Self> {
+    pub(crate) fn new(layout: &Layout, job: &Job) -> Result<Self> {
         let mut by_place = vec![0.0; layout.points];
-        layout.each(cancel, |at, share, k| {
+        layout.each(job, |at, share, k| {
             let square: f64 = k.iter().map(|k| f64::from(*k).powi(2)).sum();
             if square > 0.0 {
                 by_place[at] = share / square;
             }
         })?;
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         let mut scale = Vec::with_capacity(layout.runs().map(|run| run.len).sum());
         for run in layout.runs() {
-            for piece in looks.pieces(run.re..run.re + run.len) {
+            for piece in checks.pieces(run.re..run.re + run.len) {
                 scale.extend_from_slice(&by_place[piece?]);
             }
         }
@@ -149,22 +141,18 @@ impl Energies {
     }
 
     /// E_i of noise: of a spectrum that is 1 everywhere.
-    pub(crate) fn of_noise(
-        &self,
-        layout: &Layout,
-        cancel: Option<&CancelToken>,
-    ) -> Result<Vec<f64>> {
+    pub(crate) fn of_noise(&self, layout: &Layout, job: &Job) -> Result<Vec<f64>> {
         let mut flat = vec![0.0f64; layout.points];
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for run in layout.runs() {
-            for piece in looks.pieces(run.re..run.re + run.len) {
+            for piece in checks.pieces(run.re..run.re + run.len) {
                 flat[piece?].fill(1.0);
             }
         }
         for own in layout.owns() {
             flat[own].fill(1.0);
         }
-        self.of(layout, &flat, cancel)
+        self.of(layout, &flat, job)
     }
 
     /// E_i of each axis, of one spectrum.
@@ -172,9 +160,9 @@ impl Energies {
         &self,
         layout: &Layout,
         spectrum: &[T],
-        cancel: Option<&CancelToken>,
+        job: &Job,
     ) -> Result<Vec<f64>> {
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         let power = |at: usize| spectrum[at].wide().powi(2);
         let n = layout.dims.len();
         // A sum over all places is one over rows and one over columns, since k is made of both.
@@ -189,7 +177,7 @@ impl Energies {
             let (scale, rest) = scales.split_at(run.len);
             scales = rest;
             for (at, ([one, _], scale)) in layout.pairs.iter().zip(scale).enumerate() {
-                looks.next(2)?;
+                checks.next(2)?;
                 let amount = scale * (power(run.re + at) + power(run.im + at));
                 rows[one.row as usize] += amount;
                 columns[one.at as usize] += amount;
@@ -213,7 +201,7 @@ impl Energies {
             let columns = &mut columns[tile.at..tile.at + width];
             let lines = re.zip(im).zip(scale.chunks_exact(width)).zip(&mut rows);
             for (((re, im), scale), row) in lines {
-                looks.next(2 * width)?;
+                checks.next(2 * width)?;
                 let mut sum = 0.0;
                 for (((re, im), scale), column) in re.iter().zip(im).zip(scale).zip(&mut *columns) {
                     let amount = scale * (re.wide().powi(2) + im.wide().powi(2));
@@ -244,12 +232,8 @@ const BLOCKS: usize = 256;
 /// The root of the power in each block of a packed spectrum. With those of two spectra
 /// `sum |A| |B| <= sum_j root_j(A) root_j(B)` (Cauchy and Schwarz in each block): a bound that needs
 /// neither spectrum.
-pub(crate) fn roots<T: Real>(
-    layout: &Layout,
-    spectrum: &[T],
-    cancel: Option<&CancelToken>,
-) -> Result<Vec<f64>> {
-    let mut looks = Looks::new(cancel);
+pub(crate) fn roots<T: Real>(layout: &Layout, spectrum: &[T], job: &Job) -> Result<Vec<f64>> {
+    let mut checks = job.checks();
     let total: usize = layout.runs().map(|run| run.len).sum();
     let size = total.div_ceil(BLOCKS).max(1);
     let mut powers = vec![0.0; BLOCKS + 1];
@@ -259,7 +243,7 @@ pub(crate) fn roots<T: Real>(
         while at < len {
             let block = (first + at) / size;
             let end = len.min((block + 1) * size - first);
-            looks.next(2 * (end - at))?;
+            checks.next(2 * (end - at))?;
             let parts = [re + at..re + end, im + at..im + end];
             let values = parts.into_iter().flat_map(|part| &spectrum[part]);
             powers[block] += 2.0 * values.map(|value| value.wide().powi(2)).sum::<f64>();

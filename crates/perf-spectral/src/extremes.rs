@@ -4,7 +4,6 @@ use crate::Result;
 use crate::real::{Aligned, Real};
 use crate::reference::Correlation;
 use crate::transform::{Scratch, Transform};
-use perf_core::Looks;
 use perf_topology::MAX_AXES;
 
 /// A value of R and the shift it is at.
@@ -165,7 +164,7 @@ impl<T: Real> Transform<T> {
         least: f64,
         accepts: impl Fn(usize, f64) -> bool,
     ) -> Result<(f64, u64, usize)> {
-        let mut looks = Looks::new(scratch.lines.cancel.as_ref());
+        let mut checks = scratch.lines.job.checks();
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let samples = layout.place2.len() / layout.depth;
@@ -178,14 +177,14 @@ impl<T: Real> Transform<T> {
         let rows = bounds.get().chunks_exact(width).enumerate();
         for (number, bounds) in rows {
             let apart = layout.step / width;
-            looks.next(width)?;
+            checks.next(width)?;
             let (tile, below) = (number / apart, number % apart);
             if below >= layout.below || !any(bounds, reaches) {
                 continue;
             }
             let columns = width.min(layout.rows - tile * width);
             for at in (below..layout.depth).step_by(layout.below) {
-                looks.next(samples * width)?;
+                checks.next(samples * width)?;
                 for sample in 0..samples {
                     let plane = scratch.work[sample].get();
                     let row = &plane[tile * block + layout.inside(at)..][..columns];

@@ -53,6 +53,7 @@ impl Wave<'_> {
 /// The weight multiplies the product of two spectra: it is the square of what it would be on each.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_spectral::{Filter, Frequencies, Spectra, Wave};
 /// /// What changes slowly: no more than twice over the whole grid.
 /// struct Slow;
@@ -64,10 +65,10 @@ impl Wave<'_> {
 /// let slow: Vec<f64> = (0..64).map(|x| (f64::from(x) * std::f64::consts::TAU / 64.0).cos()).collect();
 /// let rough: Vec<f64> = (0..64).map(|x| slow[x] + f64::from(x as u8 % 2)).collect();
 /// let mut builder = Spectra::<f64>::builder(&[64])?;
-/// builder.extend(&[&slow, &rough])?;
+/// builder.extend(&[&slow, &rough], &Job::default())?;
 /// let spectra = builder.finish();
-/// let reference = spectra.reference(0, &Slow)?.expect("it varies");
-/// assert!((spectra.correlate(&reference, 1)?.best().r - 1.0).abs() < 1e-9);
+/// let reference = spectra.reference(0, &Slow, &Job::default())?.expect("it varies");
+/// assert!((spectra.correlate(&reference, 1, &Job::default())?.best().r - 1.0).abs() < 1e-9);
 /// # Ok::<(), perf_spectral::Error>(())
 /// ```
 pub trait Filter: Sync {

@@ -8,7 +8,6 @@ use crate::lines::{Line, LineSpace};
 use crate::real::Real;
 use crate::transform::{GROUP, Scratch, Transform};
 use crate::turn::{Blocks, Turning};
-use perf_core::Looks;
 
 /// Tiles of inner places that are turned at once: what lies together is read together.
 const TILES: usize = 8;
@@ -52,10 +51,10 @@ impl<T: Real> Transform<T> {
             }
         }
         scratch.check()?;
-        let mut looks = Looks::new(scratch.lines.cancel.as_ref());
+        let mut checks = scratch.lines.job.checks();
         match layout.real_axis {
-            Some(_) => self.unmix(&scratch.first, spectrum, &mut looks)?,
-            None => self.pack(&scratch.first, spectrum, &mut looks)?,
+            Some(_) => self.unmix(&scratch.first, spectrum, &mut checks)?,
+            None => self.pack(&scratch.first, spectrum, &mut checks)?,
         }
         scratch.check()
     }
@@ -78,10 +77,16 @@ impl<T: Real> Transform<T> {
         let [re, im] = &mut scratch.work;
         let range = group.start * block..group.end * block;
         let (re, im) = (&mut re.get_mut()[range.clone()], &mut im.get_mut()[range]);
-        let cancel = scratch.lines.cancel.as_ref();
+        let job = &scratch.lines.job;
         let space = [scratch.rows.get_mut(), scratch.lines.middle.get_mut()];
-        let mut looks = Looks::new(cancel);
-        let read = self.read(view, group.clone(), [&mut *re, &mut *im], space, &mut looks);
+        let mut checks = job.checks();
+        let read = self.read(
+            view,
+            group.clone(),
+            [&mut *re, &mut *im],
+            space,
+            &mut checks,
+        );
         let Ok(done) = read else { return };
         let tiles = re.chunks_exact_mut(block).zip(im.chunks_exact_mut(block));
         for (tile, (re, im)) in group.zip(tiles) {

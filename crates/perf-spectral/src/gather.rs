@@ -7,7 +7,7 @@ use crate::first::FirstWork;
 use crate::real::Real;
 use crate::transform::{GROUP, Transform};
 use crate::turn::{Strips, Turning};
-use perf_core::Looks;
+use perf_core::CancellationChecks;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
@@ -33,20 +33,20 @@ impl<T: Real> Transform<T> {
 
     /// Reads the values of some tiles of outer points, whose part of the working space is given, and
     /// transforms them along the real axis if that is done in one go, see [`First`](crate::first::First);
-    /// otherwise samples 2 s and 2 s + 1 are slot s. Whether it was done; an error only if somebody cancelled.
+    /// otherwise samples 2 s and 2 s + 1 are slot s. Whether it was done; an error only if the job is cancelled.
     pub(crate) fn read(
         &self,
         view: &[T],
         tiles: Range<usize>,
         [re, im]: [&mut [T]; 2],
         [space, middle]: [&mut [T]; 2],
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<bool> {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let Some(line) = &self.real else {
             im.fill(T::default());
-            self.gather_odd(view, tiles, re, looks)?;
+            self.gather_odd(view, tiles, re, checks)?;
             return Ok(true);
         };
         let mut done = true;
@@ -74,7 +74,7 @@ impl<T: Real> Transform<T> {
                     let count = INNER.min(layout.below - inner);
                     for sample in (0..layout.real).step_by(PIECE) {
                         let samples = PIECE.min(layout.real - sample);
-                        looks.next(samples * count * width)?;
+                        checks.next(samples * count * width)?;
                         let rows = &mut space[..samples * count * width];
                         T::turn(Turning::Strips(Strips {
                             values: &view[sample..],
@@ -95,7 +95,7 @@ impl<T: Real> Transform<T> {
             let count = NEXT.min(layout.below - inner);
             for sample in (0..layout.real).step_by(PIECE) {
                 let samples = PIECE.min(layout.real - sample);
-                looks.next(samples * count * row)?;
+                checks.next(samples * count * row)?;
                 let rows = &mut space[..samples * count * row];
                 for next in 0..count {
                     let first = 2 * (inner + next) + sample * layout.below;
@@ -139,14 +139,14 @@ impl<T: Real> Transform<T> {
         view: &[T],
         tiles: Range<usize>,
         re: &mut [T],
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<()> {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
         let places = &layout.place1[tiles.start * width..(tiles.end * width).min(layout.rows)];
         for (tile, places) in re.chunks_exact_mut(block).zip(places.chunks(width)) {
             for (row, from) in tile.chunks_exact_mut(width).zip(&layout.place2) {
-                looks.next(width)?;
+                checks.next(width)?;
                 row[places.len()..].fill(T::default());
                 for (to, place) in row.iter_mut().zip(places) {
                     *to = view[(place + from) as usize];

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::layout::Tile;
 use crate::real::{Real, vectors_mut};
 use crate::transform::Transform;
-use perf_core::Looks;
+use perf_core::CancellationChecks;
 use pulp::{Arch, Simd, WithSimd};
 
 impl<T: Real> Transform<T> {
@@ -24,12 +24,12 @@ impl<T: Real> Transform<T> {
         &self,
         first: &[Vec<T>; 2],
         spectrum: &mut [T],
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<()> {
         let half = T::of(0.5);
         let count = self.layout.pairs.len();
         for (at, pair) in self.layout.pairs.iter().enumerate() {
-            looks.next(4)?;
+            checks.next(4)?;
             let [one, two] = pair.map(|place| place.first as usize);
             let (a, b, c, d) = (first[0][one], first[1][one], first[0][two], first[1][two]);
             spectrum[at] = (a + c) * half;
@@ -62,7 +62,7 @@ impl<T: Real> Transform<T> {
         &self,
         first: &[Vec<T>; 2],
         spectrum: &mut [T],
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<()> {
         let layout = &self.layout;
         let Some((zero, rest)) = spectrum.split_first_mut() else {
@@ -71,7 +71,7 @@ impl<T: Real> Transform<T> {
         *zero = first[0][0];
         let (re, im) = rest.split_at_mut(layout.pairs.len());
         for (([one, _], re), im) in layout.pairs.iter().zip(re).zip(im) {
-            looks.next(2)?;
+            checks.next(2)?;
             let from = one.first as usize;
             *re = first[0][from];
             *im = first[1][from];
@@ -84,7 +84,7 @@ impl<T: Real> Transform<T> {
         &self,
         spectrum: &[T],
         first: &mut [Vec<T>; 2],
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<()> {
         let layout = &self.layout;
         let Some((zero, rest)) = spectrum.split_first() else {
@@ -94,7 +94,7 @@ impl<T: Real> Transform<T> {
         first[1][0] = T::default();
         let (re, im) = rest.split_at(layout.pairs.len());
         for ((pair, re), im) in layout.pairs.iter().zip(re).zip(im) {
-            looks.next(2)?;
+            checks.next(2)?;
             let [one, two] = pair.map(|place| place.first as usize);
             first[0][one] = *re;
             first[1][one] = *im;

@@ -7,7 +7,7 @@ use crate::layout::{Pair, Tile};
 use crate::real::Real;
 use crate::transform::{Scratch, Transform};
 use crate::turn::{Blocks, Turning};
-use perf_core::Looks;
+use perf_core::CancellationChecks;
 
 impl<T: Real> Transform<T> {
     pub(crate) fn run_inverse(
@@ -20,14 +20,14 @@ impl<T: Real> Transform<T> {
         self.check("values of a spectrum", spectrum.len())?;
         self.to_view(spectrum, scratch);
         scratch.check()?;
-        let cancel = scratch.lines.cancel.as_ref();
-        let mut looks = Looks::new(cancel);
+        let job = &scratch.lines.job;
+        let mut checks = job.checks();
         let scale = T::of(1.0 / self.layout.points as f64);
         let layout = &self.layout;
         let samples = layout.place2.len() / layout.depth.max(1);
         for row in 0..layout.rows {
             for at in 0..layout.depth {
-                looks.next(samples)?;
+                checks.next(samples)?;
                 let from = self.at(row, at);
                 for sample in 0..samples {
                     let place = layout.place1[row] + layout.place2[samples * at + sample];
@@ -45,7 +45,7 @@ impl<T: Real> Transform<T> {
             Some(_) => {
                 let count = layout.pairs.len();
                 for (at, pair) in layout.pairs.iter().enumerate() {
-                    if at.is_multiple_of(Looks::EACH) && scratch.is_over() {
+                    if at.is_multiple_of(CancellationChecks::EACH) && scratch.is_over() {
                         return;
                     }
                     let zero = [spectrum[at], spectrum[at + count]];
@@ -59,9 +59,9 @@ impl<T: Real> Transform<T> {
                 }
             }
             None => {
-                let mut looks = Looks::new(scratch.lines.cancel.as_ref());
-                let unpacked = self.unpack(spectrum, &mut scratch.first, &mut looks);
-                // Who asked sees it by the token.
+                let mut checks = scratch.lines.job.checks();
+                let unpacked = self.unpack(spectrum, &mut scratch.first, &mut checks);
+                // The caller checks the job.
                 if unpacked.is_err() {
                     return;
                 }

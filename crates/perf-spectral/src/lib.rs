@@ -8,12 +8,12 @@
 //!
 //! # From a profile to a list
 //! ```
-//! use perf_core::{CancelToken, Profile};
+//! use perf_core::{Job, Profile};
 //! use perf_spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
 //! use perf_topology::{AxisOrder, Shape, Topology};
 //!
 //! let trace = perf_testdata::cosmo::trace();
-//! let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+//! let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 //! let ranks = profile.system().locations().len();
 //! let shape = Shape::of(&perf_topology::balanced(ranks, 2))?;
 //! let grid = Topology::by_order(shape, AxisOrder::LastFastest, ranks);
@@ -21,10 +21,10 @@
 //! let metric = profile.metric("time").expect("profiles of traces have it");
 //! let rows = stored_rows(&profile, &[metric]);
 //! let mut builder = Spectra::<f64>::builder(&grid.shape().lens())?;
-//! builder.add_rows(&profile, &grid, &rows, Missing::Fill, &(), &CancelToken::new())?;
+//! builder.add_rows(&profile, &grid, &rows, Missing::Fill, &Job::default())?;
 //! let spectra = builder.finish();
 //!
-//! let list = spectra.rank(0, &AxisFilter::all(2), &RankParams::default().top(3).check()?)?;
+//! let list = spectra.rank(0, &AxisFilter::all(2), &RankParams::default().top(3).check()?, &Job::default())?;
 //! for found in &list.matches {
 //!     let path = profile.calls().name(rows[found.view].1, profile.regions());
 //!     println!("{:+.3} at {:?} {path}", found.r(), spectra.plan().shift(found.peak));

@@ -7,7 +7,7 @@ use crate::last::Last;
 use crate::long;
 use crate::prime::{self, Prime};
 use crate::real::{Aligned, Real};
-use perf_core::{CancelToken, Looks};
+use perf_core::{CancellationChecks, Job};
 use rustfft::Fft;
 use rustfft::num_complex::Complex;
 use std::sync::Arc;
@@ -87,8 +87,8 @@ pub struct LineSpace<T> {
     planes: [Aligned<T>; 2],
     line: Vec<Complex<T>>,
     scratch: Vec<Complex<T>>,
-    /// What can stop a transform between two tiles, and between two pieces of a pass over a long one.
-    pub(crate) cancel: Option<CancelToken>,
+    /// Job whose cancellation stops a transform between two tiles, and between two pieces of a pass over a long one.
+    pub(crate) job: Job,
 }
 
 impl<T: Real> LineSpace<T> {
@@ -98,12 +98,12 @@ impl<T: Real> LineSpace<T> {
             planes: [Aligned::zeros(0), Aligned::zeros(0)],
             line: Vec::new(),
             scratch: Vec::new(),
-            cancel: None,
+            job: Job::default(),
         }
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.cancel.as_ref().is_some_and(CancelToken::is_cancelled)
+        self.job.is_cancelled()
     }
 }
 
@@ -358,8 +358,8 @@ impl<T: Real> Line<T> {
                 *plane = Aligned::zeros(size);
             }
         }
-        let cancel = space.cancel.as_ref();
-        let is_over = || cancel.is_some_and(CancelToken::is_cancelled);
+        let job = &space.job;
+        let is_over = || job.is_cancelled();
         let [other_re, other_im] = &mut space.planes;
         let (other_re, other_im) = (
             &mut other_re.get_mut()[..size],
@@ -378,7 +378,7 @@ impl<T: Real> Line<T> {
                     step.pass(from, to, middle, part);
                 };
                 // Of short lines a tile is next to nothing, and passed over as a whole.
-                if size <= Looks::EACH {
+                if size <= CancellationChecks::EACH {
                     pass(Part {
                         parts: 0..parts,
                         rows: 0..rows,

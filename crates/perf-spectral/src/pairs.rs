@@ -6,7 +6,7 @@ use crate::rank::Match;
 use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{Error, Filter, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// Two views and their correlation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -24,7 +24,7 @@ impl<T: Real> Spectra<T> {
     /// tightens as better pairs are found; the list is that of an exhaustive search. Without a top
     /// or a least score it is as long as there are pairs, but for views that are skipped.
     ///
-    /// Reports pairs of the phase `pairs`, and can be stopped.
+    /// Progress is reported in pairs of the phase `pairs`.
     ///
     /// # Errors
     /// [`Error::Length`] for a filter with another number of axes, [`Error::Io`], [`Error::Cancelled`].
@@ -32,31 +32,29 @@ impl<T: Real> Spectra<T> {
         &self,
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Vec<PairMatch>> {
-        T::pairs(self, &filter, params, progress, cancel)
+        T::pairs(self, &filter, params, job)
     }
 
     pub(crate) fn all_pairs(
         &self,
         filter: &dyn Filter,
         params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Vec<PairMatch>> {
         let count = self.views().len();
         let total = (count * count.saturating_sub(1) / 2) as u64;
         let mut best: Vec<PairMatch> = Vec::new();
         let mut params = params.clone();
         for reference in 0..count {
-            cancel.check()?;
+            job.check()?;
             let others: Vec<usize> = (reference + 1..count).collect();
             if self.view(reference)?.is_skipped() {
-                progress.advance("pairs", others.len() as u64, total);
+                job.advance("pairs", others.len() as u64, total);
                 continue;
             }
-            let list = self.ranked(reference, &others, filter, &params, (&(), cancel))?;
+            let list = self.ranked(reference, &others, filter, &params, &job.without_progress())?;
             let found = list.matches.into_iter();
             best.extend(found.map(|found| PairMatch { reference, found }));
             best.sort_by(|a, b| {
@@ -70,39 +68,25 @@ impl<T: Real> Spectra<T> {
             {
                 params.raise(last.found.r().abs());
             }
-            progress.advance("pairs", others.len() as u64, total);
+            job.advance("pairs", others.len() as u64, total);
         }
         Ok(best)
     }
 
     /// Chosen pairs (reference, view), in the order given: such as the views of the same call path in
-    /// two profiles, see [`same_paths`](crate::same_paths).
+    /// two profiles, see [`same_paths`](crate::same_paths). Progress is reported in pairs of the phase `pairs`.
     ///
     /// # Errors
     /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
-    /// [`Error::Io`].
+    /// [`Error::Io`], [`Error::Cancelled`].
     pub fn correlate_pairs(
         &self,
         pairs: &[(usize, usize)],
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
+        job: &Job,
     ) -> Result<Vec<PairMatch>> {
-        self.correlate_pairs_with(pairs, filter, params, &(), &CancelToken::new())
-    }
-
-    /// As [`correlate_pairs`](Self::correlate_pairs); reports pairs of the phase `pairs`, and can be stopped.
-    ///
-    /// # Errors
-    /// As [`correlate_pairs`](Self::correlate_pairs), and [`Error::Cancelled`].
-    pub fn correlate_pairs_with(
-        &self,
-        pairs: &[(usize, usize)],
-        filter: &(impl Filter + ?Sized),
-        params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Vec<PairMatch>> {
-        T::chosen_pairs(self, pairs, &filter, params, (progress, cancel))
+        T::chosen_pairs(self, pairs, &filter, params, job)
     }
 
     pub(crate) fn chosen_pairs(
@@ -110,13 +94,13 @@ impl<T: Real> Spectra<T> {
         pairs: &[(usize, usize)],
         filter: &dyn Filter,
         params: &CheckedRank,
-        (progress, cancel): (&dyn Progress, &CancelToken),
+        job: &Job,
     ) -> Result<Vec<PairMatch>> {
         let all = params.clone().all();
         par::map(pairs.len(), |at| {
             let (reference, view) = pairs[at];
-            let list = self.ranked(reference, &[view], filter, &all, (&(), cancel))?;
-            progress.advance("pairs", 1, pairs.len() as u64);
+            let list = self.ranked(reference, &[view], filter, &all, &job.without_progress())?;
+            job.advance("pairs", 1, pairs.len() as u64);
             let found = list.matches.first().copied();
             let name = self.view(view)?.name.clone();
             let found = found.ok_or(Error::Skipped { view, name })?;

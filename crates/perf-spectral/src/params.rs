@@ -17,16 +17,17 @@ pub enum Score {
 /// Parameters of a ranking: set them, then [`check`](Self::check).
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_spectral::{RankParams, Score, Spectra};
 /// let ramp: Vec<f64> = (0..16).map(f64::from).collect();
 /// let down: Vec<f64> = ramp.iter().map(|value| -value).collect();
 /// let mut builder = Spectra::<f64>::builder(&[16])?;
-/// builder.extend(&[&ramp, &down])?;
+/// builder.extend(&[&ramp, &down], &Job::default())?;
 /// let spectra = builder.finish();
 /// let all = perf_spectral::AxisFilter::all(1);
 /// let best = |score| -> perf_spectral::Result<f64> {
 ///     let params = RankParams::default().top(1).score(score).check()?;
-///     Ok(spectra.rank(0, &all, &params)?.matches[0].r())
+///     Ok(spectra.rank(0, &all, &params, &Job::default())?.matches[0].r())
 /// };
 /// assert!(best(Score::Magnitude)? < -0.999);
 /// assert!(RankParams::default().least(1.5).check().is_err());

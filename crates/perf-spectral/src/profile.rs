@@ -3,7 +3,7 @@
 use crate::collect::SpectraBuilder;
 use crate::real::Real;
 use crate::{Error, Result};
-use perf_core::{CallPathId, CancelToken, MetricId, Profile, Progress};
+use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_topology::Topology;
 use std::collections::HashMap;
 
@@ -71,7 +71,7 @@ impl<T: Real> SpectraBuilder<T> {
     /// is 0 everywhere. A few rows are in memory at a time. Of rows with values that are not finite see
     /// [`unfit`](Self::unfit).
     ///
-    /// Reports views of the phase `spectra`, and can be stopped.
+    /// Progress is reported in views of the phase `spectra`.
     ///
     /// # Errors
     /// [`Error::Missing`] and [`Error::Unfit`] if asked for, [`Error::Length`] if the topology is of another shape than the
@@ -83,10 +83,9 @@ impl<T: Real> SpectraBuilder<T> {
         topology: &Topology,
         rows: &[(MetricId, CallPathId)],
         missing: Missing,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<()> {
-        T::add_rows(self, profile, topology, (rows, missing), progress, cancel)
+        T::add_rows(self, profile, topology, (rows, missing), job)
     }
 
     pub(crate) fn add_each(
@@ -94,8 +93,7 @@ impl<T: Real> SpectraBuilder<T> {
         profile: &Profile,
         topology: &Topology,
         (rows, missing): (&[(MetricId, CallPathId)], Missing),
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<()> {
         let lens = topology.shape().lens();
         if lens != self.dims() {
@@ -122,7 +120,7 @@ impl<T: Real> SpectraBuilder<T> {
         };
         let mut views = vec![vec![0.0; topology.shape().cells()]; BATCH.min(rows.len())];
         for batch in rows.chunks(BATCH) {
-            cancel.check()?;
+            job.check()?;
             let (mut fit, mut unfit) = ([true; BATCH], Vec::new());
             for (at, ((row, view), fit)) in batch.iter().zip(&mut views).zip(&mut fit).enumerate() {
                 if !topology.view_of_into(profile, row.0, row.1, view)? {
@@ -143,9 +141,9 @@ impl<T: Real> SpectraBuilder<T> {
             let views: Vec<_> = views
                 .map(|(view, fit)| fit.then_some(view.as_slice()))
                 .collect();
-            self.add_batch(&views, &mask, cancel)?;
+            self.add_batch(&views, &mask, job)?;
             self.skipped.append(&mut unfit);
-            progress.advance("spectra", batch.len() as u64, rows.len() as u64);
+            job.advance("spectra", batch.len() as u64, rows.len() as u64);
         }
         Ok(())
     }
@@ -189,10 +187,10 @@ fn skipped(
 /// by metric, call paths ascending.
 ///
 /// ```
-/// use perf_core::{CancelToken, Profile};
+/// use perf_core::{Job, Profile};
 /// use perf_spectral::{same_paths, stored_rows};
 /// let trace = perf_testdata::cosmo::trace();
-/// let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+/// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 /// let metric = profile.metric("exclusive time").expect("profiles of traces have it");
 /// let rows = stored_rows(&profile, &[metric]);
 /// assert_eq!(rows.len(), profile.paths(metric).len());

@@ -6,7 +6,7 @@ use crate::real::Real;
 use crate::reference::{Correlation, Reference};
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Filter, Peak, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -62,48 +62,34 @@ impl<T: Real> Spectra<T> {
     /// # Errors
     /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Skipped`](crate::Error::Skipped),
     /// [`Error::Length`](crate::Error::Length) for a filter with another number of axes,
-    /// [`Error::Io`](crate::Error::Io).
+    /// [`Error::Io`](crate::Error::Io), [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn rank(
         &self,
         reference: usize,
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
+        job: &Job,
     ) -> Result<Ranking> {
         let candidates: Vec<usize> = (0..self.views().len())
             .filter(|view| *view != reference)
             .collect();
-        self.rank_among(
-            reference,
-            &candidates,
-            filter,
-            params,
-            &(),
-            &CancelToken::new(),
-        )
+        self.rank_among(reference, &candidates, filter, params, job)
     }
 
-    /// As [`rank`](Self::rank), among chosen views. Reports views of the phase `correlate`, and can
-    /// be stopped.
+    /// As [`rank`](Self::rank), among chosen views.
     ///
     /// # Errors
-    /// As [`rank`](Self::rank), and [`Error::Cancelled`](crate::Error::Cancelled).
+    ///
+    /// As [`rank`](Self::rank).
     pub fn rank_among(
         &self,
         reference: usize,
         candidates: &[usize],
         filter: &(impl Filter + ?Sized),
         params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Ranking> {
-        T::rank(
-            self,
-            reference,
-            candidates,
-            &filter,
-            params,
-            (progress, cancel),
-        )
+        T::rank(self, reference, candidates, &filter, params, job)
     }
 
     /// As [`rank_among`](Self::rank_among), by a view that is not one of these but of spectra of the same
@@ -112,11 +98,11 @@ impl<T: Real> Spectra<T> {
     /// [`reference`](Self::reference) gave none.
     ///
     /// ```
-    /// use perf_core::CancelToken;
+    /// use perf_core::Job;
     /// use perf_spectral::{AxisFilter, RankParams, Spectra};
     /// let spectra = |views: &[Vec<f64>]| {
     ///     let mut builder = Spectra::<f64>::builder(&[4])?;
-    ///     builder.extend(views)?;
+    ///     builder.extend(views, &Job::default())?;
     ///     Ok::<_, perf_spectral::Error>(builder.finish())
     /// };
     /// let (one, two) = (vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]);
@@ -124,8 +110,8 @@ impl<T: Real> Spectra<T> {
     /// let (all, params) = (AxisFilter::all(1), RankParams::default().check()?);
     /// let reference = there.spectrum(0)?.expect("it varies");
     /// let reference = here.plan().reference(&reference, &all)?;
-    /// let found = here.rank_with(Some(&reference), Some(&reference), &[0], &params, &(), &CancelToken::new())?;
-    /// assert_eq!(found.matches[0].correlation, spectra(&[one, two])?.rank(0, &all, &params)?.matches[0].correlation);
+    /// let found = here.rank_with(Some(&reference), Some(&reference), &[0], &params, &Job::default())?;
+    /// assert_eq!(found.matches[0].correlation, spectra(&[one, two])?.rank(0, &all, &params, &Job::default())?.matches[0].correlation);
     /// # Ok::<(), perf_spectral::Error>(())
     /// ```
     ///
@@ -138,11 +124,10 @@ impl<T: Real> Spectra<T> {
         plain: Option<&Reference<T>>,
         candidates: &[usize],
         params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Ranking> {
         let prepared = (reference, plain);
-        T::rank_with(self, prepared, candidates, params, (progress, cancel))
+        T::rank_with(self, prepared, candidates, params, job)
     }
 
     pub(crate) fn ranked_with(
@@ -150,14 +135,14 @@ impl<T: Real> Spectra<T> {
         (reference, plain): (Option<&Reference<T>>, Option<&Reference<T>>),
         candidates: &[usize],
         params: &CheckedRank,
-        watch: (&dyn Progress, &CancelToken),
+        job: &Job,
     ) -> Result<Ranking> {
         for given in [reference, plain].into_iter().flatten() {
             given.check(self.plan.dims())?;
         }
-        let mut ranking = self.unmeasured(reference, candidates, params, watch)?;
+        let mut ranking = self.unmeasured(reference, candidates, params, job)?;
         if params.0.pearson {
-            self.add_pearson(plain, &mut ranking.matches, watch.1)?;
+            self.add_pearson(plain, &mut ranking.matches, job)?;
         }
         Ok(ranking)
     }
@@ -168,14 +153,14 @@ impl<T: Real> Spectra<T> {
         candidates: &[usize],
         filter: &dyn Filter,
         params: &CheckedRank,
-        watch: (&dyn Progress, &CancelToken),
+        job: &Job,
     ) -> Result<Ranking> {
-        let prepared = T::reference_until(self, reference, filter, watch.1)?;
-        let mut ranking = self.unmeasured(prepared.as_ref(), candidates, params, watch)?;
+        let prepared = T::reference(self, reference, filter, job)?;
+        let mut ranking = self.unmeasured(prepared.as_ref(), candidates, params, job)?;
         if params.0.pearson {
             let all = AxisFilter::all(self.plan.dims().len());
-            let plain = T::reference_until(self, reference, &all, watch.1)?;
-            self.add_pearson(plain.as_ref(), &mut ranking.matches, watch.1)?;
+            let plain = T::reference(self, reference, &all, job)?;
+            self.add_pearson(plain.as_ref(), &mut ranking.matches, job)?;
         }
         Ok(ranking)
     }
@@ -186,7 +171,7 @@ impl<T: Real> Spectra<T> {
         reference: Option<&Reference<T>>,
         candidates: &[usize],
         params: &CheckedRank,
-        (progress, cancel): (&dyn Progress, &CancelToken),
+        job: &Job,
     ) -> Result<Ranking> {
         let (mut chosen, mut skipped) = (Vec::with_capacity(candidates.len()), Vec::new());
         for view in candidates {
@@ -196,7 +181,7 @@ impl<T: Real> Spectra<T> {
             }
         }
         let mut ranking = match reference {
-            Some(prepared) => self.list(prepared, &chosen, params, progress, cancel)?,
+            Some(prepared) => self.list(prepared, &chosen, params, job)?,
             None => Ranking {
                 matches: self.nothing(&chosen, &params.0),
                 ..Ranking::default()
@@ -239,8 +224,7 @@ impl<T: Real> Spectra<T> {
         reference: &Reference<T>,
         candidates: &[usize],
         params: &CheckedRank,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Ranking> {
         let CheckedRank(params) = params;
         let total = candidates.len() as u64;
@@ -260,17 +244,17 @@ impl<T: Real> Spectra<T> {
                 }
             }
         }
-        progress.advance("correlate", constant.len() as u64, total);
+        job.advance("correlate", constant.len() as u64, total);
         let views = |at: usize| distinct.get(at).map_or(&[][..], |(_, all)| all);
         let prunes = params.prune && (params.top < candidates.len() || params.least > 0.0);
         let mut found: Vec<Option<Correlation>> = vec![None; distinct.len()];
         let mut transforms = 0;
         let run = |some: &[usize]| {
             par::map(some.len(), |at| {
-                cancel.check()?;
+                job.check()?;
                 let (view, tolerance) = (distinct[some[at]].0, params.tolerance);
-                let result = T::correlate_until(self, reference, view, tolerance, Some(cancel))?;
-                progress.advance("correlate", views(some[at]).len() as u64, total);
+                let result = T::correlate(self, reference, view, tolerance, job)?;
+                job.advance("correlate", views(some[at]).len() as u64, total);
                 Ok(result)
             })
         };
@@ -310,8 +294,8 @@ impl<T: Real> Spectra<T> {
                     }
                 }
                 let bounds = par::map(some.0.len(), |at| {
-                    cancel.check()?;
-                    T::bound(self, reference, distinct[some.0[at]].0, Some(cancel))
+                    job.check()?;
+                    T::bound(self, reference, distinct[some.0[at]].0, job)
                 })?;
                 for (at, bound) in some.0.iter().zip(bounds) {
                     let zero = match params.score {
@@ -375,14 +359,12 @@ impl<T: Real> Spectra<T> {
         &self,
         plain: Option<&Reference<T>>,
         matches: &mut [Match],
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<()> {
         let found = par::map(matches.len(), |at| {
-            cancel.check()?;
+            job.check()?;
             match plain {
-                Some(prepared) => {
-                    Ok(T::bound(self, prepared, matches[at].view, Some(cancel))?.zero)
-                }
+                Some(prepared) => Ok(T::bound(self, prepared, matches[at].view, job)?.zero),
                 None => Ok(0.0),
             }
         })?;

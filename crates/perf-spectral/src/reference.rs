@@ -5,7 +5,7 @@ use crate::extremes::Peak;
 use crate::real::{Real, vectors, vectors_mut};
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Filter, Result};
-use perf_core::{CancelToken, Looks};
+use perf_core::{CancellationChecks, Job};
 use pulp::{Simd, WithSimd};
 use std::sync::Arc;
 
@@ -39,16 +39,17 @@ impl Correlation {
     /// [`RankParams`](crate::RankParams::tolerance) in rankings, and [`TOLERANCE`] elsewhere.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_spectral::{AxisFilter, Spectra};
     /// // Two waves, and noise of 1 % in the second one.
     /// let wave = |x: usize| (x as f64 * std::f64::consts::FRAC_PI_4).sin();
     /// let one: Vec<f64> = (0..8).map(wave).collect();
     /// let two: Vec<f64> = (0..8).map(|x| wave(x) + [0.01, 0.0, -0.01, 0.0, 0.0, 0.0, 0.01, 0.0][x]).collect();
     /// let mut builder = Spectra::<f64>::builder(&[8])?;
-    /// builder.extend(&[one, two])?;
+    /// builder.extend(&[one, two], &Job::default())?;
     /// let spectra = builder.finish();
-    /// let reference = spectra.reference(0, &AxisFilter::all(1))?.expect("it varies");
-    /// let found = spectra.correlate(&reference, 1)?;
+    /// let reference = spectra.reference(0, &AxisFilter::all(1), &Job::default())?.expect("it varies");
+    /// let found = spectra.correlate(&reference, 1, &Job::default())?;
     /// assert_eq!((found.best().at, found.best().r), (0, found.zero));
     /// # Ok::<(), perf_spectral::Error>(())
     /// ```
@@ -141,29 +142,24 @@ impl<T: Real> Transform<T> {
         spectrum: &[T],
         filter: &(impl Filter + ?Sized),
     ) -> Result<Reference<T>> {
-        T::prepare(self, spectrum, &filter)
+        T::prepare(self, spectrum, &filter, &Job::default())
     }
 
-    pub(crate) fn prepared(&self, spectrum: &[T], filter: &dyn Filter) -> Result<Reference<T>> {
-        self.prepared_until(spectrum, filter, &CancelToken::new())
-    }
-
-    /// As [`prepared`](Self::prepared), and stops between its passes over the spectrum.
-    pub(crate) fn prepared_until(
+    /// Prepares a reference, with checks between the passes over the spectrum.
+    pub(crate) fn prepared(
         &self,
         spectrum: &[T],
         filter: &dyn Filter,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Reference<T>> {
         self.check("values of a spectrum", spectrum.len())?;
         self.check_filter(filter)?;
         let f = filter.cosine().map(<[f64]>::to_vec);
-        let cancel = Some(cancel);
-        let weights = self.weights(filter, cancel)?;
-        let power = self.power(&weights, spectrum, cancel)?;
-        let mut looks = Looks::new(cancel);
+        let weights = self.weights(filter, job)?;
+        let power = self.power(&weights, spectrum, job)?;
+        let mut checks = job.checks();
         let mut product: Vec<T> = Vec::with_capacity(self.len());
-        for piece in looks.pieces(0..self.len()) {
+        for piece in checks.pieces(0..self.len()) {
             let piece = piece?;
             let pairs = weights[piece.clone()].iter().zip(&spectrum[piece]);
             product.extend(pairs.map(|(w, a)| *w * *a));
@@ -171,14 +167,17 @@ impl<T: Real> Transform<T> {
         let mut magnitude = Vec::with_capacity(self.len().div_ceil(2));
         for Run { re, im, len } in self.layout.runs() {
             let (re, im) = (&product[re..re + len], &product[im..im + len]);
-            for (re, im) in re.chunks(Looks::EACH).zip(im.chunks(Looks::EACH)) {
-                looks.next(re.len())?;
+            for (re, im) in re
+                .chunks(CancellationChecks::EACH)
+                .zip(im.chunks(CancellationChecks::EACH))
+            {
+                checks.next(re.len())?;
                 let pairs = re.iter().zip(im);
                 magnitude.extend(pairs.map(|(re, im)| T::of(re.wide().hypot(im.wide()))));
             }
         }
         for Run { im, len, .. } in self.layout.runs() {
-            for piece in looks.pieces(im..im + len) {
+            for piece in checks.pieces(im..im + len) {
                 for im in &mut product[piece?] {
                     *im = T::default() - *im;
                 }
@@ -186,7 +185,7 @@ impl<T: Real> Transform<T> {
         }
         Ok(Reference {
             dims: self.dims().to_vec(),
-            roots: roots(&self.layout, &product, cancel)?,
+            roots: roots(&self.layout, &product, job)?,
             product,
             magnitude: Arc::new(magnitude),
             power,
@@ -209,18 +208,13 @@ impl<T: Real> Transform<T> {
     }
 
     /// `sum w |V|^2` over all frequencies.
-    pub(crate) fn power(
-        &self,
-        weights: &[T],
-        spectrum: &[T],
-        cancel: Option<&CancelToken>,
-    ) -> Result<f64> {
+    pub(crate) fn power(&self, weights: &[T], spectrum: &[T], job: &Job) -> Result<f64> {
         let term = |at: usize| weights[at].wide() * spectrum[at].wide().powi(2);
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         let mut sum = 0.0;
         for Run { re, im, len } in self.layout.runs() {
             for part in [re, im] {
-                for piece in looks.pieces(part..part + len) {
+                for piece in checks.pieces(part..part + len) {
                     for at in piece? {
                         sum += term(at);
                     }
@@ -235,7 +229,7 @@ impl<T: Real> Transform<T> {
     }
 
     /// R of a reference and a spectrum over all shifts. `norm` is the root of the product of their
-    /// powers. Allocates nothing. An error only if somebody cancelled.
+    /// powers. Allocates nothing. Fails only if the job of `scratch` is cancelled.
     pub(crate) fn correlate(
         &self,
         reference: &Reference<T>,
@@ -253,7 +247,7 @@ impl<T: Real> Transform<T> {
         match layout.real_axis {
             Some(_) => {
                 for (at, pair) in layout.pairs.iter().enumerate() {
-                    if at.is_multiple_of(Looks::EACH) {
+                    if at.is_multiple_of(CancellationChecks::EACH) {
                         scratch.check()?;
                     }
                     let low = product(at, at + count);
@@ -271,7 +265,7 @@ impl<T: Real> Transform<T> {
                 scratch.first[0][0] = T::default();
                 scratch.first[1][0] = T::default();
                 for (at, pair) in layout.pairs.iter().enumerate() {
-                    if at.is_multiple_of(Looks::EACH) {
+                    if at.is_multiple_of(CancellationChecks::EACH) {
                         scratch.check()?;
                     }
                     let [one, two] = pair.map(|place| place.first as usize);
@@ -312,9 +306,9 @@ impl<T: Real> Transform<T> {
         reference: &Reference<T>,
         spectrum: &[T],
         norm: f64,
-        cancel: Option<&CancelToken>,
+        job: &Job,
     ) -> Result<Bound> {
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         let a = reference.product.as_slice();
         let mut magnitudes = reference.magnitude.as_slice();
         let (mut zero, mut most) = (0.0, 0.0);
@@ -325,7 +319,7 @@ impl<T: Real> Transform<T> {
             const PIECE: usize = 1024;
             for from in (0..len).step_by(PIECE) {
                 let to = (from + PIECE).min(len);
-                looks.next(2 * (to - from))?;
+                checks.next(2 * (to - from))?;
                 let sums = T::sums(Sums {
                     a: [&a[re + from..re + to], &a[im + from..im + to]],
                     b: [&spectrum[re + from..re + to], &spectrum[im + from..im + to]],

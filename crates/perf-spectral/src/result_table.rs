@@ -6,10 +6,10 @@ use perf_core::{CallPathId, Column, MetricId, Profile, Table};
 /// Names of views by their numbers, for the columns `metric` and `call path` of tables.
 ///
 /// ```
-/// use perf_core::{CancelToken, Profile};
+/// use perf_core::{Job, Profile};
 /// use perf_spectral::{ViewNames, stored_rows};
 /// let trace = perf_testdata::cosmo::trace();
-/// let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+/// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 /// let metric = profile.metric("exclusive time").expect("profiles of traces have it");
 /// let rows = stored_rows(&profile, &[metric]);
 /// let names = ViewNames::of_rows(&profile, &rows);
@@ -128,17 +128,17 @@ impl Ranking {
     /// `plan` is that of the spectra, [`Spectra::plan`](crate::Spectra::plan).
     ///
     /// ```
-    /// use perf_core::{CancelToken, Cell, Profile};
+    /// use perf_core::{Job, Cell, Profile};
     /// use perf_spectral::{AxisFilter, Missing, RankParams, Spectra, ViewNames, stored_rows};
     /// use perf_topology::{AxisOrder, Shape, Topology};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let ranks = profile.system().locations().len();
     /// let grid = Topology::by_order(Shape::of(&[8, 5])?, AxisOrder::LastFastest, ranks);
     /// let metric = profile.metric("time").expect("profiles of traces have it");
     /// let rows = stored_rows(&profile, &[metric]);
     /// let mut builder = Spectra::<f64>::builder(&[8, 5])?;
-    /// builder.add_rows(&profile, &grid, &rows, Missing::Fill, &(), &CancelToken::new())?;
+    /// builder.add_rows(&profile, &grid, &rows, Missing::Fill, &Job::default())?;
     /// let spectra = builder.finish();
     /// let list = spectra.rank(0, &AxisFilter::all(2), &RankParams::default().top(3).check()?)?;
     /// let table = list.table(spectra.plan(), &ViewNames::of_rows(&profile, &rows));
@@ -162,13 +162,13 @@ impl PairMatch {
     /// path` before `view`.
     ///
     /// ```
-    /// use perf_core::{CancelToken, Cell};
+    /// use perf_core::{Job, Cell};
     /// use perf_spectral::{AxisFilter, PairMatch, RankParams, Spectra, ViewNames};
     /// let mut builder = Spectra::<f64>::builder(&[5])?;
     /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0, 0.0], vec![2.0, 4.0, 3.0, 0.0, 1.0]])?;
     /// let spectra = builder.finish();
     /// let params = RankParams::default().check()?;
-    /// let pairs = spectra.pairs(&AxisFilter::all(1), &params, &(), &CancelToken::new())?;
+    /// let pairs = spectra.pairs(&AxisFilter::all(1), &params, &Job::default())?;
     /// let table = PairMatch::table(&pairs, spectra.plan(), &ViewNames::of_views(spectra.views()));
     /// assert_eq!(table.cell(0, "reference view"), Some(Cell::Unsigned(0)));
     /// assert_eq!(table.text_of(0, "shift"), "(4)");
@@ -204,14 +204,14 @@ impl Confidence {
     /// | `beyond null band` | flag | the magnitude of `r` is larger than that |
     ///
     /// ```
-    /// use perf_core::{CancelToken, Cell};
+    /// use perf_core::{Job, Cell};
     /// use perf_spectral::{AxisFilter, NullParams, RankParams, Spectra, ViewNames};
     /// let mut builder = Spectra::<f64>::builder(&[4])?;
     /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]])?;
     /// let (spectra, all) = (builder.finish(), AxisFilter::all(1));
     /// let list = spectra.rank(0, &all, &RankParams::default().check()?)?;
     /// let params = NullParams::default().count(19).check()?;
-    /// let chance = spectra.confidence(0, &[1], &all, &params, &(), &CancelToken::new())?;
+    /// let chance = spectra.confidence(0, &[1], &all, &params, &Job::default())?;
     /// let table = chance.table(&list.matches, &ViewNames::of_views(spectra.views()));
     /// assert_eq!(table.cell(0, "p"), Some(Cell::Float(chance.p[0])));
     /// # Ok::<(), perf_spectral::Error>(())

@@ -8,7 +8,7 @@ use crate::store::{Store, read};
 use crate::table::{Counts, HEADER, check_order, header, read_header, read_table};
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Filter, Result, Skipped};
-use perf_core::CancelToken;
+use perf_core::Job;
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
@@ -76,6 +76,7 @@ impl View {
 /// Views whose values are the same share one spectrum, and views that do not vary need none.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_spectral::{AxisFilter, RankParams, Spectra};
 /// // Fig. 1 of the paper: v0 is the product of what varies along x1 and along x2.
 /// let p = [6.5, 3.5, 0.5, 3.5, 6.5, 3.5, 0.5, 3.5];
@@ -84,10 +85,10 @@ impl View {
 ///     p.iter().flat_map(|p| e.iter().map(move |e| of(*p, *e))).collect()
 /// };
 /// let mut builder = Spectra::<f64>::builder(&[8, 8])?;
-/// builder.extend(&[view(|p, e| p * e), view(|p, _| p), view(|_, e| e)])?;
+/// builder.extend(&[view(|p, e| p * e), view(|p, _| p), view(|_, e| e)], &Job::default())?;
 /// let spectra = builder.finish();
 /// let along_x1 = AxisFilter::new(&[1.0, 0.0])?;
-/// let list = spectra.rank(0, &along_x1, &RankParams::default().check()?)?;
+/// let list = spectra.rank(0, &along_x1, &RankParams::default().check()?, &Job::default())?;
 /// assert_eq!(list.matches[0].view, 1);
 /// assert!((list.matches[0].r() - 0.9129).abs() < 1e-4);
 /// assert!((list.matches[0].pearson.unwrap_or(0.0) - 0.4602).abs() < 1e-4);
@@ -205,7 +206,7 @@ impl<T: Real> Spectra<T> {
         let Some(slot) = self.view(view)?.slot else {
             return Ok(None);
         };
-        let spectrum = self.at(slot, None, |_, spectrum| spectrum.to_vec())?;
+        let spectrum = self.at(slot, &Job::default(), |_, spectrum| spectrum.to_vec())?;
         Ok(Some(spectrum))
     }
 
@@ -215,11 +216,12 @@ impl<T: Real> Spectra<T> {
     /// where the filter lets no variation pass.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_spectral::{AxisFilter, Spectra};
     /// // A step along the first axis, and stripes along the second.
     /// let view = [5.0, 7.0, 5.0, 7.0, 1.0, 3.0, 1.0, 3.0];
     /// let mut builder = Spectra::<f64>::builder(&[2, 4])?;
-    /// builder.extend(&[view])?;
+    /// builder.extend(&[view], &Job::default())?;
     /// let first = builder.finish().filtered(0, &AxisFilter::new(&[1.0, 0.0])?)?;
     /// assert!(first.iter().zip([2.0, 2.0, 2.0, 2.0, -2.0, -2.0, -2.0, -2.0]).all(|(a, b)| (a - b).abs() < 1e-12));
     /// # Ok::<(), perf_spectral::Error>(())
@@ -234,13 +236,14 @@ impl<T: Real> Spectra<T> {
 
     pub(crate) fn passed(&self, view: usize, filter: &dyn Filter) -> Result<Vec<f64>> {
         let info = self.taken(view)?;
+        let job = Job::default();
         self.plan.check_filter(filter)?;
         let Some(slot) = info.slot else {
             return Ok(vec![0.0; self.plan.len()]);
         };
-        let weights = self.plan.weights(filter, None)?;
-        let values = self.at(slot, None, |scratch, spectrum| {
-            let power = self.plan.power(&weights, spectrum, None)?;
+        let weights = self.plan.weights(filter, &job)?;
+        let values = self.at(slot, &job, |scratch, spectrum| {
+            let power = self.plan.power(&weights, spectrum, &job)?;
             if !self.varies(info, power) {
                 return Ok(vec![T::default(); spectrum.len()]);
             }
@@ -276,16 +279,17 @@ impl<T: Real> Spectra<T> {
     pub(crate) fn at<R>(
         &self,
         slot: usize,
-        cancel: Option<&CancelToken>,
+        job: &Job,
         work: impl FnOnce(&mut Scratch<T>, &[T]) -> R,
     ) -> Result<R> {
-        cancel.map_or(Ok(()), CancelToken::check)?;
+        job.check()?;
         let new = || {
             let space = Aligned::zeros(self.store.space(self.plan.len()));
             (self.plan.scratch(), space)
         };
         self.pool.with(new, |(scratch, space)| {
-            let spectrum = self.store.get(slot, space, cancel)?;
+            let spectrum = self.store.get(slot, space, job)?;
+            scratch.set_job(job);
             Ok(work(scratch, spectrum))
         })
     }
@@ -295,57 +299,38 @@ impl<T: Real> Spectra<T> {
     ///
     /// # Errors
     /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
-    /// [`Error::Io`].
-    pub fn reference(
-        &self,
-        view: usize,
-        filter: &(impl Filter + ?Sized),
-    ) -> Result<Option<Reference<T>>> {
-        T::reference(self, view, &filter)
-    }
-
-    /// As [`reference`](Self::reference), and stops soon after somebody cancelled.
-    ///
     /// ```
-    /// use perf_core::CancelToken;
+    /// use perf_core::Job;
     /// use perf_spectral::{AxisFilter, Error, Spectra};
     /// let mut builder = Spectra::<f64>::builder(&[4])?;
-    /// builder.extend(&[[1.0, 2.0, 4.0, 3.0], [2.0, 4.0, 3.0, 1.0]])?;
-    /// let (spectra, all, cancel) = (builder.finish(), AxisFilter::all(1), CancelToken::new());
-    /// let reference = spectra.reference_with(0, &all, &cancel)?.expect("it varies");
-    /// let found = spectra.correlate_with(&reference, 1, &cancel)?;
-    /// assert_eq!(found, spectra.correlate(&reference, 1)?);
-    /// assert!(found.max.r <= spectra.bound_with(&reference, 1, &cancel)?.most + 1e-12);
-    /// cancel.cancel();
-    /// assert!(matches!(spectra.reference_with(0, &all, &cancel), Err(Error::Cancelled(_))));
+    /// builder.extend(&[[1.0, 2.0, 4.0, 3.0], [2.0, 4.0, 3.0, 1.0]], &Job::default())?;
+    /// let (spectra, all, job) = (builder.finish(), AxisFilter::all(1), Job::default());
+    /// let reference = spectra.reference(0, &all, &job)?.expect("it varies");
+    /// let found = spectra.correlate(&reference, 1, &job)?;
+    /// assert!(found.max.r <= spectra.bound(&reference, 1, &job)?.most + 1e-12);
+    /// job.cancel();
+    /// assert!(matches!(spectra.reference(0, &all, &job), Err(Error::Cancelled(_))));
     /// # Ok::<(), Error>(())
     /// ```
     ///
     /// # Errors
-    /// As [`reference`](Self::reference), and [`Error::Cancelled`].
-    pub fn reference_with(
+    ///
+    /// Returns [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
+    /// [`Error::Io`], or [`Error::Cancelled`] if the job is cancelled.
+    pub fn reference(
         &self,
         view: usize,
         filter: &(impl Filter + ?Sized),
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Option<Reference<T>>> {
-        T::reference_until(self, view, &filter, cancel)
+        T::reference(self, view, &filter, job)
     }
 
     pub(crate) fn referred(
         &self,
         view: usize,
         filter: &dyn Filter,
-    ) -> Result<Option<Reference<T>>> {
-        self.referred_until(view, filter, &CancelToken::new())
-    }
-
-    /// As [`referred`](Self::referred), and stops within a large view, too.
-    pub(crate) fn referred_until(
-        &self,
-        view: usize,
-        filter: &dyn Filter,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Option<Reference<T>>> {
         let view = self.taken(view)?;
         self.plan.check_filter(filter)?;
@@ -353,8 +338,8 @@ impl<T: Real> Spectra<T> {
             return Ok(None);
         };
         let prepare =
-            |_: &mut Scratch<T>, spectrum: &[T]| self.plan.prepared_until(spectrum, filter, cancel);
-        let reference = self.at(slot, Some(cancel), prepare)??;
+            |_: &mut Scratch<T>, spectrum: &[T]| self.plan.prepared(spectrum, filter, job);
+        let reference = self.at(slot, job, prepare)??;
         Ok(self.varies(view, reference.power).then_some(reference))
     }
 
@@ -363,51 +348,34 @@ impl<T: Real> Spectra<T> {
     ///
     /// # Errors
     /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a reference of another shape, and
-    /// [`Error::Io`] if the file cannot be read.
-    pub fn correlate(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
-        T::correlate(self, reference, view)
-    }
-
-    /// As [`correlate`](Self::correlate), and stops soon after somebody cancelled.
-    ///
-    /// # Errors
-    /// As [`correlate`](Self::correlate), and [`Error::Cancelled`].
-    pub fn correlate_with(
+    /// [`Error::Io`] if the file cannot be read, [`Error::Cancelled`].
+    pub fn correlate(
         &self,
         reference: &Reference<T>,
         view: usize,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Correlation> {
-        T::correlate_until(self, reference, view, TOLERANCE, Some(cancel))
+        T::correlate(self, reference, view, TOLERANCE, job)
     }
 
-    pub(crate) fn correlated(&self, reference: &Reference<T>, view: usize) -> Result<Correlation> {
-        self.correlated_until(reference, view, TOLERANCE, None)
-    }
-
-    /// As [`correlated`](Self::correlated), and stops within a large view, too.
-    pub(crate) fn correlated_until(
+    pub(crate) fn correlated(
         &self,
         reference: &Reference<T>,
         view: usize,
         tolerance: f64,
-        cancel: Option<&CancelToken>,
+        job: &Job,
     ) -> Result<Correlation> {
         let view = self.taken(view)?;
         reference.check(self.plan.dims())?;
         let Some(slot) = view.slot else {
             return Ok(Correlation::default());
         };
-        self.at(slot, cancel, |scratch, spectrum| {
-            let Some(norm) = self.norm(reference, view, spectrum, cancel)? else {
+        self.at(slot, job, |scratch, spectrum| {
+            let Some(norm) = self.norm(reference, view, spectrum, job)? else {
                 return Ok(Correlation::default());
             };
-            scratch.cancel_with(cancel.cloned());
-            let found = self
-                .plan
-                .correlate(reference, spectrum, (norm, tolerance), scratch);
-            scratch.cancel_with(None);
-            found
+            self.plan
+                .correlate(reference, spectrum, (norm, tolerance), scratch)
         })?
     }
 
@@ -415,38 +383,25 @@ impl<T: Real> Spectra<T> {
     ///
     /// # Errors
     /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a reference of another shape, and
-    /// [`Error::Io`] if the file cannot be read.
-    pub fn bound(&self, reference: &Reference<T>, view: usize) -> Result<Bound> {
-        T::bound(self, reference, view, None)
-    }
-
-    /// As [`bound`](Self::bound), and stops soon after somebody cancelled.
-    ///
-    /// # Errors
-    /// As [`bound`](Self::bound), and [`Error::Cancelled`].
-    pub fn bound_with(
-        &self,
-        reference: &Reference<T>,
-        view: usize,
-        cancel: &CancelToken,
-    ) -> Result<Bound> {
-        T::bound(self, reference, view, Some(cancel))
+    /// [`Error::Io`] if the file cannot be read, [`Error::Cancelled`].
+    pub fn bound(&self, reference: &Reference<T>, view: usize, job: &Job) -> Result<Bound> {
+        T::bound(self, reference, view, job)
     }
 
     pub(crate) fn bounded(
         &self,
         reference: &Reference<T>,
         view: usize,
-        cancel: Option<&CancelToken>,
+        job: &Job,
     ) -> Result<Bound> {
         let view = self.taken(view)?;
         reference.check(self.plan.dims())?;
         let Some(slot) = view.slot else {
             return Ok(Bound::default());
         };
-        self.at(slot, cancel, |_, spectrum| {
-            match self.norm(reference, view, spectrum, cancel)? {
-                Some(norm) => self.plan.bound(reference, spectrum, norm, cancel),
+        self.at(slot, job, |_, spectrum| {
+            match self.norm(reference, view, spectrum, job)? {
+                Some(norm) => self.plan.bound(reference, spectrum, norm, job),
                 None => Ok(Bound::default()),
             }
         })?
@@ -473,12 +428,12 @@ impl<T: Real> Spectra<T> {
         reference: &Reference<T>,
         view: &View,
         spectrum: &[T],
-        cancel: Option<&CancelToken>,
+        job: &Job,
     ) -> Result<Option<f64>> {
         // Parseval: the energies along the axes give the power under any cosine filter.
         let power = match (&reference.f, &reference.weights) {
             (Some(f), _) => f.iter().zip(&view.energies).map(|(f, e)| f * e).sum(),
-            (None, Some(weights)) => self.plan.power(weights, spectrum, cancel)?,
+            (None, Some(weights)) => self.plan.power(weights, spectrum, job)?,
             (None, None) => 0.0,
         };
         let norm = (power * reference.power).sqrt();

@@ -5,7 +5,7 @@ use crate::real::{Aligned, Real};
 use crate::spectra::View;
 use crate::table::{Counts, HEADER, checksum, header, table};
 use crate::transform::Transform;
-use perf_core::{CancelToken, Looks};
+use perf_core::Job;
 use std::fs::File;
 
 /// Spectra, by number, all of the same length.
@@ -58,7 +58,7 @@ impl<T: Real> Store<T> {
     }
 
     /// Keeps one more spectrum; its number.
-    pub(crate) fn push(&mut self, mut spectrum: Aligned<T>, cancel: &CancelToken) -> Result<usize> {
+    pub(crate) fn push(&mut self, mut spectrum: Aligned<T>, job: &Job) -> Result<usize> {
         match self {
             Store::Memory(all) => {
                 all.push(spectrum);
@@ -69,7 +69,7 @@ impl<T: Real> Store<T> {
                 T::little_endian(values);
                 let bytes: &[u8] = bytemuck::cast_slice(values);
                 let from = place(spill.count, bytes.len());
-                for piece in Looks::new(cancel).pieces(0..bytes.len()) {
+                for piece in job.checks().pieces(0..bytes.len()) {
                     let piece = piece?;
                     spill.write(&bytes[piece.clone()], from + piece.start as u64)?;
                 }
@@ -84,7 +84,7 @@ impl<T: Real> Store<T> {
         &'a self,
         at: usize,
         space: &'a mut Aligned<T>,
-        cancel: Option<&CancelToken>,
+        job: &Job,
     ) -> Result<&'a [T]> {
         match self {
             Store::Memory(all) => Ok(all.get(at).map_or(&[], Aligned::get)),
@@ -92,7 +92,7 @@ impl<T: Real> Store<T> {
                 let values = space.get_mut();
                 let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
                 let from = place(at as u64, bytes.len());
-                for piece in Looks::new(cancel).pieces(0..bytes.len()) {
+                for piece in job.checks().pieces(0..bytes.len()) {
                     let piece = piece?;
                     let at = from + piece.start as u64;
                     read(&spill.file, &mut bytes[piece], at)?;

@@ -13,7 +13,7 @@ use crate::reference::{Correlation, Reference, TOLERANCE};
 use crate::spectra::Spectra;
 use crate::transform::Transform;
 use crate::{Error, Filter, Result};
-use perf_core::{CancelToken, Looks, Progress};
+use perf_core::Job;
 
 /// Surrogates there can be: p-values of a millionth.
 const MOST_SURROGATES: usize = 1 << 20;
@@ -126,7 +126,7 @@ impl<T: Real> Spectra<T> {
     /// What the correlations of a reference with some views are worth. Takes one transform a view
     /// and surrogate, and one a view.
     ///
-    /// Reports transforms of the phase `surrogates`, and can be stopped.
+    /// Progress is reported in transforms of the phase `surrogates`.
     ///
     /// # Errors
     /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes,
@@ -137,10 +137,9 @@ impl<T: Real> Spectra<T> {
         views: &[usize],
         filter: &(impl Filter + ?Sized),
         params: &CheckedNull,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Confidence> {
-        T::confidence(self, reference, views, &filter, params, (progress, cancel))
+        T::confidence(self, reference, views, &filter, params, job)
     }
 
     pub(crate) fn chances(
@@ -149,13 +148,13 @@ impl<T: Real> Spectra<T> {
         views: &[usize],
         filter: &dyn Filter,
         params: &CheckedNull,
-        (progress, cancel): (&dyn Progress, &CancelToken),
+        job: &Job,
     ) -> Result<Confidence> {
         let CheckedNull(params) = params;
         for view in views {
             self.view(*view)?;
         }
-        let Some(prepared) = self.referred_until(reference, filter, cancel)? else {
+        let Some(prepared) = self.referred(reference, filter, job)? else {
             return Ok(Confidence {
                 p: vec![1.0; views.len()],
                 p_of_all: vec![1.0; views.len()],
@@ -167,31 +166,31 @@ impl<T: Real> Spectra<T> {
             Score::Paper => correlation.max.r,
         };
         let own = par::map(views.len(), |at| {
-            cancel.check()?;
-            Ok(score(T::correlate_until(
+            job.check()?;
+            Ok(score(T::correlate(
                 self,
                 &prepared,
                 views[at],
                 params.tolerance,
-                Some(cancel),
+                job,
             )?))
         })?;
         let total = (views.len() as u64).saturating_mul(params.count as u64);
         let chance = par::map(params.count, |number| {
             let random = Random::of(params.seed, number as u64);
-            let surrogate = self.plan.surrogate(&prepared, random, cancel)?;
+            let surrogate = self.plan.surrogate(&prepared, random, job)?;
             let mut scores = Vec::with_capacity(views.len());
             for view in views {
-                cancel.check()?;
-                scores.push(score(T::correlate_until(
+                job.check()?;
+                scores.push(score(T::correlate(
                     self,
                     &surrogate,
                     *view,
                     params.tolerance,
-                    Some(cancel),
+                    job,
                 )?));
             }
-            progress.advance("surrogates", views.len() as u64, total);
+            job.advance("surrogates", views.len() as u64, total);
             Ok(scores)
         })?;
         let mut best: Vec<f64> = chance
@@ -225,16 +224,16 @@ impl<T: Real> Transform<T> {
         &self,
         reference: &Reference<T>,
         mut random: Random,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Reference<T>> {
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         let mut product = Vec::with_capacity(reference.product.len());
-        for piece in looks.pieces(0..reference.product.len()) {
+        for piece in checks.pieces(0..reference.product.len()) {
             product.extend_from_slice(&reference.product[piece?]);
         }
         for run in self.layout.runs() {
             for at in 0..run.len {
-                looks.next(1)?;
+                checks.next(1)?;
                 let angle = random.unit() * std::f64::consts::TAU;
                 let (c, d) = (T::of(angle.cos()), T::of(angle.sin()));
                 let (re, im) = (product[run.re + at], product[run.im + at]);
@@ -242,7 +241,7 @@ impl<T: Real> Transform<T> {
                 product[run.im + at] = re * d + im * c;
             }
         }
-        cancel.check()?;
+        job.check()?;
         for own in self.layout.owns() {
             for at in own {
                 if random.unit() < 0.5 {

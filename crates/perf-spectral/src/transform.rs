@@ -4,7 +4,7 @@ use crate::layout::Layout;
 use crate::lines::{Line, LineSpace};
 use crate::real::{Aligned, Real};
 use crate::{Error, Result};
-use perf_core::CancelToken;
+use perf_core::Job;
 
 /// Real Fourier transforms of one shape, planned once, run many times.
 ///
@@ -58,29 +58,29 @@ pub struct Scratch<T: Real> {
 }
 
 impl<T: Real> Scratch<T> {
-    /// From now on transforms in this space stop soon after somebody cancels, with
-    /// [`Error::Cancelled`]; `None` lets nobody. What a transform that was stopped leaves is no spectrum.
+    /// Sets the job of the transforms in this space: once it is cancelled, they return [`Error::Cancelled`]. Default: a
+    /// job that nothing cancels. The output of a cancelled transform is unspecified.
     ///
-    /// They look between two tiles, and along a long axis between pieces of each pass over it. A line whose length
+    /// Checks are made between two tiles, and along a long axis between pieces of each pass over it. A line whose length
     /// has a prime factor above 127 is done as a whole, since rustfft has no place to stop in. So are what lies
     /// between two transforms along an axis and the extremes of one tile, a few nanoseconds a point: views of tens of
     /// millions of points along one axis, which are one tile, end late.
     ///
     /// ```
-    /// use perf_core::CancelToken;
+    /// use perf_core::Job;
     /// use perf_spectral::{Error, Transform};
     /// let plan = Transform::<f64>::new(&[4, 6])?;
     /// let (mut spectrum, mut scratch) = (vec![0.0; 24], plan.scratch());
-    /// let cancel = CancelToken::new();
-    /// scratch.cancel_with(Some(cancel.clone()));
+    /// let job = Job::default();
+    /// scratch.set_job(&job);
     /// plan.forward(&[1.0; 24], &mut spectrum, &mut scratch)?;
-    /// cancel.cancel();
+    /// job.cancel();
     /// let stopped = plan.forward(&[1.0; 24], &mut spectrum, &mut scratch);
     /// assert!(matches!(stopped, Err(Error::Cancelled(_))));
     /// # Ok::<(), perf_spectral::Error>(())
     /// ```
-    pub fn cancel_with(&mut self, cancel: Option<CancelToken>) {
-        self.lines.cancel = cancel;
+    pub fn set_job(&mut self, job: &Job) {
+        self.lines.job = job.without_progress();
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -89,8 +89,7 @@ impl<T: Real> Scratch<T> {
 
     /// For `?`.
     pub(crate) fn check(&self) -> Result<()> {
-        let cancel = self.lines.cancel.as_ref();
-        Ok(cancel.map_or(Ok(()), CancelToken::check)?)
+        Ok(self.lines.job.check()?)
     }
 }
 
@@ -205,8 +204,8 @@ impl<T: Real> Transform<T> {
     /// The packed spectrum of a view.
     ///
     /// # Errors
-    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] where the space
-    /// has a token, see [`Scratch::cancel_with`].
+    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] if the job of
+    /// the space is cancelled, see [`Scratch::set_job`].
     pub fn forward(&self, view: &[T], spectrum: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
         T::forward(self, view, spectrum, scratch)
     }
@@ -214,8 +213,8 @@ impl<T: Real> Transform<T> {
     /// The view of a packed spectrum.
     ///
     /// # Errors
-    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] where the space
-    /// has a token, see [`Scratch::cancel_with`].
+    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] if the job of
+    /// the space is cancelled, see [`Scratch::set_job`].
     pub fn inverse(&self, spectrum: &[T], view: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
         T::inverse(self, spectrum, view, scratch)
     }

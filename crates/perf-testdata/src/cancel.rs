@@ -1,26 +1,28 @@
-//! Where cancelled work stops.
+//! Cancellation of work under test.
 
-use perf_core::CancelToken;
+use perf_core::Job;
 use std::fmt::Display;
 
-/// Places at which [`looks`] cancels, the last look beside them.
+/// Number of places at which [`checks`] cancels, besides the last cancellation check.
 const PLACES: u64 = 16;
 
-/// What work gives, and how often it looks at its token, on one thread; and it stops at whichever look it is
-/// told to.
+/// Returns the result of work on one thread, and the number of its cancellation checks.
+///
+/// Runs the work several times, and verifies that it stops at whichever check its job is cancelled.
 ///
 /// # Panics
-/// If it fails, or goes on once it has seen that it was cancelled.
-pub fn looks<T: Send, E: Display + Send>(
+///
+/// Panics if the work fails, or goes on after a check that failed.
+pub fn checks<T: Send, E: Display + Send>(
     name: impl Display,
-    work: impl Fn(&CancelToken) -> Result<T, E> + Sync,
+    work: impl Fn(&Job) -> Result<T, E> + Sync,
 ) -> (T, u64) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let pool = pool.expect("a pool of one thread");
-    let after = |looks| {
-        let token = CancelToken::after(looks);
-        let given = pool.install(|| work(&token).map_err(|error| error.to_string()));
-        (given, token.looks().expect("it counts"))
+    let after = |checks| {
+        let job = Job::stopping_after(checks);
+        let given = pool.install(|| work(&job).map_err(|error| error.to_string()));
+        (given, job.checks_made().expect("it counts"))
     };
     let (given, all) = after(u64::MAX);
     let places = (0..PLACES).map(|place| all * place / PLACES);

@@ -113,7 +113,7 @@ fn system(random: &mut Xorshift, count: u32) -> SystemTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perf_core::{Merge, ReplayCounts, Visitor, replay};
+    use perf_core::{Job, Merge, ReplayCounts, Visitor, replay};
 
     #[test]
     fn traces_are_untidy_and_the_same_each_time() {
@@ -138,7 +138,7 @@ mod tests {
             let trace = trace(seed, 12, 60);
             assert_eq!(trace, super::trace(seed, 12, 60));
             for location in trace.view().locations() {
-                counts.merge(&replay(location, &mut seen));
+                counts.merge(&replay(location, &mut seen, &Job::default()).unwrap());
                 absent += usize::from(location.all().is_absent());
             }
         }

@@ -188,7 +188,7 @@ impl Xorshift {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perf_core::{Close, Visitor, match_messages, replay};
+    use perf_core::{Close, Job, Visitor, match_messages, replay};
 
     #[test]
     fn calls_are_balanced_and_messages_match() {
@@ -205,10 +205,15 @@ mod tests {
             let trace = trace(3, count);
             assert_eq!(trace.len(), 3 * count);
             for location in trace.view().locations() {
-                assert_eq!(replay(location, &mut Nothing).repairs(), 0);
+                assert_eq!(
+                    replay(location, &mut Nothing, &Job::default())
+                        .unwrap()
+                        .repairs(),
+                    0
+                );
             }
         }
-        let found = match_messages(trace(3, 1_001).view());
+        let found = match_messages(trace(3, 1_001).view(), &Job::default()).unwrap();
         assert!(found.messages.len() > 80, "{}", found.messages.len());
         assert_eq!(found.unmatched, []);
     }

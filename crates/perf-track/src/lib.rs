@@ -7,13 +7,13 @@
 //! frames are one phase, an *object*, and how each of them changed.
 //!
 //! ```
-//! use perf_core::{CancelToken, Nanos};
+//! use perf_core::{Job, Nanos};
 //! use perf_track::cluster::{Clusterer, Dbscan};
 //! use perf_track::track::{Observation, Tracking};
 //! use perf_track::{Burst, Bursts, Dimension, Frame, Scale, Thread};
 //!
 //! // Each of some tasks does a long step and a short one in turn; more tasks share the work.
-//! let (none, never) = (&(), CancelToken::new());
+//! let job = Job::default();
 //! let experiment = |tasks: u32| {
 //!     let mut bursts = Bursts::new(["instructions"]);
 //!     for process in 0..tasks {
@@ -32,18 +32,18 @@
 //!
 //! // One space for both: the logarithm of instructions, shifted by what all have in common.
 //! let scale = Scale::params().dimension(Dimension::new("instructions").log(true)).check()?;
-//! let scaled = scale.fit(&[&all[0], &all[1]])?;
+//! let scaled = scale.fit(&[&all[0], &all[1]], &Job::default())?;
 //! let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);
 //! let mut seen = Vec::new();
 //! for (bursts, scaled) in all.iter().zip(&scaled.frames) {
-//!     let labels = dbscan.cluster(scaled.points()?, none, &never)?;
+//!     let labels = dbscan.cluster(scaled.points()?, &job)?;
 //!     // Cluster 1 takes the most time.
 //!     let labels = labels.by_weight(&bursts.durations())?;
 //!     assert_eq!(labels.clusters(), 2);
 //!     let frame = Frame::new("", bursts.clone(), labels)?;
 //!     seen.push(Observation::of(&frame, scaled.points()?, scaled.rows())?);
 //! }
-//! let tracking = Tracking::of(&seen, &Tracking::params().check()?, none, &never)?;
+//! let tracking = Tracking::of(&seen, &Tracking::params().check()?, &job)?;
 //! assert_eq!(tracking.objects.len(), 2);
 //! assert_eq!(tracking.objects[0].members, [[perf_track::ClusterId(1)], [perf_track::ClusterId(1)]]);
 //! # Ok::<(), perf_track::Error>(())

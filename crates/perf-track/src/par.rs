@@ -2,32 +2,32 @@
 //!
 //! Work is handed to one loop and one fork as `dyn` functions: whatever of rayon stands behind them
 //! is compiled once, not once for each closure and each number of dimensions. A call through a
-//! pointer for each job costs nothing beside what a job does.
+//! pointer for each task costs nothing beside what a task does.
 
 use crate::Result;
-use perf_core::{CancelToken, Looks};
+use perf_core::{CancellationChecks, Job};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Numbers that [`collect`] gives to a job, at least.
+/// Numbers that [`collect`] gives to a task, at least.
 const FEW: usize = 1_024;
-/// Jobs of [`collect`] for each lane: enough that none waits long for the last one.
+/// Tasks of [`collect`] for each lane: enough that none waits long for the last one.
 const SHARES: usize = 8;
-/// `job` with each number below `count`.
+/// `task` with each number below `count`.
 #[cfg(feature = "parallel")]
-fn run(count: usize, job: &(dyn Fn(usize) + Sync)) {
+fn run(count: usize, task: &(dyn Fn(usize) + Sync)) {
     use rayon::prelude::*;
     let all = (0..count).into_par_iter().with_max_len(1);
-    all.for_each(job);
+    all.for_each(task);
 }
 
-/// `job` with each number below `count`.
+/// `task` with each number below `count`.
 #[cfg(not(feature = "parallel"))]
-fn run(count: usize, job: &(dyn Fn(usize) + Sync)) {
-    (0..count).for_each(job);
+fn run(count: usize, task: &(dyn Fn(usize) + Sync)) {
+    (0..count).for_each(task);
 }
 
-/// How many jobs can run at once.
+/// Number of tasks that can run at once.
 pub(crate) fn lanes() -> usize {
     #[cfg(feature = "parallel")]
     return rayon::current_num_threads();
@@ -49,19 +49,19 @@ pub(crate) fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
 }
 
 /// Sorts points by the key of their cell, then by their index.
-pub(crate) fn sort(keyed: &mut Vec<(u64, u32)>, cancel: &CancelToken) -> Result<()> {
-    let lanes = lanes().min(keyed.len().div_ceil(Looks::EACH));
+pub(crate) fn sort(keyed: &mut Vec<(u64, u32)>, job: &Job) -> Result<()> {
+    let lanes = lanes().min(keyed.len().div_ceil(CancellationChecks::EACH));
     if lanes > 1 {
         // A stretch each; what follows merges them.
         let stretch = keyed.len().div_ceil(lanes);
         let sorted = map(pieces(keyed.len(), stretch), |lane| {
             let mut own = keyed[piece_of(keyed.len(), stretch, lane)].to_vec();
-            cancel.sort_by(&mut own, Ord::cmp)?;
+            job.sort_by(&mut own, Ord::cmp)?;
             Ok(own)
         })?;
         *keyed = sorted.concat();
     }
-    Ok(cancel.sort_by(keyed, Ord::cmp)?)
+    Ok(job.sort_by(keyed, Ord::cmp)?)
 }
 
 /// `work` on each number below `count`, each a job of its own.
@@ -107,17 +107,19 @@ pub(crate) fn each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
 }
 
 /// `work` on each number below `count`, for small work: many numbers a job. `empty` is what the
-/// list has before. Stops soon after somebody cancelled.
+/// list has before. Stops soon after the job is cancelled.
 pub(crate) fn collect<R: Clone + Send>(
     count: usize,
     empty: R,
-    cancel: &CancelToken,
+    job: &Job,
     work: impl Fn(usize) -> R + Sync,
 ) -> Result<Vec<R>> {
     let mut all = vec![empty; count];
-    let piece = count.div_ceil(SHARES * lanes()).clamp(FEW, Looks::EACH);
+    let piece = count
+        .div_ceil(SHARES * lanes())
+        .clamp(FEW, CancellationChecks::EACH);
     let fill = |number: usize, places: &mut [R]| {
-        if cancel.is_cancelled() {
+        if job.is_cancelled() {
             return;
         }
         for (place, number) in places.iter_mut().zip(number * piece..) {
@@ -129,7 +131,7 @@ pub(crate) fn collect<R: Clone + Send>(
         false => each(all.chunks_mut(piece).collect(), fill),
     }
     // What is left out is nothing that anyone sees.
-    cancel.check()?;
+    job.check()?;
     Ok(all)
 }
 

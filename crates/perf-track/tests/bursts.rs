@@ -4,8 +4,8 @@ mod made;
 
 use made::*;
 use perf_core::{
-    CancelToken, Collective, CollectiveOp, CommId, Event, Events, LocationKind, Nanos, Region,
-    RegionRole, SystemTree, Ticks, TimeRange, Trace,
+    Collective, CollectiveOp, CommId, Event, Events, Job, LocationKind, Nanos, Region, RegionRole,
+    SystemTree, Ticks, TimeRange, Trace,
 };
 use perf_track::{Delimiter, Error, Extract};
 
@@ -189,7 +189,7 @@ fn values_delimit_bursts() {
     let (bursts, dropped) = extract(by("phase"), &trace);
     assert_eq!((times(&bursts), dropped.cut.time), (vec![(1, 4)], Nanos(2)));
     let unknown = by("nothing").check().unwrap();
-    let unknown = unknown.extract(trace.view(), &(), &CancelToken::new());
+    let unknown = unknown.extract(trace.view(), &Job::default());
     assert!(matches!(unknown, Err(Error::UnknownMetric { .. })));
 }
 
@@ -209,7 +209,7 @@ fn windows_cut() {
         .view()
         .between(TimeRange::new(Ticks(20), Ticks(85)).unwrap());
     let extract = talk().check().unwrap();
-    let (bursts, dropped) = extract.extract(part, &(), &CancelToken::new()).unwrap();
+    let (bursts, dropped) = extract.extract(part, &Job::default()).unwrap();
     assert_eq!(times(&bursts), [(40, 60)]);
     assert_eq!((dropped.cut.bursts, dropped.cut.time), (2, Nanos(40)));
     assert_eq!(bursts.rows()[0].before, bursts.rows()[0].after);

@@ -3,7 +3,7 @@
 mod made;
 
 use made::*;
-use perf_core::{CancelToken, Nanos, Trace};
+use perf_core::{Job, Nanos, Trace};
 use perf_track::{
     ClusterId, Delimiter, Error, Extract, Formula, Kind, Labels, ZeroDivision, drop_small_clusters,
 };
@@ -204,7 +204,7 @@ fn counters_are_asked_for_by_name_or_all() {
         "what may be missing has no range"
     );
     let unknown = Extract::params().metric("TLB").check().unwrap();
-    match unknown.extract(trace.view(), &(), &CancelToken::new()) {
+    match unknown.extract(trace.view(), &Job::default()) {
         Err(Error::UnknownMetric { name, known }) => {
             assert_eq!(name, "TLB");
             assert!(
@@ -233,15 +233,15 @@ fn wrong_parameters_are_errors() {
     assert!(matches!(unknown, Err(Error::UnknownMetric { .. })));
     let trace = trace(vec![events(&[])]);
     let nowhere = calls("nowhere").check().unwrap();
-    let nowhere = nowhere.extract(trace.view(), &(), &CancelToken::new());
+    let nowhere = nowhere.extract(trace.view(), &Job::default());
     assert!(matches!(nowhere, Err(Error::NoRegion { .. })));
-    let token = CancelToken::new();
-    token.cancel();
+    let job = Job::default();
+    job.cancel();
     let list = events(&[(0, In(SOLVE)), (9, Out(SOLVE))]);
     let cancelled = talk()
         .check()
         .unwrap()
-        .extract(self::trace(vec![list]).view(), &(), &token);
+        .extract(self::trace(vec![list]).view(), &job);
     assert!(matches!(cancelled, Err(Error::Cancelled(_))));
 }
 

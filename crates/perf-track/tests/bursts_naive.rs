@@ -2,9 +2,9 @@
 //! walk over all events.
 
 use perf_core::{
-    CancelToken, Close, Definitions, Event, Events, Location, Metric, MetricId, MetricMode,
-    MetricSet, MetricSetId, Paradigm, Region, RegionId, SystemTree, Ticks, Trace, ValueType,
-    Visitor, open_frames, replay,
+    Close, Definitions, Event, Events, Job, Location, Metric, MetricId, MetricMode, MetricSet,
+    MetricSetId, Paradigm, Region, RegionId, SystemTree, Ticks, Trace, ValueType, Visitor,
+    open_frames, replay,
 };
 use perf_testdata::wide::Xorshift;
 use perf_track::{Bursts, Delimiter, Extract};
@@ -207,7 +207,7 @@ fn calls(trace: &Trace, location: usize) -> Vec<Row> {
         recording: true,
         ..Frames::default()
     };
-    replay(location, &mut frames);
+    replay(location, &mut frames, &Job::default()).expect("not cancelled");
     frames.spans.retain(|(from, to)| from < to);
     with_counters(location.all(), frames.spans)
 }
@@ -219,7 +219,7 @@ fn found(trace: &Trace, delimiter: Delimiter) -> (Bursts, Vec<Vec<Row>>) {
         .also("total");
     let extract = extract.check().expect("it is valid");
     let (bursts, _) = extract
-        .extract(trace.view(), &(), &CancelToken::new())
+        .extract(trace.view(), &Job::default())
         .expect("it is valid");
     let mut rows = vec![Vec::new(); trace.events().len()];
     let value = |column: usize, row: usize| {

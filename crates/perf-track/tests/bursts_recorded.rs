@@ -3,7 +3,7 @@
 
 mod reference;
 
-use perf_core::{CancelToken, Nanos, Trace};
+use perf_core::{Job, Nanos, Trace};
 use perf_formats::{OpenOptions, open};
 use perf_track::{
     Bursts, Delimiter, Dimension, Dropped, Extract, ExtractParams, Kind, Scale, ScaleMode,
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn trace(path: &Path) -> Trace {
-    let recording = open(path, &OpenOptions::new()).expect("it can be read");
+    let recording = open(path, &OpenOptions::new(), &Job::default()).expect("it can be read");
     recording.into_trace().expect("it is a trace")
 }
 
@@ -35,7 +35,7 @@ fn bundled(name: &str) -> Trace {
 
 fn extract(params: ExtractParams, trace: &Trace) -> (Bursts, Dropped) {
     let extract = params.check().expect("they are valid");
-    let found = extract.extract(trace.view(), &(), &CancelToken::new());
+    let found = extract.extract(trace.view(), &Job::default());
     found.expect("the metrics are there")
 }
 
@@ -70,7 +70,9 @@ fn running_states_of_epoch_are_those_of_the_corpus() {
             .dimension(Dimension::new("IPC"))
             .check()
             .expect("they are valid");
-        let scaled = scale.fit(&[&bursts]).expect("the metrics are there");
+        let scaled = scale
+            .fit(&[&bursts], &Job::default())
+            .expect("the metrics are there");
         let points = scaled.frames[0].points().expect("they are finite");
         for row in &rows {
             let index = found[&(row.task, row.begin)];

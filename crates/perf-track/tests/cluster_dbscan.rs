@@ -3,13 +3,14 @@
 mod common;
 
 use common::{naive, random, visit};
-use perf_core::CancelToken;
-use perf_testdata::cancel::looks;
+use perf_core::Job;
+use perf_testdata::cancel::checks;
 use perf_testdata::clusters;
 use perf_testdata::wide::Xorshift;
 use perf_track::cluster::{Border, Clusterer, Dbscan, Index, Scan};
 use perf_track::{Error, Points};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn dbscan(eps: f64, least: usize, border: Border, index: Index) -> Dbscan {
     let params = Dbscan::params().eps(eps).min_points(least);
@@ -20,8 +21,8 @@ fn dbscan(eps: f64, least: usize, border: Border, index: Index) -> Dbscan {
 fn scan(values: &[f64], d: usize, eps: f64, least: usize, border: Border, index: Index) -> Scan {
     let points = Points::new(values, d).expect("whole rows of finite numbers");
     let dbscan = dbscan(eps, least, border, index);
-    let scan = dbscan.scan(points, &(), &CancelToken::new());
-    scan.expect("nobody cancels")
+    let scan = dbscan.scan(points, &Job::default());
+    scan.expect("not cancelled")
 }
 
 fn equals_the_definition(values: &[f64], d: usize, eps: f64, least: usize) {
@@ -223,16 +224,14 @@ fn work_stops_when_asked_and_reports_all_of_it() {
     let points = Points::new(&phases.values, 2).expect("finite");
     for index in [Index::Auto, Index::Tree] {
         let dbscan = dbscan(0.01, 10, Border::LowestCore, index);
-        let cancel = CancelToken::new();
-        let seen = Seen::default();
-        let labels = dbscan
-            .cluster(points, &seen, &cancel)
-            .expect("nobody cancels");
+        let seen = Arc::new(Seen::default());
+        let job = Job::with_progress(seen.clone());
+        let labels = dbscan.cluster(points, &job).expect("not cancelled");
         assert_eq!(labels.len(), 3_000);
-        let seen = seen.0.into_inner().expect("no test panics here");
+        let seen = seen.0.lock().expect("no test panics here");
         assert!(seen.len() >= 3 && seen.values().all(|(done, total)| done == total));
-        cancel.cancel();
-        let stopped = dbscan.cluster(points, &(), &cancel);
+        job.cancel();
+        let stopped = dbscan.cluster(points, &job);
         assert!(matches!(stopped, Err(Error::Cancelled(_))));
     }
 }
@@ -249,9 +248,9 @@ fn full_cells_are_looked_at_often() {
     for (index, least) in [(Index::Auto, 100), (Index::Tree, POINTS as u64)] {
         let least_points = POINTS * 2 / 3;
         let dbscan = dbscan(SIDE as f64 / 2.0, least_points, Border::LowestCore, index);
-        let scan = |token: &CancelToken| dbscan.scan(points, &(), token);
-        let (found, looks) = looks(format!("{index:?}"), scan);
+        let scan = |job: &Job| dbscan.scan(points, job);
+        let (found, checks) = checks(format!("{index:?}"), scan);
         assert!(found.core_points() > 0 && found.border_points() > 0);
-        assert!(looks >= least, "{looks} looks");
+        assert!(checks >= least, "{checks} checks");
     }
 }

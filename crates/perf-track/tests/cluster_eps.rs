@@ -3,7 +3,7 @@
 mod common;
 
 use common::peer;
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::clusters;
 use perf_testdata::wide::Xorshift;
 use perf_track::cluster::{Clusterer, Dbscan, EpsChoice, EpsParams, EpsSearch, EpsWhy};
@@ -11,7 +11,7 @@ use perf_track::{Error, Labels, Points};
 
 fn choose(values: &[f64], weights: &[f64], params: EpsParams) -> Result<EpsChoice, Error> {
     let search = EpsSearch::new(params.check()?);
-    search.choose_weighted(Points::new(values, 2)?, weights, &(), &CancelToken::new())
+    search.choose_weighted(Points::new(values, 2)?, weights, &Job::default())
 }
 
 fn four() -> EpsParams {
@@ -22,8 +22,8 @@ fn cluster(values: &[f64], eps: f64) -> Labels {
     let params = Dbscan::params().eps(eps).min_points(4).check();
     let dbscan = Dbscan::new(params.expect("in range"));
     let points = Points::new(values, 2).expect("finite");
-    let labels = dbscan.cluster(points, &(), &CancelToken::new());
-    labels.expect("nobody cancels")
+    let labels = dbscan.cluster(points, &Job::default());
+    labels.expect("not cancelled")
 }
 
 /// The strong-scaling series as the established tool scaled it, each frame by itself: noise is below
@@ -139,9 +139,7 @@ fn equal_weights_change_nothing_where_noise_is_little() {
     let weighted = choose(&phases.values, &[2.5; 6_000], params.clone()).expect("a scale");
     let search = EpsSearch::new(params.check().expect("in range"));
     let points = Points::new(&phases.values, 2).expect("finite");
-    let plain = search
-        .choose(points, &(), &CancelToken::new())
-        .expect("a scale");
+    let plain = search.choose(points, &Job::default()).expect("a scale");
     assert_eq!((weighted.eps, weighted.why), (plain.eps, plain.why));
     assert!((weighted.noise_weight - plain.noise).abs() < 1e-12);
     assert!(weighted.least <= weighted.eps);

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{random, squared};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::clusters;
 use perf_track::Points;
 use perf_track::cluster::{Agreement, Clusterer, Hdbscan, Hierarchy};
@@ -13,8 +13,8 @@ fn scan(values: &[f64], d: usize, size: usize, least: usize) -> Hierarchy {
     let params = Hdbscan::params().min_cluster_size(size).min_points(least);
     let hdbscan = Hdbscan::new(params.check().expect("in range"));
     let points = Points::new(values, d).expect("finite");
-    let found = hdbscan.scan(points, &(), &CancelToken::new());
-    found.expect("nobody cancels")
+    let found = hdbscan.scan(points, &Job::default());
+    found.expect("not cancelled")
 }
 
 /// An edge: squared mutual reachability distance, lower and higher end.
@@ -206,9 +206,9 @@ fn heaps_of_equal_points_and_one_cluster_of_all() {
     assert!(found.stability().iter().all(|mass| mass.is_finite()));
     let one = Hdbscan::params().single(true).check().expect("in range");
     let points = Points::new(&values[..300], 1).expect("finite");
-    let labels = Hdbscan::new(one).cluster(points, &(), &CancelToken::new());
+    let labels = Hdbscan::new(one).cluster(points, &Job::default());
     assert_eq!(
-        labels.expect("nobody cancels").sizes().expect("dense"),
+        labels.expect("not cancelled").sizes().expect("dense"),
         [300]
     );
     let none = scan(&values[..300], 1, 5, 5);

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{neighbours, random};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::clusters;
 use perf_track::cluster::linfa::{LinfaDbscan, LinfaKMeans, LinfaMixture, LinfaOptics};
 use perf_track::cluster::{Agreement, Clusterer, Dbscan, same_core_partition};
@@ -13,8 +13,8 @@ use proptest::prelude::*;
 
 fn labels(clusterer: &dyn Clusterer, values: &[f64], d: usize) -> Labels {
     let points = Points::new(values, d).expect("finite");
-    let labels = clusterer.cluster(points, &(), &CancelToken::new());
-    labels.expect("nobody cancels")
+    let labels = clusterer.cluster(points, &Job::default());
+    labels.expect("not cancelled")
 }
 
 proptest! {
@@ -31,7 +31,7 @@ proptest! {
         let values = random(seed, count, d, eps);
         let points = Points::new(&values, d).expect("finite");
         let params = Dbscan::params().eps(eps).min_points(least).check().expect("in range");
-        let ours = Dbscan::new(params).scan(points, &(), &CancelToken::new()).expect("nobody cancels");
+        let ours = Dbscan::new(params).scan(points, &Job::default()).expect("not cancelled");
         let theirs = labels(&LinfaDbscan::new(eps, least).expect("in range"), &values, d);
         prop_assert!(same_core_partition(ours.labels(), &theirs, ours.core()).expect("as many"));
         let around = neighbours(&values, d, eps);
@@ -85,17 +85,17 @@ fn wrong_use_is_told() {
         &LinfaKMeans::new(3).expect("in range") as &dyn Clusterer,
         &LinfaMixture::new(3).expect("in range"),
     ] {
-        let found = backend.cluster(points, &(), &CancelToken::new());
+        let found = backend.cluster(points, &Job::default());
         assert!(matches!(found, Err(Error::Backend { .. })));
     }
     assert!(LinfaDbscan::new(0.0, 4).is_err());
     assert!(LinfaDbscan::new(0.1, 1).is_err());
     assert!(LinfaOptics::new(0.1, 4, 0.2).is_err());
     assert!(LinfaKMeans::new(0).is_err());
-    let cancel = CancelToken::new();
-    cancel.cancel();
+    let job = Job::default();
+    job.cancel();
     let stopped = LinfaDbscan::new(0.1, 4)
         .expect("in range")
-        .cluster(points, &(), &cancel);
+        .cluster(points, &job);
     assert!(matches!(stopped, Err(Error::Cancelled(_))));
 }

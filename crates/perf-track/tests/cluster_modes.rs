@@ -1,6 +1,6 @@
 //! The number of modes: one mode is one cluster, and modes that lie apart are found.
 
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::clusters::{normal, unit};
 use perf_testdata::wide::Xorshift;
 use perf_track::cluster::{Agreement, Clusterer, Dbscan, EpsChoice, EpsSearch};
@@ -60,11 +60,11 @@ impl Planted {
             .check();
         let search = EpsSearch::new(search.expect("in range"));
         let weights = vec![1.0; points.len()];
-        let choice = search.choose_weighted(points, &weights, &(), &CancelToken::new());
+        let choice = search.choose_weighted(points, &weights, &Job::default());
         let choice = choice.expect("there are points");
         let params = Dbscan::params().eps(choice.eps).min_points(min_points);
         let dbscan = Dbscan::new(params.check().expect("in range"));
-        let labels = dbscan.cluster(points, &(), &CancelToken::new());
+        let labels = dbscan.cluster(points, &Job::default());
         let agreement = Agreement::new(
             &labels.expect("nobody cancels"),
             &Labels::new(self.truth.clone()),

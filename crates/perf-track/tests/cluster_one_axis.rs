@@ -1,6 +1,6 @@
 //! The radius on one axis: modes of durations, ticks of a clock, equal points.
 
-use perf_core::{CancelToken, Nanos};
+use perf_core::{Job, Nanos};
 use perf_testdata::clusters::{normal, unit};
 use perf_testdata::wide::Xorshift;
 use perf_track::cluster::{Dbscan, EpsChoice, EpsSearch, EpsWhy};
@@ -27,15 +27,18 @@ fn bursts(durations: &[i64], tick: i64) -> Bursts {
 
 fn choose(bursts: &Bursts) -> EpsChoice {
     let scale = Scale::params().dimension(Dimension::new("duration").log(true));
-    let scaled = scale.check().expect("one axis").fit(&[bursts]);
+    let scaled = scale
+        .check()
+        .expect("one axis")
+        .fit(&[bursts], &Job::default());
     let scaled = scaled.expect("durations");
     let points = scaled.frames[0].points().expect("finite");
     let search = EpsSearch::params()
         .min_points(Dbscan::min_points_for(points.len()))
         .floor(scaled.resolution(0, bursts));
     let search = EpsSearch::new(search.check().expect("in range"));
-    let (none, never) = (&(), CancelToken::new());
-    let choice = search.choose_weighted(points, &bursts.durations(), none, &never);
+    let job = Job::default();
+    let choice = search.choose_weighted(points, &bursts.durations(), &job);
     choice.expect("there are points")
 }
 
@@ -113,7 +116,7 @@ fn equal_points_are_one_cluster() {
     };
     let choose = |values: &[f64], least: usize| {
         let points = Points::new(values, 1).expect("finite");
-        search(least).choose(points, &(), &CancelToken::new())
+        search(least).choose(points, &Job::default())
     };
     let same = choose(&[0.25; 400], 4).expect("enough points");
     assert_eq!((same.clusters, same.noise), (1, 0.0));

@@ -3,7 +3,7 @@
 mod common;
 
 use common::peer;
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_track::cluster::{Border, Dbscan};
 use perf_track::{ClusterId, Points};
 
@@ -24,8 +24,8 @@ fn labels_equal_those_of_the_established_tool() {
         let with = |border| {
             let params = Dbscan::params().eps(eps).min_points(least).border(border);
             let dbscan = Dbscan::new(params.check().expect("in range"));
-            let scan = dbscan.scan(points, &(), &CancelToken::new());
-            scan.expect("nobody cancels")
+            let scan = dbscan.scan(points, &Job::default());
+            scan.expect("not cancelled")
         };
         let scan = with(Border::PeerCompatible);
         let labels = scan.labels().by_weight(&peer.durations).expect("one each");

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{peer, random, squared};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::clusters;
 use perf_testdata::wide::Xorshift;
 use perf_track::cluster::{
@@ -25,7 +25,7 @@ proptest! {
     ) {
         let values = random(seed, count, d, 0.5);
         let points = Points::new(&values, d).expect("finite");
-        let tree = KdTree::new(points);
+        let tree = KdTree::new(points, &Job::default()).unwrap();
         let mut asked: Vec<Vec<f64>> = points.iter().map(<[f64]>::to_vec).collect();
         asked.push(vec![0.7; d]);
         for point in &asked {
@@ -38,7 +38,7 @@ proptest! {
             let within = all.iter().filter(|near| near.0 <= 0.5 * 0.5).count();
             prop_assert_eq!(tree.count_within(point, 0.5).expect("as many coordinates"), within);
         }
-        let distances = k_distances(points, k, &(), &CancelToken::new()).expect("nobody cancels");
+        let distances = k_distances(points, k, &Job::default()).expect("not cancelled");
         for (at, (point, distance)) in points.iter().zip(&distances).enumerate() {
             let others = points.iter().enumerate().filter(|(other, _)| *other != at);
             let mut all: Vec<f64> = others.map(|(_, other)| squared(point, other)).collect();
@@ -50,16 +50,20 @@ proptest! {
 
 #[test]
 fn wrong_questions_to_a_tree_are_told() {
-    let tree = KdTree::new(Points::new(&[1.0, 2.0], 2).expect("finite"));
+    let tree = KdTree::new(
+        Points::new(&[1.0, 2.0], 2).expect("finite"),
+        &Job::default(),
+    )
+    .unwrap();
     assert!(tree.nearest(&[1.0]).is_err());
     assert!(tree.count_within(&[1.0, 2.0, 3.0], 1.0).is_err());
-    let none = KdTree::new(Points::new(&[], 2).expect("none"));
+    let none = KdTree::new(Points::new(&[], 2).expect("none"), &Job::default()).unwrap();
     assert_eq!(none.nearest(&[1.0, 2.0]).expect("two coordinates"), None);
 }
 
 fn choose(values: &[f64], least: usize) -> Result<EpsChoice, Error> {
     let params = EpsSearch::params().min_points(least).check()?;
-    EpsSearch::new(params).choose(Points::new(values, 2)?, &(), &CancelToken::new())
+    EpsSearch::new(params).choose(Points::new(values, 2)?, &Job::default())
 }
 
 /// On recordings that were clustered by hand. On the strong-scaling series the hand's radius (0.04)
@@ -92,8 +96,8 @@ fn the_radius_of_real_bursts_needs_no_hand() {
         let points = Points::new(&peer.values, 2).expect("finite");
         let dbscan = Dbscan::new(params.expect("in range"));
         let labels = dbscan
-            .cluster(points, &(), &CancelToken::new())
-            .expect("nobody cancels");
+            .cluster(points, &Job::default())
+            .expect("not cancelled");
         // Share of the points of our clusters that lie in the one of theirs most of them lie in.
         let mut shared = std::collections::BTreeMap::new();
         for (ours, theirs) in labels.as_slice().iter().zip(peer.labels.as_slice()) {
@@ -146,12 +150,12 @@ fn samples_stand_for_all() {
     let dbscan = Dbscan::new(params.expect("in range"));
     let points = Points::new(&phases.values, 2).expect("finite");
     let whole = dbscan
-        .cluster(points, &(), &CancelToken::new())
-        .expect("nobody cancels");
+        .cluster(points, &Job::default())
+        .expect("not cancelled");
     let sampled = Sampled::new(&dbscan, &strata, 4_000, 0.015).expect("in range");
     let labels = sampled
-        .cluster(points, &(), &CancelToken::new())
-        .expect("nobody cancels");
+        .cluster(points, &Job::default())
+        .expect("not cancelled");
     assert_eq!(labels.clusters(), clusters::PHASES);
     let agreement = Agreement::new(&whole, &labels).expect("as many");
     assert!(
@@ -162,12 +166,11 @@ fn samples_stand_for_all() {
     // As many as there are: no sample.
     let all = Sampled::new(&dbscan, &strata, 40_000, 0.0).expect("in range");
     assert_eq!(
-        all.cluster(points, &(), &CancelToken::new())
-            .expect("nobody cancels"),
+        all.cluster(points, &Job::default()).expect("not cancelled"),
         whole
     );
     let short = Sampled::new(&dbscan, &strata[1..], 10, 0.1).expect("in range");
-    assert!(short.cluster(points, &(), &CancelToken::new()).is_err());
+    assert!(short.cluster(points, &Job::default()).is_err());
     assert!(Sampled::new(&dbscan, &strata, 0, 0.1).is_err());
     assert!(Sampled::new(&dbscan, &strata, 9, f64::NAN).is_err());
 }
@@ -221,9 +224,9 @@ fn refinement_finds_phases_of_different_density() {
         .min_points(4)
         .check()
         .expect("in range");
-    let single = Dbscan::new(single).cluster(points, &(), &CancelToken::new());
+    let single = Dbscan::new(single).cluster(points, &Job::default());
     assert_ne!(
-        single.expect("nobody cancels").sizes().expect("dense"),
+        single.expect("not cancelled").sizes().expect("dense"),
         [300, 300, 300]
     );
     let params = Refinement::params()
@@ -231,9 +234,8 @@ fn refinement_finds_phases_of_different_density() {
         .steps(24)
         .check()
         .expect("in range");
-    let refined =
-        Refinement::new(params).run(points, &[1.0; 900], &score, &(), &CancelToken::new());
-    let refined = refined.expect("nobody cancels");
+    let refined = Refinement::new(params).run(points, &[1.0; 900], &score, &Job::default());
+    let refined = refined.expect("not cancelled");
     let agreement = Agreement::new(&refined.labels, &common::labels(&truth)).expect("as many");
     assert!(
         agreement.adjusted_rand() > 0.98,
@@ -247,8 +249,8 @@ fn refinement_finds_phases_of_different_density() {
         .steps(3)
         .range(0.01, 0.04);
     let given = Refinement::new(given.check().expect("in range"));
-    let given = given.run(points, &[1.0; 900], &score, &(), &CancelToken::new());
-    let given = given.expect("nobody cancels").eps;
+    let given = given.run(points, &[1.0; 900], &score, &Job::default());
+    let given = given.expect("not cancelled").eps;
     assert!(given.len() <= 3 && given[0] == 0.01 && given.iter().all(|eps| *eps < 0.0401));
     assert!(Refinement::params().range(2.0, 1.0).check().is_err());
     // Parents come first, one step before; what lasted has all points that have labels.
@@ -276,13 +278,13 @@ fn refinement_by_the_published_list_and_its_errors() {
         .mode(RefineMode::Published);
     let refinement = Refinement::new(params.check().expect("in range"));
     let never = |labels: &Labels| Ok(vec![0.5; labels.clusters()]);
-    let refined = refinement.run(points, &peer.durations, &never, &(), &CancelToken::new());
-    let refined = refined.expect("nobody cancels");
+    let refined = refinement.run(points, &peer.durations, &never, &Job::default());
+    let refined = refined.expect("not cancelled");
     // The established tool made ten steps, from 0.0128 to 0.0570.
     println!("{:?}", refined.eps);
     assert!(refined.eps.iter().all(|eps| (0.005..0.08).contains(eps)));
     let wrong = |_: &Labels| Ok(vec![0.5]);
-    let failed = refinement.run(points, &peer.durations, &wrong, &(), &CancelToken::new());
+    let failed = refinement.run(points, &peer.durations, &wrong, &Job::default());
     assert!(matches!(
         failed,
         Err(Error::Length {
@@ -291,7 +293,7 @@ fn refinement_by_the_published_list_and_its_errors() {
         })
     ));
     let equal = Points::new(&[0.5; 40], 2).expect("finite");
-    let failed = refinement.run(equal, &[1.0; 20], &never, &(), &CancelToken::new());
+    let failed = refinement.run(equal, &[1.0; 20], &never, &Job::default());
     assert!(matches!(failed, Err(Error::NoScale)));
     assert!(Refinement::params().min_points(1).check().is_err());
     assert!(Refinement::params().steps(0).check().is_err());

@@ -1,6 +1,6 @@
 //! Aggregative refinement driven by the SPMD score: by hand, and on a recording.
 
-use perf_core::{CancelToken, Nanos};
+use perf_core::{Job, Nanos};
 use perf_formats::OpenOptions;
 use perf_formats::paraver::read_trace;
 use perf_testdata::corpus::corpus;
@@ -53,7 +53,7 @@ fn by_hand(apart: f64) -> (Bursts, Vec<u32>, Vec<f64>) {
 
 fn scorer<'a>(bursts: &'a Bursts, rows: &'a [u32]) -> SpmdScorer<'a> {
     let align = Align::params().check().expect("in range");
-    SpmdScorer::new(bursts, rows, align, CancelToken::new())
+    SpmdScorer::new(bursts, rows, align)
 }
 
 fn refine(bursts: &Bursts, rows: &[u32], points: Points<'_>, params: RefineParams) -> Refined {
@@ -61,8 +61,8 @@ fn refine(bursts: &Bursts, rows: &[u32], points: Points<'_>, params: RefineParam
     let weights: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
     let refinement = Refinement::new(params.check().expect("in range"));
     let scorer = scorer(bursts, rows);
-    let refined = refinement.run(points, &weights, &scorer, &(), &CancelToken::new());
-    refined.expect("nobody cancels")
+    let refined = refinement.run(points, &weights, &scorer, &Job::default());
+    refined.expect("not cancelled")
 }
 
 #[test]
@@ -78,19 +78,29 @@ fn scores_are_those_of_the_columns() {
         );
         let points = Points::new(&values, 1).expect("finite");
         dbscan
-            .cluster(points, &(), &CancelToken::new())
-            .expect("nobody cancels")
+            .cluster(points, &Job::default())
+            .expect("not cancelled")
     };
     let scorer = scorer(&bursts, &rows);
     // The long step on all threads; the short ones on half of them in each column.
     let apart = labels(0.03);
-    assert_eq!(scorer.scores(&apart).expect("one each"), [1.0, 0.5, 0.5]);
-    let columns = scorer.simultaneous(&apart).expect("one each");
+    assert_eq!(
+        scorer.scores(&apart, &Job::default()).expect("one each"),
+        [1.0, 0.5, 0.5]
+    );
+    let columns = scorer
+        .simultaneous(&apart, &Job::default())
+        .expect("one each");
     assert_eq!(columns.len(), 24);
     assert_eq!(columns[0], [ClusterId(1)]);
     assert_eq!(columns[1], [ClusterId(2), ClusterId(3)]);
-    assert_eq!(scorer.scores(&labels(0.45)).expect("one each"), [1.0, 1.0]);
-    assert!(scorer.scores(&Labels::default()).is_err());
+    assert_eq!(
+        scorer
+            .scores(&labels(0.45), &Job::default())
+            .expect("one each"),
+        [1.0, 1.0]
+    );
+    assert!(scorer.scores(&Labels::default(), &Job::default()).is_err());
 }
 
 #[test]
@@ -124,18 +134,19 @@ fn refinement_of_a_recording_beats_one_radius() {
         println!("skipped: corpus absent");
         return;
     };
-    let (trace, _) = read_trace(&path, &OpenOptions::new()).expect("it is a trace");
+    let (trace, _) =
+        read_trace(&path, &OpenOptions::new(), &Job::default()).expect("it is a trace");
     let extract = Extract::params().min_duration(Nanos(1_000_000));
     let extract = extract.metric("instructions").metric("ipc").check();
     let extract = extract.expect("in range");
-    let found = extract.extract(trace.view(), &(), &CancelToken::new());
+    let found = extract.extract(trace.view(), &Job::default());
     let (bursts, _) = found.expect("it has both");
     let scale = Scale::params().mode(ScaleMode::PerFrame);
     let scale = scale.dimension(Dimension::new("instructions").log(true));
     let scale = scale.dimension(Dimension::new("ipc").log(false)).check();
     let scaled = scale
         .expect("in range")
-        .fit(&[&bursts])
+        .fit(&[&bursts], &Job::default())
         .expect("it has both");
     let frame = &scaled.frames[0];
     let params = Refinement::params()
@@ -154,15 +165,15 @@ fn refinement_of_a_recording_beats_one_radius() {
         let sequences = Sequences::of(&bursts, &all).expect("one each");
         let shares = time_shares(&bursts, &all).expect("one each");
         let align = Align::params().check().expect("in range");
-        let aligned = align.align(&sequences, &shares, &(), &CancelToken::new());
-        aligned.expect("nobody cancels").score(&shares).global
+        let aligned = align.align(&sequences, &shares, &Job::default());
+        aligned.expect("not cancelled").score(&shares).global
     };
     let params = Dbscan::params().eps(0.04).min_points(4);
     let plain = Dbscan::new(params.check().expect("in range"));
-    let plain = plain.cluster(frame.points().expect("finite"), &(), &CancelToken::new());
+    let plain = plain.cluster(frame.points().expect("finite"), &Job::default());
     let (refined, plain) = (
         global(&refined.labels),
-        global(&plain.expect("nobody cancels")),
+        global(&plain.expect("not cancelled")),
     );
     println!("refined {refined}, one radius {plain}");
     assert!(refined > plain, "{refined} {plain}");

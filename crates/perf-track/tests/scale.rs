@@ -2,8 +2,8 @@
 
 mod reference;
 
-use perf_core::{CancelToken, Nanos};
-use perf_testdata::cancel::looks;
+use perf_core::{Job, Nanos};
+use perf_testdata::cancel::checks;
 use perf_track::{Burst, Bursts, Dimension, Error, Kind, Scale, ScaleMode, Shift, Thread};
 use proptest::prelude::*;
 
@@ -70,7 +70,7 @@ fn ranges_of_each_frame_are_those_of_the_corpus() {
             .dimension(Dimension::new("IPC"))
             .check()
             .unwrap();
-        let scaled = scale.fit(&[&frame]).unwrap();
+        let scaled = scale.fit(&[&frame], &Job::default()).unwrap();
         let points = scaled.frames[0].points().unwrap();
         assert_eq!(points.len(), rows.len());
         for (point, row) in points.iter().zip(&rows) {
@@ -105,7 +105,9 @@ fn a_joint_range_undoes_the_number_of_tasks() {
         .dimension(Dimension::new("ipc"))
         .check()
         .unwrap();
-    let scaled = scale.fit(&frames.iter().collect::<Vec<_>>()).unwrap();
+    let scaled = scale
+        .fit(&frames.iter().collect::<Vec<_>>(), &Job::default())
+        .unwrap();
     let axes = scaled.transform.axes();
     // Instructions of the dominant bursts halve, and fall to a quarter once more (to 1 in 4.2 on the
     // mean: there they are two clusters of which one is smaller).
@@ -135,7 +137,7 @@ fn one_outlier_moves_nothing() {
     wild.push(1e15);
     let scale = Scale::params().dimension(log_x()).check().unwrap();
     let place = |frame: &Bursts| {
-        scale.fit(&[frame]).unwrap().frames[0]
+        scale.fit(&[frame], &Job::default()).unwrap().frames[0]
             .points()
             .unwrap()
             .values()[3]
@@ -143,7 +145,7 @@ fn one_outlier_moves_nothing() {
     let (plain, with) = (place(&one(&values)), place(&one(&wild)));
     assert!((plain - with).abs() < 1e-9, "{plain} {with}");
     // It is a point all the same, far out.
-    let scaled = scale.fit(&[&one(&wild)]).unwrap();
+    let scaled = scale.fit(&[&one(&wild)], &Job::default()).unwrap();
     assert!(scaled.frames[0].points().unwrap().values()[1_000] > 10.0);
 }
 
@@ -154,11 +156,11 @@ fn large_frames_are_looked_at_often() {
     let many: Vec<f64> = few.iter().map(|x| 3.0 * x).collect();
     let frames = [one(&few), one(&many)];
     let scale = Scale::params().dimension(log_x()).check().unwrap();
-    let fit = |token: &CancelToken| scale.fit_with(&[&frames[0], &frames[1]], &(), token);
-    let (found, looks) = looks("scale", fit);
+    let fit = |job: &Job| scale.fit(&[&frames[0], &frames[1]], job);
+    let (found, checks) = checks("scale", fit);
     assert!((found.transform.axes()[0].frames[1].shift - 3f64.ln()).abs() < 1e-2);
     // Two looks a frame at each of: values, density, sorting, means, range, places; and the overlaps.
-    assert!(looks >= 190, "{looks} looks");
+    assert!(checks >= 190, "{checks} checks");
 }
 
 #[test]
@@ -169,7 +171,7 @@ fn no_logarithm_is_no_point() {
         .mode(ScaleMode::PerFrame)
         .check()
         .unwrap();
-    let scaled = scale.fit(&[&frame]).unwrap();
+    let scaled = scale.fit(&[&frame], &Job::default()).unwrap();
     assert_eq!(scaled.frames[0].rows(), [1, 3]);
     assert_eq!(scaled.frames[0].points().unwrap().values(), [0.0, 1.0]);
     assert_eq!(scaled.frames[0].left_out[0].bursts, 4);
@@ -192,7 +194,7 @@ fn constant_axes_are_zero() {
             .dimension(log_x())
             .check()
             .unwrap();
-        let scaled = scale.fit(&[&frame, &frame]).unwrap();
+        let scaled = scale.fit(&[&frame, &frame], &Job::default()).unwrap();
         let points = scaled.frames[1].points().unwrap();
         assert!(points.iter().all(|point| point[0] == 0.0));
         assert!(scaled.transform.axes()[0].frames[0].is_constant());
@@ -205,7 +207,7 @@ fn constant_axes_are_zero() {
         .dimension(Dimension::new("x"))
         .check()
         .unwrap();
-    let scaled = scale.fit(&[&one(&values)]).unwrap();
+    let scaled = scale.fit(&[&one(&values)], &Job::default()).unwrap();
     assert_eq!(scaled.frames[0].points().unwrap().values()[1_000], 1.0);
 }
 
@@ -227,7 +229,7 @@ fn shifts_are_found_given_or_left() {
             .dimension(log_x().shift(shift))
             .check()
             .unwrap();
-        let scaled = scale.fit(&[&few, &many])?;
+        let scaled = scale.fit(&[&few, &many], &Job::default())?;
         Ok::<_, Error>(scaled.transform.axes()[0].frames[1].shift)
     };
     let found = shift(Shift::Auto).unwrap();
@@ -240,10 +242,12 @@ fn shifts_are_found_given_or_left() {
     ));
     // What differs by less than the margin does not shift.
     let scale = Scale::params().dimension(log_x()).check().unwrap();
-    let scaled = scale.fit(&[&few, &few]).unwrap();
+    let scaled = scale.fit(&[&few, &few], &Job::default()).unwrap();
     assert_eq!(scaled.transform.axes()[0].frames[1].shift, 0.0);
     // A frame without bursts is no frame to fit to.
-    let scaled = scale.fit(&[&one(&[]), &few, &many]).unwrap();
+    let scaled = scale
+        .fit(&[&one(&[]), &few, &many], &Job::default())
+        .unwrap();
     assert!((scaled.transform.axes()[0].frames[2].shift + 4_f64.ln()).abs() < 2e-3);
     assert!(scaled.frames[0].points().unwrap().is_empty());
 }
@@ -258,7 +262,7 @@ fn duration_is_a_metric_and_filtered_bursts_are_no_points() {
         .dimension(Dimension::new("duration").factor(3.0))
         .check()
         .unwrap();
-    let scaled = scale.fit(&[&frame]).unwrap();
+    let scaled = scale.fit(&[&frame], &Job::default()).unwrap();
     assert_eq!(scaled.frames[0].rows(), [1, 2]);
     assert_eq!(scaled.frames[0].points().unwrap().values(), [0.0, 3.0]);
     assert_eq!(scaled.transform.axes()[0].unit, "ns");
@@ -280,7 +284,7 @@ fn wrong_parameters_are_errors() {
     }
     let scale = params().dimension(Dimension::new("y")).check().unwrap();
     assert!(matches!(
-        scale.fit(&[&one(&[1.0])]),
+        scale.fit(&[&one(&[1.0])], &Job::default()),
         Err(Error::UnknownMetric { .. })
     ));
 }
@@ -298,7 +302,7 @@ proptest! {
         let mode = if per_frame { ScaleMode::PerFrame } else { ScaleMode::Joint };
         let dimension = Dimension::new("x").log(log).factor(2.5).shift(Shift::Fit);
         let scale = Scale::params().mode(mode).dimension(dimension).check().unwrap();
-        let scaled = scale.fit(&[&one(&a), &one(&b)]).unwrap();
+        let scaled = scale.fit(&[&one(&a), &one(&b)], &Job::default()).unwrap();
         let largest = a.iter().chain(&b).copied().fold(0.0, f64::max);
         for (frame, values) in [&a, &b].into_iter().enumerate() {
             let points = scaled.frames[frame].points().unwrap();
@@ -321,7 +325,7 @@ proptest! {
     ) {
         let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
         let scale = Scale::params().dimension(log_x()).margin(0.0).check().unwrap();
-        let found = scale.fit(&[&one(&values), &one(&scaled)]).unwrap();
+        let found = scale.fit(&[&one(&values), &one(&scaled)], &Job::default()).unwrap();
         let frame = found.transform.axes()[0].frames[1];
         prop_assert!((frame.shift - factor.ln()).abs() < 1e-6, "{frame:?}");
     }

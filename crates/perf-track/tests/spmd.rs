@@ -2,8 +2,8 @@
 
 mod reference;
 
-use perf_core::{CancelToken, Nanos};
-use perf_testdata::cancel::looks;
+use perf_core::{Job, Nanos};
+use perf_testdata::cancel::checks;
 use perf_testdata::wide::Xorshift;
 use perf_track::{
     Align, AlignMethod, Alignment, Burst, Bursts, ClusterId, Error, Kind, Labels, Sequences,
@@ -24,7 +24,7 @@ fn align(sequences: Vec<Vec<ClusterId>>, shares: &[f64]) -> Alignment {
     let align = Align::params().check().expect("it is valid");
     let sequences = Sequences::new(sequences);
     let alignment = align
-        .align(&sequences, shares, &(), &CancelToken::new())
+        .align(&sequences, shares, &Job::default())
         .expect("it is valid");
     check(&alignment);
     alignment
@@ -268,9 +268,7 @@ fn little_memory_gives_the_same_score() {
     let sequences = Sequences::new(without_places(&edited));
     let with = |memory| {
         let align = Align::params().memory(memory).check().unwrap();
-        align
-            .align(&sequences, &shares, &(), &CancelToken::new())
-            .unwrap()
+        align.align(&sequences, &shares, &Job::default()).unwrap()
     };
     let (much, little) = (with(1 << 26), with(0));
     check(&little);
@@ -287,14 +285,14 @@ fn wrong_input_is_an_error() {
     ));
     let align = Align::params().check().unwrap();
     let sequences = Sequences::new(vec![ids(&[1, 2]), ids(&[2])]);
-    let token = CancelToken::new();
-    let nan = align.align(&sequences, &[0.0, f64::NAN], &(), &token);
+    let job = Job::default();
+    let nan = align.align(&sequences, &[0.0, f64::NAN], &job);
     assert!(matches!(nan, Err(Error::NotFinite { point: 1, .. })));
-    token.cancel();
-    let cancelled = align.align(&sequences, &[], &(), &token);
+    job.cancel();
+    let cancelled = align.align(&sequences, &[], &job);
     assert!(matches!(cancelled, Err(Error::Cancelled(_))));
     let long = Sequences::new(vec![ids(&[1]).repeat((1 << 20) + 1)]);
-    let long = align.align(&long, &[], &(), &CancelToken::new());
+    let long = align.align(&long, &[], &Job::default());
     assert!(matches!(long, Err(Error::TooMany { .. })));
 }
 
@@ -373,7 +371,7 @@ fn progressive_alignments_score_as_the_established_tool() {
                 .method(AlignMethod::Progressive)
                 .memory(memory);
             let align = align.check().unwrap();
-            let alignment = align.align(&sequences, &shares, &(), &CancelToken::new());
+            let alignment = align.align(&sequences, &shares, &Job::default());
             let alignment = alignment.unwrap();
             check(&alignment);
             let score = alignment.score(&shares);
@@ -394,7 +392,7 @@ fn progressive_alignments_of_odd_sequences() {
     let align = align.check().unwrap();
     let run = |sequences: Vec<Vec<ClusterId>>, shares: &[f64]| {
         let sequences = Sequences::new(sequences);
-        let found = align.align(&sequences, shares, &(), &CancelToken::new());
+        let found = align.align(&sequences, shares, &Job::default());
         let found = found.unwrap();
         check(&found);
         found
@@ -412,7 +410,7 @@ fn progressive_alignments_of_odd_sequences() {
     let found = run(vec![ids(&[1, 2, 1, 2, 1]), ids(&[2, 1, 2, 1])], &shares);
     assert_eq!(found.columns(), 5);
     let long = Sequences::new((0..5_000).map(|at| ids(&[at])).collect());
-    let long = align.align(&long, &[], &(), &CancelToken::new());
+    let long = align.align(&long, &[], &Job::default());
     assert!(matches!(long, Err(Error::TooMany { .. })));
 }
 
@@ -437,10 +435,10 @@ fn long_sequences_are_looked_at_often() {
     ] {
         let params = Align::params().method(method).rounds(1).memory(memory);
         let align = params.check().unwrap();
-        let run = |token: &CancelToken| align.align(&sequences, &[0.2; 5], &(), token);
-        let (_, looks) = looks(format!("{method:?}, {memory}"), run);
+        let run = |job: &Job| align.align(&sequences, &[0.2; 5], job);
+        let (_, checks) = checks(format!("{method:?}, {memory}"), run);
         // A row more or less between two of them.
         let expected = least / ((1 << 16) + LENGTH as u64);
-        assert!(looks >= expected, "{method:?}, {memory}: {looks} looks");
+        assert!(checks >= expected, "{method:?}, {memory}: {checks} checks");
     }
 }

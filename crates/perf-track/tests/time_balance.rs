@@ -1,6 +1,6 @@
 //! The division of the CPU time, and the minimum duration that is chosen from it.
 
-use perf_core::{CancelToken, Merge, Nanos};
+use perf_core::{Job, Merge, Nanos};
 use perf_testdata::wide::Xorshift;
 use perf_track::track::{Observation, Tracking, Windows, windows};
 use perf_track::{
@@ -68,7 +68,9 @@ fn all_of_the_time_is_somewhere() {
         let all = [experiment(2, seed), experiment(4, 100 + seed)];
         let scale = Scale::params().dimension(Dimension::new("instructions").log(true));
         let scale = scale.check().expect("one axis");
-        let scaled = scale.fit(&[&all[0].0, &all[1].0]).expect("they fit");
+        let scaled = scale
+            .fit(&[&all[0].0, &all[1].0], &Job::default())
+            .expect("they fit");
         let mut seen = Vec::new();
         for ((bursts, labels), scaled) in all.iter().zip(&scaled.frames) {
             let frame = Frame::new("", bursts.clone(), labels.clone()).expect("one a burst");
@@ -79,8 +81,8 @@ fn all_of_the_time_is_somewhere() {
             seen.push(one.with_labels(&labels).expect("one a point"));
         }
         let params = Tracking::params().check().expect("defaults");
-        let tracking = Tracking::of(&seen, &params, &(), &CancelToken::new());
-        let tracking = tracking.expect("nobody cancels");
+        let tracking = Tracking::of(&seen, &params, &Job::default());
+        let tracking = tracking.expect("not cancelled");
         let mut together = Amount::default();
         for (frame, (bursts, labels)) in tracking.frames.iter().zip(&all) {
             let balance = frame.balance.expect("made of bursts");
@@ -137,7 +139,7 @@ fn points_alone_have_no_balance() {
     let labels = [ClusterId(1); 2];
     let seen = Observation::new("", 1, points, &labels, &[1.0, 2.0]).expect("two points");
     let params = Tracking::params().check().expect("defaults");
-    let tracking = Tracking::of(&[seen], &params, &(), &CancelToken::new()).expect("one frame");
+    let tracking = Tracking::of(&[seen], &params, &Job::default()).expect("one frame");
     assert_eq!(
         (tracking.frames[0].balance, tracking.balance()),
         (None, None)

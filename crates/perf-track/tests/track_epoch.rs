@@ -1,6 +1,6 @@
 //! EPOCH on 2, 4 and 16 tasks, as another tool clustered it: the published heuristic and ours.
 
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::corpus::corpus;
 use perf_track::track::{
     AlignedBursts, Callers, Event, Mode, Observation, Threshold, TrackParams, Tracking,
@@ -173,7 +173,7 @@ fn track(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tr
         .map(|frame| frame.seen(&frame.own, callers))
         .collect();
     let params = params.check().expect("they make sense");
-    Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks")
+    Tracking::of(&seen, &params, &Job::default()).expect("it tracks")
 }
 
 /// In one space: the logarithm of instructions times tasks, and IPC, both over the range of all.
@@ -210,7 +210,7 @@ fn joint(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tr
         .map(|(frame, points)| frame.seen(points, callers));
     let params = params.check().expect("they make sense");
     let seen: Vec<_> = seen.collect();
-    Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks")
+    Tracking::of(&seen, &params, &Job::default()).expect("it tracks")
 }
 
 fn show(tracking: &Tracking) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 mod planted;
 
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::wide::Xorshift;
 use perf_track::track::{
     Evaluator, Event, LinkKind, Mode, Observation, Tracking, split_by_callers,
@@ -417,7 +417,7 @@ fn callers_split_what_a_frame_mixes() {
         .map(|(seen, parts)| seen.with_labels(&parts.labels).expect("labels"))
         .collect();
     let params = Tracking::params().check().expect("defaults");
-    let tracking = Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks");
+    let tracking = Tracking::of(&seen, &params, &Job::default()).expect("it tracks");
     assert_eq!(tracking.objects.len(), 12);
     assert!(
         tracking
@@ -527,11 +527,11 @@ fn what_makes_no_sense_is_said() {
         &[1.0],
     );
     let params = Tracking::params().check().expect("defaults");
-    let cancel = CancelToken::new();
+    let job = Job::default();
     let frames = [seen.clone(), two.expect("fine")];
-    assert!(Tracking::of(&frames, &params, &(), &cancel).is_err());
-    cancel.cancel();
-    assert!(Tracking::of(&[seen], &params, &(), &cancel).is_err());
+    assert!(Tracking::of(&frames, &params, &job).is_err());
+    job.cancel();
+    assert!(Tracking::of(&[seen], &params, &job).is_err());
 }
 
 /// Start-up and two call sites in one object: its trend is that of its composition.

@@ -1,6 +1,6 @@
 //! Parts of a run that objects are seen in: start-up, and experiments that have them in no cluster.
 
-use perf_core::{CancelToken, Nanos};
+use perf_core::{Job, Nanos};
 use perf_track::track::{Event, Object, Observation, Occurrence, Tracking};
 use perf_track::{Burst, Bursts, ClusterId, Frame, Kind, Labels, Points, Thread};
 
@@ -75,7 +75,7 @@ fn track(frames: &[&[Phase]], recording: Option<usize>) -> Tracking {
     });
     let params = Tracking::params().check().expect("the defaults");
     let seen: Vec<_> = seen.collect();
-    Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("nobody cancels")
+    Tracking::of(&seen, &params, &Job::default()).expect("nobody cancels")
 }
 
 /// The object of a cluster of the last frame.

@@ -1,6 +1,6 @@
 //! Trends of objects whose laws are known.
 
-use perf_core::{CancelToken, Cell, Nanos};
+use perf_core::{Cell, Job, Nanos};
 use perf_testdata::wide::Xorshift;
 use perf_track::track::{ObjectId, Observation, Tracking, Windows, windows};
 use perf_track::trend::{Counters, Expect, Measured, PowerLaw, Summary, Trends};
@@ -52,7 +52,7 @@ fn series() -> (Tracking, Trends) {
         })
         .collect();
     let params = Tracking::params().check().expect("defaults");
-    let tracking = Tracking::of(&frames, &params, &(), &CancelToken::new()).expect("it tracks");
+    let tracking = Tracking::of(&frames, &params, &Job::default()).expect("it tracks");
     let trends = Trends::of(&tracking, measured).expect("a frame each");
     (tracking, trends)
 }

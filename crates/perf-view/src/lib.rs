@@ -14,22 +14,23 @@
 //! The same input gives the same bytes.
 //!
 //! ```
+//! use perf_core::Job;
 //! use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 //! use perf_view::{Page, timeline};
 //! let trace = perf_testdata::cosmo::trace();
 //! let map = RegionMap::by_name(trace.definitions())?;
-//! let timelines = Timelines::new(trace.view(), &map)?;
+//! let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 //! let groups = Groups::by(&timelines, GroupBy::Node);
 //!
 //! // A picture.
 //! let folder = Folder::new(&timelines, groups.clone(), Folder::params().columns(600).check()?)?;
-//! let fold = folder.fold(timelines.range())?;
+//! let fold = folder.fold(timelines.range(), &Job::default())?;
 //! let scene = timeline::Picture::new(&folder, &fold)?.scene();
 //! assert!(scene.png()?.starts_with(b"\x89PNG"));
 //!
 //! // A page that folds, unfolds and zooms.
-//! let section = timeline::View::new(&timelines, groups).section(&(), &Default::default())?;
-//! let html = Page::new("COSMO-SPECS").with(section).html();
+//! let section = timeline::View::new(&timelines, groups).section(&Job::default())?;
+//! let html = Page::new("COSMO-SPECS").with(section).html(&Job::default())?;
 //! assert!(html.len() < 1_000_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -58,7 +59,7 @@
 //! # Cost
 //! A picture takes memory for its pixels, at most [`MOST_PIXELS`]. Pages have budgets: a timeline takes its cells along
 //! at several resolutions, a grid beyond some 20,000 cells is coarsened, of more than 200,000 points those that lie
-//! close are one, and each says so in words. All of it reports progress and can be stopped.
+//! close are one, and each says so in words. All of it reports progress and can be cancelled.
 //!
 //! # What to mind
 //! * A picture has no text but what it is given: [`Scene::title`] says in words what is to be seen, for those who

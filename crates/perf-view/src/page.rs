@@ -6,17 +6,19 @@ use crate::section::Section;
 use crate::sha::sha256;
 use crate::{Colour, Result, Theme};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use perf_core::CancelToken;
+use perf_core::Job;
 
 /// A page: one HTML file without any address of another. Its content policy lets its own scripts and
 /// styles run, by their digests, and nothing else.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_view::{Page, Section};
 /// let page = Page::new("Run 7 of <a>").lead("What the run did.");
-/// let html = page.with(Section::text("about", "About", &["Nothing yet."])).html();
+/// let html = page.with(Section::text("about", "About", &["Nothing yet."])).html(&Job::default())?;
 /// assert!(html.contains("Run 7 of &lt;a&gt;") && html.contains("default-src 'none'"));
 /// assert!(!html.contains("http:") && !html.contains("https:"));
+/// # Ok::<(), perf_view::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Page {
@@ -25,7 +27,7 @@ pub struct Page {
     sections: Vec<Section>,
 }
 
-/// Letters between two looks at a token.
+/// Letters between two cancellation checks.
 const LOOK: usize = 1 << 20;
 
 const SCRIPT: &str = include_str!("../assets/page.js");
@@ -66,32 +68,29 @@ impl Page {
         self
     }
 
-    /// The file: the same bytes for the same page.
-    pub fn html(&self) -> String {
-        // Nobody has this token.
-        self.html_with(&CancelToken::new()).unwrap_or_default()
-    }
-
-    /// As [`html`](Self::html), and stops between two sections, and soon after somebody cancelled while letters are
-    /// looked at. The data of one section are written as a whole.
+    /// Returns the file: the same bytes for the same page.
+    ///
+    /// Cancellation checks are made between sections and while text is scanned. The data of one section are written as a
+    /// whole.
     ///
     /// ```
-    /// use perf_core::CancelToken;
+    /// use perf_core::Job;
     /// use perf_view::{Page, Section};
     /// let page = Page::new("A run").with(Section::text("about", "About", &["Nothing yet."]));
-    /// let cancel = CancelToken::new();
-    /// assert_eq!(page.html_with(&cancel)?, page.html());
-    /// cancel.cancel();
-    /// assert!(page.html_with(&cancel).is_err());
+    /// let job = Job::default();
+    /// assert!(page.html(&job)?.contains("Nothing yet."));
+    /// job.cancel();
+    /// assert!(page.html(&job).is_err());
     /// # Ok::<(), perf_view::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn html_with(&self, cancel: &CancelToken) -> Result<String> {
+    ///
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn html(&self, job: &Job) -> Result<String> {
         let mut sections = Vec::with_capacity(self.sections.len());
         for section in &self.sections {
-            cancel.check()?;
+            job.check()?;
             sections.push(element(section));
         }
         let mut scripts = vec![SCRIPT];
@@ -133,12 +132,12 @@ impl Page {
                 }
             }
         };
-        cancel.check()?;
+        job.check()?;
         let html = markup.into_string();
         // Templates escape; letters that a page must not hold are beyond them.
         let mut letters = html.chars();
         let is_legible = loop {
-            cancel.check()?;
+            job.check()?;
             let mut some = letters.by_ref().take(LOOK).peekable();
             if some.peek().is_none() {
                 break true;
@@ -152,7 +151,7 @@ impl Page {
         }
         let (mut mended, mut letters) = (String::with_capacity(html.len()), html.chars());
         while !letters.as_str().is_empty() {
-            cancel.check()?;
+            job.check()?;
             mended.extend(letters.by_ref().take(LOOK).map(legible));
         }
         Ok(mended)
@@ -235,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_policy_names_every_script_and_the_style() {
-        let html = page().html();
+        let html = page().html(&Job::default()).unwrap();
         let inside = |tag: &str| -> Vec<&str> {
             let (begin, end) = (format!("<{tag}>"), format!("</{tag}>"));
             let parts = html.split(begin.as_str()).skip(1);
@@ -255,12 +254,12 @@ mod tests {
 
     #[test]
     fn sections_have_links_of_their_own() {
-        let html = page().html();
+        let html = page().html(&Job::default()).unwrap();
         for id in ["id=\"a-view-\"", "id=\"a-view--2\"", "href=\"#a-view--2\""] {
             assert!(html.contains(id), "{id}");
         }
         assert_eq!(html.matches("</script>").count(), 4);
         assert!(!html.contains('\u{202e}'));
-        assert_eq!(html, page().html());
+        assert_eq!(html, page().html(&Job::default()).unwrap());
     }
 }

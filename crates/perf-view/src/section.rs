@@ -41,9 +41,11 @@ impl Section {
     /// Plain text: a heading, paragraphs and no script.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Page, Section};
     /// let section = Section::text("about", "About <this>", &["One paragraph."]);
-    /// assert!(Page::new("x").with(section).html().contains("About &lt;this&gt;"));
+    /// assert!(Page::new("x").with(section).html(&Job::default())?.contains("About &lt;this&gt;"));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
         let body = html! { @for text in paragraphs { p { (text) } } };
@@ -53,10 +55,11 @@ impl Section {
     /// A picture: as PNG, on light and on dark paper, with what it shows in words.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Page, Scene, Section, Theme};
     /// let draw = |theme: Theme| Scene::new(8, 8, theme.paper).titled("nothing, 8 x 8 pixels");
     /// let section = Section::picture("empty", "Nothing", draw, "Nothing is to be seen.")?;
-    /// let html = Page::new("x").with(section).html();
+    /// let html = Page::new("x").with(section).html(&Job::default())?;
     /// assert_eq!(html.matches("alt=\"nothing, 8 x 8 pixels\"").count(), 2);
     /// # Ok::<(), perf_view::Error>(())
     /// ```
@@ -110,10 +113,12 @@ impl Section {
     /// The beginning of a report: a card for each of its parts, with a link to it.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Card, Page, Section};
     /// let cards = [Card::new("waits", "Two ranks wait", "They lose 3 s of 20.")];
     /// let page = Page::new("A run").with(Section::overview("overview", "Overview", &cards));
-    /// assert!(page.html().contains("href=\"#waits\""));
+    /// assert!(page.html(&Job::default())?.contains("href=\"#waits\""));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn overview(id: &str, heading: &str, cards: &[Card]) -> Self {
         let body = html! {
@@ -208,12 +213,14 @@ impl Item {
 /// A part of a report in a sentence, for its [`overview`](Section::overview).
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_view::{Card, Page, Section};
 /// let card = Card::new("waits", "Who waits", "Ranks 5, 6, 9 and 10 wait least.");
 /// let page = Page::new("Run 7")
 ///     .with(Section::overview("all", "At a glance", &[card]))
 ///     .with(Section::text("waits", "Who waits", &["..."]));
-/// assert!(page.html().contains("href=\"#waits\""));
+/// assert!(page.html(&Job::default())?.contains("href=\"#waits\""));
+/// # Ok::<(), perf_view::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Card {

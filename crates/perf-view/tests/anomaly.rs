@@ -6,7 +6,7 @@ use made::anomalies::{report, tail};
 use perf_anomaly::provenance::Kind;
 use perf_anomaly::server::Ranking;
 use perf_anomaly::{Copod, Detector, Hbos, Sstd, StrictParams};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_view::anomaly::{Anomalies, Picture, View};
 use perf_view::{Page, Theme};
 use serde_json::Value;
@@ -99,8 +99,8 @@ fn a_page_keeps_names_as_text_and_says_what_it_leaves_out() {
     let found = Anomalies::of(&mut report(tail())).expect("the store is read");
     let html = |most| {
         let view = View::new(&found).most(most);
-        let section = view.section(&(), &CancelToken::new()).expect("it is drawn");
-        Page::new("x").with(section).html()
+        let section = view.section(&Job::default()).expect("it is drawn");
+        Page::new("x").with(section).html(&Job::default()).unwrap()
     };
     let page = html(4_000);
     assert!(!page.contains("<img src=x") && page.contains("12 abnormal calls of"));
@@ -162,16 +162,18 @@ fn detectors_without_distributions_have_the_rest() {
     assert!(!json["functions"].as_array().expect("a list").is_empty());
     assert!(Picture::new(&found).scene().png().is_ok());
     let section = View::new(&found)
-        .section(&(), &CancelToken::new())
+        .section(&Job::default())
         .expect("it is drawn");
-    assert!(Page::new("x").with(section).html().contains("MPI_Wait"));
+    assert!(
+        Page::new("x")
+            .with(section)
+            .html(&Job::default())
+            .unwrap()
+            .contains("MPI_Wait")
+    );
     // Nothing at all is a page, too.
     let nothing = Anomalies::new();
-    assert!(
-        View::new(&nothing)
-            .section(&(), &CancelToken::new())
-            .is_ok()
-    );
+    assert!(View::new(&nothing).section(&Job::default()).is_ok());
     assert!(Picture::new(&nothing).scene().png().is_ok());
 }
 
@@ -207,8 +209,8 @@ fn histograms_are_distributions_in_nanoseconds() {
 
 #[test]
 fn a_view_stops_when_asked() {
-    let cancel = CancelToken::new();
-    cancel.cancel();
+    let job = Job::default();
+    job.cancel();
     let nothing = Anomalies::new();
-    assert!(View::new(&nothing).section(&(), &cancel).is_err());
+    assert!(View::new(&nothing).section(&job).is_err());
 }

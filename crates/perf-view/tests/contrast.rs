@@ -2,7 +2,7 @@
 
 mod made;
 
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_view::anomaly::{self, Anomalies};
 use perf_view::{Card, Colour, Page, Section, Theme, track};
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ fn colour(theme: &Theme, name: &str) -> Colour {
 
 #[test]
 fn text_stands_out_from_its_paper() {
-    let cancel = CancelToken::new();
+    let job = Job::default();
     let clusters = made::clusters::clusters(["4 tasks", "8 tasks"], 24);
     let mut report = made::anomalies::report(made::anomalies::tail());
     let found = Anomalies::of(&mut report).expect("the store is read");
@@ -51,15 +51,16 @@ fn text_stands_out_from_its_paper() {
         ))
         .with(
             track::View::new(&clusters)
-                .section(&(), &cancel)
+                .section(&job)
                 .expect("it is drawn"),
         )
         .with(
             anomaly::View::new(&found)
-                .section(&(), &cancel)
+                .section(&job)
                 .expect("it is drawn"),
         )
-        .html();
+        .html(&Job::default())
+        .unwrap();
     let style = html
         .split("<style>")
         .nth(1)

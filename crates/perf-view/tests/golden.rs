@@ -4,7 +4,7 @@
 
 mod made;
 
-use perf_core::TimeRange;
+use perf_core::{Job, TimeRange};
 use perf_core::{Ticks, match_messages};
 use perf_fold::{Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
 use perf_testdata::{cosmo, wide};
@@ -104,7 +104,7 @@ fn same_pixels(name: &str, drawn: &[u8], golden: &[u8]) {
 fn timelines() {
     let trace = cosmo::trace();
     let map = RegionMap::by_name(trace.definitions()).expect("few regions");
-    let timelines = Timelines::new(trace.view(), &map).expect("a good trace");
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).expect("a good trace");
     let markers = [Marker::new(
         Ticks(30_000_000),
         perf_core::LocationId(3),
@@ -118,7 +118,9 @@ fn timelines() {
         let params = Folder::params().columns(240).op(op).check().expect("good");
         let groups = Groups::by(&timelines, GroupBy::Node);
         let folder = Folder::new(&timelines, groups, params).expect("a few rows");
-        let fold = folder.fold(timelines.range()).expect("it folds");
+        let fold = folder
+            .fold(timelines.range(), &Job::default())
+            .expect("it folds");
         let picture = timeline::Picture::new(&folder, &fold).expect("there are rows");
         let picture = picture.titled("COSMO-SPECS, synthetic").theme(theme);
         check(name, &picture.markers(&markers).scene());
@@ -129,15 +131,15 @@ fn timelines() {
 fn messages() {
     let trace = wide::trace(6, 400);
     let map = RegionMap::by_name(trace.definitions()).expect("few regions");
-    let timelines = Timelines::new(trace.view(), &map).expect("a good trace");
+    let timelines = Timelines::new(trace.view(), &map, &Job::default()).expect("a good trace");
     let params = Folder::params().columns(300).check().expect("good");
     let groups = Groups::by(&timelines, GroupBy::Process);
     let folder = Folder::new(&timelines, groups, params).expect("a few rows");
     let range = timelines.range();
     let end = Ticks(range.start.0 + range.len() / 8);
     let window = TimeRange { end, ..range };
-    let fold = folder.fold(window).expect("it folds");
-    let found = match_messages(trace.view());
+    let fold = folder.fold(window, &Job::default()).expect("it folds");
+    let found = match_messages(trace.view(), &Job::default()).unwrap();
     let lines = folder.lines(window, Line::of(&found));
     let picture = timeline::Picture::new(&folder, &fold).expect("there are rows");
     check(

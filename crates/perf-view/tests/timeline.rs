@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use perf_core::{CancelToken, Ticks, Trace, match_messages};
+use perf_core::{Job, Ticks, Trace, match_messages};
 use perf_fold::{Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
 use perf_testdata::{cosmo, planted, wide};
 use perf_view::timeline::{Picture, View};
@@ -12,7 +12,7 @@ use std::collections::HashSet;
 
 fn timelines(trace: &Trace) -> Timelines {
     let map = RegionMap::by_name(trace.definitions()).expect("few regions");
-    Timelines::new(trace.view(), &map).expect("a good trace")
+    Timelines::new(trace.view(), &map, &Job::default()).expect("a good trace")
 }
 
 fn folder(timelines: &Timelines, by: GroupBy, columns: usize, op: Op) -> Folder {
@@ -54,15 +54,17 @@ fn every_level_of_a_page_is_a_fold_of_its_resolution() {
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).ops(&ops);
     let section = view
         .finest(2048)
-        .section(&(), &CancelToken::new())
+        .section(&Job::default())
         .expect("it is drawn");
-    let data = data(&Page::new("x").with(section).html());
+    let data = data(&Page::new("x").with(section).html(&Job::default()).unwrap());
     let states = data["states"].as_array().expect("states");
     for level in data["levels"].as_array().expect("levels") {
         let columns = level["columns"].as_u64().expect("a number") as usize;
         for (at, op) in ops.into_iter().enumerate() {
             let folder = folder(&timelines, GroupBy::Node, columns, op);
-            let fold = folder.fold(timelines.range()).expect("it folds");
+            let fold = folder
+                .fold(timelines.range(), &Job::default())
+                .expect("it folds");
             for (row, found) in fold
                 .rows()
                 .zip(level["cells"][at].as_array().expect("rows"))
@@ -95,14 +97,21 @@ fn numbers_of_a_page_are_those_of_the_fold() {
     let wait = timelines.classes().id("MPI_Allreduce").expect("they wait");
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All));
     let ops = [Op::Entropy, Op::Count(wait), Op::Max];
-    let section = view.ops(&ops).finest(512).section(&(), &CancelToken::new());
-    let data = data(&Page::new("x").with(section.expect("it is drawn")).html());
+    let section = view.ops(&ops).finest(512).section(&Job::default());
+    let data = data(
+        &Page::new("x")
+            .with(section.expect("it is drawn"))
+            .html(&Job::default())
+            .unwrap(),
+    );
     // What gives states comes first.
     assert_eq!(data["ops"][0][0], "max");
     for (at, op) in [(1, Op::Entropy), (2, Op::Count(wait))] {
         let most = data["ops"][at][3][0].as_f64().expect("a number");
         let folder = folder(&timelines, GroupBy::All, 512, op);
-        let fold = folder.fold(timelines.range()).expect("it folds");
+        let fold = folder
+            .fold(timelines.range(), &Job::default())
+            .expect("it folds");
         let most = if most > 0.0 { most } else { 40.0 };
         let cells = unpacked(data["levels"][0]["cells"][at][0].as_str().expect("text"));
         let mut largest: f64 = 0.0;
@@ -122,8 +131,11 @@ fn groups_of_one_are_shown_once_and_the_page_keeps_to_its_rows() {
     let timelines = timelines(&trace);
     let view = |most| {
         let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).finest(64);
-        let section = view.most_rows(most).section(&(), &CancelToken::new());
-        let html = Page::new("x").with(section.expect("it is drawn")).html();
+        let section = view.most_rows(most).section(&Job::default());
+        let html = Page::new("x")
+            .with(section.expect("it is drawn"))
+            .html(&Job::default())
+            .unwrap();
         (
             data(&html)["groups"].as_array().expect("groups").clone(),
             html,
@@ -149,8 +161,8 @@ fn a_budget_leaves_fine_levels_out() {
     let timelines = timelines(&trace);
     let page = |budget| {
         let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All)).budget(budget);
-        let section = view.section(&(), &CancelToken::new()).expect("it is drawn");
-        Page::new("x").with(section).html()
+        let section = view.section(&Job::default()).expect("it is drawn");
+        Page::new("x").with(section).html(&Job::default()).unwrap()
     };
     let (small, large) = (page(1), page(4 << 20));
     let levels = |html: &str| data(html)["levels"].as_array().expect("levels").len();
@@ -161,7 +173,7 @@ fn a_budget_leaves_fine_levels_out() {
 /// The messages of a page and of its trace: times of both ends in nanoseconds since the start, and bytes.
 fn messages(trace: &Trace) -> (Value, Vec<[i64; 3]>) {
     let timelines = timelines(trace);
-    let found = match_messages(trace.view());
+    let found = match_messages(trace.view(), &Job::default()).expect("not cancelled");
     let lines: Vec<Line> = Line::of(&found).collect();
     let clock = timelines.clock();
     let nanos = |at| clock.nanos(at).expect("a short trace").0;
@@ -176,8 +188,11 @@ fn messages(trace: &Trace) -> (Value, Vec<[i64; 3]>) {
         ]
     });
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Process)).finest(512);
-    let section = view.lines(lines.clone()).section(&(), &CancelToken::new());
-    let html = Page::new("x").with(section.expect("it is drawn")).html();
+    let section = view.lines(lines.clone()).section(&Job::default());
+    let html = Page::new("x")
+        .with(section.expect("it is drawn"))
+        .html(&Job::default())
+        .expect("not cancelled");
     (data(&html)["links"].clone(), known.collect())
 }
 
@@ -227,9 +242,9 @@ fn a_page_names_the_window_of_its_numbers_and_the_command_for_more() {
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).finest(512);
     let section = view
         .command("fold 'a b'")
-        .section(&(), &CancelToken::new())
+        .section(&Job::default())
         .expect("it is drawn");
-    let html = Page::new("x").with(section).html();
+    let html = Page::new("x").with(section).html(&Job::default()).unwrap();
     assert_eq!(data(&html)["command"], "fold 'a b'");
     assert!(html.contains("time of each state over 0 s to 438 ms"));
     assert!(html.contains("The rows as a table, over 0 s to 438 ms"));
@@ -241,7 +256,9 @@ fn pictures_of_work_in_step_with_the_pixels_say_so() {
     let timelines = timelines(&trace);
     let legend = |columns| {
         let folder = folder(&timelines, GroupBy::Device, columns, Op::Idle);
-        let fold = folder.fold(timelines.range()).expect("it folds");
+        let fold = folder
+            .fold(timelines.range(), &Job::default())
+            .expect("it folds");
         let picture = Picture::new(&folder, &fold).expect("it has cells");
         picture.scene().svg()
     };
@@ -255,7 +272,9 @@ fn pixels_have_the_colours_of_states() {
     let trace = cosmo::trace();
     let timelines = timelines(&trace);
     let folder = folder(&timelines, GroupBy::All, 500, Op::Max);
-    let fold = folder.fold(timelines.range()).expect("it folds");
+    let fold = folder
+        .fold(timelines.range(), &Job::default())
+        .expect("it folds");
     let picture = Picture::new(&folder, &fold).expect("it has cells");
     let canvas = picture.scene().canvas().expect("it is small");
     let palette = Palette::plan(["SPECS", "MPI_Allreduce", "COSMO", "MPI_Sendrecv"]);
@@ -279,7 +298,9 @@ fn svg_has_one_rectangle_a_run_and_the_same_bytes_each_time() {
     let trace = cosmo::trace();
     let timelines = timelines(&trace);
     let folder = folder(&timelines, GroupBy::All, 300, Op::Diff);
-    let fold = folder.fold(timelines.range()).expect("it folds");
+    let fold = folder
+        .fold(timelines.range(), &Job::default())
+        .expect("it folds");
     let svg = || {
         Picture::new(&folder, &fold)
             .expect("cells")
@@ -310,13 +331,12 @@ fn hostile_names_stay_names() {
     let trace = Trace::new(definitions, events.collect()).expect("one stream a location");
     let timelines = timelines(&trace);
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Process));
-    let section = view
-        .named(hostile, hostile)
-        .section(&(), &CancelToken::new());
+    let section = view.named(hostile, hostile).section(&Job::default());
     let html = Page::new(hostile)
         .lead(hostile)
         .with(section.expect("it is drawn"))
-        .html();
+        .html(&Job::default())
+        .unwrap();
     assert!(!html.contains("<img src=x") && !html.contains("</script><img"));
     assert!(!html.contains(['\u{202e}', '\0']));
     assert_eq!(
@@ -325,7 +345,9 @@ fn hostile_names_stay_names() {
     );
     assert!(!html.contains("http:") && !html.contains("https:") && !html.contains("url("));
     let folder = folder(&timelines, GroupBy::All, 100, Op::Max);
-    let fold = folder.fold(timelines.range()).expect("it folds");
+    let fold = folder
+        .fold(timelines.range(), &Job::default())
+        .expect("it folds");
     let scene = Picture::new(&folder, &fold)
         .expect("cells")
         .titled(hostile)
@@ -338,8 +360,8 @@ fn hostile_names_stay_names() {
 fn nothing_to_draw_is_said() {
     let trace = cosmo::trace();
     let timelines = timelines(&trace);
-    let cancel = CancelToken::new();
-    let none = View::new(&timelines, Groups::none(&timelines)).section(&(), &cancel);
+    let job = Job::default();
+    let none = View::new(&timelines, Groups::none(&timelines)).section(&job);
     assert!(matches!(none, Err(Error::Empty { what: "no rows" })));
     let groups = Groups::by(&timelines, GroupBy::All);
     let window = perf_core::TimeRange {
@@ -348,13 +370,11 @@ fn nothing_to_draw_is_said() {
     };
     let none = View::new(&timelines, groups.clone())
         .window(window)
-        .section(&(), &cancel);
+        .section(&job);
     assert!(matches!(none, Err(Error::Empty { what: "no time" })));
-    let none = View::new(&timelines, groups.clone())
-        .ops(&[])
-        .section(&(), &cancel);
+    let none = View::new(&timelines, groups.clone()).ops(&[]).section(&job);
     assert!(matches!(none, Err(Error::Empty { .. })));
-    cancel.cancel();
-    let stopped = View::new(&timelines, groups).section(&(), &cancel);
+    job.cancel();
+    let stopped = View::new(&timelines, groups).section(&job);
     assert!(stopped.is_err());
 }

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use perf_spectral::{AxisFilter, RankParams, Score, Spectra};
 use perf_topology::{Grid, Shape};
 use perf_view::topology::{Coarse, Found, Picture, View};
@@ -67,8 +67,8 @@ fn values_travel_as_bytes() {
     mask[4] = false;
     let grid = Grid::new(shape, (0..15).map(of).collect(), mask).expect("it fits");
     let view = View::new("v", grid, Unit::Number);
-    let section = view.section(&(), &CancelToken::new()).expect("it is drawn");
-    let data = data(&Page::new("x").with(section).html());
+    let section = view.section(&Job::default()).expect("it is drawn");
+    let data = data(&Page::new("x").with(section).html(&Job::default()).unwrap());
     let kind = &data["grids"][0]["kinds"][0];
     assert_eq!(
         (kind[0].as_f64(), kind[1].as_f64()),
@@ -98,7 +98,7 @@ fn every_choice_of_axes_is_ranked() {
         })
         .collect();
     let mut builder = Spectra::<f64>::builder(&lens).expect("a small shape");
-    builder.extend(&views).expect("they fit");
+    builder.extend(&views, &Job::default()).expect("they fit");
     let spectra = builder.finish();
     let of = |at: usize| {
         Ok((
@@ -107,8 +107,8 @@ fn every_choice_of_axes_is_ranked() {
             Unit::Number,
         ))
     };
-    let cancel = CancelToken::new();
-    let view = View::correlated(&spectra, 2, of, 3, &(), &cancel).expect("it ranks");
+    let job = Job::default();
+    let view = View::correlated(&spectra, 2, of, 3, &job).expect("it ranks");
     let masks: Vec<u32> = view.lists().map(|(mask, _)| mask).collect();
     assert_eq!(masks, [7, 6, 5, 4, 3, 2, 1]);
     for (mask, found) in view.lists() {
@@ -118,16 +118,21 @@ fn every_choice_of_axes_is_ranked() {
             .top(3)
             .check()
             .expect("good parameters");
-        let list = spectra.rank(2, &filter, &params).expect("it ranks");
+        let list = spectra
+            .rank(2, &filter, &params, &Job::default())
+            .expect("it ranks");
         let want: Vec<f64> = list.matches.iter().map(|matched| matched.r()).collect();
         assert_eq!(found.iter().map(|found| found.r).collect::<Vec<_>>(), want);
     }
     // Readers begin with the axes that were asked for.
-    let chosen = view.chosen(&[0.0, 0.5, 0.0]).section(&(), &cancel);
-    let page = Page::new("x").with(chosen.expect("it is drawn")).html();
+    let chosen = view.chosen(&[0.0, 0.5, 0.0]).section(&job);
+    let page = Page::new("x")
+        .with(chosen.expect("it is drawn"))
+        .html(&Job::default())
+        .unwrap();
     assert_eq!(data(&page)["chosen"], 2);
-    cancel.cancel();
-    assert!(View::correlated(&spectra, 2, of, 3, &(), &cancel).is_err());
+    job.cancel();
+    assert!(View::correlated(&spectra, 2, of, 3, &job).is_err());
 }
 
 /// Weights between 0 and 1, the order of the paper and any number of axes: what a page begins with is what
@@ -153,7 +158,7 @@ fn lists_have_the_weights_and_the_order_that_were_asked_for() {
             })
             .collect();
         let mut builder = Spectra::<f64>::builder(lens).expect("a small shape");
-        builder.extend(&views).expect("they fit");
+        builder.extend(&views, &Job::default()).expect("they fit");
         let spectra = builder.finish();
         let of = |at: usize| {
             let grid = grid(lens, |cell| views[at][cell]);
@@ -161,12 +166,18 @@ fn lists_have_the_weights_and_the_order_that_were_asked_for() {
         };
         let params = RankParams::default().score(Score::Paper).top(4);
         let params = params.check().expect("good parameters");
-        let rank = |f: &[f64]| Ok(spectra.rank(0, &AxisFilter::new(f)?, &params)?.matches);
-        let cancel = CancelToken::new();
-        let watch: (&dyn Progress, _) = (&(), &cancel);
-        let view = View::correlated_by(&spectra, 0, f, rank, of, watch).expect("it ranks");
-        let section = view.note("by the largest r").section(&(), &cancel);
-        let page = Page::new("x").with(section.expect("it is drawn")).html();
+        let rank = |f: &[f64]| {
+            Ok(spectra
+                .rank(0, &AxisFilter::new(f)?, &params, &Job::default())?
+                .matches)
+        };
+        let job = Job::default();
+        let view = View::correlated_by(&spectra, 0, f, rank, of, &job).expect("it ranks");
+        let section = view.note("by the largest r").section(&job);
+        let page = Page::new("x")
+            .with(section.expect("it is drawn"))
+            .html(&Job::default())
+            .unwrap();
         assert!(page.contains("by the largest r"));
         let data = data(&page);
         let lists = data["lists"].as_array().expect("lists");
@@ -195,8 +206,7 @@ fn lists_have_the_weights_and_the_order_that_were_asked_for() {
                 assert_eq!(found[2], Value::from(shift));
             }
         }
-        let watch: (&dyn Progress, _) = (&(), &cancel);
-        let few = View::correlated_by(&spectra, 0, &f[1..], rank, of, watch);
+        let few = View::correlated_by(&spectra, 0, &f[1..], rank, of, &job);
         assert!(matches!(few, Err(Error::Mismatch { .. })));
     }
 }
@@ -247,7 +257,7 @@ fn wrong_use_is_said() {
     let twice = view.list(&[0.5, 1.0, 0.0, 0.0], Vec::new());
     assert!(matches!(twice, Err(Error::Mismatch { got: 2, .. })));
     // Four axes are drawn; values that are all the same too.
-    assert!(view.section(&(), &CancelToken::new()).is_ok());
+    assert!(view.section(&Job::default()).is_ok());
     let flat = View::new("v", grid(&[3], |_| 1.0), Unit::Number);
-    assert!(flat.section(&(), &CancelToken::new()).is_ok());
+    assert!(flat.section(&Job::default()).is_ok());
 }

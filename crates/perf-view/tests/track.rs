@@ -3,7 +3,7 @@
 mod made;
 
 use made::clusters::{bursts, clusters};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_track::{ClusterId, Dimension, Scale, Scaled};
 use perf_view::track::{Clusters, Picture, View};
 use perf_view::{Error, Page, Theme, numbered};
@@ -20,9 +20,9 @@ fn data(html: &str) -> Value {
 fn a_page_has_every_point_object_and_vote() {
     let clusters = clusters(["4 tasks", "8 tasks"], 60);
     let section = View::new(&clusters)
-        .section(&(), &CancelToken::new())
+        .section(&Job::default())
         .expect("it is drawn");
-    let html = Page::new("x").with(section).html();
+    let html = Page::new("x").with(section).html(&Job::default()).unwrap();
     let data = data(&html);
     assert_eq!(
         (&data["frames"][0]["points"], &data["frames"][0]["cells"]),
@@ -56,8 +56,8 @@ fn a_page_has_every_point_object_and_vote() {
 fn many_points_are_taken_together_and_the_page_says_so() {
     let clusters = clusters(["4 tasks", "8 tasks"], 900);
     let view = View::new(&clusters).most(1_000);
-    let section = view.section(&(), &CancelToken::new()).expect("it is drawn");
-    let html = Page::new("x").with(section).html();
+    let section = view.section(&Job::default()).expect("it is drawn");
+    let html = Page::new("x").with(section).html(&Job::default()).unwrap();
     assert!(html.contains("10,800 bursts are drawn as"));
     let data = data(&html);
     let cells: u64 = (0..2)
@@ -124,8 +124,11 @@ fn names_of_users_are_text() {
     let clusters = clusters(["</script><script>alert(1)</script>", "<b>&\"'"], 30);
     let section = View::new(&clusters)
         .named("<i>", "<i>")
-        .section(&(), &CancelToken::new());
-    let html = Page::new("x").with(section.expect("it is drawn")).html();
+        .section(&Job::default());
+    let html = Page::new("x")
+        .with(section.expect("it is drawn"))
+        .html(&Job::default())
+        .unwrap();
     assert!(!html.contains("<script>alert") && !html.contains("<b>&\"") && !html.contains("<i>"));
     let svg = Picture::new(&clusters).titled("<i>").scene().svg();
     assert!(!svg.contains("<script") && !svg.contains("<b>") && !svg.contains("<i>"));
@@ -138,7 +141,7 @@ fn what_does_not_belong_together_is_an_error() {
         .dimension(Dimension::new("work"))
         .check()
         .expect("good");
-    let scaled = scale.fit(&[&bursts]).expect("it fits");
+    let scaled = scale.fit(&[&bursts], &Job::default()).expect("it fits");
     let few = Clusters::of_frame("x", &scaled, &[ClusterId(1)]);
     assert!(matches!(
         few,
@@ -165,7 +168,10 @@ fn what_does_not_belong_together_is_an_error() {
 fn shares_are_of_the_time_where_it_is_known() {
     let bursts = bursts(2, 6);
     let scale = Scale::params().dimension(Dimension::new("work"));
-    let scaled = scale.check().expect("good").fit(&[&bursts]);
+    let scaled = scale
+        .check()
+        .expect("good")
+        .fit(&[&bursts], &Job::default());
     let scaled = scaled.expect("it fits");
     let labels: Vec<ClusterId> = (0..12).map(|at| ClusterId(1 + at / 9)).collect();
     let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");

@@ -11,7 +11,7 @@ use crate::progress::Bar;
 use crate::recording;
 use crate::table::{self, counted, grouped, short};
 use clap::Args;
-use perfkit::core::{CancelToken, Column, Diagnostics, Nanos, Table};
+use perfkit::core::{Column, Diagnostics, Job, Nanos, Table};
 use perfkit::track::{
     Amount, Burst, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale,
 };
@@ -72,7 +72,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let usage = |error: perfkit::track::Error| Failure::Usage(error.to_string());
     let extract = params.check().map_err(usage)?;
-    let found = extract.extract(trace.view(), &Bar::new(), &CancelToken::new());
+    let found = extract.extract(trace.view(), &Bar::job());
     let found = found.map_err(|error| match error {
         perfkit::track::Error::UnknownMetric { .. } | perfkit::track::Error::NoRegion { .. } => {
             usage(error)
@@ -223,7 +223,9 @@ impl Report<'_> {
         if let Some(column) = metrics.find(|column| column.name != "duration") {
             scale = scale.dimension(Dimension::new(&column.name));
         }
-        let scaled = scale.check().and_then(|scale| scale.fit(&[self.bursts]));
+        let scaled = scale
+            .check()
+            .and_then(|scale| scale.fit(&[self.bursts], &Job::default()));
         let scaled = scaled.map_err(input)?;
         let Some(frame) = scaled.frames.first() else {
             return Ok(());
@@ -240,7 +242,7 @@ impl Report<'_> {
         let scene = || Ok(Picture::new(&found).titled(&title).scene());
         files.write(&title, scene, || {
             let view = View::new(&found).named(&title, "bursts");
-            let section = view.section(&Bar::new(), &CancelToken::new());
+            let section = view.section(&Bar::job());
             Ok(vec![section.map_err(pictures::failed)?])
         })
     }

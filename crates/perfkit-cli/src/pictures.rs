@@ -7,7 +7,7 @@ use crate::phases::experiments;
 use crate::phases::series::Series;
 use crate::progress::Bar;
 use clap::Args;
-use perfkit::core::{CancelToken, LocationKind, TimeRange, Trace, Unify, match_messages};
+use perfkit::core::{Job, LocationKind, TimeRange, Trace, Unify, match_messages};
 use perfkit::fold::{Folder, GroupBy, GroupId, Groups, Line, Op, RegionGroups, Timelines};
 use perfkit::track::{Bursts, ClusterId, ScaledFrame};
 use perfkit::view::track::Clusters;
@@ -86,7 +86,9 @@ pub fn svg(path: &Path, scene: &Scene) -> Outcome {
 /// [`Failure::Input`] for a file that cannot be written.
 pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
     let page = sections.into_iter().fold(page, Page::with);
-    output::whole(path, |to| Ok(to.write_all(page.html().as_bytes())?))
+    output::whole(path, |to| {
+        Ok(to.write_all(page.html(&Job::default()).map_err(failed)?.as_bytes())?)
+    })
 }
 
 /// What drawing fails with: sizes come from the arguments.
@@ -127,7 +129,7 @@ pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
         .unify(unify)
         .plan(trace.definitions())
         .map_err(input)?;
-    Timelines::with(trace.view(), &map, &Bar::new(), &CancelToken::new()).map_err(input)
+    Timelines::new(trace.view(), &map, &Bar::job()).map_err(input)
 }
 
 /// What an operation shows, as the rest of a sentence.
@@ -177,7 +179,7 @@ pub fn folded(
     let params = op.map_or(params.clone(), |op| params.op(op));
     let folder = Folder::new(timelines, groups, params.check().map_err(input)?).map_err(input)?;
     let fold = folder
-        .fold(window.unwrap_or(timelines.range()))
+        .fold(window.unwrap_or(timelines.range()), &Job::default())
         .map_err(input)?;
     let found = timeline::Picture::new(&folder, &fold).map_err(failed)?;
     Ok(picture(found).scene())
@@ -238,7 +240,7 @@ pub fn timeline(
     let usual = [Op::Max, Op::Idle, Op::Diff, Op::Min, Op::Entropy];
     let usual = usual.into_iter().filter(|one| Some(*one) != op);
     let ops: Vec<Op> = op.into_iter().chain(usual).collect();
-    let found = match_messages(trace.view());
+    let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
     let view = timeline::View::new(timelines, groups)
         .named(heading, id)
         .window(window)
@@ -250,7 +252,7 @@ pub fn timeline(
         "" => view,
         command => view.command(command),
     };
-    let section = view.section(&Bar::new(), &CancelToken::new());
+    let section = view.section(&Bar::job());
     let mut sections = vec![section.map_err(failed)?];
     let said = findings::clocks(&found.clock_violations(), trace.definitions().clock);
     if !said.is_empty() {

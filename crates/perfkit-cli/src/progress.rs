@@ -2,7 +2,7 @@
 
 use crate::messages::{self, Level};
 use indicatif::{ProgressBar, ProgressStyle};
-use perfkit::core::Progress;
+use perfkit::core::{Job, Progress};
 use std::sync::Mutex;
 
 /// Shows the phase that reported last. On standard error, and only on a terminal.
@@ -10,9 +10,9 @@ use std::sync::Mutex;
 pub struct Bar(Mutex<Option<(&'static str, ProgressBar)>>);
 
 impl Bar {
-    /// A bar that appears with the first report.
-    pub fn new() -> Self {
-        Self::default()
+    /// Returns a job whose progress is shown by a bar that appears with the first report.
+    pub fn job() -> Job {
+        Job::with_progress(Self::default())
     }
 
     fn style() -> ProgressStyle {

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use perfkit::core::{
-    CancelToken, Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace, Unify,
+    Clock, Diagnostics, Nanos, Profile, ReplayCounts, Ticks, TimeRange, Trace, Unify,
 };
 use perfkit::formats::{Content, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -41,9 +41,9 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn any_by(path: &Path, unify: Unify) -> Result<Any, Failure> {
-    let bar = Bar::new();
-    let options = OpenOptions::new().progress(&bar).unify(unify);
-    let opened = perfkit::formats::open(path, &options).map_err(|error| unreadable(path, error))?;
+    let options = OpenOptions::new().unify(unify);
+    let opened = perfkit::formats::open(path, &options, &Bar::job())
+        .map_err(|error| unreadable(path, error))?;
     let (format, diagnostics) = (opened.format, opened.diagnostics);
     match opened.content {
         Content::Trace(trace) => Ok(Any::Trace(Box::new(Recording {
@@ -130,7 +130,7 @@ pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
         Any::Profile(profiled) => Ok(profiled),
         Any::Trace(recording) => {
             let view = recording.trace.view();
-            let made = Profile::from_trace_by(view, unify, &Bar::new(), &CancelToken::new());
+            let made = Profile::from_trace_by(view, unify, &Bar::job());
             let (profile, counts) = made.map_err(input)?;
             Ok(Profiled {
                 profile,
@@ -159,12 +159,14 @@ pub fn open_ranks_by(paths: &[PathBuf], unify: Unify) -> Result<Recording, Failu
     if let [only] = paths {
         return open_by(only, unify);
     }
-    let bar = Bar::new();
-    let options = OpenOptions::new().progress(&bar);
-    let opened = perfkit::formats::open_ranks(paths, &options).map_err(|error| match error {
-        perfkit::formats::Error::Usage { what } => Failure::Usage(what),
-        other => input(other),
-    })?;
+    let options = OpenOptions::new();
+    let opened =
+        perfkit::formats::open_ranks(paths, &options, &Bar::job()).map_err(
+            |error| match error {
+                perfkit::formats::Error::Usage { what } => Failure::Usage(what),
+                other => input(other),
+            },
+        )?;
     let (format, diagnostics) = (opened.format, opened.diagnostics.clone());
     let trace = opened.into_trace();
     let trace = trace.ok_or_else(|| Failure::Input("the files hold no trace".into()))?;

@@ -5,6 +5,7 @@ use crate::findings;
 use crate::options::{General, Window, file_names};
 use crate::output;
 use crate::pictures::{self, Files};
+use crate::progress::Bar;
 use crate::recording::{self, Recording};
 use crate::suggest;
 use crate::table::{self, counted, grouped};
@@ -78,7 +79,8 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         rules.before(*work, glob)
     });
     let params = DeviceParams::new().span(span).rules(rules.clone());
-    let devices = Devices::new(view, &params.keep_gaps(options.gaps > 0)).map_err(input)?;
+    let devices =
+        Devices::new(view, &params.keep_gaps(options.gaps > 0), &Bar::job()).map_err(input)?;
     if devices
         .devices()
         .iter()
@@ -89,7 +91,7 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     check_work(view, &devices, &rules)?;
     let hta = HtaParams::default().include_last_profiler_step(options.hta_all);
     let hta = match options.hta || options.hta_all {
-        true => Some(Hta::of(view, &hta).map_err(input)?),
+        true => Some(Hta::of(view, &hta, &Bar::job()).map_err(input)?),
         false => None,
     };
     if let (Some(first), false) = (options.files.first(), options.output.is_empty()) {

@@ -1,5 +1,6 @@
 //! The subcommands `cluster` and `track` on traces of others and on what bursts may be.
 
+use perfkit::core::Job;
 use perfkit::formats::OpenOptions;
 use perfkit::formats::paraver::{Cluster, Pcf, Reader, colours};
 use perfkit_cli::command;
@@ -53,7 +54,8 @@ fn bursts_without_a_logarithm_are_missing_data() {
     with_bursts_without_a_logarithm(&trace);
     let trace = trace.display().to_string();
     let check = |path: &Path| {
-        let mut reader = Reader::open(path, &OpenOptions::new()).expect("it is a trace");
+        let mut reader =
+            Reader::open(path, &OpenOptions::new(), &Job::default()).expect("it is a trace");
         let found = colours(&mut reader).expect("it is whole");
         let of = |cluster| found.iter().filter(|of| of.cluster == cluster).count();
         // 7 steps of two threads without an instruction, and one whose counters were not read.
@@ -127,7 +129,8 @@ fn clusters_as_the_established_tool_has_them() {
     let path = folder.join("epoch_2proc.prv.gz");
     let packed = std::fs::read(&path).expect("it was written");
     assert!(packed.starts_with(&[0x1f, 0x8b]));
-    let mut reader = Reader::open(&path, &OpenOptions::new()).expect("it is a trace");
+    let mut reader =
+        Reader::open(&path, &OpenOptions::new(), &Job::default()).expect("it is a trace");
     let colours = colours(&mut reader).expect("it is whole");
     let of = |cluster| colours.iter().filter(|of| of.cluster == cluster).count();
     assert_eq!((of(Cluster::Id(1)), of(Cluster::Noise)), (22, 26));

@@ -41,7 +41,10 @@ fn traces_come_back() {
             of["end_ns"].as_i64().expect("a time") - of["start_ns"].as_i64().expect("a time")
         };
         let allowed = if is_whole { 1 } else { 1_000 };
-        assert!((length(&after) - length(&before)).abs() <= allowed, "{name}");
+        assert!(
+            (length(&after) - length(&before)).abs() <= allowed,
+            "{name}"
+        );
         assert_eq!(written["events_lossy"] == 0, is_whole, "{name}: {written}");
         if is_whole {
             assert_eq!(after["messages"]["matched"], 800, "{name}");

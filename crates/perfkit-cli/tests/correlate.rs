@@ -6,6 +6,7 @@ mod agreement;
 
 use perf_testdata::bundled::recording as bundled;
 use perf_testdata::corpus::corpus;
+use perfkit::core::Job;
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
 use std::ffi::OsString;
@@ -172,7 +173,8 @@ fn cube_with_grids(name: &str) -> PathBuf {
     ]);
     let path = scratch(name);
     let to = std::fs::File::create(&path).expect("tests may write here");
-    perfkit::formats::cube::write(&profile, to, &Default::default()).expect("it is written");
+    perfkit::formats::cube::write(&profile, to, &Default::default(), &Job::default())
+        .expect("it is written");
     path
 }
 
@@ -334,7 +336,7 @@ fn grids_are_checked_before_they_take_memory() {
     let profile = opened.profile.with_topologies(vec![cart]);
     let to = std::fs::File::create(&file).expect("tests may write here");
     let options = perfkit::formats::cube::WriteOptions::new();
-    perfkit::formats::cube::write(&profile, to, &options).expect("it writes");
+    perfkit::formats::cube::write(&profile, to, &options, &Job::default()).expect("it writes");
     let said = complaint(&file, &["--path", "work"]);
     assert!(
         said.contains("sizes.cubex, grid `torus`: 216000000 cells"),
@@ -422,7 +424,7 @@ fn grids_of_one_axis_say_so() {
         let profile = opened.profile.clone().with_topologies(grids);
         let to = std::fs::File::create(&file).expect("tests may write here");
         let options = perfkit::formats::cube::WriteOptions::new();
-        perfkit::formats::cube::write(&profile, to, &options).expect("it writes");
+        perfkit::formats::cube::write(&profile, to, &options, &Job::default()).expect("it writes");
     };
     let line = cart("Process x Thread", [27, 1]);
     write(vec![line.clone()]);
@@ -683,7 +685,8 @@ fn archives_keep_what_they_hold() {
     let to = scratch("kept.cubex");
     let words = ["--path", "1", "--cube", &to.display().to_string()];
     run(&file, &words).expect("it writes");
-    let open = |path: &Path| Cube::open(path, &OpenOptions::new()).expect("an archive");
+    let open =
+        |path: &Path| Cube::open(path, &OpenOptions::new(), &Job::default()).expect("an archive");
     let (before, after) = (open(&file), open(&to));
     let spec = |cube: &Cube| {
         cube.member("remapping.spec")
@@ -737,7 +740,7 @@ fn misspelled_names_are_guessed() {
 /// with time in one does so with the same call path of the other, across metrics as well.
 #[test]
 fn two_runs_meet_by_call_path() {
-    use perfkit::core::{CancelToken, MetricId, Profile};
+    use perfkit::core::{Job, MetricId, Profile};
     use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, same_paths};
     use perfkit::topology::{AxisOrder, Shape, Topology};
     let read = |name: &str| -> Option<Profile> {
@@ -770,7 +773,7 @@ fn two_runs_meet_by_call_path() {
         pairs.iter().map(|pair| (metric, path(pair))).collect()
     };
     let mut builder = Spectra::<f64>::builder(&[4, 4, 4]).expect("a shape");
-    let never = CancelToken::new();
+    let job = Job::default();
     for (profile, metric, of_large) in [
         (&small, "time", false),
         (&large, "time", true),
@@ -779,7 +782,7 @@ fn two_runs_meet_by_call_path() {
         let rows = rows(metric, profile, of_large);
         let grid = place(profile);
         builder
-            .add_rows(profile, &grid, &rows, Missing::Refuse, &(), &never)
+            .add_rows(profile, &grid, &rows, Missing::Refuse, &job)
             .expect("all 64 processes are there");
     }
     let spectra = builder.finish();
@@ -790,7 +793,7 @@ fn two_runs_meet_by_call_path() {
     let filter = AxisFilter::new(&[1.0; 3]).expect("weights");
     let params = RankParams::default().check().expect("defaults");
     let found = spectra
-        .correlate_pairs(&wanted, &filter, &params)
+        .correlate_pairs(&wanted, &filter, &params, &Job::default())
         .expect("views");
     assert_eq!(found.len(), wanted.len());
     // Without a filter and a shift it is Pearson's coefficient of the rows, which are in the order

@@ -3,7 +3,7 @@
 //! The bundled recordings are fixtures, so that the text does not change from run to run.
 
 use perf_testdata::bundled::{devices as planted, recording as bundled};
-use perfkit::core::{CancelToken, Profile};
+use perfkit::core::{Job, Profile};
 use perfkit::formats::cube;
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
@@ -98,10 +98,9 @@ fn inspect_a_profile() {
     let file = recording("jacobi-16");
     let trace = perfkit::open(&file).expect("it opens").into_trace();
     let trace = trace.expect("it is a trace");
-    let (profile, _) =
-        Profile::from_trace(trace.view(), &(), &CancelToken::new()).expect("it has one");
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).expect("it has one");
     let to = std::fs::File::create(&cube).expect("a file can be made");
-    cube::write(&profile, to, &cube::WriteOptions::new()).expect("it writes");
+    cube::write(&profile, to, &cube::WriteOptions::new(), &Job::default()).expect("it writes");
     let shown = ["--top", "4"];
     golden(
         "inspect-profile.txt",

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use perfkit::anomaly::{Monitor, Replay, Tail, calls::Calls};
-//! use perfkit::core::{CancelToken, EventSource, Profile};
+//! use perfkit::core::{Job, EventSource, Profile};
 //! use perfkit::fold::{DeviceParams, Devices};
 //!
 //! // Any recording: here six GPUs whose load is known.
@@ -13,18 +13,18 @@
 //! let trace = recording.into_trace().ok_or("holds no trace")?;
 //!
 //! // How busy are its devices?
-//! let devices = Devices::new(trace.view(), &DeviceParams::new())?;
+//! let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
 //! assert_eq!(devices.utilisation(), 0.525);
 //!
 //! // Where does the time go?
-//! let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
+//! let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 //! assert!(profile.metric("exclusive time").is_some());
 //!
 //! // Which calls are abnormal?
 //! let calls = Calls::new(Calls::params().check()?);
 //! let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
 //! let mut replay = Replay::in_steps(trace.view(), 10);
-//! while replay.next_step(&mut monitor)? {}
+//! while replay.next_step(&mut monitor, &Job::default())? {}
 //! assert!(monitor.finish()?.losses.total().calls > 2_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -45,7 +45,7 @@
 //!
 //! # How
 //! Bytes become a trace or a profile, that becomes the result of an analysis, and that a picture, a page or another
-//! file. Each step is a function of core types; what takes long tells its progress and can be stopped. What each computes,
+//! file. Each step is a function of core types; long work takes a [`Job`](core::Job). What each computes,
 //! with its equations, is in the documentation of its crate.
 //!
 //! # Cost
@@ -90,7 +90,7 @@ use std::path::Path;
 /// Those of [`formats::open`], which also takes options: strict reading, a window of time, some
 /// locations, limits, progress.
 pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
-    formats::open(path, &formats::OpenOptions::new())
+    formats::open(path, &formats::OpenOptions::new(), &core::Job::default())
 }
 
 /// Opens a trace: a recording with events.

@@ -24,40 +24,42 @@ mod work;
 use perf_testdata::{cancel, cosmo, device, wide};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, Tail};
-use perfkit::core::{CancelToken, EventSource, Profile, Progress};
-use perfkit::fold::{WorkRules, device_copies_with};
+use perfkit::core::{EventSource, Job, Profile, Progress};
+use perfkit::fold::{WorkRules, device_copies};
 use perfkit::spectral::{AxisFilter, NullParams, RankParams, Spectra};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use work::Work;
 
 /// Cancels when something is reported, and counts how often that is.
 #[derive(Default)]
 struct Stop {
-    token: CancelToken,
+    job: Job,
     reports: AtomicU64,
 }
 
 impl Progress for Stop {
     fn advance(&self, _phase: &'static str, _amount: u64, _total: u64) {
         self.reports.fetch_add(1, Ordering::Relaxed);
-        self.token.cancel();
+        self.job.cancel();
     }
 }
 
 /// One thread: with more, others may report before they see that the work is cancelled.
 fn stops(name: &str, work: &Work<'_>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
-    let stop = Stop::default();
+    let stop = Arc::new(Stop::default());
+    let job = stop.job.reporting_to(stop.clone());
     let given = pool
         .build()
         .unwrap()
-        .install(|| work(&stop, &stop.token, 1).map_err(|error| error.to_string()));
+        .install(|| work(&job, 1).map_err(|error| error.to_string()));
     assert_eq!(given, Err("cancelled".to_string()), "{name}");
     assert_eq!(stop.reports.load(Ordering::Relaxed), 1, "{name}");
-    // Who cancels before the work begins gets nothing done.
-    let token = CancelToken::new();
-    token.cancel();
-    let given = work(&(), &token, 1).map_err(|error| error.to_string());
+    // A job that is cancelled before the work begins does nothing.
+    let job = Job::default();
+    job.cancel();
+    let given = work(&job, 1).map_err(|error| error.to_string());
     assert_eq!(
         given,
         Err("cancelled".to_string()),
@@ -65,12 +67,10 @@ fn stops(name: &str, work: &Work<'_>) {
     );
 }
 
-/// Work looks at its token `least` times or more, and stops at whichever look it is told to.
-fn looks(name: &str, work: &Work<'_>, least: u64) {
-    let (_, all) = cancel::looks(name, |token| {
-        work(&(), token, 1).map_err(|error| error.to_string())
-    });
-    assert!(all >= least, "{name}: {all} looks, not {least}");
+/// Verifies that work makes at least `least` cancellation checks, and stops at whichever of them fails.
+fn checks(name: &str, work: &Work<'_>, least: u64) {
+    let (_, all) = cancel::checks(name, |job| work(job, 1).map_err(|error| error.to_string()));
+    assert!(all >= least, "{name}: {all} checks, not {least}");
 }
 
 /// One location has no end at which to look: work has to look within it.
@@ -85,7 +85,7 @@ fn long_locations_are_looked_at_often() {
         } else {
             EVENTS / (1 << 16)
         };
-        looks(name, &work, least as u64);
+        checks(name, &work, least as u64);
     }
 }
 
@@ -93,12 +93,12 @@ fn long_locations_are_looked_at_often() {
 fn calls_of_call_paths_of_their_own_are_looked_at_often() {
     const CALLS: u32 = 300_000;
     let trace = wide::paths(CALLS);
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     // Calls of MPI, and what is around sixteen of them each.
     assert!(profile.calls().paths().len() as u32 > CALLS + CALLS / 16);
     for (name, work) in work::of_trace(&trace) {
         if ["profile", "bursts"].contains(&name) {
-            looks(name, &work, u64::from(CALLS >> 14));
+            checks(name, &work, u64::from(CALLS >> 14));
         }
     }
 }
@@ -119,37 +119,36 @@ fn large_views_are_looked_at_often() {
                 .collect()
         };
         let views = [view(0), view(8)];
-        let made = |progress: &dyn Progress, cancel: &CancelToken| {
+        let made = |job: &Job| {
             let mut builder = Spectra::<f64>::builder(&dims)?;
-            builder.extend_with(&views, &[], progress, cancel)?;
+            builder.extend_masked(&views, &[], job)?;
             Ok::<_, perfkit::spectral::Error>(builder.finish())
         };
         let least = 8 * (points >> 16) as u64;
-        let spectra: Work<'_> =
-            Box::new(|progress, cancel, _| Ok(format!("{:?}", made(progress, cancel)?.views())));
-        looks("spectra", &spectra, least);
-        let found = made(&(), &CancelToken::new()).unwrap();
+        let spectra: Work<'_> = Box::new(|job, _| Ok(format!("{:?}", made(job)?.views())));
+        checks("spectra", &spectra, least);
+        let found = made(&Job::default()).unwrap();
         let all = AxisFilter::all(3);
-        let rank: Work<'_> = Box::new(|progress, cancel, _| {
+        let rank: Work<'_> = Box::new(|job, _| {
             let params = RankParams::default().check()?;
-            let found = found.rank_among(0, &[1], &all, &params, progress, cancel)?;
+            let found = found.rank_among(0, &[1], &all, &params, job)?;
             Ok(format!("{found:?}"))
         });
-        looks("rank", &rank, least);
-        let confidence: Work<'_> = Box::new(|progress, cancel, _| {
+        checks("rank", &rank, least);
+        let confidence: Work<'_> = Box::new(|job, _| {
             let params = NullParams::default().count(2).check()?;
-            let found = found.confidence(0, &[1], &all, &params, progress, cancel)?;
+            let found = found.confidence(0, &[1], &all, &params, job)?;
             Ok(format!("{found:?}"))
         });
-        looks("confidence", &confidence, least);
-        let single: Work<'_> = Box::new(|_, cancel, _| {
-            let reference = found.reference_with(0, &all, cancel)?;
+        checks("confidence", &confidence, least);
+        let single: Work<'_> = Box::new(|job, _| {
+            let reference = found.reference(0, &all, job)?;
             let reference = reference.ok_or("a view that varies")?;
-            let correlation = found.correlate_with(&reference, 1, cancel)?;
-            let bound = found.bound_with(&reference, 1, cancel)?;
+            let correlation = found.correlate(&reference, 1, job)?;
+            let bound = found.bound(&reference, 1, job)?;
             Ok(format!("{correlation:?} {bound:?}"))
         });
-        looks("one pair", &single, least);
+        checks("one pair", &single, least);
     }
 }
 
@@ -165,52 +164,52 @@ fn one_long_step_is_looked_at_often() {
         || Box::new(Copod::new(Copod::params().check().unwrap())),
     ];
     for detector in detectors {
-        let work: Work<'_> = Box::new(move |_, cancel, _| {
+        let work: Work<'_> = Box::new(move |job, _| {
             let calls = Calls::new(Calls::params().check()?);
-            let mut monitor = Monitor::new(calls, detector()).cancel(cancel.clone());
-            let mut replay = Replay::in_steps(trace.view(), 1).cancel(cancel.clone());
-            while replay.next_step(&mut monitor)? {}
+            let mut monitor = Monitor::new(calls, detector()).job(job);
+            let mut replay = Replay::in_steps(trace.view(), 1);
+            while replay.next_step(&mut monitor, job)? {}
             Ok(format!("{:?}", monitor.finish()?.losses.total()))
         });
-        looks(detector().name(), &work, (EVENTS >> 14) as u64);
+        checks(detector().name(), &work, (EVENTS >> 14) as u64);
     }
 }
 
 #[test]
 fn copies_of_devices_are_looked_at() {
     let trace = device::trace();
-    let work: Work<'_> = Box::new(|_, cancel, _| {
-        let copies = device_copies_with(trace.view(), &WorkRules::default(), cancel)?;
+    let work: Work<'_> = Box::new(|job, _| {
+        let copies = device_copies(trace.view(), &WorkRules::default(), job)?;
         Ok(format!("{copies:?}"))
     });
-    looks("copies", &work, 2);
+    checks("copies", &work, 2);
 }
 
 #[test]
 fn many_points_are_looked_at_often() {
     let planted = work::Planted::new(6000).unwrap();
     for (name, work) in work::of_points(&planted) {
-        looks(name, &work, 2);
+        checks(name, &work, 2);
     }
 }
 
 #[test]
 fn profiles_are_looked_at_often() {
     let trace = cosmo::trace();
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     for (name, work) in work::of_profile(&profile).unwrap() {
-        looks(name, &work, 2);
+        checks(name, &work, 2);
     }
 }
 
 #[test]
 fn readers_look_often() {
-    let (_made, recordings) = work::recordings("looks").unwrap();
+    let (_made, recordings) = work::recordings("checks").unwrap();
     for path in &recordings {
-        looks(&path.display().to_string(), &work::read(path), 1);
+        checks(&path.display().to_string(), &work::read(path), 1);
     }
     for (name, work) in work::of_archive(&recordings[0]) {
-        looks(name, &work, 1);
+        checks(name, &work, 1);
     }
 }
 
@@ -231,7 +230,7 @@ fn analyses_of_traces_stop() {
     for (name, work) in work::of_trace(&trace) {
         stops(name, &work);
     }
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     for (name, work) in work::of_profile(&profile).unwrap() {
         stops(name, &work);
     }

@@ -8,7 +8,7 @@
 )]
 
 use perf_testdata::corpus::corpus;
-use perfkit::core::{CancelToken, MetricId};
+use perfkit::core::{Job, MetricId};
 use perfkit::formats::{OpenOptions, cube::Cube};
 use perfkit::spectral::{AxisFilter, Match, Missing, RankParams, Spectra, stored_rows};
 use perfkit::topology::{Ranks, Topology};
@@ -42,7 +42,7 @@ fn all_rows_of_experiment_1() {
     let facts: Value = serde_json::from_str(&text).unwrap();
     let cases = facts["correlation"].as_array().unwrap();
     assert_eq!(cases.len(), 8);
-    let cube = Cube::open(&file, &OpenOptions::new()).unwrap();
+    let cube = Cube::open(&file, &OpenOptions::new(), &Job::default()).unwrap();
     let profile = cube.profile();
     let metrics: Vec<MetricId> = (0..profile.metrics().len() as u32).map(MetricId).collect();
     let rows = stored_rows(profile, &metrics);
@@ -54,9 +54,9 @@ fn all_rows_of_experiment_1() {
         assert_eq!(grid.shape().lens(), dims);
         assert_eq!(rows.len() as u64, case["views"].as_u64().unwrap());
         let mut builder = Spectra::<f64>::builder(&dims).unwrap();
-        let cancel = CancelToken::new();
+        let job = Job::default();
         builder
-            .add_rows(profile, &grid, &rows, Missing::Refuse, &(), &cancel)
+            .add_rows(profile, &grid, &rows, Missing::Refuse, &job)
             .unwrap();
         let spectra = builder.finish();
         let view_of = |about: &Value| {
@@ -70,7 +70,9 @@ fn all_rows_of_experiment_1() {
         let filter = AxisFilter::new(&numbers(&case["f"], Value::as_f64)).unwrap();
         let reference = view_of(&case["ref"]);
         let all = RankParams::default().check().unwrap();
-        let list = spectra.rank(reference, &filter, &all).unwrap();
+        let list = spectra
+            .rank(reference, &filter, &all, &Job::default())
+            .unwrap();
         let about = format!("topology {number}, f = {}", case["f"]);
         assert_eq!(list.matches.len(), rows.len() - 1);
         let zeros = list.matches.iter().filter(|found| found.r() == 0.0).count();
@@ -117,7 +119,9 @@ fn all_rows_of_experiment_1() {
         }
         // The pruned list is the head of the whole one.
         let few = RankParams::default().top(5).check().unwrap();
-        let pruned = spectra.rank(reference, &filter, &few).unwrap();
+        let pruned = spectra
+            .rank(reference, &filter, &few, &Job::default())
+            .unwrap();
         assert_eq!(pruned.matches, list.matches[..5], "{about}");
     }
 }

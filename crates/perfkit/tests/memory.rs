@@ -20,7 +20,7 @@ use perf_testdata::{clusters, wide};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Detector, Model, Sstd, Tail, Watch};
-use perfkit::core::{CancelToken, Messages, Nanos, Profile, Trace, match_messages};
+use perfkit::core::{Job, Messages, Nanos, Profile, Trace, match_messages};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::formats::otf2::{self, MemoryArchive, Reader, WriteOptions};
 use perfkit::formats::{OpenOptions, cube};
@@ -92,14 +92,7 @@ fn within(what: &str, range: RangeInclusive<usize>, taken: usize) {
 fn archive(trace: &Trace) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
     let options = WriteOptions::default();
-    otf2::write(
-        trace.view(),
-        &mut archive,
-        &options,
-        &(),
-        &CancelToken::new(),
-    )
-    .unwrap();
+    otf2::write(trace.view(), &mut archive, &options, &Job::default()).unwrap();
     archive
 }
 
@@ -119,7 +112,7 @@ fn traces() {
         let archive = archive(&wide::trace(ranks, events));
         for threads in [1, 2] {
             let options = OpenOptions::new().threads(threads);
-            let reader = Reader::new(&archive, &options).unwrap();
+            let reader = Reader::new(&archive, &options, &Job::default()).unwrap();
             let said = reader.estimate().unwrap().memory;
             let (read, taken) = peak(threads, || reader.read().unwrap());
             let what = format!("OTF2, {ranks} x {events} events, {threads} threads");
@@ -137,7 +130,7 @@ fn folds() {
         let said = Timelines::estimate(trace.view());
         let map = RegionMap::by_name(trace.definitions()).unwrap();
         for threads in [1, 2] {
-            let make = || Timelines::new(trace.view(), &map).unwrap();
+            let make = || Timelines::new(trace.view(), &map, &Job::default()).unwrap();
             let (timelines, taken) = peak(threads, make);
             let what = format!("timelines, {ranks} x {events} events, {threads} threads");
             agree(&what, said, taken);
@@ -148,7 +141,9 @@ fn folds() {
                 // What is said depends on the pool.
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
                 let said = pool.build().unwrap().install(|| folder.memory());
-                let (_, taken) = peak(threads, || folder.fold(timelines.range()).unwrap());
+                let (_, taken) = peak(threads, || {
+                    folder.fold(timelines.range(), &Job::default()).unwrap()
+                });
                 agree(
                     &format!("fold, {by:?} of {ranks}, {threads} threads"),
                     said,
@@ -179,7 +174,7 @@ fn spectra() {
         for threads in [1, 2] {
             let said = said_of(threads);
             let mut builder = Spectra::<f64>::builder(&dims).unwrap();
-            let (_, taken) = peak(threads, || builder.extend(&views).unwrap());
+            let (_, taken) = peak(threads, || builder.extend(&views, &Job::default()).unwrap());
             let what = format!("spectra, {count} of {dims:?}, {threads} threads");
             // On a busy machine one thread may have done all before another begins.
             within(&what, said_of(1)..=said, taken);
@@ -193,7 +188,7 @@ fn clusters_of_points() {
     let values = clusters::phases(200_000, 5).values;
     let points = Points::new(&values, 2).unwrap();
     for threads in [1, 2] {
-        let (_, taken) = peak(threads, || KdTree::new(points));
+        let (_, taken) = peak(threads, || KdTree::new(points, &Job::default()).unwrap());
         agree("k-d tree, 200000 points", KdTree::memory(200_000, 2), taken);
         for (eps, index) in [
             (0.01, Index::default()),
@@ -205,7 +200,7 @@ fn clusters_of_points() {
             let dbscan = Dbscan::new(params.check().unwrap());
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             let said = pool.build().unwrap().install(|| dbscan.memory(points));
-            let scan = || dbscan.scan(points, &(), &CancelToken::new()).unwrap();
+            let scan = || dbscan.scan(points, &Job::default()).unwrap();
             let (_, taken) = peak(threads, scan);
             let what = format!("dbscan, eps {eps}, {index:?}, {threads} threads");
             agree(&what, said, taken);
@@ -219,7 +214,7 @@ fn messages() {
     for (ranks, events) in [(16, 20_000), (64, 60_000)] {
         let trace = wide::trace(ranks, events);
         let said = Messages::estimate(trace.view());
-        let (_, taken) = peak(1, || match_messages(trace.view()));
+        let (_, taken) = peak(1, || match_messages(trace.view(), &Job::default()).unwrap());
         agree(&format!("messages, {ranks} x {events} events"), said, taken);
     }
 }
@@ -240,16 +235,23 @@ fn profiles() {
         ),
         ("32 ranks whose call paths differ", wide::trace(32, 20_000)),
     ] {
-        let token = CancelToken::new();
-        let said = Profile::estimate(trace.view(), &token).unwrap();
-        let make = || Profile::from_trace(trace.view(), &(), &token).unwrap().0;
+        let job = Job::default();
+        let said = Profile::estimate(trace.view(), &job).unwrap();
+        let make = || Profile::from_trace(trace.view(), &job).unwrap().0;
         let (profile, taken) = peak(1, make);
         agree(&format!("profile of {name}"), said, taken);
 
         let mut file = std::io::Cursor::new(Vec::new());
-        cube::write(&profile, &mut file, &cube::WriteOptions::new()).unwrap();
+        cube::write(
+            &profile,
+            &mut file,
+            &cube::WriteOptions::new(),
+            &Job::default(),
+        )
+        .unwrap();
         let options = OpenOptions::new();
-        let read = cube::Cube::from_bytes(file.into_inner(), "x.cubex", &options).unwrap();
+        let read = cube::Cube::from_bytes(file.into_inner(), "x.cubex", &options, &Job::default())
+            .unwrap();
         let profile = read.profile();
         let time = profile.metric("time").unwrap();
         let paths: Vec<_> = profile.paths(time).into_iter().take(200).collect();
@@ -286,8 +288,8 @@ fn alignments() {
             for count in [1, 2] {
                 let align = Align::params().method(method).memory(memory).rounds(1);
                 let align = align.check().unwrap();
-                let token = CancelToken::new();
-                let work = || align.align(&sequences, &shares, &(), &token).unwrap();
+                let job = Job::default();
+                let work = || align.align(&sequences, &shares, &job).unwrap();
                 let (_, taken) = peak(count, work);
                 let granted = count * memory + 320 * bursts;
                 println!(
@@ -349,7 +351,13 @@ fn deltas(rank: u32, functions: u64, steps: u64) -> Vec<Delta> {
         }
         watch.end_step();
         let mut judgements = Vec::new();
-        detector.detect(watch.sink().batch().samples(), &mut judgements);
+        detector
+            .detect(
+                watch.sink().batch().samples(),
+                &mut judgements,
+                &Job::default(),
+            )
+            .unwrap();
         client
             .step(watch.sink(), &judgements, &mut detector)
             .unwrap();

@@ -29,7 +29,7 @@ mod work;
 mod results;
 
 use perf_testdata::cosmo;
-use perfkit::core::{CancelToken, Profile};
+use perfkit::core::{Job, Profile};
 use std::io::ErrorKind;
 use work::Work;
 
@@ -39,7 +39,7 @@ struct Lines(String);
 
 impl Lines {
     fn add(&mut self, name: &str, work: &Work<'_>) {
-        let given = work(&(), &CancelToken::new(), 0);
+        let given = work(&Job::default(), 0);
         self.0 += &format!("{name}: {}\n", given.unwrap());
     }
 }
@@ -60,7 +60,7 @@ fn lines() -> String {
     );
     let recorded = perfkit::open(path).unwrap().into_trace().unwrap();
     for trace in [&recorded, &cosmo::trace()] {
-        let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+        let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
         for (name, work) in work::of_trace(trace) {
             all.add(name, &work);
         }

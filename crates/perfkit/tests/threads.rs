@@ -30,7 +30,7 @@ mod results;
 mod linfa;
 
 use perf_testdata::cosmo;
-use perfkit::core::{CancelToken, Profile};
+use perfkit::core::{Job, Profile};
 use std::path::{Path, PathBuf};
 use work::Work;
 
@@ -46,7 +46,7 @@ fn few(place: &Path, most: usize) -> Vec<PathBuf> {
     }
     files.retain(|(size, _)| (50..8_000_000).contains(size));
     files.sort();
-    let opens = |path: &PathBuf| work::read(path)(&(), &CancelToken::new(), 1).is_ok();
+    let opens = |path: &PathBuf| work::read(path)(&Job::default(), 1).is_ok();
     let files = files.into_iter().map(|(_, path)| path);
     files.filter(opens).take(most).collect()
 }
@@ -56,7 +56,7 @@ fn compare(name: &str, work: &Work<'_>) {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let pool = pool.build().unwrap();
-        pool.install(|| work(&(), &CancelToken::new(), threads).map_err(|error| error.to_string()))
+        pool.install(|| work(&Job::default(), threads).map_err(|error| error.to_string()))
     };
     let one = on(1);
     assert!(one.is_ok(), "{name}: {one:?}");
@@ -87,7 +87,7 @@ fn traces_are_analysed_alike() {
         for (name, work) in work::of_trace(trace) {
             compare(name, &work);
         }
-        let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new()).unwrap();
+        let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
         for (name, work) in work::of_profile(&profile).unwrap() {
             compare(name, &work);
         }

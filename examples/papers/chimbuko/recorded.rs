@@ -4,7 +4,7 @@ use super::comparison::{Asked, Compared};
 use super::{Method, kept, monitor, recorder, shared};
 use perf_testdata::bundled::recording as bundled;
 use perfkit::anomaly::{Monitor, Replay, Result as Detected};
-use perfkit::core::{EventSource, LocationId, Nanos};
+use perfkit::core::{EventSource, Job, LocationId, Nanos};
 use perfkit::formats::{OpenOptions, streams::Streams};
 use perfkit_cli::failure::{Failure, input};
 use perfkit_cli::recording;
@@ -32,7 +32,7 @@ fn replayed(mut all: Vec<Monitor>) -> Result<u64, Failure> {
     while goes_on {
         goes_on = false;
         for (replay, one) in replays.iter_mut().zip(&mut all) {
-            goes_on |= replay.next_step(one).map_err(input)?;
+            goes_on |= replay.next_step(one, &Job::default()).map_err(input)?;
         }
     }
     Ok(all.iter().map(|one| one.losses().total().anomalies()).sum())
@@ -84,7 +84,10 @@ pub(super) fn labels(asked: &Asked) -> Result<Option<Compared>, Failure> {
             let mut one = monitor(method)
                 .map_err(input)?
                 .record(recorder().map_err(input)?);
-            while streams.next_step(&mut one).map_err(input)? {}
+            while streams
+                .next_step(&mut one, &Job::default())
+                .map_err(input)?
+            {}
             let count = one.losses().total().anomalies();
             table.row(
                 format!("{stream}, {name}: anomalies"),

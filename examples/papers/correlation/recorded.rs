@@ -3,7 +3,7 @@
 use super::comparison::Compared;
 use super::{correlations, spectra_of};
 use perf_testdata::bundled;
-use perfkit::core::{CancelToken, MetricId};
+use perfkit::core::{Job, MetricId};
 use perfkit::formats::{OpenOptions, cube::Cube};
 use perfkit::spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
 use perfkit::topology::{AxisOrder, Grid, Ranks, Shape, Topology};
@@ -88,7 +88,7 @@ pub(super) fn hidden() -> Result<Compared, Failure> {
 
 /// A profile with two grids: what goes most with time of call node 53 under each filter.
 pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
-    let cube = Cube::open(file, &OpenOptions::new()).map_err(input)?;
+    let cube = Cube::open(file, &OpenOptions::new(), &Job::default()).map_err(input)?;
     let profile = cube.profile();
     let metrics: Vec<_> = (0..profile.metrics().len())
         .filter_map(MetricId::from_index)
@@ -116,20 +116,13 @@ pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
         let grid = Topology::from_cart(cart, Ranks::Locations, profile.system()).map_err(input)?;
         let lens = grid.shape().lens();
         let mut builder = Spectra::<f64>::builder(&lens).map_err(input)?;
-        let added = builder.add_rows(
-            profile,
-            &grid,
-            &rows,
-            Missing::Refuse,
-            &(),
-            &CancelToken::new(),
-        );
+        let added = builder.add_rows(profile, &grid, &rows, Missing::Refuse, &Job::default());
         added.map_err(input)?;
         let params = RankParams::default().top(1).check().map_err(input)?;
         let filter = AxisFilter::new(&f).map_err(input)?;
         let list = builder
             .finish()
-            .rank(own, &filter, &params)
+            .rank(own, &filter, &params, &Job::default())
             .map_err(input)?;
         let best = list.matches.first().map_or(0.0, |found| found.r());
         let why = match best == 0.0 {
@@ -151,9 +144,9 @@ pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
 pub(super) fn page() -> Result<Section, Failure> {
     let (grids, spectra) = measured()?;
     let grid = |at: usize| Ok((PHASES[at].to_string(), grids[at].clone(), Unit::Nanos));
-    let view = View::correlated(&spectra, 0, grid, 2, &(), &CancelToken::new());
+    let view = View::correlated(&spectra, 0, grid, 2, &Job::default());
     let view = view
         .map_err(failed)?
         .named("jacobi-64: what goes with radiation", "topology");
-    view.section(&(), &CancelToken::new()).map_err(failed)
+    view.section(&Job::default()).map_err(failed)
 }

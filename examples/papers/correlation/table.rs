@@ -2,6 +2,7 @@
 
 use super::comparison::Compared;
 use super::{correlations, spectra_of};
+use perfkit::core::Job;
 use perfkit::spectral::{AxisFilter, RankParams, Result as Spectral, Spectra};
 use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -131,7 +132,7 @@ pub(super) fn table_1(code: &Code, times: bool) -> Spectral<Compared> {
     );
     f[0] = 0.0;
     let filter = AxisFilter::new(&f)?;
-    let list = spectra.rank(0, &filter, &RankParams::default().check()?)?;
+    let list = spectra.rank(0, &filter, &RankParams::default().check()?, &Job::default())?;
     let in_order = list.matches.iter().enumerate();
     let in_order = in_order.filter(|(at, found)| found.view == at + 1);
     table.row(
@@ -164,7 +165,7 @@ pub(super) fn table_1(code: &Code, times: bool) -> Spectral<Compared> {
 /// Seconds for one view against as many as the paper has, on all processors: product, inverse transform and
 /// extremes of each. A list knows views that are the same, so that each is asked for alone.
 fn against_all(spectra: &Spectra<f64>, filter: &AxisFilter, count: usize) -> Spectral<f64> {
-    let Some(reference) = spectra.reference(0, filter)? else {
+    let Some(reference) = spectra.reference(0, filter, &Job::default())? else {
         return Ok(f64::NAN);
     };
     let next = AtomicUsize::new(0);
@@ -174,7 +175,7 @@ fn against_all(spectra: &Spectra<f64>, filter: &AxisFilter, count: usize) -> Spe
             if view >= count {
                 return Ok(());
             }
-            spectra.correlate(&reference, 1 + view % MADE)?;
+            spectra.correlate(&reference, 1 + view % MADE, &Job::default())?;
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);

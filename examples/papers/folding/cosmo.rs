@@ -3,7 +3,7 @@
 use super::comparison::Compared;
 use super::{folded, timelines};
 use perf_testdata::cosmo;
-use perfkit::core::{Ticks, TimeRange, Trace};
+use perfkit::core::{Job, Ticks, TimeRange, Trace};
 use perfkit::fold::{GroupBy, Op, Result as Folding, Usage};
 
 /// COSMO-SPECS: 40 ranks, of which 4 have clouds to compute and fall back more in each iteration.
@@ -77,7 +77,11 @@ pub(super) fn growing(trace: &Trace) -> Folding<Compared> {
             .map(|one| one.1)
             .sum::<f64>()
     };
-    let times: Vec<f64> = folder.usage(all)?.iter().map(time).collect();
+    let times: Vec<f64> = folder
+        .usage(all, &Job::default())?
+        .iter()
+        .map(time)
+        .collect();
     let mut order: Vec<usize> = (0..times.len()).collect();
     order.sort_by(|one, other| times[*other].total_cmp(&times[*one]));
     let (cloudy, clear) = order.split_at(4.min(order.len()));

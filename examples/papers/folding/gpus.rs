@@ -3,7 +3,7 @@
 use super::comparison::{Asked, Compared};
 use super::{folded, timelines};
 use perf_testdata::planted;
-use perfkit::core::Trace;
+use perfkit::core::{Job, Trace};
 use perfkit::fold::{DeviceParams, Devices, Error, GroupBy, Op, Result as Folding};
 use perfkit_cli::failure::{Failure, input};
 use perfkit_cli::recording;
@@ -11,7 +11,7 @@ use perfkit_cli::recording;
 /// GPU streams: each device is busy for a planted share of the time, but most of its streams never are.
 pub(super) fn gpus(trace: &Trace) -> Folding<Compared> {
     let mut table = Compared::new("GPUs: six devices of 14 streams, % of the time", "planted");
-    let devices = Devices::new(trace.view(), &DeviceParams::new())?;
+    let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
     let timelines = timelines(trace)?;
     for (number, device) in (0..).zip(devices.devices()) {
         let row = |op| {
@@ -81,7 +81,8 @@ pub(super) fn corpus(asked: &Asked) -> Result<Option<Compared>, Failure> {
         };
         is_there = true;
         let trace = recording::open(&path)?.trace;
-        let devices = Devices::new(trace.view(), &DeviceParams::new()).map_err(input)?;
+        let devices =
+            Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).map_err(input)?;
         table.row(name, theirs, (100.0 * devices.utilisation(), 4), "");
         let timelines = timelines(&trace).map_err(input)?;
         let Some(device) = devices.devices().first() else {

@@ -3,7 +3,7 @@
 use super::Bursts;
 use super::comparison::Compared;
 use perf_testdata::clusters::{PHASES, phases};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::cluster::{Clusterer, Dbscan};
 use perfkit::track::track::{Mode, Tracking};
 use perfkit::track::{Points, Result as Tracked};
@@ -61,7 +61,7 @@ fn frame(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
         .unzip();
     let points = points.concat();
     let dbscan = Dbscan::new(Dbscan::params().eps(0.02).min_points(10).check()?);
-    let labels = dbscan.cluster(Points::new(&points, 2)?, &(), &CancelToken::new())?;
+    let labels = dbscan.cluster(Points::new(&points, 2)?, &Job::default())?;
     let labels = labels.by_weight(&vec![1.0; truth.len()])?;
     let most = |cluster: u32| {
         let of = |phase: u32| {
@@ -130,7 +130,7 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
             } else {
                 &joint
             };
-            let tracking = Tracking::of(seen, &params, &(), &CancelToken::new())?;
+            let tracking = Tracking::of(seen, &params, &Job::default())?;
             let right = tracking.objects.iter().filter(|object| {
                 let frames = object.members.iter().zip([&first, &second]);
                 let truths = frames

@@ -3,7 +3,7 @@
 
 use super::comparison::{Asked, Compared};
 use perf_testdata::bundled::recording as bundled;
-use perfkit::core::Nanos;
+use perfkit::core::{Job, Nanos};
 use perfkit::track::track::Object;
 use perfkit::view::track::{Picture, View};
 use perfkit_cli::failure::{Failure, Outcome, input};
@@ -235,7 +235,7 @@ pub(super) fn draw(files: &Files, series: &Series) -> Outcome {
     let section = || {
         View::new(&found)
             .named(TITLE, "phases")
-            .section(&(), &Default::default())
+            .section(&Job::default())
     };
     files.write(TITLE, scene, || Ok(vec![section().map_err(failed)?]))
 }

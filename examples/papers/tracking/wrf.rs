@@ -2,7 +2,7 @@
 
 use super::Bursts;
 use super::comparison::Compared;
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::track::track::{Mode, Threshold, TrackParams, Tracking};
 use perfkit::track::{ClusterId, Result as Tracked};
 
@@ -72,8 +72,7 @@ pub(super) fn wrf() -> Tracked<Compared> {
         Tracking::of(
             &seen,
             &params.mode(Mode::Published).check()?,
-            &(),
-            &CancelToken::new(),
+            &Job::default(),
         )
     };
     let tracking = track(Tracking::params())?;

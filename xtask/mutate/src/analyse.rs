@@ -6,7 +6,7 @@ use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::server::{Client, Local, Server};
 use perfkit::anomaly::{Monitor, Replay, Tail};
 use perfkit::core::{
-    CancelToken, CartMembers, EventSource, MetricId, Nanos, Profile, Ticks, TimeRange, Trace,
+    CartMembers, EventSource, Job, MetricId, Nanos, Profile, Ticks, TimeRange, Trace,
     match_messages,
 };
 use perfkit::fold::{
@@ -27,14 +27,14 @@ type Done = Result<(), Box<dyn Error>>;
 /// Opens a recording on one thread and analyses what is in it, then strictly and in a window.
 pub fn open(path: &Path) -> Verdict {
     let options = || OpenOptions::new().threads(1);
-    let verdict = match perfkit::formats::open(path, &options()) {
+    let verdict = match perfkit::formats::open(path, &options(), &Job::default()) {
         Ok(found) => recording(&found),
         Err(error) => Verdict::of(&error),
     };
     let window = TimeRange::new(Ticks(1_000), Ticks(1 << 50));
     let others = [options().strict(true), options().window(window)];
     others.iter().fold(verdict, |verdict, options| {
-        match perfkit::formats::open(path, options) {
+        match perfkit::formats::open(path, options, &Job::default()) {
             Ok(_) => verdict,
             Err(error) => match Verdict::of(&error) {
                 Verdict::Unlocated(what) => Verdict::Unlocated(what),
@@ -46,9 +46,9 @@ pub fn open(path: &Path) -> Verdict {
 
 /// Reads an OTF2 archive in the other ways there are: record by record, in order of time, and cut.
 pub fn archive(path: &Path) -> Verdict {
-    let token = CancelToken::new();
+    let job = Job::default();
     let read = || {
-        let reader = otf2::Reader::open(path, &OpenOptions::new().threads(1))?;
+        let reader = otf2::Reader::open(path, &OpenOptions::new().threads(1), &Job::default())?;
         for id in reader.definitions().system.location_ids() {
             // Damage is an error here, which the other ways repair.
             let walked = reader.records(id, |event| {
@@ -71,7 +71,7 @@ pub fn archive(path: &Path) -> Verdict {
         };
         let mut part = otf2::MemoryArchive::default();
         if reader.anchor().is_some() {
-            otf2::cut(&reader, &cut, &mut part, &(), &token)?;
+            otf2::cut(&reader, &cut, &mut part, &job)?;
         }
         Ok::<_, perfkit::formats::Error>(Verdict::Value)
     };
@@ -99,7 +99,7 @@ pub fn trace(trace: &Trace) -> Verdict {
     let _ = bursts(trace);
     let _ = anomalies(trace);
     let _ = written(trace);
-    let made = Profile::from_trace(trace.view(), &(), &CancelToken::new());
+    let made = Profile::from_trace(trace.view(), &Job::default());
     match made {
         Ok((profile, _)) => self::profile(&profile),
         Err(_) => Verdict::Value,
@@ -108,7 +108,7 @@ pub fn trace(trace: &Trace) -> Verdict {
 
 fn folds(trace: &Trace) -> Done {
     let states = RegionMap::by_name(trace.definitions())?;
-    let timelines = Timelines::new(trace.view(), &states)?;
+    let timelines = Timelines::new(trace.view(), &states, &Job::default())?;
     let window = timelines.range();
     for (by, op, selection) in [
         (GroupBy::All, Op::Max, Selection::default()),
@@ -116,15 +116,10 @@ fn folds(trace: &Trace) -> Done {
     ] {
         let params = Folder::params().columns(100).op(op).selection(selection);
         let folder = Folder::new(&timelines, Groups::by(&timelines, by), params.check()?)?;
-        let fold = folder.fold(window)?;
-        folder.usage(window)?;
+        let fold = folder.fold(window, &Job::default())?;
+        folder.usage(window, &Job::default())?;
         let folded = fold.to_trace()?;
-        chrome::write(
-            folded.view(),
-            &mut std::io::sink(),
-            &(),
-            &CancelToken::new(),
-        )?;
+        chrome::write(folded.view(), &mut std::io::sink(), &Job::default())?;
     }
     Ok(())
 }
@@ -134,7 +129,7 @@ fn devices(trace: &Trace) -> Done {
     let view = trace.view();
     for span in [Span::Own, Span::Job, Span::Window(TimeRange::ALL)] {
         let params = DeviceParams::new().span(span).keep_gaps(true);
-        for device in Devices::new(view, &params)?.devices() {
+        for device in Devices::new(view, &params, &Job::default())?.devices() {
             let gaps: u64 = device.gaps.iter().map(|gap| gap.range.len()).sum();
             assert_eq!(gaps, device.all_idle(), "gaps are not the idle time");
         }
@@ -143,21 +138,25 @@ fn devices(trace: &Trace) -> Done {
         HtaParams::default(),
         HtaParams::default().round_inwards(false),
     ] {
-        Hta::of(view, &params.include_last_profiler_step(true))?;
+        Hta::of(
+            view,
+            &params.include_last_profiler_step(true),
+            &Job::default(),
+        )?;
     }
-    device_copies(view, &WorkRules::default());
+    device_copies(view, &WorkRules::default(), &Job::default())?;
     Ok(())
 }
 
 fn bursts(trace: &Trace) -> Done {
-    let token = CancelToken::new();
+    let job = Job::default();
     let extract = Extract::params().all_counters(true).check()?;
-    let (bursts, _) = extract.extract(trace.view(), &(), &token)?;
+    let (bursts, _) = extract.extract(trace.view(), &job)?;
     let scale = Scale::params().dimension(Dimension::new("duration").log(true));
-    let scaled = scale.check()?.fit(&[&bursts])?;
+    let scaled = scale.check()?.fit(&[&bursts], &Job::default())?;
     let dbscan = Dbscan::new(Dbscan::params().eps(0.05).check()?);
     for frame in &scaled.frames {
-        dbscan.cluster(frame.points()?, &(), &token)?;
+        dbscan.cluster(frame.points()?, &job)?;
     }
     Ok(())
 }
@@ -179,7 +178,7 @@ fn anomalies(trace: &Trace) -> Done {
     let mut replay = Replay::new(trace.view(), Nanos((length / 100).max(1_000)));
     // A clock that is wrong makes more steps than anyone waits for.
     for _ in 0..1000 {
-        if !replay.next_step(&mut monitor)? {
+        if !replay.next_step(&mut monitor, &Job::default())? {
             break;
         }
     }
@@ -188,13 +187,13 @@ fn anomalies(trace: &Trace) -> Done {
 }
 
 fn written(trace: &Trace) -> Done {
-    let token = CancelToken::new();
-    match_messages(trace.view());
+    let job = Job::default();
+    match_messages(trace.view(), &Job::default())?;
     let mut archive = otf2::MemoryArchive::default();
-    let otf2 = otf2::write(trace.view(), &mut archive, &Default::default(), &(), &token);
-    paraver::write_trace(trace.view(), std::io::sink(), "out.prv", &(), &token)?;
-    chrome::write(trace.view(), &mut std::io::sink(), &(), &token)?;
-    perfetto::write(trace.view(), &mut std::io::sink(), &(), &token)?;
+    let otf2 = otf2::write(trace.view(), &mut archive, &Default::default(), &job);
+    paraver::write_trace(trace.view(), std::io::sink(), "out.prv", &job)?;
+    chrome::write(trace.view(), &mut std::io::sink(), &job)?;
+    perfetto::write(trace.view(), &mut std::io::sink(), &job)?;
     otf2?;
     Ok(())
 }
@@ -203,7 +202,12 @@ fn written(trace: &Trace) -> Done {
 pub fn profile(profile: &Profile) -> Verdict {
     let verdict = rows(profile);
     let _ = correlations(profile, &metrics(profile));
-    let _ = cube::write(profile, std::io::sink(), &cube::WriteOptions::new());
+    let _ = cube::write(
+        profile,
+        std::io::sink(),
+        &cube::WriteOptions::new(),
+        &Job::default(),
+    );
     verdict
 }
 
@@ -249,12 +253,12 @@ fn correlations(profile: &Profile, metrics: &[MetricId]) -> Done {
     for grid in &grids {
         let lens = grid.shape().lens();
         let mut builder = Spectra::<f64>::builder(&lens)?;
-        let (missing, token) = (Missing::Fill, CancelToken::new());
-        builder.add_rows(profile, grid, &rows, missing, &(), &token)?;
+        let (missing, job) = (Missing::Fill, Job::default());
+        builder.add_rows(profile, grid, &rows, missing, &job)?;
         let params = RankParams::default().top(3).check()?;
         builder
             .finish()
-            .rank(0, &AxisFilter::all(lens.len()), &params)?;
+            .rank(0, &AxisFilter::all(lens.len()), &params, &Job::default())?;
     }
     Ok(())
 }

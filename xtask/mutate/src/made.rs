@@ -7,7 +7,7 @@ use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Recorder, Sqlite, Store};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
-use perfkit::core::{CancelToken, EventSource, MetricId, Nanos, Profile};
+use perfkit::core::{EventSource, Job, MetricId, Nanos, Profile};
 use perfkit::formats::otf2::{self, NewArchive};
 use perfkit::formats::{chrome, cube, paraver};
 use perfkit::spectral::{Missing, Spectra, stored_rows};
@@ -26,12 +26,12 @@ type Done = Result<(), Box<dyn Error>>;
 pub fn write(folder: &Path) -> Done {
     fs::create_dir_all(folder)?;
     let trace = random::trace(7, 3, 60);
-    let token = CancelToken::new();
+    let job = Job::default();
     let options = otf2::WriteOptions::default().with_chunks(2048, 1 << 12);
     let mut archive = NewArchive::new(folder.join("otf2"))?;
-    otf2::write(trace.view(), &mut archive, &options, &(), &token)?;
-    paraver::write_files(trace.view(), folder.join("random.prv"), &(), &token)?;
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &token)?;
+    otf2::write(trace.view(), &mut archive, &options, &job)?;
+    paraver::write_files(trace.view(), folder.join("random.prv"), &job)?;
+    let (profile, _) = Profile::from_trace(trace.view(), &job)?;
     for (name, options) in [
         ("sparse.cubex", cube::WriteOptions::new()),
         (
@@ -40,7 +40,12 @@ pub fn write(folder: &Path) -> Done {
         ),
         ("packed.cubex", cube::WriteOptions::new().compress(true)),
     ] {
-        cube::write(&profile, File::create(folder.join(name))?, &options)?;
+        cube::write(
+            &profile,
+            File::create(folder.join(name))?,
+            &options,
+            &Job::default(),
+        )?;
     }
     spectra(&profile, &folder.join("views.spectra"))?;
     fs::write(folder.join("rows.ndjson"), NDJSON)?;
@@ -64,11 +69,11 @@ pub fn write(folder: &Path) -> Done {
 
 /// Recordings of devices: events of every phase, work that overlaps, and what profilers write.
 fn gpu(folder: &Path) -> Done {
-    let token = CancelToken::new();
+    let job = Job::default();
     let written = File::create(folder.join("written.json"))?;
     let mut packed = GzEncoder::new(written, Compression::fast());
     let trace = perf_testdata::device::trace();
-    chrome::write(trace.view(), &mut packed, &(), &token)?;
+    chrome::write(trace.view(), &mut packed, &job)?;
     packed.finish()?;
     fs::rename(folder.join("written.json"), folder.join("written.json.gz"))?;
     fs::write(folder.join("phases.json"), PHASES)?;
@@ -320,7 +325,7 @@ fn wire(folder: &Path) -> Done {
         let calls = Calls::new(Calls::params().check()?);
         let mut monitor = Monitor::new(calls, detector).record(recorder).share(client);
         let mut replay = Replay::new(trace.view(), Nanos(100_000_000));
-        while replay.next_step(&mut monitor)? {}
+        while replay.next_step(&mut monitor, &Job::default())? {}
         monitor.finish()?;
         let file = |end: &str| folder.join(format!("{name}.{end}"));
         if name == "tail" {
@@ -369,8 +374,8 @@ fn spectra(profile: &Profile, path: &Path) -> Done {
     let mut open = fs::OpenOptions::new();
     let file = open.read(true).write(true).create(true).truncate(true);
     let mut builder = Spectra::<f64>::builder_in(&grid.shape().lens(), file.open(path)?)?;
-    let token = CancelToken::new();
-    builder.add_rows(profile, &grid, &rows, Missing::Fill, &(), &token)?;
+    let job = Job::default();
+    builder.add_rows(profile, &grid, &rows, Missing::Fill, &job)?;
     let names: Vec<String> = rows
         .iter()
         .map(|(_, path)| profile.calls().name(*path, profile.regions()))

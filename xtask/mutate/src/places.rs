@@ -1,6 +1,7 @@
 //! Where the parts of a file begin: where a program that was killed may have stopped.
 
 use crate::layers::members;
+use perfkit::core::Job;
 use perfkit::formats::OpenOptions;
 use perfkit::formats::otf2::Reader;
 use std::collections::BTreeMap;
@@ -46,7 +47,7 @@ pub fn inside(bytes: &[u8]) -> Vec<usize> {
 pub fn of_archive(anchor: &Path) -> BTreeMap<String, Vec<usize>> {
     let mut all = BTreeMap::new();
     let options = OpenOptions::new().threads(1);
-    let Ok(reader) = Reader::open(anchor, &options) else {
+    let Ok(reader) = Reader::open(anchor, &options, &Job::default()) else {
         return all;
     };
     let records = reader.definition_file();

@@ -5,7 +5,7 @@ use crate::verdict::Verdict;
 use perfkit::anomaly::provenance::{Query, open};
 use perfkit::anomaly::server::{Delta, Server, View};
 use perfkit::anomaly::{Drift, Error, Model};
-use perfkit::core::Limits;
+use perfkit::core::{Job, Limits};
 use perfkit::formats::paraver::clustered;
 use perfkit::spectral::{AxisFilter, RankParams, Spectra};
 use perfkit::track::Formula;
@@ -352,7 +352,7 @@ fn ranked(path: &Path) -> Verdict {
     let Some(first) = spectra.views().iter().position(|view| !view.is_skipped()) else {
         return Verdict::Value;
     };
-    match spectra.rank(first, &AxisFilter::all(axes), &params) {
+    match spectra.rank(first, &AxisFilter::all(axes), &params, &Job::default()) {
         Ok(_) => Verdict::Value,
         Err(error) => judge(error),
     }

@@ -5,7 +5,7 @@ use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Detector, Tail};
-use perfkit::core::{EventSink, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
+use perfkit::core::{EventSink, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 use std::sync::{Arc, Mutex};
 
 /// What was measured of a server in this process.
@@ -106,7 +106,9 @@ impl Rank {
         self.calls.end_step(number);
         let mut judgements = Vec::new();
         let samples = self.calls.batch().samples();
-        self.detector.detect(samples, &mut judgements);
+        self.detector
+            .detect(samples, &mut judgements, &Job::default())
+            .expect("not cancelled");
         let synced = self
             .client
             .step(&self.calls, &judgements, &mut self.detector);

@@ -4,7 +4,7 @@ use crate::{Make, Work};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use perf_testdata::{kineto, paraver as text};
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use perfkit::formats::otf2::{self, Cut, MemoryArchive, Reader};
 use perfkit::formats::{OpenOptions, chrome, cube, paraver};
 use perfkit_benches::inputs;
@@ -19,9 +19,9 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("OTF2, read, 64 locations", || read_otf2(64)),
     ("OTF2, merged", || {
         let archive = inputs::archive(16, EVENTS / 32);
-        Ok(Box::new(move |cancel| {
-            let options = OpenOptions::new().cancel(cancel.clone());
-            let reader = Reader::new(&archive, &options)?;
+        Ok(Box::new(move |job| {
+            let options = OpenOptions::new();
+            let reader = Reader::new(&archive, &options, job)?;
             let mut merged = reader.merged()?;
             while merged.next()?.is_some() {}
             Ok(())
@@ -29,70 +29,67 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     }),
     ("OTF2, cut", || {
         let archive = inputs::archive(1, EVENTS);
-        Ok(Box::new(move |cancel| {
-            let reader = Reader::new(&archive, &OpenOptions::new())?;
+        Ok(Box::new(move |job| {
+            let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default())?;
             let mut part = MemoryArchive::default();
-            otf2::cut(&reader, &Cut::new(), &mut part, &(), cancel)?;
+            otf2::cut(&reader, &Cut::new(), &mut part, job)?;
             Ok(())
         }))
     }),
     ("OTF2, write", || {
         let trace = inputs::trace(1, EVENTS);
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let mut archive = MemoryArchive::default();
             let options = otf2::WriteOptions::default();
-            otf2::write(trace.view(), &mut archive, &options, &(), cancel)?;
+            otf2::write(trace.view(), &mut archive, &options, job)?;
             Ok(())
         }))
     }),
     ("Paraver, read", || {
-        open("perfkit-cancel.prv", text::text(16, 60_000).into_bytes())
+        open("perfkit-job.prv", text::text(16, 60_000).into_bytes())
     }),
     ("Paraver, read packed", || {
         let text = text::text(16, 60_000);
-        open("perfkit-cancel.prv.gz", packed(text.as_bytes())?)
+        open("perfkit-job.prv.gz", packed(text.as_bytes())?)
     }),
     ("Paraver, write", || {
         let trace = inputs::trace(1, EVENTS / 4);
-        Ok(Box::new(move |cancel| {
-            paraver::write_trace(trace.view(), &mut std::io::sink(), "out.prv", &(), cancel)?;
+        Ok(Box::new(move |job| {
+            paraver::write_trace(trace.view(), &mut std::io::sink(), "out.prv", job)?;
             Ok(())
         }))
     }),
     ("Chrome, read", || {
-        open("perfkit-cancel.json", chrome_text(150_000_000)?)
+        open("perfkit-job.json", chrome_text(150_000_000)?)
     }),
     ("Chrome, read packed", || {
-        open(
-            "perfkit-cancel.json.gz",
-            packed(&chrome_text(150_000_000)?)?,
-        )
+        open("perfkit-job.json.gz", packed(&chrome_text(150_000_000)?)?)
     }),
     ("Chrome, write", || {
         let trace = inputs::trace(1, EVENTS / 4);
-        Ok(Box::new(move |cancel| {
-            chrome::write(trace.view(), &mut std::io::sink(), &(), cancel)?;
+        Ok(Box::new(move |job| {
+            chrome::write(trace.view(), &mut std::io::sink(), job)?;
             Ok(())
         }))
     }),
     ("Cube, write", || write_cube(false)),
     ("Cube, write packed", || write_cube(true)),
     ("Cube, read packed document", || {
-        open("perfkit-cancel.cube", packed(&inputs::cube3(2_000, 4_000))?)
+        open("perfkit-job.cube", packed(&inputs::cube3(2_000, 4_000))?)
     }),
     ("Cube, read document", || {
-        open("perfkit-cancel.cube", inputs::cube3(2_000, 4_000))
+        open("perfkit-job.cube", inputs::cube3(2_000, 4_000))
     }),
     ("Cube, read definitions", || {
-        open("perfkit-cancel.cubex", inputs::cubex(4, 600_000, false))
+        open("perfkit-job.cubex", inputs::cubex(4, 600_000, false))
     }),
 ];
 
 fn read_otf2(locations: u32) -> Result<Work, Box<dyn Error>> {
     let archive = inputs::archive(locations, EVENTS * 2 / locations as usize);
-    Ok(Box::new(move |cancel: &CancelToken| {
-        let options = OpenOptions::new().cancel(cancel.clone());
-        Reader::new(&archive, &options)?.read()?;
+    Ok(Box::new(move |job: &Job| {
+        let options = OpenOptions::new();
+        Reader::new(&archive, &options, job)?.read()?;
         Ok(())
     }))
 }
@@ -101,10 +98,10 @@ fn read_otf2(locations: u32) -> Result<Work, Box<dyn Error>> {
 fn write_cube(compress: bool) -> Result<Work, Box<dyn Error>> {
     let bytes = inputs::cubex(16_000, 2_000, false);
     let options = OpenOptions::new();
-    let cube = cube::Cube::from_bytes(bytes, "memory", &options)?;
-    Ok(Box::new(move |cancel: &CancelToken| {
+    let cube = cube::Cube::from_bytes(bytes, "memory", &options, &Job::default())?;
+    Ok(Box::new(move |job: &Job| {
         let options = cube::WriteOptions::new().compress(compress);
-        cube::write_with(cube.profile(), std::io::sink(), &options, &(), cancel)?;
+        cube::write(cube.profile(), std::io::sink(), &options, job)?;
         Ok(())
     }))
 }
@@ -135,9 +132,9 @@ impl Drop for Held {
 fn open(name: &str, bytes: Vec<u8>) -> Result<Work, Box<dyn Error>> {
     let held = Held(std::env::temp_dir().join(format!("{}-{name}", std::process::id())));
     std::fs::write(&held.0, bytes)?;
-    Ok(Box::new(move |cancel: &CancelToken| {
-        let options = OpenOptions::new().cancel(cancel.clone());
-        perfkit::formats::open(&held.0, &options)?;
+    Ok(Box::new(move |job: &Job| {
+        let options = OpenOptions::new();
+        perfkit::formats::open(&held.0, &options, job)?;
         Ok(())
     }))
 }

@@ -12,13 +12,13 @@ mod spectra;
 mod traces;
 
 use perf_testdata::wide::Xorshift;
-use perfkit::core::CancelToken;
+use perfkit::core::Job;
 use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// Something that can be stopped, with its input.
-pub(crate) type Work = Box<dyn Fn(&CancelToken) -> Result<(), Box<dyn Error>> + Send + Sync>;
+pub(crate) type Work = Box<dyn Fn(&Job) -> Result<(), Box<dyn Error>> + Send + Sync>;
 
 /// Makes the input of a piece of work.
 pub(crate) type Make = fn() -> Result<Work, Box<dyn Error>>;
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}\n\nusage: perfkit-bench-cancel [CANCELS] [WORD]...");
+            eprintln!("error: {error}\n\nusage: perfkit-bench-job [CANCELS] [WORD]...");
             ExitCode::FAILURE
         }
     }
@@ -68,7 +68,7 @@ fn run() -> Result<(), Box<dyn Error>> {
 
 fn measure(work: &Work, cancels: u32) -> Result<Seen, Box<dyn Error>> {
     let begun = Instant::now();
-    work(&CancelToken::new())?;
+    work(&Job::default())?;
     let mut seen = Seen {
         whole: begun.elapsed(),
         stopped: 0,
@@ -87,8 +87,8 @@ fn measure(work: &Work, cancels: u32) -> Result<Seen, Box<dyn Error>> {
 
 /// Whether the work was stopped, and the time from the cancelling to the return; none where that was before.
 fn cancelled(work: &Work, after: Duration) -> Result<(bool, Duration), Box<dyn Error>> {
-    let token = CancelToken::new();
-    let own = token.clone();
+    let job = Job::default();
+    let own = job.clone();
     let (result, done, at) = std::thread::scope(|scope| {
         let canceller = scope.spawn(move || {
             std::thread::sleep(after);
@@ -96,7 +96,7 @@ fn cancelled(work: &Work, after: Duration) -> Result<(bool, Duration), Box<dyn E
             own.cancel();
             at
         });
-        let result = work(&token).map_err(|error| error.to_string());
+        let result = work(&job).map_err(|error| error.to_string());
         (result, Instant::now(), canceller.join())
     });
     let at = at.map_err(|_| "the thread that cancels is gone")?;

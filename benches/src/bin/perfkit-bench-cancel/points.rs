@@ -17,35 +17,35 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("dbscan, tree", || dbscan(200_000, 0.01, Index::Tree)),
     ("hdbscan", || {
         let values = clusters::phases(150_000, 5).values;
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let scan = Hdbscan::new(Hdbscan::params().check()?);
-            scan.scan(Points::new(&values, 2)?, &(), cancel)?;
+            scan.scan(Points::new(&values, 2)?, job)?;
             Ok(())
         }))
     }),
     ("k-distances", || {
         let values = clusters::phases(1_000_000, 5).values;
-        Ok(Box::new(move |cancel| {
-            k_distances(Points::new(&values, 2)?, 10, &(), cancel)?;
+        Ok(Box::new(move |job| {
+            k_distances(Points::new(&values, 2)?, 10, job)?;
             Ok(())
         }))
     }),
     ("eps", || {
         let values = clusters::phases(300_000, 5).values;
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let search = EpsSearch::new(EpsSearch::params().check()?);
-            search.choose(Points::new(&values, 2)?, &(), cancel)?;
+            search.choose(Points::new(&values, 2)?, job)?;
             Ok(())
         }))
     }),
     ("refinement", || {
         let planted = Planted::new(10_000)?;
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let refinement = Refinement::new(Refinement::params().check()?);
             let align = Align::params().check()?;
-            let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align, cancel.clone());
+            let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align);
             let weights = planted.bursts.durations();
-            refinement.run(planted.points()?, &weights, &scorer, &(), cancel)?;
+            refinement.run(planted.points()?, &weights, &scorer, job)?;
             Ok(())
         }))
     }),
@@ -53,7 +53,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("alignment, many changes", || align(48, 4_000, 300)),
     ("tracking", || {
         let planted = Planted::new(200_000)?;
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let times = planted.bursts.durations();
             let frame = |name: &str| {
                 let points = planted.points()?;
@@ -61,7 +61,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
             };
             let frames = [frame("a")?, frame("b")?, frame("c")?];
             let params = Tracking::params().check()?;
-            Tracking::of(&frames, &params, &(), cancel)?;
+            Tracking::of(&frames, &params, job)?;
             Ok(())
         }))
     }),
@@ -69,19 +69,19 @@ pub(crate) const ALL: &[(&str, Make)] = &[
 
 fn dbscan(points: usize, eps: f64, index: Index) -> Result<crate::Work, Box<dyn Error>> {
     let values = clusters::phases(points, 5).values;
-    Ok(Box::new(move |cancel| {
+    Ok(Box::new(move |job| {
         let params = Dbscan::params().eps(eps).min_points(10).index(index);
         let scan = Dbscan::new(params.check()?);
-        scan.scan(Points::new(&values, 2)?, &(), cancel)?;
+        scan.scan(Points::new(&values, 2)?, job)?;
         Ok(())
     }))
 }
 
 fn align(threads: usize, length: usize, edits: usize) -> Result<crate::Work, Box<dyn Error>> {
     let (sequences, shares): (Sequences, Vec<f64>) = inputs::sequences(threads, length, edits);
-    Ok(Box::new(move |cancel| {
+    Ok(Box::new(move |job| {
         let align = Align::params().check()?;
-        align.align(&sequences, &shares, &(), cancel)?;
+        align.align(&sequences, &shares, job)?;
         Ok(())
     }))
 }

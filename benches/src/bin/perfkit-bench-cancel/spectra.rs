@@ -1,6 +1,7 @@
 //! Correlation of severity views.
 
 use crate::{Make, Work};
+use perfkit::core::Job;
 use perfkit::spectral::{AxisFilter, NullParams, RankParams, Spectra};
 use perfkit_benches::inputs;
 use std::error::Error;
@@ -23,19 +24,19 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("rank of small views", || rank(&SMALL, 2_000)),
     ("confidence of large views", || {
         let spectra = spectra(&LARGE, 2)?;
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let params = NullParams::default().count(20).check()?;
             let filter = AxisFilter::all(LARGE.len());
-            spectra.confidence(0, &[1], &filter, &params, &(), cancel)?;
+            spectra.confidence(0, &[1], &filter, &params, job)?;
             Ok(())
         }))
     }),
     ("all pairs", || {
         let spectra = spectra(&SMALL, 100)?;
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let params = RankParams::default().top(5).check()?;
             let filter = AxisFilter::all(SMALL.len());
-            spectra.pairs(&filter, &params, &(), cancel)?;
+            spectra.pairs(&filter, &params, job)?;
             Ok(())
         }))
     }),
@@ -43,26 +44,26 @@ pub(crate) const ALL: &[(&str, Make)] = &[
 
 fn made(dims: &'static [usize], count: usize) -> Result<Work, Box<dyn Error>> {
     let views = inputs::views(dims, count);
-    Ok(Box::new(move |cancel| {
+    Ok(Box::new(move |job| {
         let mut builder = Spectra::<f64>::builder(dims)?;
-        builder.extend_with(&views, &[], &(), cancel)?;
+        builder.extend_masked(&views, &[], job)?;
         Ok(())
     }))
 }
 
 fn spectra(dims: &[usize], count: usize) -> Result<Spectra<f64>, Box<dyn Error>> {
     let mut builder = Spectra::<f64>::builder(dims)?;
-    builder.extend(&inputs::views(dims, count))?;
+    builder.extend(&inputs::views(dims, count), &Job::default())?;
     Ok(builder.finish())
 }
 
 fn rank(dims: &'static [usize], count: usize) -> Result<Work, Box<dyn Error>> {
     let spectra = spectra(dims, count)?;
-    Ok(Box::new(move |cancel| {
+    Ok(Box::new(move |job| {
         let others: Vec<usize> = (1..count).collect();
         let params = RankParams::default().check()?;
         let filter = AxisFilter::all(dims.len());
-        spectra.rank_among(0, &others, &filter, &params, &(), cancel)?;
+        spectra.rank_among(0, &others, &filter, &params, job)?;
         Ok(())
     }))
 }

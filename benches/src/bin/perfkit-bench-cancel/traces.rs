@@ -4,7 +4,7 @@ use crate::Make;
 use perf_testdata::{device, wide};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Monitor, Replay, Tail};
-use perfkit::core::{EventSource, Profile, Trace, match_messages_with};
+use perfkit::core::{EventSource, Job, Profile, Trace, match_messages};
 use perfkit::fold::{
     DeviceParams, Devices, Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines,
 };
@@ -18,45 +18,45 @@ const EVENTS: usize = 8_000_000;
 pub(crate) const ALL: &[(&str, Make)] = &[
     ("profile", || {
         let trace = inputs::trace(1, EVENTS);
-        Ok(Box::new(move |cancel| {
-            Profile::from_trace(trace.view(), &(), cancel)?;
+        Ok(Box::new(move |job| {
+            Profile::from_trace(trace.view(), job)?;
             Ok(())
         }))
     }),
     ("profile, devices", || {
         let trace = devices(1_500_000);
-        Ok(Box::new(move |cancel| {
-            Profile::from_trace(trace.view(), &(), cancel)?;
+        Ok(Box::new(move |job| {
+            Profile::from_trace(trace.view(), job)?;
             Ok(())
         }))
     }),
     ("profile, call paths of their own", || {
         let trace = wide::paths(PATHS);
-        Ok(Box::new(move |cancel| {
-            Profile::from_trace(trace.view(), &(), cancel)?;
+        Ok(Box::new(move |job| {
+            Profile::from_trace(trace.view(), job)?;
             Ok(())
         }))
     }),
     ("messages", || {
         let trace = inputs::trace(8, EVENTS / 2);
-        Ok(Box::new(move |cancel| {
-            match_messages_with(trace.view(), &(), cancel)?;
+        Ok(Box::new(move |job| {
+            match_messages(trace.view(), job)?;
             Ok(())
         }))
     }),
     ("timelines", || {
         let trace = inputs::trace(1, EVENTS);
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let map = RegionMap::by_name(trace.definitions())?;
-            Timelines::with(trace.view(), &map, &(), cancel)?;
+            Timelines::new(trace.view(), &map, job)?;
             Ok(())
         }))
     }),
     ("timelines, devices", || {
         let trace = devices(1_500_000);
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let map = RegionMap::by_name(trace.definitions())?;
-            Timelines::with(trace.view(), &map, &(), cancel)?;
+            Timelines::new(trace.view(), &map, job)?;
             Ok(())
         }))
     }),
@@ -71,31 +71,31 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     }),
     ("usage", || {
         let folder = folder(64, Op::Max, Selection::default())?;
-        Ok(Box::new(move |cancel| {
-            folder.usage_with(folder.timelines().range(), &(), cancel)?;
+        Ok(Box::new(move |job| {
+            folder.usage(folder.timelines().range(), job)?;
             Ok(())
         }))
     }),
     ("devices", || {
         let trace = devices(1_500_000);
-        Ok(Box::new(move |cancel| {
-            Devices::with(trace.view(), &DeviceParams::default(), &(), cancel)?;
+        Ok(Box::new(move |job| {
+            Devices::new(trace.view(), &DeviceParams::default(), job)?;
             Ok(())
         }))
     }),
     ("bursts", || {
         let trace = inputs::trace(1, EVENTS);
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let extract = Extract::params().all_counters(true).check()?;
-            extract.extract(trace.view(), &(), cancel)?;
+            extract.extract(trace.view(), job)?;
             Ok(())
         }))
     }),
     ("bursts, call paths of their own", || {
         let trace = wide::paths(PATHS);
-        Ok(Box::new(move |cancel| {
+        Ok(Box::new(move |job| {
             let extract = Extract::params().check()?;
-            extract.extract(trace.view(), &(), cancel)?;
+            extract.extract(trace.view(), job)?;
             Ok(())
         }))
     }),
@@ -108,12 +108,12 @@ const PATHS: u32 = 4_000_000;
 
 fn anomalies(steps: u64) -> Result<crate::Work, Box<dyn Error>> {
     let trace = inputs::trace(1, EVENTS / 2);
-    Ok(Box::new(move |cancel| {
+    Ok(Box::new(move |job| {
         let tail = Tail::new(Tail::params().check()?);
         let calls = Calls::new(Calls::params().check()?);
-        let mut monitor = Monitor::new(calls, Box::new(tail)).cancel(cancel.clone());
-        let mut replay = Replay::in_steps(trace.view(), steps).cancel(cancel.clone());
-        while replay.next_step(&mut monitor)? {}
+        let mut monitor = Monitor::new(calls, Box::new(tail)).job(job);
+        let mut replay = Replay::in_steps(trace.view(), steps);
+        while replay.next_step(&mut monitor, job)? {}
         Ok(())
     }))
 }
@@ -131,17 +131,17 @@ fn devices(pieces: u64) -> Trace {
 fn folder(ranks: u32, op: Op, selection: Selection) -> Result<Folder, Box<dyn Error>> {
     let trace = inputs::trace(ranks, EVENTS / ranks as usize);
     let map = RegionMap::by_name(trace.definitions())?;
-    let timelines = Timelines::new(trace.view(), &map)?;
+    let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     let params = Folder::params().columns(1920).op(op).selection(selection);
     let groups = Groups::by(&timelines, GroupBy::All);
     Ok(Folder::new(&timelines, groups, params.check()?)?)
 }
 
 fn refold(folder: Folder) -> Result<crate::Work, Box<dyn Error>> {
-    Ok(Box::new(move |cancel| {
+    Ok(Box::new(move |job| {
         let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
         let window = folder.timelines().range();
-        folder.refold_with(window, &mut scratch, &mut fold, &(), cancel)?;
+        folder.refold(window, &mut scratch, &mut fold, job)?;
         Ok(())
     }))
 }

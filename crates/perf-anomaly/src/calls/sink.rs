@@ -8,8 +8,7 @@ use super::stream::{Shared, Stream};
 use super::{Batch, NodeState, StreamHealth};
 use crate::FunctionId;
 use perf_core::{
-    CallPathId, CancelToken, EventSink, Merge, MetricId, Nanos, RegionId, StreamEvent, StreamId,
-    StreamKey,
+    CallPathId, EventSink, Job, Merge, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
 };
 use std::collections::HashMap;
 
@@ -55,7 +54,7 @@ pub struct Calls {
     /// The step that ended last, as long as nothing came since, and how many events wait since then.
     ended: Option<(u64, usize)>,
     /// What can end a step in its midst.
-    pub(crate) cancel: CancelToken,
+    pub(crate) job: Job,
 }
 
 /// A rank of a program.
@@ -91,7 +90,7 @@ impl Calls {
             lost: StreamHealth::default(),
             step: 0,
             ended: None,
-            cancel: CancelToken::new(),
+            job: Job::default(),
             params,
         }
     }
@@ -148,7 +147,7 @@ impl Calls {
                 batch: &mut self.batch,
                 lost: &mut self.lost,
                 step: self.step,
-                cancel: &self.cancel,
+                job: &self.job,
             };
             stream.replay(&mut shared, is_end);
             if is_end {

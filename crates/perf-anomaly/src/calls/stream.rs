@@ -8,9 +8,7 @@ use super::params::{CallsParams, Repair};
 use super::paths::Paths;
 use super::{Batch, StreamHealth};
 use crate::detect::LOOK;
-use perf_core::{
-    CallPathId, CancelToken, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value,
-};
+use perf_core::{CallPathId, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
 use std::collections::HashMap;
 
 /// An enter or exit: 16 bytes.
@@ -44,7 +42,7 @@ pub(super) struct Shared<'a> {
     /// What was wrong with no stream in particular.
     pub(super) lost: &'a mut StreamHealth,
     pub(super) step: u64,
-    pub(super) cancel: &'a CancelToken,
+    pub(super) job: &'a Job,
 }
 
 /// A stream: the arena of its calls.
@@ -218,8 +216,8 @@ impl Stream {
         let mut pending = std::mem::take(&mut self.pending);
         let mut attached = 0;
         for (index, event) in functions.iter().enumerate() {
-            // What somebody cancelled ends with an error; the rest of the step is left out.
-            if index.is_multiple_of(LOOK) && shared.cancel.is_cancelled() {
+            // A cancelled step ends with an error; the rest of the step is left out.
+            if index.is_multiple_of(LOOK) && shared.job.is_cancelled() {
                 break;
             }
             let is_exit = event.word & EXIT != 0;

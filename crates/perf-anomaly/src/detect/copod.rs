@@ -5,7 +5,7 @@ use super::scored::{Scored, Scores, rarity};
 use super::strict::{StrictChecked, StrictParams};
 use super::{Detector, Histogram, Model};
 use crate::{FunctionId, Judgement, Result, Sample};
-use perf_core::{CancelToken, Cancelled};
+use perf_core::{Cancelled, Job};
 
 /// Calls in the tails of the empirical distribution of run times, labelled as Chimbuko's COPOD labels
 /// them.
@@ -18,7 +18,7 @@ use perf_core::{CancelToken, Cancelled};
 ///
 /// ```
 /// use perf_anomaly::{Copod, Detector, FunctionId, Label, Sample};
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// let mut copod = Copod::new(Copod::params().check()?);
 /// let call = |k: i64| {
 ///     let slow = if k == 300 { 900_000 } else { 0 };
@@ -26,7 +26,7 @@ use perf_core::{CancelToken, Cancelled};
 /// };
 /// let calls: Vec<Sample> = (0..400).map(call).collect();
 /// let mut judgements = Vec::new();
-/// copod.detect(&calls, &mut judgements);
+/// copod.detect(&calls, &mut judgements, &Job::default())?;
 /// assert_eq!(judgements[300].label, Label::TooSlow);
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```
@@ -124,24 +124,18 @@ impl Detector for Copod {
         self.0.params.options_of_histograms()
     }
 
-    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        // Nobody has this token.
-        let done = self.detect_until(samples, judgements, &CancelToken::new());
-        done.unwrap_or_default();
-    }
-
-    fn detect_until(
+    fn detect(
         &mut self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> std::result::Result<(), Cancelled> {
         self.0
-            .detect::<ByTail>(samples, judgements, Width::Scott, cancel)
+            .detect::<ByTail>(samples, judgements, Width::Scott, job)
     }
 
     fn learn(&mut self, samples: &[Sample]) {
-        let learned = self.0.learn(samples, Width::Scott, &CancelToken::new());
+        let learned = self.0.learn(samples, Width::Scott, &Job::default());
         learned.unwrap_or_default();
     }
 

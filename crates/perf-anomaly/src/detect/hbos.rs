@@ -5,7 +5,7 @@ use super::scored::{Scored, Scores, rarity};
 use super::strict::{StrictChecked, StrictParams};
 use super::{Detector, Histogram, Model};
 use crate::{FunctionId, Judgement, Result, Sample};
-use perf_core::{CancelToken, Cancelled};
+use perf_core::{Cancelled, Job};
 
 /// Calls in the rarest bins of a histogram of run times, labelled as Chimbuko's HBOS labels them.
 ///
@@ -16,7 +16,7 @@ use perf_core::{CancelToken, Cancelled};
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Hbos, Sample};
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// let mut detector = Hbos::new(Hbos::params().check()?);
 /// let calls = [100, 200].map(|us| Sample {
 ///     function: FunctionId(0),
@@ -24,7 +24,7 @@ use perf_core::{CancelToken, Cancelled};
 ///     first: false,
 /// });
 /// let mut judgements = Vec::new();
-/// detector.detect(&calls, &mut judgements);
+/// detector.detect(&calls, &mut judgements, &Job::default())?;
 /// assert!(judgements.iter().all(|judgement| judgement.label.is_anomaly()));
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```
@@ -96,25 +96,19 @@ impl Detector for Hbos {
         self.0.params.options_of_histograms()
     }
 
-    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        // Nobody has this token.
-        let done = self.detect_until(samples, judgements, &CancelToken::new());
-        done.unwrap_or_default();
-    }
-
-    fn detect_until(
+    fn detect(
         &mut self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> std::result::Result<(), Cancelled> {
         let width = self.width();
-        self.0.detect::<ByBin>(samples, judgements, width, cancel)
+        self.0.detect::<ByBin>(samples, judgements, width, job)
     }
 
     fn learn(&mut self, samples: &[Sample]) {
         let width = self.width();
-        let learned = self.0.learn(samples, width, &CancelToken::new());
+        let learned = self.0.learn(samples, width, &Job::default());
         learned.unwrap_or_default();
     }
 

@@ -58,9 +58,9 @@ pub use strict::{StrictChecked, StrictParams};
 pub use tail::{Sketch, Tail, TailChecked, TailParams};
 
 use crate::{Error, FunctionId, Judgement, Result, Sample};
-use perf_core::{CancelToken, Cancelled};
+use perf_core::{Cancelled, Job};
 
-/// Calls between two looks at a token: a few milliseconds of judging.
+/// Calls between two cancellation checks: a few milliseconds of judging.
 pub(crate) const LOOK: usize = 1 << 14;
 
 /// Tells which calls are abnormal, and learns from them what is normal.
@@ -72,13 +72,13 @@ pub(crate) const LOOK: usize = 1 << 14;
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Tail};
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// let call = |runtime| Sample { function: FunctionId(0), runtime: Nanos(runtime), first: false };
 /// let mut detector: Box<dyn Detector> = Box::new(Tail::new(Tail::params().check()?));
 /// let mut judgements = Vec::new();
 /// let usual: Vec<_> = (0..1000).map(|i| call(100_000 + 10 * (i * 37 % 1000))).collect();
-/// detector.detect(&usual, &mut judgements);
-/// detector.detect(&[call(300_000)], &mut judgements);
+/// detector.detect(&usual, &mut judgements, &Job::default())?;
+/// detector.detect(&[call(300_000)], &mut judgements, &Job::default())?;
 /// assert_eq!(judgements[0].label, Label::NotEnoughData);
 /// assert_eq!(judgements[999].label, Label::Normal);
 /// assert_eq!(judgements[1000].label, Label::TooSlow);
@@ -102,27 +102,23 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
 
     /// Judges the calls completed in a step and learns from them, in the order of the detector:
     /// appends one judgement a sample to `judgements`.
-    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>);
-
-    /// As [`detect`](Self::detect), and stops soon after somebody cancelled: some of the calls are then
-    /// learned from, and some judged. Default: stops between two steps alone.
     ///
     /// # Errors
-    /// [`Cancelled`].
-    fn detect_until(
+    ///
+    /// Returns [`Cancelled`] if the job is cancelled. Some of the calls are then learned from, and some judged.
+    fn detect(
         &mut self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-        cancel: &CancelToken,
-    ) -> std::result::Result<(), Cancelled> {
-        cancel.check()?;
-        self.detect(samples, judgements);
-        cancel.check()
-    }
+        job: &Job,
+    ) -> std::result::Result<(), Cancelled>;
 
     /// Learns from calls without judging them. Default: judges them and drops what it says.
     fn learn(&mut self, samples: &[Sample]) {
-        self.detect(samples, &mut Vec::with_capacity(samples.len()));
+        let mut judgements = Vec::with_capacity(samples.len());
+        // Nothing cancels this job.
+        self.detect(samples, &mut judgements, &Job::default())
+            .unwrap_or_default();
     }
 
     /// Judges calls by what is known now, and learns nothing: with the final model of a run, what

@@ -7,7 +7,7 @@ use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::strict::{Known, StrictChecked, by_function, check_part, room};
 use super::{Histogram, ScoredHistogram, microseconds};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
-use perf_core::{CancelToken, Cancelled, Nanos};
+use perf_core::{Cancelled, Job, Nanos};
 
 /// Added to each probability, so that no score is above `-log2(78.88e-32)`, about 100.
 const ALPHA: f64 = 78.88e-32;
@@ -53,11 +53,11 @@ impl Scored {
         &mut self,
         samples: &[Sample],
         width: Width,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<(), Cancelled> {
         let mut values = Vec::new();
-        for calls in by_function(samples, &self.rules, cancel)?.chunk_by(|a, b| a.0 == b.0) {
-            cancel.check()?;
+        for calls in by_function(samples, &self.rules, job)?.chunk_by(|a, b| a.0 == b.0) {
+            job.check()?;
             values.clear();
             values.extend(calls.iter().map(|(_, _, sample)| microseconds(sample)));
             let batch = Histogram::new(&values, width);
@@ -69,8 +69,8 @@ impl Scored {
     }
 
     pub(super) fn rejudge<S: Scores>(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        // Nobody has this token.
-        let judged = self.each::<S>(samples, judgements, &CancelToken::new());
+        // Nothing cancels this job.
+        let judged = self.each::<S>(samples, judgements, &Job::default());
         drop(judged.unwrap_or_default());
     }
 
@@ -80,10 +80,10 @@ impl Scored {
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
         width: Width,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<(), Cancelled> {
-        self.learn(samples, width, cancel)?;
-        for (function, threshold) in self.each::<S>(samples, judgements, cancel)? {
+        self.learn(samples, width, job)?;
+        for (function, threshold) in self.each::<S>(samples, judgements, job)? {
             self.known
                 .change(function, |model| model.set_threshold(threshold));
         }
@@ -95,11 +95,11 @@ impl Scored {
         &self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Vec<(FunctionId, f64)>, Cancelled> {
         let mut thresholds = Vec::new();
         let judgements = room(judgements, samples, IGNORED);
-        for calls in by_function(samples, &self.rules, cancel)?.chunk_by(|a, b| a.0 == b.0) {
+        for calls in by_function(samples, &self.rules, job)?.chunk_by(|a, b| a.0 == b.0) {
             let Some(&(function, ..)) = calls.first() else {
                 continue;
             };
@@ -120,7 +120,7 @@ impl Scored {
             let median = histogram.median();
             for (number, (_, index, sample)) in calls.iter().enumerate() {
                 if number.is_multiple_of(LOOK) {
-                    cancel.check()?;
+                    job.check()?;
                 }
                 let value = microseconds(sample);
                 let score = scores.of(histogram, value);

@@ -5,7 +5,7 @@ use super::rules::{IGNORED, Rules, TOO_FEW};
 use super::strict::{Known, StrictChecked, StrictParams, check_sigma};
 use super::{Detector, Model, microseconds};
 use crate::{FunctionId, Judgement, Label, Moments, Result, Sample};
-use perf_core::{CancelToken, Cancelled, Nanos};
+use perf_core::{Cancelled, Job, Nanos};
 
 /// Calls whose run time is more than `sigma` standard deviations from the mean, labelled as Chimbuko's
 /// SSTD labels them. The score is the number of deviations.
@@ -16,7 +16,7 @@ use perf_core::{CancelToken, Cancelled, Nanos};
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Sstd};
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// let mut detector = Sstd::new(Sstd::params().sigma(3.0).check()?);
 /// let mut calls = [100_000; 20].map(|runtime| Sample {
 ///     function: FunctionId(0),
@@ -25,7 +25,7 @@ use perf_core::{CancelToken, Cancelled, Nanos};
 /// });
 /// calls[7].runtime = Nanos(900_000);
 /// let mut judgements = Vec::new();
-/// detector.detect(&calls, &mut judgements);
+/// detector.detect(&calls, &mut judgements, &Job::default())?;
 /// assert_eq!(judgements[7].label, Label::TooSlow);
 /// assert_eq!(judgements[8].label, Label::Normal);
 /// # Ok::<(), perf_anomaly::Error>(())
@@ -97,23 +97,18 @@ impl Detector for Sstd {
         self.params.options_of_sstd()
     }
 
-    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        self.learn(samples);
-        self.rejudge(samples, judgements);
-    }
-
-    fn detect_until(
+    fn detect(
         &mut self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> std::result::Result<(), Cancelled> {
         for some in samples.chunks(LOOK) {
-            cancel.check()?;
+            job.check()?;
             self.learn(some);
         }
         for some in samples.chunks(LOOK) {
-            cancel.check()?;
+            job.check()?;
             self.rejudge(some, judgements);
         }
         Ok(())

@@ -3,7 +3,7 @@
 use super::{Functions, rules::Rules};
 use crate::error::within;
 use crate::{FunctionId, Judgement, Result, Sample};
-use perf_core::{CancelToken, Cancelled, Merge};
+use perf_core::{Cancelled, Job, Merge};
 
 /// Parameters of the strict detectors; the defaults are those of Chimbuko v7.0.
 ///
@@ -194,7 +194,7 @@ impl<T: Merge + Clone> Known<T> {
 pub(crate) fn by_function<'a>(
     samples: &'a [Sample],
     rules: &Rules,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> std::result::Result<Vec<(FunctionId, usize, &'a Sample)>, Cancelled> {
     let mut sorted: Vec<_> = samples
         .iter()
@@ -202,7 +202,7 @@ pub(crate) fn by_function<'a>(
         .filter(|(_, sample)| !rules.ignored(sample.function))
         .map(|(index, sample)| (sample.function, index, sample))
         .collect();
-    cancel.sort_by(&mut sorted, |a, b| (a.0, a.1).cmp(&(b.0, b.1)))?;
+    job.sort_by(&mut sorted, |a, b| (a.0, a.1).cmp(&(b.0, b.1)))?;
     Ok(sorted)
 }
 

@@ -4,7 +4,7 @@ use super::lines::{Lines, failed};
 use super::record::Entry;
 use super::store::Store;
 use crate::{Error, Result};
-use perf_core::CancelToken;
+use perf_core::Job;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -67,7 +67,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 /// use perf_anomaly::provenance::{Lines, Memory, Query, Store, merge, open};
 /// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
 /// # use perf_anomaly::provenance::Recorder;
-/// # use perf_core::Nanos;
+/// # use perf_core::{Job, Nanos};
 /// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-merge-{name}-{}.jsonl", std::process::id()));
 /// # let run = |rank: u32, store: Lines| {
 /// #     let tail = Tail::new(Tail::params().check()?);
@@ -86,7 +86,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 /// run(0, Lines::create(&one)?)?;
 /// run(1, Lines::create(&two)?)?;
 /// let mut all = Memory::new();
-/// let entries = merge(&mut [open(&one)?, open(&two)?], &mut all)?;
+/// let entries = merge(&mut [open(&one)?, open(&two)?], &mut all, &Job::default())?;
 /// let slow = Query { severity: Some(Nanos(100_000)), ..Query::default() };
 /// assert_eq!(all.query(&slow)?.len(), 2);
 /// assert!(entries > 2);
@@ -96,26 +96,17 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 /// ```
 ///
 /// # Errors
-/// Those of the stores, and [`Error::Entry`](crate::Error::Entry) of a model whose number would be beyond 2^64.
-pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store) -> Result<u64> {
-    merge_until(stores, into, &CancelToken::new())
-}
-
-/// As [`merge`], and stops soon after somebody cancelled.
 ///
-/// # Errors
-/// As [`merge`], and [`Error::Cancelled`](crate::Error::Cancelled): `into` then has a part, which was not committed.
-pub fn merge_until(
-    stores: &mut [Box<dyn Store>],
-    into: &mut dyn Store,
-    cancel: &CancelToken,
-) -> Result<u64> {
+/// Returns the errors of the stores, [`Error::Entry`](crate::Error::Entry) for a model whose number would be beyond
+/// 2^64, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled. `into` then has a part, which is not
+/// committed.
+pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store, job: &Job) -> Result<u64> {
     let (mut count, mut first) = (0, 0);
     let mut runs = Vec::new();
     for store in stores {
         let mut last = 0;
         store.each(&mut |mut entry| {
-            cancel.check()?;
+            job.check()?;
             match &mut entry {
                 Entry::Model(model) => {
                     last = last.max(model.id);

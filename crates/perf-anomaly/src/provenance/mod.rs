@@ -56,10 +56,10 @@ mod worst;
 pub use compare::{Comparison, Difference, Side};
 pub use lines::Lines;
 pub use memory::Memory;
-pub use merge::{merge, merge_until, open};
+pub use merge::{merge, open};
 pub use params::{CheckedRecorderParams, RecorderParams};
 pub(crate) use prune::prune_with;
-pub use prune::{Pruned, prune, prune_until, prune_within};
+pub use prune::{Pruned, prune, prune_within};
 pub use record::{
     CallRecord, CounterRecord, Entry, Kind, LaunchRecord, LeftOut, MessageRecord, ModelRecord,
     Record, RunRecord, StreamRecord,

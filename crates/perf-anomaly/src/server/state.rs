@@ -33,7 +33,7 @@ const RECENT: u64 = 16;
 /// use perf_anomaly::calls::Calls;
 /// use perf_anomaly::server::{Client, Local, Ranking, Server};
 /// use perf_anomaly::{Detector, Tail, Watch};
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// let local = Local::new(Server::new(Server::params().check()?));
 /// for rank in 0..2 {
 ///     let calls = Calls::new(Calls::params().check()?);
@@ -47,7 +47,7 @@ const RECENT: u64 = 16;
 ///     let mut detector = Tail::new(Tail::params().check()?);
 ///     let mut client = Client::new(rank.into(), local.clone());
 ///     let mut judgements = Vec::new();
-///     detector.detect(watch.sink().batch().samples(), &mut judgements);
+///     detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
 ///     client.step(watch.sink(), &judgements, &mut detector)?;
 ///     // The second rank knows the calls of the first one, too; the first call of each is not learned.
 ///     let known = detector.sketch(perf_anomaly::FunctionId(0)).map(|sketch| sketch.count());

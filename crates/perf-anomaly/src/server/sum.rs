@@ -28,7 +28,7 @@ const WITHOUT_BEYOND: u16 = 1;
 /// use perf_anomaly::calls::Calls;
 /// use perf_anomaly::server::{Client, Delta, Exchange, Server, Sum, View};
 /// use perf_anomaly::{Detector, Tail, Watch};
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// # #[derive(Debug, Default)]
 /// # struct Kept(Vec<Delta>);
 /// # impl Exchange for Kept {
@@ -48,7 +48,7 @@ const WITHOUT_BEYOND: u16 = 1;
 /// #     watch.end_step();
 /// #     let mut detector = Tail::new(Tail::params().learn_first(true).check()?);
 /// #     let mut judgements = Vec::new();
-/// #     detector.detect(watch.sink().batch().samples(), &mut judgements);
+/// #     detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
 /// #     let mut client = Client::new(rank.into(), Kept::default());
 /// #     client.step(watch.sink(), &judgements, &mut detector)?;
 /// #     Ok(client.exchange_mut().0.remove(0))

@@ -5,7 +5,7 @@
 use flate2::read::GzDecoder;
 use perf_anomaly::calls::{Calls, Repair};
 use perf_anomaly::{FunctionId, Sample};
-use perf_core::{EventSource, Nanos};
+use perf_core::{EventSource, Job, Nanos};
 use perf_formats::OpenOptions;
 use perf_formats::streams::Streams;
 use perf_testdata::corpus::corpus;
@@ -47,7 +47,10 @@ pub(crate) fn steps(relative: &str) -> Option<Vec<Step>> {
     let mut calls = Calls::new(params.expect("defaults"));
     let mut steps = Vec::new();
     let whole = |time: Nanos| (time.0 / 1000) as u64;
-    while streams.next_step(&mut calls).expect("it can be read") {
+    while streams
+        .next_step(&mut calls, &Job::default())
+        .expect("it can be read")
+    {
         let batch = calls.batch();
         let call = |call: &perf_anomaly::calls::Call| Call {
             thread: calls.stream_key(call.stream).expect("it has one").thread,

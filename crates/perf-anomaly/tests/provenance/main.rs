@@ -16,9 +16,7 @@ use perf_anomaly::provenance::{
 };
 use perf_anomaly::server::Ranking;
 use perf_anomaly::{Error, FunctionId, Label, Monitor, Tail};
-use perf_core::{
-    CancelToken, EventSink, MetricId, Nanos, Peer, StreamEvent, StreamId, StreamKey, Value,
-};
+use perf_core::{EventSink, Job, MetricId, Nanos, Peer, StreamEvent, StreamId, StreamKey, Value};
 use std::path::PathBuf;
 
 fn scratch(name: &str) -> PathBuf {
@@ -455,7 +453,7 @@ fn ranks_are_merged_and_runs_compared() {
             .iter_mut()
             .map(|part| records(&mut **part, Kind::Anomaly).len())
             .collect();
-        let count = merge(&mut parts, &mut *merged).expect("all are sound");
+        let count = merge(&mut parts, &mut *merged, &Job::default()).expect("all are sound");
         let mut models = std::collections::HashMap::new();
         let (mut runs, mut entries) = (0, 0);
         merged
@@ -496,7 +494,7 @@ fn ranks_are_merged_and_runs_compared() {
             memory
         };
         let mut parts = ["a", "b", "a", "b", "a"].map(told);
-        let count = merge(&mut parts, &mut Memory::new()).expect("all are sound");
+        let count = merge(&mut parts, &mut Memory::new(), &Job::default()).expect("all are sound");
         assert_eq!(count, 2);
 
         // Two ranks lost twice as much time as one.

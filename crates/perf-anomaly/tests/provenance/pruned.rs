@@ -1,6 +1,7 @@
 //! Records that are judged again by the final model.
 
 use super::*;
+use perf_core::Job;
 
 #[test]
 fn the_final_model_has_the_last_word() {
@@ -22,8 +23,14 @@ fn the_final_model_has_the_last_word() {
         let report = monitor.finish().expect("nothing fails");
         let (mut store, reduction) = report.store.expect("it has a recorder");
         assert!(reduction.recorded > 10, "{reduction:?}");
-        let pruned =
-            prune(&mut *store, &report.calls, &*report.detector, 1000).expect("it is sound");
+        let pruned = prune(
+            &mut *store,
+            &report.calls,
+            &*report.detector,
+            1000,
+            &Job::default(),
+        )
+        .expect("it is sound");
         assert_eq!(pruned.normal_after_all, reduction.recorded - 1);
         assert_eq!(pruned.unknown, 0);
         let left = records(&mut *store, Kind::Anomaly);
@@ -50,7 +57,14 @@ fn the_final_model_has_the_last_word() {
             .filter(|(name, _)| name.ends_with("median"));
         assert_eq!(modes.count(), 2);
         // Of a function, only the worst are left where one wants so.
-        let again = prune(&mut *store, &report.calls, &*report.detector, 1).expect("it is sound");
+        let again = prune(
+            &mut *store,
+            &report.calls,
+            &*report.detector,
+            1,
+            &Job::default(),
+        )
+        .expect("it is sound");
         assert_eq!(
             (again.kept, again.not_among_worst),
             (1 + pruned.kept - 1, 0)
@@ -77,7 +91,14 @@ fn a_model_that_started_over_takes_nothing_back() {
         for at in 0..report.calls.function_count() {
             report.detector.forget(FunctionId(at as u32));
         }
-        let pruned = prune(&mut *store, &report.calls, &*report.detector, 9).expect("it is sound");
+        let pruned = prune(
+            &mut *store,
+            &report.calls,
+            &*report.detector,
+            9,
+            &Job::default(),
+        )
+        .expect("it is sound");
         assert_eq!((pruned.recorded, pruned.normal_after_all), (1, 0));
         assert_eq!(records(&mut *store, Kind::Anomaly).len(), 1);
     }
@@ -104,7 +125,10 @@ fn all_figures_are_those_after() {
         let mut report = monitor.finish().expect("nothing fails");
         let before = report.store.as_ref().expect("it has a recorder").1;
         assert!(before.recorded > 10 && report.losses.total().too_slow > 10);
-        let pruned = report.prune().expect("it is sound").expect("a recorder");
+        let pruned = report
+            .prune(&Job::default())
+            .expect("it is sound")
+            .expect("a recorder");
         assert!(pruned.normal_after_all > 10, "{pruned:?}");
         let total = report.losses.total();
         assert_eq!((total.too_slow, total.anomalies()), (1, 1));
@@ -166,7 +190,7 @@ fn calls_around_are_marked_by_what_is_said_of_them_now() {
         };
         let (store, _) = report.store.as_mut().expect("it has a recorder");
         assert_eq!(marked(&mut **store), (true, 10));
-        report.prune().expect("it is sound");
+        report.prune(&Job::default()).expect("it is sound");
         let (store, _) = report.store.as_mut().expect("it has a recorder");
         assert_eq!(marked(&mut **store), (true, 0));
     }
@@ -194,7 +218,10 @@ fn the_budget_holds_for_what_is_there_afterwards() {
     let mut free = run("free", 1 << 20);
     let (_, before) = free.store.as_ref().expect("it has a recorder");
     let kept = before.kept_bytes;
-    let all = free.prune().expect("it is sound").expect("a recorder");
+    let all = free
+        .prune(&Job::default())
+        .expect("it is sound")
+        .expect("a recorder");
     assert!(all.bytes > kept, "final models take room: {all:?}");
     assert_eq!(all.over_budget, 0);
     // No room at all, room for some models, for too few records, and room for all.
@@ -204,7 +231,10 @@ fn the_budget_holds_for_what_is_there_afterwards() {
         ("whole", all.bytes),
     ] {
         let mut report = run(name, budget);
-        let pruned = report.prune().expect("it is sound").expect("a recorder");
+        let pruned = report
+            .prune(&Job::default())
+            .expect("it is sound")
+            .expect("a recorder");
         let (store, reduction) = report.store.as_mut().expect("it has a recorder");
         assert!(reduction.kept_bytes <= budget, "{name}: {reduction:?}");
         assert_eq!(
@@ -241,7 +271,15 @@ fn the_budget_holds_for_what_is_there_afterwards() {
     };
     let (mut store, _) = report.store.take().expect("it has a recorder");
     let (calls, detector) = (&report.calls, &*report.detector);
-    let pruned = prune_within(&mut *store, calls, detector, 1000, kept / 2).expect("it is sound");
+    let pruned = prune_within(
+        &mut *store,
+        calls,
+        detector,
+        1000,
+        kept / 2,
+        &Job::default(),
+    )
+    .expect("it is sound");
     assert!(
         pruned.bytes <= kept / 2 && pruned.over_budget > 3,
         "{pruned:?}"
@@ -267,20 +305,20 @@ fn judging_again_stops_and_leaves_all_as_it_was() {
             store.each(&mut take).expect("it was just written");
             format!("{all:?} {:?} {:?}", report.losses.total(), report.ranks)
         };
-        let counting = CancelToken::after(u64::MAX);
-        let whole = run("counted").prune_until(&counting);
+        let counting = Job::stopping_after(u64::MAX);
+        let whole = run("counted").prune(&counting);
         assert!(whole.expect("it is sound").is_some());
-        let all = counting.looks().expect("it counts");
+        let all = counting.checks_made().expect("it counts");
         assert!(all > 30, "{all}");
         let mut report = run("stopped");
         let before = told(&mut report);
         for place in 0..9 {
-            let cancel = CancelToken::after(all * place / 9);
-            let stopped = report.prune_until(&cancel);
+            let job = Job::stopping_after(all * place / 9);
+            let stopped = report.prune(&job);
             assert!(matches!(stopped, Err(Error::Cancelled(_))), "{place}");
             assert_eq!(told(&mut report), before, "{place}");
         }
-        report.prune().expect("it is sound");
+        report.prune(&Job::default()).expect("it is sound");
         assert!(told(&mut report) != before);
     }
 }

@@ -1,6 +1,7 @@
 //! Files that are damaged, not ours, or not to be written.
 
 use super::*;
+use perf_core::Job;
 
 /// A model beyond which there are no numbers: its store can be copied, but no other one behind it.
 #[test]
@@ -15,11 +16,17 @@ fn models_without_a_number_are_no_others() {
         Box::new(store)
     };
     let mut into = Memory::new();
-    assert!(merge(&mut [store(u64::MAX)], &mut into).is_ok_and(|count| count == 1));
-    let refused =
-        merge(&mut [store(u64::MAX), store(1)], &mut into).expect_err("no number is left");
+    assert!(
+        merge(&mut [store(u64::MAX)], &mut into, &Job::default()).is_ok_and(|count| count == 1)
+    );
+    let refused = merge(&mut [store(u64::MAX), store(1)], &mut into, &Job::default())
+        .expect_err("no number is left");
     assert!(matches!(refused, Error::Entry(_)), "{refused}");
-    let refused = merge(&mut [store(7), store(u64::MAX), store(7)], &mut into);
+    let refused = merge(
+        &mut [store(7), store(u64::MAX), store(7)],
+        &mut into,
+        &Job::default(),
+    );
     assert!(refused.is_err());
 }
 

@@ -15,7 +15,7 @@ use perf_anomaly::server::{
 use perf_anomaly::{
     Detector, Error, FunctionId, Judgement, Label, Model, Result, Sstd, Tail, Watch,
 };
-use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+use perf_core::{EventSink, Job, Nanos, StreamEvent, StreamKey};
 use proptest::prelude::*;
 use std::collections::{HashMap, VecDeque};
 
@@ -111,7 +111,9 @@ fn synchronised_every_third_step_on_calls_1_and_4() {
         push(&mut calls, 0, &[("solve", 1000); 5], &mut at);
         calls.end_step(step);
         let mut judgements = Vec::new();
-        detector.detect(calls.batch().samples(), &mut judgements);
+        detector
+            .detect(calls.batch().samples(), &mut judgements, &Job::default())
+            .unwrap();
         let synced = client.step(&calls, &judgements, &mut detector);
         if synced.expect("a local server answers").sent {
             met.push(step);
@@ -141,7 +143,9 @@ fn the_last_delta_goes_out_whatever_is_on_its_way() {
         push(&mut calls, 0, &[("solve", 1000); 10], &mut at);
         calls.end_step(step);
         let mut judgements = Vec::new();
-        detector.detect(calls.batch().samples(), &mut judgements);
+        detector
+            .detect(calls.batch().samples(), &mut judgements, &Job::default())
+            .unwrap();
         let synced = client.step(&calls, &judgements, &mut detector);
         assert!(!synced.expect("it is taken").adopted);
     }
@@ -238,7 +242,9 @@ fn functions_are_known_by_their_names() {
             push(calls, rank as u32, &functions, at);
             calls.end_step(step);
             let mut judgements = Vec::new();
-            detector.detect(calls.batch().samples(), &mut judgements);
+            detector
+                .detect(calls.batch().samples(), &mut judgements, &Job::default())
+                .unwrap();
             let synced = client.step(calls, &judgements, detector);
             assert!(synced.expect("a local server answers").adopted);
         }
@@ -298,7 +304,7 @@ proptest! {
                 push(calls, rank as u32, &[("f", 5000), ("g", 7000)], at);
                 calls.end_step(step);
                 let mut judgements = Vec::new();
-                detector.detect(calls.batch().samples(), &mut judgements);
+                detector.detect(calls.batch().samples(), &mut judgements, &Job::default()).unwrap();
                 // An error means that it comes again.
                 let _ = client.step(calls, &judgements, detector);
                 let own = detector.sketch(FunctionId(0)).map(|sketch| sketch.count());
@@ -372,7 +378,9 @@ fn delta() -> Delta {
     }
     let mut judgements = Vec::new();
     detector.learn(&[calls.batch().samples(), calls.batch().samples()].concat());
-    detector.detect(calls.batch().samples(), &mut judgements);
+    detector
+        .detect(calls.batch().samples(), &mut judgements, &Job::default())
+        .expect("not cancelled");
     assert!(judgements.iter().any(|one| one.label.is_anomaly()));
     let mut keep = Keep(None);
     let sent = Client::new(7, &mut keep).step(&calls, &judgements, &mut detector);
@@ -480,7 +488,9 @@ fn a_new_server_hears_names_again_and_a_frozen_one_learns_nothing() {
         push(&mut calls, 0, &[("f", 5000); 40], &mut at);
         calls.end_step(step);
         let mut judgements = Vec::new();
-        detector.detect(calls.batch().samples(), &mut judgements);
+        detector
+            .detect(calls.batch().samples(), &mut judgements, &Job::default())
+            .unwrap();
         client
             .step(&calls, &judgements, &mut detector)
             .expect("it answers");
@@ -532,7 +542,13 @@ fn watches_share() {
     watch.end_step();
     let mut detector = tail();
     let mut judgements = Vec::new();
-    detector.detect(watch.sink().batch().samples(), &mut judgements);
+    detector
+        .detect(
+            watch.sink().batch().samples(),
+            &mut judgements,
+            &Job::default(),
+        )
+        .unwrap();
     let mut client = Client::new(1, local.clone());
     let synced = client.step(watch.sink(), &judgements, &mut detector);
     assert!(synced.expect("a local server answers").adopted);
@@ -570,7 +586,9 @@ fn views_tell_what_changed_since_the_last_one() {
             push(calls, rank as u32, &own, at);
             calls.end_step(step as u64);
             let mut judgements = Vec::new();
-            detector.detect(calls.batch().samples(), &mut judgements);
+            detector
+                .detect(calls.batch().samples(), &mut judgements, &Job::default())
+                .unwrap();
             let synced = client.step(calls, &judgements, detector);
             assert!(synced.expect("the wire is sound").adopted);
             // What it knows is what the server knows, whatever was left out on the way.
@@ -608,7 +626,9 @@ fn views_tell_what_changed_since_the_last_one() {
         push(&mut calls, 0, &[("a", 1000)], &mut at);
         calls.end_step(step);
         let mut judgements = Vec::new();
-        detector.detect(calls.batch().samples(), &mut judgements);
+        detector
+            .detect(calls.batch().samples(), &mut judgements, &Job::default())
+            .unwrap();
         let synced = client.step(&calls, &judgements, &mut detector);
         assert!(synced.expect("a local server answers").adopted);
         told.push(detector.snapshot().len());

@@ -1,6 +1,7 @@
 //! Labels of many ranks that share, and of one detector that sees all calls.
 
 use super::*;
+use perf_core::Job;
 
 type Labels = HashMap<(u32, u64), Label>;
 
@@ -49,7 +50,9 @@ fn single(make: Make, program: &[Vec<Vec<(&str, i64)>>]) -> (Labels, Model) {
         }
         calls.end_step(step);
         let mut judgements = Vec::new();
-        detector.detect(calls.batch().samples(), &mut judgements);
+        detector
+            .detect(calls.batch().samples(), &mut judgements, &Job::default())
+            .expect("not cancelled");
         labels(&calls, &judgements, &mut all);
     }
     (all, detector.snapshot())
@@ -80,7 +83,9 @@ fn distributed(make: Make, program: &[Vec<Vec<(&str, i64)>>], every: u64) -> (La
             push(calls, rank as u32, own, at);
             calls.end_step(step);
             let mut judgements = Vec::new();
-            detector.detect(calls.batch().samples(), &mut judgements);
+            detector
+                .detect(calls.batch().samples(), &mut judgements, &Job::default())
+                .expect("not cancelled");
             labels(calls, &judgements, &mut all);
             let synced = client.step(calls, &judgements, &mut **detector);
             synced.expect("the wire is sound");

@@ -3,7 +3,7 @@
 use super::{push, server, sink, tail};
 use perf_anomaly::server::{Client, Delta, Exchange, Server, ServerParams, Sum, View};
 use perf_anomaly::{Detector, Model, Result};
-use perf_core::EventSink;
+use perf_core::{EventSink, Job};
 use proptest::prelude::*;
 
 /// Keeps what is sent.
@@ -26,7 +26,9 @@ fn delta(client: u64, calls: &[(&str, i64)]) -> Delta {
     let (mut sink, mut detector, mut judgements) = (sink(), tail(), Vec::new());
     push(&mut sink, client as u32, calls, &mut 0);
     sink.end_step(0);
-    detector.detect(sink.batch().samples(), &mut judgements);
+    detector
+        .detect(sink.batch().samples(), &mut judgements, &Job::default())
+        .expect("not cancelled");
     let mut client = Client::new(client, Kept::default());
     client
         .step(&sink, &judgements, &mut detector)

@@ -3,7 +3,7 @@
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
 use crate::trace::RecordCounts;
-use crate::{CancelToken, Collective, CollectiveOp, CommId, Event, LocationId, Looks, Result};
+use crate::{Collective, CollectiveOp, CommId, Event, Job, LocationId, Result};
 use std::collections::HashMap;
 
 /// What one rank did in a collective operation.
@@ -136,10 +136,10 @@ impl Collectives {
         });
     }
 
-    pub(super) fn gather(mut self, found: &mut Messages, cancel: &CancelToken) -> Result<()> {
+    pub(super) fn gather(mut self, found: &mut Messages, job: &Job) -> Result<()> {
         // The threads of a process share its rank, so they count together.
         let key = |ended: &Ended| (ended.of, ended.process, ended.member.begin);
-        cancel.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
+        job.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
         for rank in self
             .ended
             .chunk_by_mut(|a, b| (a.of, a.process) == (b.of, b.process))
@@ -149,14 +149,14 @@ impl Collectives {
             }
         }
         let key = |ended: &Ended| (ended.of, ended.number, ended.member.begin.location);
-        cancel.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
+        job.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
         let mut unmatched = std::mem::take(&mut self.unmatched);
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for same in self
             .ended
             .chunk_by(|a, b| (a.of, a.number) == (b.of, b.number))
         {
-            looks.next(same.len())?;
+            checks.next(same.len())?;
             found.collectives.extend(instance(same, &mut unmatched));
         }
         found

@@ -22,7 +22,7 @@ pub use collectives::{CollectiveInstance, CollectiveMember};
 pub use point::Message;
 pub use remote::RemoteAccess;
 
-use crate::{CancelToken, LocationId, Looks, Progress, Result, Ticks, TraceView};
+use crate::{Job, LocationId, Result, Ticks, TraceView};
 use std::collections::BTreeMap;
 
 /// One end: an event of a location.
@@ -124,13 +124,12 @@ impl Messages {
 /// Finds the two ends of each message, collective and remote access.
 ///
 /// All locations of the trace take part, since an order of messages cannot be told from a part of
-/// it; what is returned has at least one end in the view. [`match_messages_with`] reports progress
-/// and can be stopped.
+/// it; what is returned has at least one end in the view. Progress is reported by location in the phase `messages`.
 ///
 /// Takes O(n log n) time in the number of messages, and memory as [`Messages::estimate`] says.
 ///
 /// ```
-/// use perf_core::{match_messages, CommId, Communicator, Event, Events, Location, LocationId, Members};
+/// use perf_core::{match_messages, CommId, Communicator, Event, Events, Job, Location, LocationId, Members};
 /// use perf_core::{Definitions, SystemTree, Ticks, Trace, Transfer};
 /// let mut definitions = Definitions::default();
 /// let rank = |key| Location { key, ..Default::default() };
@@ -144,35 +143,16 @@ impl Messages {
 /// second.push(Ticks(9), Event::Recv(to(0)))?;
 /// let trace = Trace::new(definitions, vec![first, second])?;
 ///
-/// let found = match_messages(trace.view());
+/// let found = match_messages(trace.view(), &Job::default())?;
 /// assert_eq!((found.messages[0].sender.time, found.messages[0].receiver.time), (Ticks(3), Ticks(9)));
 /// assert_eq!(found.unmatched[0].end.time, Ticks(4));
 /// # Ok::<(), perf_core::Error>(())
 /// ```
-pub fn match_messages(view: TraceView<'_>) -> Messages {
-    // Only a cancelled token fails, and nobody else has this one.
-    match_messages_with(view, &(), &CancelToken::new()).unwrap_or_default()
-}
-
-/// As [`match_messages`], with progress by location in the phase `messages`.
-///
-/// ```
-/// use perf_core::{CancelToken, Definitions, Trace, match_messages_with};
-/// let trace = Trace::new(Definitions::default(), vec![])?;
-/// let cancel = CancelToken::new();
-/// assert!(match_messages_with(trace.view(), &(), &cancel)?.messages.is_empty());
-/// cancel.cancel();
-/// assert!(match_messages_with(trace.view(), &(), &cancel).is_err());
-/// # Ok::<(), perf_core::Error>(())
-/// ```
 ///
 /// # Errors
-/// [`Error::Cancelled`](crate::Error::Cancelled).
-pub fn match_messages_with(
-    view: TraceView<'_>,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Messages> {
+///
+/// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+pub fn match_messages(view: TraceView<'_>, job: &Job) -> Result<Messages> {
     let trace = view.trace();
     let ranks = ranks::Ranks::new(trace.definitions());
     let room = room::Room::of(trace);
@@ -181,13 +161,13 @@ pub fn match_messages_with(
     let mut remote = remote::Remote::with_room(room.counts);
     let total = trace.events().len() as u64;
     for location in trace.view().locations() {
-        cancel.check()?;
-        let mut looks = Looks::new(cancel);
+        job.check()?;
+        let mut checks = job.checks();
         points.start();
         collectives.start();
         remote.start();
         for (index, (time, event)) in location.iter().enumerate() {
-            looks.next(1)?;
+            checks.next(1)?;
             let at = Endpoint {
                 time,
                 location: location.id(),
@@ -200,19 +180,19 @@ pub fn match_messages_with(
         points.finish();
         collectives.finish();
         remote.finish();
-        progress.advance("messages", 1, total);
+        job.advance("messages", 1, total);
     }
     let mut found = Messages::default();
-    cancel.check()?;
-    points.pair(trace, &mut found, cancel)?;
-    collectives.gather(&mut found, cancel)?;
+    job.check()?;
+    points.pair(trace, &mut found, job)?;
+    collectives.gather(&mut found, job)?;
     remote.gather(&mut found);
-    found.keep(view, cancel)?;
+    found.keep(view, job)?;
     Ok(found)
 }
 
 impl Messages {
-    fn keep(&mut self, view: TraceView<'_>, cancel: &CancelToken) -> Result<()> {
+    fn keep(&mut self, view: TraceView<'_>, job: &Job) -> Result<()> {
         let mut seen = vec![false; view.definitions().system.locations().len()];
         for id in view.ids() {
             if let Some(seen) = seen.get_mut(id.index()) {
@@ -225,9 +205,9 @@ impl Messages {
                 && range.is_some_and(|range| range.contains(&end.index))
         };
         // Once cancelled, all stay: what is found then is given to nobody.
-        let (mut looks, mut is_over) = (Looks::new(cancel), false);
+        let (mut checks, mut is_over) = (job.checks(), false);
         let mut wanted = |is_inside: &dyn Fn() -> bool| {
-            is_over |= looks.next(1).is_err();
+            is_over |= checks.next(1).is_err();
             is_over || is_inside()
         };
         self.messages
@@ -239,9 +219,9 @@ impl Messages {
         self.accesses
             .retain(|it| wanted(&|| inside(it.start) || inside(it.end)));
         self.unmatched.retain(|it| wanted(&|| inside(it.end)));
-        cancel.sort_by(&mut self.messages, |a, b| a.sender.cmp(&b.sender))?;
-        cancel.sort_by(&mut self.accesses, |a, b| a.start.cmp(&b.start))?;
-        cancel.sort_by(&mut self.unmatched, Ord::cmp)?;
+        job.sort_by(&mut self.messages, |a, b| a.sender.cmp(&b.sender))?;
+        job.sort_by(&mut self.accesses, |a, b| a.start.cmp(&b.start))?;
+        job.sort_by(&mut self.unmatched, Ord::cmp)?;
         Ok(())
     }
 }

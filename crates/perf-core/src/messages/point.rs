@@ -3,7 +3,7 @@
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
 use crate::trace::RecordCounts;
-use crate::{CancelToken, CommId, Event, LocationId, Looks, Result, Trace, Transfer};
+use crate::{CommId, Event, Job, LocationId, Result, Trace, Transfer};
 use std::collections::HashMap;
 
 /// A message with both ends.
@@ -134,12 +134,7 @@ impl Points {
         });
     }
 
-    pub(super) fn pair(
-        mut self,
-        trace: &Trace,
-        found: &mut Messages,
-        cancel: &CancelToken,
-    ) -> Result<()> {
+    pub(super) fn pair(mut self, trace: &Trace, found: &mut Messages, job: &Job) -> Result<()> {
         self.cancelled.sort_unstable();
         while let Some(cancelled) = self.cancelled.pop() {
             // From the back, so that the places of the others stay what they are.
@@ -151,17 +146,17 @@ impl Points {
                 peer: Some(send.peer),
             });
         }
-        cancel.sort_by(&mut self.sends, Ord::cmp)?;
-        cancel.sort_by(&mut self.receives, Ord::cmp)?;
+        job.sort_by(&mut self.sends, Ord::cmp)?;
+        job.sort_by(&mut self.receives, Ord::cmp)?;
         let (mut sends, mut receives) = (
             self.sends.iter().peekable(),
             self.receives.iter().peekable(),
         );
         let most = sends.len().min(receives.len());
         found.messages.reserve_exact(most);
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         loop {
-            looks.next(1)?;
+            checks.next(1)?;
             let order = match (sends.peek(), receives.peek()) {
                 (Some(send), Some(receive)) => send.key.cmp(&receive.key),
                 (Some(_), None) => std::cmp::Ordering::Less,

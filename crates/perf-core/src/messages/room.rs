@@ -3,7 +3,7 @@
 use super::collectives::{self, CollectiveInstance, CollectiveMember};
 use super::{Message, RemoteAccess, Unmatched, point};
 use crate::trace::RecordCounts;
-use crate::{Looks, Trace};
+use crate::{CancellationChecks, Trace};
 
 /// How many ends of each kind a trace has.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,7 +39,7 @@ impl Room {
             accesses,
         } = self.counts;
         // Where more than one run is sorted, all are there twice.
-        let sorted = |count: usize, size: usize| match count > Looks::EACH {
+        let sorted = |count: usize, size: usize| match count > CancellationChecks::EACH {
             true => count * size,
             false => 0,
         };

@@ -3,8 +3,8 @@
 use super::from_trace::Sums;
 use super::{CallPathId, Profile};
 use crate::{
-    CallTree, CancelToken, Definitions, Location, LocationId, Looks, MetricId, Result, TraceView,
-    Unify,
+    CallTree, CancellationChecks, Definitions, Job, Location, LocationId, MetricId, Result,
+    TraceView, Unify,
 };
 
 /// Locations that are looked at.
@@ -43,18 +43,18 @@ impl Profile {
     ///
     /// # Errors
     /// As [`from_trace`](Self::from_trace).
-    pub fn estimate(view: TraceView<'_>, cancel: &CancelToken) -> Result<usize> {
+    pub fn estimate(view: TraceView<'_>, job: &Job) -> Result<usize> {
         let mut ids: Vec<LocationId> = view.ids().collect();
         ids.sort_unstable();
         ids.dedup();
         let step = ids.len().div_ceil(LOOKED_AT).max(1);
         let some: Vec<_> = ids.iter().step_by(step).copied().collect();
-        let sample = Sample::of(view, &some, cancel)?;
+        let sample = Sample::of(view, &some, job)?;
         let all = |count: usize| count * ids.len() / some.len().max(1);
         let entries = sample.values.map(|count| all(count) * ENTRY);
         let largest = entries.into_iter().max().unwrap_or_default();
         // Where more than one run is sorted, all are there twice.
-        let sorted = if largest > Looks::EACH * ENTRY {
+        let sorted = if largest > CancellationChecks::EACH * ENTRY {
             largest
         } else {
             0
@@ -71,7 +71,7 @@ impl Profile {
     /// that has a row. One that is read when it is asked for, as those of Cube files, takes its share of it.
     ///
     /// ```
-    /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+    /// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
     /// use perf_core::Profile;
     /// # let mut definitions = Definitions::default();
     /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
@@ -80,7 +80,7 @@ impl Profile {
     /// # events.push(Ticks(0), Event::Enter { region: RegionId(0) })?;
     /// # events.push(Ticks(10), Event::Leave { region: RegionId(0) })?;
     /// # let trace = Trace::new(definitions, vec![events])?;
-    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let time = profile.metric("time").expect("one of the five");
     /// // One value, and what a row has besides.
     /// assert!((8..128).contains(&profile.memory_of_rows(time)));
@@ -102,13 +102,13 @@ const ROW: usize = size_of::<super::Severities>() + 2 * size_of::<usize>();
 const ENTRY: usize = size_of::<(CallPathId, LocationId, u64)>();
 
 impl Sample {
-    fn of(view: TraceView<'_>, some: &[LocationId], cancel: &CancelToken) -> Result<Self> {
+    fn of(view: TraceView<'_>, some: &[LocationId], job: &Job) -> Result<Self> {
         let mut sample = Sample::default();
         let mut calls = CallTree::default();
         let mut sums = Sums::new(Unify::default(), &view.definitions().regions);
         for location in some.iter().filter_map(|id| view.location(*id)) {
-            cancel.check()?;
-            sums.add_location(view.definitions(), location, &mut calls, cancel)?;
+            job.check()?;
+            sums.add_location(view.definitions(), location, &mut calls, job)?;
             for (_, values) in sums.drain() {
                 for (count, value) in sample.values.iter_mut().zip(values.values()) {
                     *count += usize::from(value != 0);

@@ -2,11 +2,11 @@
 
 use super::{Profile, ProfileMetric, Scope, SparseRows};
 use crate::{
-    CallPathId, CallTree, CancelToken, CartMembers, CartTopology, Close, Definitions, Error, Event,
-    LocationId, LocationView, Looks, Members, Merge, Metric, MetricId, Progress, Region, RegionId,
-    ReplayCounts, Result, RmaOp, Ticks, TraceView, Unify, Value, ValueType, Visitor,
+    CallPathId, CallTree, CartMembers, CartTopology, Close, Definitions, Error, Event, Job,
+    LocationId, LocationView, Members, Merge, Metric, MetricId, Region, RegionId, ReplayCounts,
+    Result, RmaOp, Ticks, TraceView, Unify, Value, ValueType, Visitor,
     intervals::{Step, walk},
-    replay_with,
+    replay,
 };
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Profile {
     /// frame that was open before counts as a visit.
     ///
     /// ```
-    /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+    /// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
     /// use perf_core::{CallPathId, Profile, Value};
     /// # let mut definitions = Definitions::default();
     /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
@@ -60,7 +60,7 @@ impl Profile {
     /// # events.push(Ticks(10), Event::Leave { region: RegionId(0) })?;
     /// # let trace = Trace::new(definitions, vec![events])?;
     /// // main enters at 0 ns and leaves at 10 ns; solve within it from 2 to 9 ns.
-    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let main = CallPathId(0);
     /// let metric = |name| profile.metric(name).expect("one of the five");
     /// assert_eq!(profile.total(metric("time"), main)?, Value::U64(10));
@@ -71,12 +71,8 @@ impl Profile {
     ///
     /// # Errors
     /// [`Error::Cancelled`], or [`Error::TooMany`] past 2^32 call paths.
-    pub fn from_trace(
-        view: TraceView<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<(Profile, ReplayCounts)> {
-        Self::from_trace_by(view, Unify::default(), progress, cancel)
+    pub fn from_trace(view: TraceView<'_>, job: &Job) -> Result<(Profile, ReplayCounts)> {
+        Self::from_trace_by(view, Unify::default(), job)
     }
 
     /// Returns the profile that [`from_trace`](Self::from_trace) describes, with `unify` as the rule that
@@ -87,8 +83,7 @@ impl Profile {
     pub fn from_trace_by(
         view: TraceView<'_>,
         unify: Unify,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<(Profile, ReplayCounts)> {
         let definitions = view.definitions();
         let locations = definitions.system.locations().len();
@@ -103,14 +98,14 @@ impl Profile {
         in_order.dedup();
         let total = in_order.len() as u64;
         for location in in_order.into_iter().filter_map(|id| view.location(id)) {
-            cancel.check()?;
-            counts.merge(&sums.add_location(definitions, location, &mut calls, cancel)?);
+            job.check()?;
+            counts.merge(&sums.add_location(definitions, location, &mut calls, job)?);
             let clock = definitions.clock;
             let nanos = |ticks: u64| clock.total(u128::from(ticks)).0.unsigned_abs();
-            cancel.sort_by(&mut sums.touched, Ord::cmp)?;
-            let mut looks = Looks::new(cancel);
+            job.sort_by(&mut sums.touched, Ord::cmp)?;
+            let mut checks = job.checks();
             for (path, sum) in sums.drain() {
-                looks.next(metrics.len())?;
+                checks.next(metrics.len())?;
                 rows.push(TIME, path, location.id(), Value::U64(nanos(sum.inclusive)));
                 rows.push(
                     EXCLUSIVE,
@@ -126,7 +121,7 @@ impl Profile {
             if bytes != (0, 0) {
                 outside.push((location.id(), bytes));
             }
-            progress.advance("profile", 1, total);
+            job.advance("profile", 1, total);
         }
         let mut regions = definitions.regions.clone();
         if !outside.is_empty()
@@ -138,7 +133,7 @@ impl Profile {
             }
         }
         let system = definitions.system.clone();
-        let rows = Arc::new(rows.finish_until(calls.paths().len(), cancel)?);
+        let rows = Arc::new(rows.finish(calls.paths().len(), job)?);
         let grids = definitions.topologies.iter();
         let grids = grids.map(|grid| over_parts(grid, definitions)).collect();
         let profile = Profile::new(system, regions, calls, metrics, rows)?.with_topologies(grids);
@@ -302,11 +297,11 @@ impl Sums {
         definitions: &Definitions,
         location: LocationView<'_>,
         calls: &mut CallTree,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<ReplayCounts> {
-        match location.overlaps(definitions, cancel)? {
-            true => self.add_work(location, calls, cancel),
-            false => self.add(location, calls, cancel),
+        match location.overlaps(definitions, job)? {
+            true => self.add_work(location, calls, job),
+            false => self.add(location, calls, job),
         }
     }
 
@@ -314,7 +309,7 @@ impl Sums {
         &mut self,
         location: LocationView<'_>,
         calls: &mut CallTree,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<ReplayCounts> {
         let mut visitor = Summing {
             sums: self,
@@ -323,7 +318,7 @@ impl Sums {
             failed: None,
             lately: vec![None; LATELY],
         };
-        let counts = replay_with(location, &mut visitor, cancel)?;
+        let counts = replay(location, &mut visitor, job)?;
         match visitor.failed {
             Some(error) => Err(error),
             None => Ok(counts),
@@ -335,7 +330,7 @@ impl Sums {
         &mut self,
         location: LocationView<'_>,
         calls: &mut CallTree,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<ReplayCounts> {
         let mut failed = None;
         let mut path_of = |sums: &Self, region| match calls.child(None, sums.function(region)) {
@@ -345,24 +340,28 @@ impl Sums {
                 None
             }
         };
-        let counts = walk(location, Some(cancel), |step| match step {
-            Step::Begin(region) => {
-                if let Some(path) = path_of(self, region) {
-                    self.visit(path);
+        let counts = walk(
+            location,
+            |step| match step {
+                Step::Begin(region) => {
+                    if let Some(path) = path_of(self, region) {
+                        self.visit(path);
+                    }
                 }
-            }
-            Step::End(call) => {
-                let time = call.end.saturating_since(call.start);
-                if let Some(sum) = path_of(self, call.region).and_then(|path| self.at(path)) {
-                    sum.inclusive = sum.inclusive.saturating_add(time);
-                    sum.exclusive = sum.exclusive.saturating_add(time);
+                Step::End(call) => {
+                    let time = call.end.saturating_since(call.start);
+                    if let Some(sum) = path_of(self, call.region).and_then(|path| self.at(path)) {
+                        sum.inclusive = sum.inclusive.saturating_add(time);
+                        sum.exclusive = sum.exclusive.saturating_add(time);
+                    }
                 }
-            }
-            Step::Other(event, newest) => {
-                let path = newest.and_then(|region| path_of(self, region));
-                self.transfer(event, path);
-            }
-        })?;
+                Step::Other(event, newest) => {
+                    let path = newest.and_then(|region| path_of(self, region));
+                    self.transfer(event, path);
+                }
+            },
+            job,
+        )?;
         match failed {
             Some(error) => Err(error),
             None => Ok(counts),

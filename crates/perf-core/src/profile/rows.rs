@@ -1,9 +1,7 @@
 //! Rows in memory.
 
 use super::{RowStore, Severities};
-use crate::{
-    CallPathId, CancelToken, Cancelled, LocationId, Looks, MetricId, Result, Value, ValueType,
-};
+use crate::{CallPathId, Cancelled, Job, LocationId, MetricId, Result, Value, ValueType};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -35,10 +33,10 @@ impl RowStore for Rows {
 /// many locations that each have little. Values add up ([`Combine::Sum`](super::Combine::Sum)).
 ///
 /// ```
-/// use perf_core::{CallPathId, LocationId, MetricId, RowStore, Severities, SparseRows, Value, ValueType};
+/// use perf_core::{CallPathId, Job, LocationId, MetricId, RowStore, Severities, SparseRows, Value, ValueType};
 /// let mut rows = SparseRows::new(3, vec![ValueType::F64]);
 /// rows.push(MetricId(0), CallPathId(1), LocationId(2), Value::F64(0.5));
-/// let rows = rows.finish(2);
+/// let rows = rows.finish(2, &Job::default())?;
 /// let row = rows.row(MetricId(0), CallPathId(1))?.expect("one value was pushed");
 /// assert_eq!(*row, Severities::F64(vec![0.0, 0.0, 0.5]));
 /// # Ok::<(), perf_core::Error>(())
@@ -84,25 +82,18 @@ impl SparseRows {
         }
     }
 
-    /// Puts the values in order, for that many call paths. Before, no row is there.
-    pub fn finish(self, paths: usize) -> Self {
-        // Nobody has this token.
-        self.finish_until(paths, &CancelToken::new())
-            .unwrap_or_default()
-    }
-
-    /// As [`finish`](Self::finish), and stops soon after somebody cancelled.
-    pub(crate) fn finish_until(
-        mut self,
-        paths: usize,
-        cancel: &CancelToken,
-    ) -> std::result::Result<Self, Cancelled> {
+    /// Puts the values in order, for a call tree of `paths` call paths. Before, no row is there.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancelled`] if the job is cancelled.
+    pub fn finish(mut self, paths: usize, job: &Job) -> std::result::Result<Self, Cancelled> {
         for metric in &mut self.metrics {
-            cancel.sort_by(&mut metric.entries, Ord::cmp)?;
+            job.sort_by(&mut metric.entries, Ord::cmp)?;
             let mut starts = Vec::with_capacity(paths + 1);
-            let mut looks = Looks::new(cancel);
+            let mut checks = job.checks();
             for (at, (path, _, _)) in metric.entries.iter().enumerate() {
-                looks.next(1)?;
+                checks.next(1)?;
                 while starts.len() <= path.index() {
                     starts.push(at);
                 }

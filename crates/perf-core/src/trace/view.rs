@@ -2,7 +2,7 @@
 
 use super::{Definitions, Event, Events, Trace};
 use crate::overlap::is_seen;
-use crate::{CancelToken, Cancelled, LocationId, Ticks, TimeRange};
+use crate::{Cancelled, Job, LocationId, Ticks, TimeRange};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -216,7 +216,7 @@ impl<'a> LocationView<'a> {
     /// of [no trace](Self::whole) walks each time.
     ///
     /// ```
-    /// # use perf_core::{CancelToken, Definitions, Events, Location, LocationId, LocationKind, Region};
+    /// # use perf_core::{Job, Definitions, Events, Location, LocationId, LocationKind, Region};
     /// # use perf_core::{RegionId, SystemTree, Ticks, Trace};
     /// # let mut definitions = Definitions::default();
     /// # let stream = Location { kind: LocationKind::AcceleratorStream, ..Location::default() };
@@ -231,7 +231,7 @@ impl<'a> LocationView<'a> {
     ///     events.push_leave(Ticks(15), leaves[1]);
     ///     let trace = Trace::new(definitions.clone(), vec![events])?;
     ///     let location = trace.location(LocationId(0)).expect("there is one");
-    ///     Ok::<_, perf_core::Error>(location.overlaps(trace.definitions(), &CancelToken::new())?)
+    ///     Ok::<_, perf_core::Error>(location.overlaps(trace.definitions(), &Job::default())?)
     /// };
     /// assert!(!overlaps([inner, offload])?);
     /// assert!(overlaps([offload, inner])?);
@@ -240,15 +240,11 @@ impl<'a> LocationView<'a> {
     ///
     /// # Errors
     /// [`Cancelled`].
-    pub fn overlaps(
-        &self,
-        definitions: &Definitions,
-        cancel: &CancelToken,
-    ) -> Result<bool, Cancelled> {
+    pub fn overlaps(&self, definitions: &Definitions, job: &Job) -> Result<bool, Cancelled> {
         if let Some(known) = self.overlap.and_then(OnceLock::get) {
             return Ok(*known);
         }
-        let seen = is_seen(definitions, self.id, self.events, cancel)?;
+        let seen = is_seen(definitions, self.id, self.events, job)?;
         Ok(self.overlap.map_or(seen, |cell| *cell.get_or_init(|| seen)))
     }
 

@@ -3,8 +3,8 @@
 use super::work::{Work, WorkRules, WorkTable};
 use crate::Line;
 use perf_core::{
-    AttributeId, CancelToken, Cancelled, EventId, Interval, Link, LinkKind, LocationView, Looks,
-    Ticks, TraceView, Value, fits, intervals_with,
+    AttributeId, Cancelled, EventId, Interval, Job, Link, LinkKind, LocationView, Ticks, TraceView,
+    Value, fits, intervals,
 };
 use std::collections::HashMap;
 
@@ -78,38 +78,24 @@ const STAY: [&str; 13] = [
 /// way. Of all others nobody knows.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{WorkRules, device_copies};
 /// let trace = perf_testdata::device::trace();
-/// let copies = device_copies(trace.view(), &WorkRules::default());
+/// let copies = device_copies(trace.view(), &WorkRules::default(), &Job::default())?;
 /// assert_eq!((copies.lines.len(), copies.unlinked), (1, 0));
 /// assert_eq!((copies.lines[0].bytes, copies.lines[0].received.0), (4096, 60));
-/// ```
-pub fn device_copies(view: TraceView<'_>, rules: &WorkRules) -> DeviceCopies {
-    // Nobody has this token.
-    device_copies_with(view, rules, &CancelToken::new()).unwrap_or_default()
-}
-
-/// As [`device_copies`], and stops soon after somebody cancelled.
-///
-/// ```
-/// use perf_core::CancelToken;
-/// use perf_fold::{WorkRules, device_copies_with};
-/// let (trace, cancel) = (perf_testdata::device::trace(), CancelToken::new());
-/// let copies = device_copies_with(trace.view(), &WorkRules::default(), &cancel)?;
-/// assert_eq!(copies.lines.len(), 1);
-/// cancel.cancel();
-/// assert!(device_copies_with(trace.view(), &WorkRules::default(), &cancel).is_err());
 /// # Ok::<(), perf_core::Cancelled>(())
 /// ```
 ///
 /// # Errors
-/// [`Cancelled`].
-pub fn device_copies_with(
+///
+/// Returns [`Cancelled`] if the job is cancelled.
+pub fn device_copies(
     view: TraceView<'_>,
     rules: &WorkRules,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<DeviceCopies, Cancelled> {
-    cancel.check()?;
+    job.check()?;
     let definitions = view.definitions();
     let table = WorkTable::new(rules, definitions);
     let is_stream = |id| {
@@ -118,10 +104,10 @@ pub fn device_copies_with(
     };
     let mut askers: HashMap<EventId, (bool, EventId)> = HashMap::new();
     let from_host = |link: &&Link| is_stream(link.to.location) && !is_stream(link.from.location);
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for link in view.trace().links() {
         // It may be put into a table, which takes as long as a few other small pieces of work.
-        looks.next(4)?;
+        checks.next(4)?;
         if !from_host(&link) {
             continue;
         }
@@ -138,36 +124,40 @@ pub fn device_copies_with(
         .map(AttributeId);
     let mut copies = DeviceCopies::default();
     for location in view.locations().filter(|it| is_stream(it.id())) {
-        intervals_with(location, cancel, |call| {
-            if table.work(call.region) != Work::Copy {
-                return;
-            }
-            let name = definitions.region_name(call.region);
-            let is_any = |patterns: &[&str]| patterns.iter().any(|it| fits(it, &name));
-            if is_any(&STAY) {
-                copies.elsewhere += 1;
-                return;
-            }
-            let is_to_host = is_any(&TO_HOST);
-            if !is_to_host && !is_any(&TO_DEVICE) {
-                copies.unknown += 1;
-                return;
-            }
-            let index = u32::try_from(call.enter).unwrap_or(u32::MAX);
-            let work = EventId {
-                location: location.id(),
-                index,
-            };
-            let asker = askers.get(&work).map(|(_, asker)| *asker);
-            let line = asker.and_then(|asker| {
-                let bytes = bytes.map_or(0, |id| bytes_of(location, call.enter, id));
-                line(view, location, call, asker, is_to_host, bytes)
-            });
-            match line {
-                Some(line) => copies.lines.push(line),
-                None => copies.unlinked += 1,
-            }
-        })?;
+        intervals(
+            location,
+            |call| {
+                if table.work(call.region) != Work::Copy {
+                    return;
+                }
+                let name = definitions.region_name(call.region);
+                let is_any = |patterns: &[&str]| patterns.iter().any(|it| fits(it, &name));
+                if is_any(&STAY) {
+                    copies.elsewhere += 1;
+                    return;
+                }
+                let is_to_host = is_any(&TO_HOST);
+                if !is_to_host && !is_any(&TO_DEVICE) {
+                    copies.unknown += 1;
+                    return;
+                }
+                let index = u32::try_from(call.enter).unwrap_or(u32::MAX);
+                let work = EventId {
+                    location: location.id(),
+                    index,
+                };
+                let asker = askers.get(&work).map(|(_, asker)| *asker);
+                let line = asker.and_then(|asker| {
+                    let bytes = bytes.map_or(0, |id| bytes_of(location, call.enter, id));
+                    line(view, location, call, asker, is_to_host, bytes)
+                });
+                match line {
+                    Some(line) => copies.lines.push(line),
+                    None => copies.unlinked += 1,
+                }
+            },
+            job,
+        )?;
     }
     Ok(copies)
 }

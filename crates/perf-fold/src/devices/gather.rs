@@ -4,9 +4,9 @@ use super::Piece;
 use super::work::WorkTable;
 use crate::{Result, par};
 use perf_core::{
-    CancelToken, Close, Definitions, Event, EventId, GroupKind, Interval, Link, LinkKind,
-    LocationGroupId, LocationId, LocationView, Looks, Merge, RegionId, ReplayCounts, SystemTree,
-    Ticks, TraceView, Visitor, intervals_with, replay_with,
+    Close, Definitions, Event, EventId, GroupKind, Interval, Job, Link, LinkKind, LocationGroupId,
+    LocationId, LocationView, Merge, RegionId, ReplayCounts, SystemTree, Ticks, TraceView, Visitor,
+    intervals, replay,
 };
 use std::collections::BTreeMap;
 
@@ -95,7 +95,7 @@ pub(super) type Launches = BTreeMap<LocationId, Vec<(u32, Launch)>>;
 pub(super) fn launches(
     view: TraceView<'_>,
     counts: fn(LinkKind) -> bool,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Launches> {
     let trace = view.trace();
     let system = &view.definitions().system;
@@ -108,9 +108,9 @@ pub(super) fn launches(
         let is_launch = is_stream(link.to.location) && !is_stream(link.from.location);
         is_launch && counts(link.kind)
     };
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for link in trace.links().iter().filter(from_host) {
-        looks.next(1)?;
+        checks.next(1)?;
         let events = trace.events().get(link.from.location.index());
         let Some(at) = events.and_then(|events| events.time(link.from.index as usize)) else {
             continue;
@@ -129,19 +129,15 @@ pub(super) fn launches(
         (*index, is_other, it.begin, it.from)
     };
     for all in found.values_mut() {
-        cancel.sort_by(all, |a, b| order(a).cmp(&order(b)))?;
+        job.sort_by(all, |a, b| order(a).cmp(&order(b)))?;
         all.dedup_by_key(|(index, _)| *index);
     }
     Ok(found)
 }
 
 /// Adds the ends of the calls that links of kind `Launch` lead from.
-pub(super) fn add_ends(
-    view: TraceView<'_>,
-    launches: &mut Launches,
-    cancel: &CancelToken,
-) -> Result<()> {
-    let mut looks = Looks::new(cancel);
+pub(super) fn add_ends(view: TraceView<'_>, launches: &mut Launches, job: &Job) -> Result<()> {
+    let mut looks = job.checks();
     let mut calls: BTreeMap<LocationId, Vec<usize>> = BTreeMap::new();
     let all = launches.values().flatten().map(|(_, launch)| launch);
     for launch in all.filter(|launch| launch.kind == LinkKind::Launch) {
@@ -152,17 +148,17 @@ pub(super) fn add_ends(
     let calls: Vec<_> = calls.into_iter().collect();
     let ends = par::map(&calls, |(id, enters)| {
         let mut enters = enters.clone();
-        cancel.sort_by(&mut enters, Ord::cmp)?;
+        job.sort_by(&mut enters, Ord::cmp)?;
         enters.dedup();
         let mut ends: Vec<(usize, Ticks)> = Vec::with_capacity(enters.len());
         if let Some(location) = view.trace().location(*id) {
-            frames(location, cancel, |call, _| {
+            frames(location, job, |call, _| {
                 if enters.binary_search(&call.enter).is_ok() {
                     ends.push((call.enter, call.end));
                 }
             })?;
         }
-        cancel.sort_by(&mut ends, Ord::cmp)?;
+        job.sort_by(&mut ends, Ord::cmp)?;
         Ok((*id, ends))
     })?;
     let ends: BTreeMap<_, _> = ends.into_iter().collect();
@@ -186,7 +182,7 @@ pub(super) fn pieces(
     part: &Part,
     launches: &Launches,
     table: &WorkTable<'_>,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Gathered> {
     let mut gathered = Gathered {
         pieces: Vec::new(),
@@ -196,11 +192,11 @@ pub(super) fn pieces(
     let events = |id: &LocationId| view.trace().location(*id).map_or(0, |it| it.len());
     gathered.events = part.streams.iter().map(|id| events(id) as u64).sum();
     gathered.pieces.reserve(gathered.events as usize / 2);
-    gathered.repairs = each(view, part, (launches, table), cancel, |piece, _| {
+    gathered.repairs = each(view, part, (launches, table), job, |piece, _| {
         gathered.pieces.push(piece);
     })?;
     let order = |it: &Piece| (it.start, it.end, it.stream, it.work, it.launch);
-    cancel.sort_by(&mut gathered.pieces, |a, b| order(a).cmp(&order(b)))?;
+    job.sort_by(&mut gathered.pieces, |a, b| order(a).cmp(&order(b)))?;
     Ok(gathered)
 }
 
@@ -209,7 +205,7 @@ pub(super) fn each(
     view: TraceView<'_>,
     part: &Part,
     (launches, table): (&Launches, &WorkTable<'_>),
-    cancel: &CancelToken,
+    job: &Job,
     mut tell: impl FnMut(Piece, RegionId),
 ) -> Result<ReplayCounts> {
     let mut repairs = ReplayCounts::default();
@@ -218,7 +214,7 @@ pub(super) fn each(
             continue;
         };
         let launches = launches.get(id).map_or(&[][..], Vec::as_slice);
-        let counts = offloads(view.definitions(), location, cancel, |call| {
+        let counts = offloads(view.definitions(), location, job, |call| {
             let index = u32::try_from(call.enter).ok();
             let at = index.and_then(|index| {
                 let at = launches.binary_search_by_key(&index, |(index, _)| *index);
@@ -243,13 +239,13 @@ pub(super) fn each(
 fn offloads(
     definitions: &Definitions,
     location: LocationView<'_>,
-    cancel: &CancelToken,
+    job: &Job,
     mut found: impl FnMut(Interval),
 ) -> Result<ReplayCounts> {
-    if location.overlaps(definitions, cancel)? {
-        return Ok(intervals_with(location, cancel, found)?);
+    if location.overlaps(definitions, job)? {
+        return Ok(intervals(location, found, job)?);
     }
-    frames(location, cancel, |call, depth| {
+    frames(location, job, |call, depth| {
         if depth == 0 {
             found(call);
         }
@@ -259,7 +255,7 @@ fn offloads(
 /// Finds the frames of a whole location, with their depths.
 fn frames(
     location: LocationView<'_>,
-    cancel: &CancelToken,
+    job: &Job,
     found: impl FnMut(Interval, usize),
 ) -> Result<ReplayCounts> {
     let events = location.all();
@@ -269,7 +265,7 @@ fn frames(
         open: Vec::new(),
         found,
     };
-    Ok(replay_with(location, &mut frames, cancel)?)
+    Ok(replay(location, &mut frames, job)?)
 }
 
 /// Finds frames with the numbers of their enters.

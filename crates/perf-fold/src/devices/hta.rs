@@ -4,9 +4,7 @@ use super::gather::{self, Part};
 use super::work::WorkTable;
 use super::{Piece, WorkRules};
 use crate::{Result, par};
-use perf_core::{
-    CancelToken, Clock, Definitions, Event, LinkKind, Looks, RegionId, Ticks, TraceView, fits,
-};
+use perf_core::{Clock, Definitions, Event, Job, LinkKind, RegionId, Ticks, TraceView, fits};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which of the rules of Holistic Trace Analysis (HTA) are applied.
@@ -14,12 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The default is what HTA 0.5 does unless told otherwise.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{Hta, HtaParams};
 /// let trace = perf_testdata::device::trace();
-/// let found = Hta::of(trace.view(), &HtaParams::default())?;
+/// let found = Hta::of(trace.view(), &HtaParams::default(), &Job::default())?;
 /// // No steps in it, and whole microseconds only in the trace of another clock: 100 ns become 0.
 /// assert_eq!((found[0].steps, found[0].left_out), (0, 0));
-/// let exact = Hta::of(trace.view(), &HtaParams::default().round_inwards(false))?;
+/// let exact = Hta::of(trace.view(), &HtaParams::default().round_inwards(false), &Job::default())?;
 /// assert_eq!((exact[0].total, exact[0].idle), (100, 30));
 /// # Ok::<(), perf_fold::Error>(())
 /// ```
@@ -67,9 +66,10 @@ impl HtaParams {
 /// [`Devices`](super::Devices).
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{Hta, HtaParams};
 /// let trace = perf_testdata::device::trace();
-/// let ranks = Hta::of(trace.view(), &HtaParams::default())?;
+/// let ranks = Hta::of(trace.view(), &HtaParams::default(), &Job::default())?;
 /// let hta = ranks[0];
 /// assert_eq!(hta.busy() + hta.idle, hta.total);
 /// assert_eq!(hta.busy(), hta.compute + hta.non_compute);
@@ -115,20 +115,13 @@ impl Hta {
     /// The numbers of each rank of a view that has work, in order of ranks.
     ///
     /// # Errors
-    /// None at present; that of [`with`](Self::with) needs a token.
-    pub fn of(view: TraceView<'_>, params: &HtaParams) -> Result<Vec<Hta>> {
-        Self::with(view, params, &CancelToken::new())
-    }
-
-    /// As [`of`](Self::of), and can be stopped.
     ///
-    /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn with(view: TraceView<'_>, params: &HtaParams, cancel: &CancelToken) -> Result<Vec<Hta>> {
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn of(view: TraceView<'_>, params: &HtaParams, job: &Job) -> Result<Vec<Hta>> {
         let names = steps(view);
         let distinct: BTreeSet<&str> = names.values().copied().collect();
-        let ends = last_steps(view, &names, cancel)?;
-        let launches = gather::launches(view, |kind| kind == LinkKind::Launch, cancel)?;
+        let ends = last_steps(view, &names, job)?;
+        let launches = gather::launches(view, |kind| kind == LinkKind::Launch, job)?;
         let rules = WorkRules::none();
         let table = WorkTable::new(&rules, view.definitions());
         let computes = computes(view);
@@ -155,7 +148,7 @@ impl Hta {
             let mut left_out = 0;
             for part in parts {
                 let known = (&launches, &table);
-                gather::each(view, part, known, cancel, |piece, region| {
+                gather::each(view, part, known, job, |piece, region| {
                     if !counts(&piece) {
                         left_out += 1;
                         return;
@@ -171,8 +164,8 @@ impl Hta {
                 })?;
             }
             let events = all.len() as u64;
-            let (busy, total) = merged(&mut all, cancel)?;
-            let (compute, _) = merged(&mut own, cancel)?;
+            let (busy, total) = merged(&mut all, job)?;
+            let (compute, _) = merged(&mut own, job)?;
             Ok(Hta {
                 rank: *rank,
                 total: narrow(total),
@@ -253,14 +246,14 @@ fn micros(nanos: i128) -> f64 {
 /// Sum of the merged intervals, and the time from the first begin to the last end of the merged.
 /// Intervals that end before they begin are taken as they are: alone they count as less than
 /// nothing.
-fn merged(all: &mut Vec<(i128, i128)>, cancel: &CancelToken) -> Result<(i128, i128)> {
-    cancel.sort_by(all, Ord::cmp)?;
+fn merged(all: &mut Vec<(i128, i128)>, job: &Job) -> Result<(i128, i128)> {
+    job.sort_by(all, Ord::cmp)?;
     let mut busy = 0;
     let mut open: Option<(i128, i128)> = None;
     let mut highest = i128::MIN;
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for (start, end) in all.iter().copied() {
-        looks.next(1)?;
+        checks.next(1)?;
         open = match open {
             Some((first, last)) if start <= highest => Some((first, last.max(end))),
             other => {
@@ -289,7 +282,7 @@ fn steps<'a>(view: TraceView<'a>) -> BTreeMap<RegionId, &'a str> {
 fn last_steps(
     view: TraceView<'_>,
     steps: &BTreeMap<RegionId, &str>,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<BTreeMap<Option<u64>, (Ticks, Ticks)>> {
     let system = &view.definitions().system;
     let mut ends: BTreeMap<Option<u64>, (Ticks, Ticks)> = BTreeMap::new();
@@ -302,9 +295,9 @@ fn last_steps(
             continue;
         }
         let events = location.all();
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for index in 0..events.len() {
-            looks.next(1)?;
+            checks.next(1)?;
             let (region, is_end) = match events.event(index) {
                 Some(Event::Enter { region }) => (region, false),
                 Some(Event::Leave { region }) => (region, true),

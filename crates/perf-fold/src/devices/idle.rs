@@ -2,7 +2,7 @@
 
 use super::{Piece, Work};
 use crate::Result;
-use perf_core::{CancelToken, Looks, Ticks, TimeRange};
+use perf_core::{Job, Ticks, TimeRange};
 
 /// What an idle device waits for. See [`Devices`](super::Devices) for the exact definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,9 +79,10 @@ impl Gap {
     /// the launch and ends after it. All others have one.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_fold::{Cause, DeviceParams, Devices};
     /// let trace = perf_testdata::device::trace();
-    /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true))?;
+    /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true), &Job::default())?;
     /// let gap = devices.devices()[0].gaps[1];
     /// let parts: Vec<_> = gap.parts().map(|(cause, range)| (cause, range.len())).collect();
     /// assert_eq!(parts, [(Cause::HostLate, 15), (Cause::Launch, 5)]);
@@ -121,13 +122,13 @@ impl Gap {
 pub(super) fn gaps(
     pieces: &[Piece],
     window: TimeRange,
-    cancel: &CancelToken,
+    job: &Job,
     mut add: impl FnMut(Gap),
 ) -> Result<()> {
     let mut before = Before::default();
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for group in pieces.chunk_by(|a, b| a.start == b.start) {
-        looks.next(group.len())?;
+        checks.next(group.len())?;
         let Some(first) = group.first() else {
             continue;
         };

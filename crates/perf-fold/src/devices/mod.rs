@@ -8,17 +8,14 @@ mod sweep;
 mod table;
 mod work;
 
-pub use copies::{DeviceCopies, device_copies, device_copies_with};
+pub use copies::{DeviceCopies, device_copies};
 pub use hta::{Hta, HtaParams};
 pub use idle::{Cause, Gap};
 pub use work::{Work, WorkRules};
 
 use crate::{Error, Result, Utilisation, par};
 use gather::Part;
-use perf_core::{
-    CancelToken, LocationGroupId, LocationId, Looks, Merge, Progress, ReplayCounts, TimeRange,
-    TraceView,
-};
+use perf_core::{Job, LocationGroupId, LocationId, Merge, ReplayCounts, TimeRange, TraceView};
 use work::WorkTable;
 
 /// Work on a device, as the analyses of this module see it.
@@ -131,10 +128,10 @@ impl DeviceParams {
 /// The last two occur only where the window is wider than the device's own span.
 ///
 /// ```
-/// use perf_core::{Ticks, TimeRange};
+/// use perf_core::{Job, Ticks, TimeRange};
 /// use perf_fold::{Cause, DeviceParams, Devices, Span, Work};
 /// let trace = perf_testdata::device::trace();
-/// let devices = Devices::new(trace.view(), &DeviceParams::new())?;
+/// let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
 /// let device = &devices.devices()[0];
 /// assert_eq!((device.events, device.streams.len()), (6, 2));
 /// assert_eq!((device.utilisation.busy, device.utilisation.span), (70, 100));
@@ -145,7 +142,7 @@ impl DeviceParams {
 /// assert_eq!(device.idle(Cause::Kernel), 10);
 ///
 /// let half = TimeRange { start: Ticks(0), end: Ticks(50) };
-/// let half = Devices::new(trace.view(), &DeviceParams::new().span(Span::Window(half)))?;
+/// let half = Devices::new(trace.view(), &DeviceParams::new().span(Span::Window(half)), &Job::default())?;
 /// assert_eq!(half.devices()[0].utilisation.busy, 40);
 /// # Ok::<(), perf_fold::Error>(())
 /// ```
@@ -247,30 +244,20 @@ impl Devices {
     /// The window of the view does not matter, that of the parameters does: what happens outside of
     /// it is needed to tell why a device is idle in it.
     ///
-    /// # Errors
-    /// None at present; that of [`with`](Self::with) needs a token.
-    pub fn new(view: TraceView<'_>, params: &DeviceParams) -> Result<Self> {
-        Self::with(view, params, &(), &CancelToken::new())
-    }
-
-    /// As [`new`](Self::new); reports events of the phase `devices`, and can be stopped.
+    /// Progress is reported in events of the phase `devices`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`].
-    pub fn with(
-        view: TraceView<'_>,
-        params: &DeviceParams,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
+    ///
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn new(view: TraceView<'_>, params: &DeviceParams, job: &Job) -> Result<Self> {
         let parts = gather::parts(view);
-        let mut launches = gather::launches(view, |_| true, cancel)?;
-        gather::add_ends(view, &mut launches, cancel)?;
+        let mut launches = gather::launches(view, |_| true, job)?;
+        gather::add_ends(view, &mut launches, job)?;
         let table = WorkTable::new(&params.rules, view.definitions());
         let total = view.locations().map(|it| it.all().len() as u64).sum();
         let gathered = par::map(&parts, |part| {
-            cancel.check()?;
-            gather::pieces(view, part, &launches, &table, cancel)
+            job.check()?;
+            gather::pieces(view, part, &launches, &table, job)
         })?;
         let own = |pieces: &[Piece]| {
             let start = pieces.first().map_or(0, |piece| piece.start);
@@ -279,22 +266,22 @@ impl Devices {
         };
         let spans = gathered.iter().filter(|it| !it.pieces.is_empty());
         let spans = spans.map(|it| own(&it.pieces));
-        let job = spans.reduce(|a, b| TimeRange {
+        let whole = spans.reduce(|a, b| TimeRange {
             start: a.start.min(b.start),
             end: a.end.max(b.end),
         });
         let work: Vec<_> = parts.into_iter().zip(&gathered).collect();
         let devices = par::map(&work, |(part, gathered)| {
-            cancel.check()?;
+            job.check()?;
             let window = match params.span {
                 Span::Own => own(&gathered.pieces),
-                Span::Job => job.unwrap_or(range(0, 0)),
+                Span::Job => whole.unwrap_or(range(0, 0)),
                 Span::Window(window) => window,
             };
             let is_whole = !matches!(params.span, Span::Window(_));
             let shown = (window, is_whole, params.keep_gaps);
-            let device = device(part, &gathered.pieces, shown, cancel)?;
-            progress.advance("devices", gathered.events, total);
+            let device = device(part, &gathered.pieces, shown, job)?;
+            job.advance("devices", gathered.events, total);
             Ok::<_, Error>(device)
         })?;
         let mut repairs = ReplayCounts::default();
@@ -347,9 +334,9 @@ fn device(
     part: &Part,
     pieces: &[Piece],
     (window, is_whole, keep_gaps): (TimeRange, bool, bool),
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Device> {
-    let swept = sweep::sweep(pieces, part.streams.len(), window, cancel)?;
+    let swept = sweep::sweep(pieces, part.streams.len(), window, job)?;
     let streams = part.streams.iter().zip(&swept.streams);
     let streams = streams.map(|(location, busy)| StreamUse {
         location: *location,
@@ -373,9 +360,9 @@ fn device(
         both: swept.both,
         idle: Default::default(),
     };
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for piece in pieces {
-        looks.next(1)?;
+        checks.next(1)?;
         let begins = window.start.0 <= piece.start && piece.start < window.end.0;
         let lasts = piece.start < window.end.0 && window.start.0 < piece.end;
         if !(is_whole || begins || lasts) {
@@ -389,7 +376,7 @@ fn device(
             stream.events += 1;
         }
     }
-    idle::gaps(pieces, window, cancel, |gap| {
+    idle::gaps(pieces, window, job, |gap| {
         for (cause, range) in gap.parts() {
             device.idle[cause as usize] += range.len();
         }

@@ -2,7 +2,7 @@
 
 use super::{Piece, Work};
 use crate::{Result, Utilisation};
-use perf_core::{CancelToken, Looks, TimeRange};
+use perf_core::{Job, TimeRange};
 
 const KINDS: usize = Work::ALL.len();
 
@@ -33,7 +33,7 @@ pub(super) fn sweep(
     pieces: &[Piece],
     streams: usize,
     window: TimeRange,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Swept> {
     let mut changes = Vec::with_capacity(2 * pieces.len());
     for piece in pieces {
@@ -48,7 +48,7 @@ pub(super) fn sweep(
             changes.extend([change(start, false), change(end, true)]);
         }
     }
-    cancel.sort_by(&mut changes, Ord::cmp)?;
+    job.sort_by(&mut changes, Ord::cmp)?;
     let mut swept = Swept {
         streams: vec![0; streams],
         ..Swept::default()
@@ -58,9 +58,9 @@ pub(super) fn sweep(
     let mut open = vec![(0u32, 0u64); streams];
     let mut kinds = [0u32; KINDS];
     let (mut busy_streams, mut last) = (0u64, 0);
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for change in changes {
-        looks.next(1)?;
+        checks.next(1)?;
         let length = change.at - last;
         last = change.at;
         if length > 0 && busy_streams > 0 {

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 use perf_core::{
-    CancelToken, Close, Definitions, Event, LocationView, RegionId, Ticks, TimeRange, Trace,
-    Visitor, replay,
+    Close, Definitions, Event, Job, LocationView, RegionId, Ticks, TimeRange, Trace, Visitor,
+    replay,
 };
 use perf_fold::{Boundary, ClassId, Classes, Op, RegionMap, State, StateMap, Timelines, Value};
 use std::collections::BTreeMap;
@@ -42,10 +42,10 @@ impl Visitor for Log {
 impl Log {
     pub(crate) fn of(location: LocationView<'_>, definitions: &Definitions) -> Self {
         let mut log = Log::default();
-        match location.overlaps(definitions, &CancelToken::new()).unwrap() {
+        match location.overlaps(definitions, &Job::default()).unwrap() {
             true => log.overlapping(location),
             false => {
-                replay(location, &mut log);
+                replay(location, &mut log, &Job::default()).unwrap();
             }
         }
         let times = location.times();
@@ -113,7 +113,7 @@ impl Naive {
     }
 
     pub(crate) fn timelines(&self, trace: &Trace) -> Timelines {
-        Timelines::new(trace.view(), &self.map).unwrap()
+        Timelines::new(trace.view(), &self.map, &Job::default()).unwrap()
     }
 
     pub(crate) fn classes(&self) -> &Classes {

@@ -4,7 +4,7 @@ use super::Adios;
 use super::bp4::{self, Bp4};
 use crate::streams::TraceBuilder;
 use crate::{Content, Error, Format, Input, OpenOptions, Recording, Result};
-use perf_core::{EventSource, Place};
+use perf_core::{EventSource, Job, Place};
 use std::path::{Path, PathBuf};
 
 /// Streams in BP4 files, as [`Formats`](crate::Formats) know them.
@@ -85,11 +85,12 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(.., path)| path).collect())
 }
 
-fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
     let mut source = Adios::open(&[path], options)?;
     let mut builder = TraceBuilder::of(path, options.get_limits());
-    while source.next_step(&mut builder)? {
-        options.advance(0, 0)?;
+    while source.next_step(&mut builder, job)? {
+        job.advance("read", 0, 0);
+        job.check()?;
         builder.check(options.get_limits())?;
     }
     builder.check(options.get_limits())?;

@@ -36,7 +36,7 @@ use crate::streams::Follow;
 use crate::{Error, OpenOptions, Result};
 use names::Programs;
 use one::{Next, OneFile};
-use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Place};
+use perf_core::{Diagnostics, EventSink, EventSource, Job, Place};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -50,12 +50,12 @@ use tau::{Scratch, Tables};
 /// or not whole, is looked for as long as the file is being written, but not for longer than that.
 ///
 /// ```no_run
-/// use perf_core::EventSource;
+/// use perf_core::{EventSource, Job};
 /// use perf_formats::{OpenOptions, adios::Adios, streams::{Follow, TraceBuilder}};
 /// // A folder of files, which may come later: tau-metrics-app-0.bp, tau-metrics-app-1.bp, ..
 /// let mut source = Adios::following(&["run"], Follow::default(), &OpenOptions::new())?;
 /// let mut trace = TraceBuilder::default();
-/// while source.next_step(&mut trace)? {}
+/// while source.next_step(&mut trace, &Job::default())? {}
 /// println!("{}", source.diagnostics());
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
@@ -70,7 +70,6 @@ pub struct Adios {
     follow: Option<Follow>,
     definitions: u32,
     is_strict: bool,
-    cancel: CancelToken,
     diagnostics: Diagnostics,
     /// The highest step that was given.
     last: Option<u64>,
@@ -81,13 +80,13 @@ pub struct Adios {
 }
 
 impl Adios {
-    /// Opens BP4 files, and all of them in folders of such. Of the options, strictness, the limit for
-    /// definitions and the token that cancels are used.
+    /// Opens BP4 files, and all of them in folders of such. Of the options, strictness and the limit for
+    /// definitions are used.
     ///
     /// # Errors
     /// [`Error::Io`] where the system cannot read, [`Error::Unsupported`] for other formats of
     /// ADIOS, [`Error::Malformed`] and [`Error::Truncated`] for what is none.
-    pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self> {
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
         let mut source = Self::new(options);
         for path in paths {
             for path in format::files(path.as_ref())? {
@@ -115,7 +114,7 @@ impl Adios {
     pub fn following<P: AsRef<Path>>(
         paths: &[P],
         follow: Follow,
-        options: &OpenOptions<'_>,
+        options: &OpenOptions,
     ) -> Result<Self> {
         let mut source = Self::new(options);
         source.roots = paths.iter().map(|path| path.as_ref().into()).collect();
@@ -124,7 +123,7 @@ impl Adios {
         Ok(source)
     }
 
-    fn new(options: &OpenOptions<'_>) -> Self {
+    fn new(options: &OpenOptions) -> Self {
         Adios {
             roots: Vec::new(),
             files: Vec::new(),
@@ -133,7 +132,6 @@ impl Adios {
             follow: None,
             definitions: options.get_limits().definitions,
             is_strict: options.is_strict(),
-            cancel: options.token().clone(),
             diagnostics: Diagnostics::default(),
             last: None,
             refused: None,
@@ -162,7 +160,7 @@ impl Adios {
     }
 
     /// Waits for more while the files are being written: until the writers close them, nothing came for as
-    /// long as [`Follow::idle`] says, or the token of the options was cancelled. Without it the steps
+    /// long as [`Follow::idle`] says, or the job of [`next_step`](EventSource::next_step) was cancelled. Without it the steps
     /// there are now are all. For files that may not be there yet see [`following`](Self::following).
     pub fn follow(mut self, follow: Follow) -> Self {
         self.follow = Some(follow);
@@ -180,7 +178,7 @@ impl Adios {
     }
 
     /// Finds out which step of each file comes next. All are waited for together.
-    fn look(&mut self) -> Result<()> {
+    fn look(&mut self, job: &Job) -> Result<()> {
         let quiet = Instant::now();
         let mut ready = None;
         loop {
@@ -199,7 +197,7 @@ impl Adios {
                     is_awaited || (!is_any && follow.idle.is_some() && self.may_grow())
                 }
             };
-            if !is_waiting || self.cancel.is_cancelled() {
+            if !is_waiting || job.is_cancelled() {
                 return Ok(());
             }
             let since = is_any.then(|| *ready.get_or_insert_with(Instant::now));
@@ -294,8 +292,8 @@ impl Adios {
 impl EventSource for Adios {
     type Error = Error;
 
-    fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool> {
-        self.look()?;
+    fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool> {
+        self.look(job)?;
         let ahead = self.files.iter().filter_map(OneFile::step);
         let Some(step) = ahead.min() else {
             return match self.refused.take() {

@@ -2,8 +2,10 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
+use crate::reading::Reading;
 use crate::timeline::{longest, open_file, open_files};
 use crate::{Format, Input, OpenOptions, Recording, Result};
+use perf_core::Job;
 use std::io::Read;
 use std::path::Path;
 
@@ -14,7 +16,7 @@ pub const FORMAT: Format = Format {
     describe: "Chrome Trace Event JSON, as PyTorch Kineto writes it, also packed with gzip",
     probe,
     open: open_one,
-    ranks: Some(|paths, options| open(paths, options)),
+    ranks: Some(|paths, options, job| open(paths, options, job)),
 };
 
 fn probe(input: &Input) -> u8 {
@@ -38,8 +40,8 @@ fn is_json(input: &Input) -> bool {
     name.ends_with(".json") || name.ends_with(".json.gz")
 }
 
-fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
-    open(&[path], options)
+fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
+    open(&[path], options, job)
 }
 
 /// Opens one file a rank as one trace.
@@ -47,9 +49,10 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// Files are read side by side on [`OpenOptions::threads`] threads; what is read does not depend on it.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, chrome};
 /// let ranks = ["rank-0.json.gz", "rank-1.json.gz"];
-/// let recording = chrome::open(&ranks, &OpenOptions::new())?;
+/// let recording = chrome::open(&ranks, &OpenOptions::new(), &Job::default())?;
 /// println!("{}", recording.diagnostics);
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
@@ -59,7 +62,12 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// [`Error::Malformed`](crate::Error::Malformed) for a file that holds no events,
 /// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
 /// strict mode.
-pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
+pub fn open<P: AsRef<Path> + Sync>(
+    paths: &[P],
+    options: &OpenOptions,
+    job: &Job,
+) -> Result<Recording> {
+    let options = &Reading::new(options, job);
     open_files(paths, options, FORMAT.name, |path, granted| {
         let source = Source::open(path, longest(options))?;
         Ok(vec![reader::read(source, options, granted)?])
@@ -69,10 +77,10 @@ pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Re
 /// Reads from anywhere; `name` is for messages.
 ///
 /// ```
-/// use perf_core::LocationKind;
+/// use perf_core::{Job, LocationKind};
 /// use perf_formats::{OpenOptions, chrome};
 /// let text = r#"[{"ph": "X", "cat": "kernel", "name": "axpy", "pid": 0, "tid": 7, "ts": 1.5, "dur": 2}]"#;
-/// let recording = chrome::read("text", text.as_bytes(), &OpenOptions::new())?;
+/// let recording = chrome::read("text", text.as_bytes(), &OpenOptions::new(), &Job::default())?;
 /// let trace = recording.trace().expect("it is one");
 /// let stream = &trace.definitions().system.locations()[0];
 /// assert_eq!((stream.name.as_str(), stream.kind), ("stream 7", LocationKind::AcceleratorStream));
@@ -85,8 +93,10 @@ pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Re
 pub fn read(
     name: &str,
     from: impl Read + Send + 'static,
-    options: &OpenOptions<'_>,
+    options: &OpenOptions,
+    job: &Job,
 ) -> Result<Recording> {
+    let options = &Reading::new(options, job);
     let source = Source::read(name, from, longest(options))?;
     open_file(options, FORMAT.name, |granted| {
         Ok(vec![reader::read(source, options, granted)?])

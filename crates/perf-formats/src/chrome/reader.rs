@@ -4,19 +4,16 @@ use super::event::Raw;
 use super::phases::Phases;
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, More, Next, Source, Stop, Token, integer};
+use crate::reading::Reading;
 use crate::timeline::{Granted, Part};
-use crate::{Error, OpenOptions, Result};
+use crate::{Error, Result};
 use perf_core::Place;
 
 /// Longest value of the object around the events that is kept as a property.
 const PROPERTY: usize = 256;
 
 /// Reads all of a file.
-pub(super) fn read(
-    mut source: Source,
-    options: &OpenOptions<'_>,
-    granted: &Granted,
-) -> Result<Part> {
+pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> Result<Part> {
     let part = Part::new(source.name(), granted);
     let mut phases = Phases::new(part);
     let expected = "an object with `traceEvents`, or an array of events";
@@ -47,7 +44,7 @@ pub(super) fn read(
 }
 
 /// The members of the object; `false` where the text ends before it does.
-fn object(source: &mut Source, phases: &mut Phases, options: &OpenOptions<'_>) -> Result<bool> {
+fn object(source: &mut Source, phases: &mut Phases, options: &Reading) -> Result<bool> {
     source.take(1);
     let mut has_events = false;
     source.stop_at(Some("\"traceEvents\""));
@@ -149,7 +146,7 @@ fn damaged(phases: &mut Phases, place: Place, expected: &str) {
 fn array(
     source: &mut Source,
     phases: &mut Phases,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     is_bare: bool,
 ) -> Result<bool> {
     let read = |phases: &mut Phases, cursor: &mut Cursor<'_>, index: u64, offset: u64| {

@@ -9,8 +9,8 @@ use crate::{Error, Result};
 use calls::Call;
 use names::{Places, Thread, category};
 use perf_core::{
-    CancelToken, Event, EventId, LinkKind, LocationId, LocationView, Place, Progress, Ticks,
-    TraceView, Value, match_messages_with,
+    Event, EventId, Job, LinkKind, LocationId, LocationView, Place, Ticks, TraceView, Value,
+    match_messages,
 };
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -54,26 +54,21 @@ pub struct Written {
 /// `baseTimeNanoseconds` dates where it is known. Read back, calls, work, instants and links are the same.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, chrome};
 /// let text = r#"[{"ph": "X", "cat": "kernel", "name": "axpy", "pid": 0, "tid": 7, "ts": 1.5, "dur": 2}]"#;
-/// let trace = chrome::read("text", text.as_bytes(), &OpenOptions::new())?.into_trace().expect("it is one");
+/// let trace = chrome::read("text", text.as_bytes(), &OpenOptions::new(), &Job::default())?.into_trace().expect("it is one");
 /// let mut file = Vec::new();
-/// let written = chrome::write(trace.view(), &mut file, &(), &CancelToken::new())?;
+/// let written = chrome::write(trace.view(), &mut file, &Job::default())?;
 /// assert_eq!((written.calls, written.left_out), (1, 0));
-/// let back = chrome::read("file", std::io::Cursor::new(file), &OpenOptions::new())?;
+/// let back = chrome::read("file", std::io::Cursor::new(file), &OpenOptions::new(), &Job::default())?;
 /// assert_eq!(back.trace().map(perf_core::Trace::events), Some(trace.events()));
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`Error::Io`] where `to` fails, [`Error::Cancelled`].
-pub fn write(
-    view: TraceView<'_>,
-    to: &mut dyn Write,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Written> {
+pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Written> {
     let mut writer = Writer {
         view,
         places: Places::new(view.definitions()),
@@ -83,16 +78,16 @@ pub fn write(
         is_first: true,
         lanes: Vec::new(),
         threads: HashMap::new(),
-        cancel,
+        job,
     };
     writer.header();
     let total = view.ids().count() as u64;
     for location in view.locations() {
-        cancel.check()?;
+        job.check()?;
         writer.location(location)?;
-        progress.advance("write", 1, total);
+        job.advance("write", 1, total);
     }
-    writer.messages(progress, cancel)?;
+    writer.messages(job)?;
     writer.links()?;
     writer.order();
     writer.text.extend(b"\n]}\n");
@@ -111,7 +106,7 @@ struct Writer<'a, 'w> {
     lanes: Vec<LocationId>,
     /// The threads of work that is on a further one.
     threads: HashMap<EventId, Thread>,
-    cancel: &'w CancelToken,
+    job: &'w Job,
 }
 
 impl Writer<'_, '_> {
@@ -156,12 +151,12 @@ impl Writer<'_, '_> {
         let known = self.view.definitions().system.location(id);
         let name = known.map_or("", |location| &location.name);
         self.thread(own, name);
-        if location.overlaps(self.view.definitions(), self.cancel)? {
-            let (calls, notes) = calls::overlapping(location, self.cancel)?;
+        if location.overlaps(self.view.definitions(), self.job)? {
+            let (calls, notes) = calls::overlapping(location, self.job)?;
             self.work(location, calls, name)?;
             return self.notes(location, notes);
         }
-        let (calls, notes) = calls::nested(location, self.cancel)?;
+        let (calls, notes) = calls::nested(location, self.job)?;
         for call in calls {
             self.call(location, call, own)?;
         }
@@ -204,7 +199,7 @@ impl Writer<'_, '_> {
     fn spill(&mut self) -> Result<()> {
         match self.text.len() >= BUFFER {
             true => {
-                self.cancel.check()?;
+                self.job.check()?;
                 self.flush()
             }
             false => Ok(()),
@@ -359,8 +354,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn messages(&mut self, progress: &dyn Progress, cancel: &CancelToken) -> Result<()> {
-        let found = match_messages_with(self.view, progress, cancel)?;
+    fn messages(&mut self, job: &Job) -> Result<()> {
+        let found = match_messages(self.view, job)?;
         let is_message = |end: &perf_core::Endpoint| {
             let events = self.view.trace().events().get(end.location.index());
             let event = events.and_then(|events| events.event(end.index));

@@ -4,6 +4,7 @@ use super::read::is_document;
 use super::{Cube, tar};
 use crate::bytes::GZIP;
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
+use perf_core::Job;
 use std::path::Path;
 
 /// Cube profiles, as [`Formats`](crate::Formats) know them.
@@ -39,8 +40,8 @@ fn probe(input: &Input) -> u8 {
     }
 }
 
-fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
-    let (profile, diagnostics) = Cube::open(path, options)?.into_parts();
+fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
+    let (profile, diagnostics) = Cube::open(path, options, job)?.into_parts();
     Ok(Recording::new(
         Content::Profile(profile),
         FORMAT.name,

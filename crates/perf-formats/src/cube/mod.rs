@@ -50,4 +50,4 @@ mod write;
 pub use format::FORMAT;
 pub use names::property;
 pub use read::Cube;
-pub use write::{Layout, WriteOptions, write, write_with};
+pub use write::{Layout, WriteOptions, write};

@@ -10,12 +10,11 @@ use super::rows::FileRows;
 use super::rules;
 use super::tar::{self, Member};
 use super::text::TextRows;
-use super::write::{Watched, WriteOptions, write_members};
+use super::write::{WriteOptions, write_members};
 use crate::bytes::{self, Bytes};
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
-use perf_core::{
-    CallPathId, CancelToken, Diagnostics, MetricId, Profile, Progress, RowStore, Scope,
-};
+use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, RowStore, Scope};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -32,9 +31,9 @@ use std::sync::{Arc, Mutex};
 /// read when they are asked for: opening reads the anchor and the indices alone.
 ///
 /// ```no_run
-/// use perf_core::{CallPathId, MetricId, Scope};
+/// use perf_core::{CallPathId, Job, MetricId, Scope};
 /// use perf_formats::{OpenOptions, cube::Cube};
-/// let cube = Cube::open("profile.cubex", &OpenOptions::new())?;
+/// let cube = Cube::open("profile.cubex", &OpenOptions::new(), &Job::default())?;
 /// let profile = cube.profile();
 /// let time = profile.metric("time").expect("Score-P measures time");
 /// if let Some(row) = profile.scoped(time, CallPathId(0), Scope::Exclusive)? {
@@ -60,8 +59,9 @@ impl Cube {
     /// [`Error::Io`] where the system cannot read, [`Error::Truncated`], [`Error::Malformed`],
     /// [`Error::Unsupported`] and [`Error::Limit`] with the place in the file, and
     /// [`Error::Strict`] for the first repair or loss if the options are strict.
-    pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self> {
-        let bytes = Bytes::open(path.as_ref(), options.get_limits(), options.token())?;
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
+        let options = &Reading::new(options, job);
+        let bytes = Bytes::open(path.as_ref(), options.get_limits(), &options.job)?;
         Cube::read(bytes, options)
     }
 
@@ -69,12 +69,18 @@ impl Cube {
     ///
     /// # Errors
     /// As [`open`](Self::open), without [`Error::Io`].
-    pub fn from_bytes(bytes: Vec<u8>, name: &str, options: &OpenOptions<'_>) -> Result<Self> {
-        let bytes = Bytes::new(bytes, name, options.get_limits(), options.token())?;
+    pub fn from_bytes(
+        bytes: Vec<u8>,
+        name: &str,
+        options: &OpenOptions,
+        job: &Job,
+    ) -> Result<Self> {
+        let options = &Reading::new(options, job);
+        let bytes = Bytes::new(bytes, name, options.get_limits(), &options.job)?;
         Cube::read(bytes, options)
     }
 
-    fn read(bytes: Bytes, options: &OpenOptions<'_>) -> Result<Self> {
+    fn read(bytes: Bytes, options: &Reading) -> Result<Self> {
         let head = bytes.read(0, bytes.len().min(512), "a file")?;
         let cube = if tar::is_tar(&head) {
             Cube::archive(bytes, options)
@@ -91,11 +97,11 @@ impl Cube {
         Ok(cube)
     }
 
-    fn document(bytes: Bytes, options: &OpenOptions<'_>) -> Result<Self> {
+    fn document(bytes: Bytes, options: &Reading) -> Result<Self> {
         let mut found = Diagnostics::default();
         let file = Arc::clone(bytes.name());
         options.advance(bytes.len(), bytes.len())?;
-        let document = bytes.into_memory(options.token())?;
+        let document = bytes.into_memory(&options.job)?;
         let mut anchor = anchor::parse(&document, &file, options, &mut found)?;
         let rows = std::mem::take(&mut anchor.rows);
         let version = std::mem::take(&mut anchor.version);
@@ -108,7 +114,7 @@ impl Cube {
         let resolved = resolver.resolve(anchor)?;
         let rows = TextRows::new(document, &file, rows, &resolved, &mut found)?;
         // The document is held by the rows; members are of archives.
-        let bytes = Bytes::new(Vec::new(), &file, options.get_limits(), options.token())?;
+        let bytes = Bytes::new(Vec::new(), &file, options.get_limits(), &options.job)?;
         Cube::assemble(
             resolved,
             Arc::new(rows),
@@ -119,7 +125,7 @@ impl Cube {
         )
     }
 
-    fn archive(bytes: Bytes, options: &OpenOptions<'_>) -> Result<Self> {
+    fn archive(bytes: Bytes, options: &Reading) -> Result<Self> {
         let mut found = Diagnostics::default();
         let mut members = tar::members(&bytes, options, &mut found)?;
         let total = bytes.len();
@@ -292,42 +298,29 @@ impl Cube {
     /// of this one, as [`write()`](super::write()) does without them.
     ///
     /// ```no_run
+    /// use perf_core::Job;
     /// use perf_formats::{OpenOptions, cube::{Cube, WriteOptions}};
-    /// let cube = Cube::open("profile.cubex", &OpenOptions::new())?;
+    /// let cube = Cube::open("profile.cubex", &OpenOptions::new(), &Job::default())?;
     /// let to = std::fs::File::create("copy.cubex")?;
-    /// let lost = cube.write(cube.profile(), to, &WriteOptions::new())?;
+    /// let lost = cube.write(cube.profile(), to, &WriteOptions::new(), &Job::default())?;
     /// assert!(lost.is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// Those of [`write()`](super::write()), and [`Error::Io`] where a member cannot be read.
+    ///
+    /// As [`write()`](super::write()), and [`Error::Io`] where a member cannot be read.
     pub fn write(
         &self,
         profile: &Profile,
         to: impl Write,
         options: &WriteOptions,
+        job: &Job,
     ) -> Result<Diagnostics> {
-        self.write_with(profile, to, options, &(), &CancelToken::new())
-    }
-
-    /// As [`write`](Self::write); reports rows of the phase `cube`, and stops soon after somebody cancelled.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write), and [`Error::Cancelled`]; what is written is then no archive.
-    pub fn write_with(
-        &self,
-        profile: &Profile,
-        to: impl Write,
-        options: &WriteOptions,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Diagnostics> {
-        let watch = Watched { progress, cancel };
         let members = self.members.keys().map(String::as_str);
         let members: Vec<_> = members.collect();
         let read = |name: &str| Ok(self.member(name)?.unwrap_or_default());
-        write_members(profile, (&members, &read), to, options, &watch)
+        write_members(profile, (&members, &read), to, options, job)
     }
 
     /// The bytes of such a member; `None` if there is none of that name.
@@ -352,7 +345,7 @@ fn read_anchor(
     bytes: &Bytes,
     member: Member,
     file: &Arc<str>,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let head = bytes.read(member.start, member.size.min(2), "the anchor")?;
@@ -360,12 +353,7 @@ fn read_anchor(
         return anchor::parse_parts(bytes, member, PART, file, options, found);
     }
     let packed = bytes.read(member.start, member.size, "the anchor")?;
-    let document = bytes::unpack(
-        packed.as_slice(),
-        file,
-        options.get_limits(),
-        options.token(),
-    )?;
+    let document = bytes::unpack(packed.as_slice(), file, options.get_limits(), &options.job)?;
     anchor::parse(&document, file, options, found)
 }
 

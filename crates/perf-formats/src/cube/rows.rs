@@ -240,7 +240,7 @@ pub(super) fn unreadable(error: Error) -> perf_core::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use perf_core::{CancelToken, Limits};
+    use perf_core::{Job, Limits};
 
     #[test]
     fn rows_are_those_of_the_file_in_whatever_order_they_are_asked_for() {
@@ -252,7 +252,7 @@ mod tests {
             (bits >> 20) % below
         };
         let all: Vec<u8> = (0..40 * PIECE + 777).map(|_| random(256) as u8).collect();
-        let bytes = Bytes::new(all.clone(), "a", &Limits::default(), &CancelToken::new()).unwrap();
+        let bytes = Bytes::new(all.clone(), "a", &Limits::default(), &Job::default()).unwrap();
         let mut ahead = Ahead::default();
         let mut start = 0;
         for at in 0..3_000_u64 {

@@ -2,7 +2,8 @@
 
 use super::rules;
 use crate::bytes::Bytes;
-use crate::{Error, OpenOptions, Result};
+use crate::reading::Reading;
+use crate::{Error, Result};
 use perf_core::Diagnostics;
 use std::collections::BTreeMap;
 
@@ -27,7 +28,7 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 /// the file.
 pub(super) fn members(
     bytes: &Bytes,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     found: &mut Diagnostics,
 ) -> Result<BTreeMap<String, Member>> {
     let mut members = BTreeMap::new();

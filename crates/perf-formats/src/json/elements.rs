@@ -1,7 +1,8 @@
 //! [`Elements`]: the elements of an array, one by one, and past what is broken.
 
 use super::{Cursor, More, Source, Stop};
-use crate::{OpenOptions, Result};
+use crate::Result;
+use crate::reading::Reading;
 
 /// How an array ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +39,9 @@ pub(crate) enum Element {
 
 /// Walks over an array whose bracket is next.
 #[derive(Debug)]
-pub(crate) struct Elements<'a, 'o> {
+pub(crate) struct Elements<'a> {
     source: &'a mut Source,
-    options: &'a OpenOptions<'o>,
+    options: &'a Reading,
     /// Bytes that were looked at for the ends of what is broken.
     looked: u64,
 }
@@ -64,8 +65,8 @@ const LOOK: u64 = 1 << 12;
 const AHEAD: u64 = 8 << 20;
 const EACH: u64 = 4;
 
-impl<'a, 'o> Elements<'a, 'o> {
-    pub(crate) fn new(source: &'a mut Source, options: &'a OpenOptions<'o>) -> Self {
+impl<'a> Elements<'a> {
+    pub(crate) fn new(source: &'a mut Source, options: &'a Reading) -> Self {
         Elements {
             source,
             options,

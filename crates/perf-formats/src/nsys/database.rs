@@ -1,6 +1,7 @@
 //! A database that nobody trusts: opened for reading, its tables and columns looked for.
 
-use crate::{Error, OpenOptions, Result};
+use crate::reading::Reading;
+use crate::{Error, Result};
 use perf_core::Place;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
@@ -164,7 +165,7 @@ impl Database {
         &self,
         table: &str,
         columns: &[&str],
-        options: &OpenOptions<'_>,
+        options: &Reading,
         mut tell: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<End> {
         if !self.has(table) {

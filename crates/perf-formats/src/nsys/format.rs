@@ -1,8 +1,10 @@
 //! Nsight Systems recordings among the formats of this crate.
 
 use super::reader;
+use crate::reading::Reading;
 use crate::timeline::open_files;
 use crate::{Format, Input, OpenOptions, Recording, Result};
+use perf_core::Job;
 use std::path::Path;
 
 /// SQLite exports of Nsight Systems, as [`Formats`](crate::Formats) know it.
@@ -12,7 +14,7 @@ pub const FORMAT: Format = Format {
     describe: "SQLite export of NVIDIA Nsight Systems",
     probe,
     open: open_one,
-    ranks: Some(|paths, options| open(paths, options)),
+    ranks: Some(|paths, options, job| open(paths, options, job)),
 };
 
 fn probe(input: &Input) -> u8 {
@@ -23,8 +25,8 @@ fn probe(input: &Input) -> u8 {
     }
 }
 
-fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
-    open(&[path], options)
+fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
+    open(&[path], options, job)
 }
 
 /// Opens exports as one trace: each process of each file is a rank, but for those that run nothing
@@ -34,8 +36,9 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// `proc`.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, nsys};
-/// let recording = nsys::open(&["report.sqlite"], &OpenOptions::new())?;
+/// let recording = nsys::open(&["report.sqlite"], &OpenOptions::new(), &Job::default())?;
 /// println!("{}", recording.diagnostics);
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
@@ -44,7 +47,12 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// [`Error::Io`](crate::Error::Io), [`Error::Malformed`](crate::Error::Malformed) for a file that is
 /// no such database, [`Error::Usage`](crate::Error::Usage) without a path,
 /// [`Error::Strict`](crate::Error::Strict) in strict mode.
-pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
+pub fn open<P: AsRef<Path> + Sync>(
+    paths: &[P],
+    options: &OpenOptions,
+    job: &Job,
+) -> Result<Recording> {
+    let options = &Reading::new(options, job);
     open_files(paths, options, FORMAT.name, |path, granted| {
         reader::read(path, options, granted)
     })

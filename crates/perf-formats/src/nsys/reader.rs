@@ -4,8 +4,9 @@ use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};
 use super::rules;
 use crate::json::encode;
+use crate::reading::Reading;
 use crate::timeline::{Granted, Part, RowKey, Sym, most_text};
-use crate::{Error, OpenOptions, Result};
+use crate::{Error, Result};
 use perf_core::{Diagnostics, Place, Rule};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -45,7 +46,7 @@ const OWN: [&str; 4] = [
 ];
 
 /// Reads a database.
-pub(super) fn read(path: &Path, options: &OpenOptions<'_>, granted: &Granted) -> Result<Vec<Part>> {
+pub(super) fn read(path: &Path, options: &Reading, granted: &Granted) -> Result<Vec<Part>> {
     let database = Database::open(path)?;
     let is_own = OWN
         .iter()
@@ -97,7 +98,7 @@ pub(super) fn read(path: &Path, options: &OpenOptions<'_>, granted: &Granted) ->
 }
 
 impl Reader {
-    fn strings(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+    fn strings(&mut self, database: &Database, options: &Reading) -> Result<()> {
         let table = "StringIds";
         let mut found = Diagnostics::default();
         let (strings, granted) = (&mut self.strings, &self.granted);
@@ -128,12 +129,7 @@ impl Reader {
         Ok(())
     }
 
-    fn table(
-        &mut self,
-        database: &Database,
-        table: &Table,
-        options: &OpenOptions<'_>,
-    ) -> Result<()> {
+    fn table(&mut self, database: &Database, table: &Table, options: &Reading) -> Result<()> {
         self.table = table.name;
         if !database.has(table.name) {
             return Ok(());
@@ -308,7 +304,7 @@ impl Reader {
     }
 
     /// Names of processes, threads and devices, the host, the clock and the export.
-    fn facts(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+    fn facts(&mut self, database: &Database, options: &Reading) -> Result<()> {
         // The last one counts; a page that stands for many tells the same again and again.
         let mut processes = BTreeMap::new();
         let columns = ["globalPid", "name"];
@@ -354,7 +350,7 @@ impl Reader {
 
     /// Names of devices. The database lists all of a node, used or not: by their number in CUDA where
     /// it tells that, which need not be their place in the list.
-    fn devices(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+    fn devices(&mut self, database: &Database, options: &Reading) -> Result<()> {
         let mut devices = BTreeMap::new();
         let (table, columns) = ("TARGET_INFO_GPU", ["id", "cuDevice", "name"]);
         database.rows(table, &columns, options, |row| {
@@ -403,7 +399,7 @@ impl Reader {
         Ok(true)
     }
 
-    fn export(&mut self, database: &Database, options: &OpenOptions<'_>) -> Result<()> {
+    fn export(&mut self, database: &Database, options: &Reading) -> Result<()> {
         let (mut base, mut host, mut facts) = (None, None, Vec::new());
         let columns = ["utcEpochNs"];
         database.rows("TARGET_INFO_SESSION_START_TIME", &columns, options, |row| {

@@ -8,11 +8,12 @@ use perf_core::Place;
 /// What the anchor file (`NAME.otf2`) says about an archive.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, otf2::{ByteOrder, MemoryArchive, Reader, write}};
 /// # let trace = perf_testdata::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
-/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
-/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;
 /// let anchor = reader.anchor().expect("it was written with one");
 /// assert_eq!((anchor.byte_order, anchor.locations), (ByteOrder::Little, 40));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

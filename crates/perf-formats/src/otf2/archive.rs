@@ -13,11 +13,12 @@ use std::path::{Path, PathBuf};
 /// Implement it to read archives from anywhere else: a tar file, an object store, a browser.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, otf2::{Archive, MemoryArchive, Reader, write}};
 /// use std::io;
 /// # let trace = perf_testdata::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
-/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
 /// /// Members below a prefix, as in a tar file.
 /// struct Below(&'static str, MemoryArchive);
 ///
@@ -43,7 +44,7 @@ use std::path::{Path, PathBuf};
 /// #     }
 /// # }
 ///
-/// let reader = Reader::new(Below("run", moved), &OpenOptions::new())?;
+/// let reader = Reader::new(Below("run", moved), &OpenOptions::new(), &Job::default())?;
 /// assert_eq!(reader.read()?.0.len(), trace.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

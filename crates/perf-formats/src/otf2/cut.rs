@@ -9,7 +9,7 @@ use super::wire::Cursor;
 use super::write::{Chunks, Encoder, Fnv, Sink, WriteOptions, encode_anchor, put};
 use crate::{Error, Result};
 use copy::{events, unknown};
-use perf_core::{CancelToken, LocationId, Place, Progress, TimeRange};
+use perf_core::{Job, LocationId, Place, TimeRange};
 use std::collections::HashMap;
 
 /// What to keep of an archive.
@@ -67,7 +67,7 @@ impl Cut {
 /// what is written is balanced as far as the original is.
 ///
 /// ```
-/// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+/// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
 /// use perf_core::TimeRange;
 /// use perf_formats::{OpenOptions, otf2::{Cut, MemoryArchive, Reader, cut, write}};
 /// # let mut definitions = Definitions::default();
@@ -78,13 +78,13 @@ impl Cut {
 /// # events.push(Ticks(90), Event::Leave { region: RegionId(0) })?;
 /// # let trace = Trace::new(definitions, vec![events])?;
 /// # let mut whole = MemoryArchive::default();
-/// # write(trace.view(), &mut whole, &Default::default(), &(), &Default::default())?;
+/// # write(trace.view(), &mut whole, &Default::default(), &Job::default())?;
 /// // One location that is in `main` from 10 to 90.
-/// let reader = Reader::new(whole, &OpenOptions::new())?;
+/// let reader = Reader::new(whole, &OpenOptions::new(), &Job::default())?;
 /// let window = TimeRange::new(Ticks(20), Ticks(31)).expect("it ends after it starts");
 /// let mut part = MemoryArchive::default();
-/// cut(&reader, &Cut::new().window(window), &mut part, &(), &Default::default())?;
-/// let (trace, _) = Reader::new(part, &OpenOptions::new())?.read()?;
+/// cut(&reader, &Cut::new().window(window), &mut part, &Job::default())?;
+/// let (trace, _) = Reader::new(part, &OpenOptions::new(), &Job::default())?.read()?;
 /// assert_eq!(trace.events()[0].times(), [Ticks(20), Ticks(30)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -93,13 +93,7 @@ impl Cut {
 /// [`Error::Usage`] for an archive without an anchor, [`Error::Malformed`] and
 /// [`Error::Truncated`] where an event file is damaged, since what cannot be read cannot be copied;
 /// [`Error::Io`] where the system cannot read or write, [`Error::Cancelled`].
-pub fn cut(
-    reader: &Reader<'_>,
-    selection: &Cut,
-    sink: &mut dyn Sink,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<()> {
+pub fn cut(reader: &Reader<'_>, selection: &Cut, sink: &mut dyn Sink, job: &Job) -> Result<()> {
     let Some(anchor) = reader.anchor() else {
         let what = "an archive without an anchor cannot be cut; read and write it instead";
         return Err(Error::Usage { what: what.into() });
@@ -114,7 +108,7 @@ pub fn cut(
     kept.dedup();
     let mut counts = HashMap::new();
     for location in &kept {
-        cancel.check()?;
+        job.check()?;
         let key = reader.key(*location)?;
         let member = format!("{name}/{key}");
         if let Some(local) = reader.source.read_all(&reader.source.local(key))? {
@@ -123,12 +117,12 @@ pub fn cut(
         let events = match reader.source.size(&reader.source.events(key))? {
             Some(1..) => {
                 let wanted = (selection.window, member.as_str());
-                events(reader, *location, anchor, wanted, sink, cancel)?
+                events(reader, *location, anchor, wanted, sink, job)?
             }
             _ => 0,
         };
         counts.insert(key, events);
-        progress.advance("cut", 1, kept.len() as u64);
+        job.advance("cut", 1, kept.len() as u64);
     }
     let (definitions, id) = definitions(reader.definition_file(), anchor, &counts, name, sink)?;
     let anchor = Anchor {

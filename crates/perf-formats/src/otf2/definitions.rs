@@ -10,11 +10,12 @@ use std::sync::Arc;
 /// A definition file, split into its records. Nothing is resolved, nothing left out.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
 /// # let trace = perf_testdata::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
-/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
-/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;
 /// let regions = reader.definition_file().records().filter(|record| record.name() == "Region");
 /// assert_eq!(regions.count(), trace.definitions().regions.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -73,14 +74,14 @@ impl DefinitionRecord<'_> {
     /// are the fields in front of its elements.
     ///
     /// ```
-    /// # use perf_core::{Definitions, Region, Trace};
+    /// # use perf_core::{Definitions, Job, Region, Trace};
     /// use perf_formats::otf2::{Arg, MemoryArchive, Reader, write};
     /// # let mut definitions = Definitions::default();
     /// # definitions.regions.push(Region::named("main"));
     /// # let trace = Trace::new(definitions, vec![])?;
     /// # let mut archive = MemoryArchive::default();
-    /// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
-    /// let reader = Reader::new(archive, &Default::default())?;
+    /// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
+    /// let reader = Reader::new(archive, &Default::default(), &Job::default())?;
     /// let mut records = reader.definition_file().records();
     /// let region = records.find(|record| record.name() == "Region").expect("there is one");
     /// let fields = region.fields().expect("it is whole");

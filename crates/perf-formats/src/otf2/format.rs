@@ -3,6 +3,7 @@
 use super::locate::{find_folder, is_event_folder};
 use super::{Anchor, DiskArchive, Reader};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
+use perf_core::Job;
 use std::path::Path;
 
 /// OTF2, as [`Formats`](crate::Formats) know it.
@@ -44,8 +45,8 @@ fn probe(input: &Input) -> u8 {
     if input.has_extension("otf2") { 50 } else { 0 }
 }
 
-fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
-    let reader = Reader::open(path, options)?;
+fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
+    let reader = Reader::open(path, options, job)?;
     let (trace, diagnostics) = reader.read()?;
     Ok(Recording::new(
         Content::Trace(trace),

@@ -203,7 +203,8 @@ mod tests {
     use crate::OpenOptions;
     use crate::otf2::{MemoryArchive, Reader, write};
     use perf_core::{
-        Definitions, Event, Events, Location, RmaOp, SystemTree, Ticks, Trace, Window, WindowId,
+        Definitions, Event, Events, Job, Location, RmaOp, SystemTree, Ticks, Trace, Window,
+        WindowId,
     };
 
     #[test]
@@ -226,16 +227,9 @@ mod tests {
         let trace = Trace::new(definitions, vec![events]).unwrap();
         let mut archive = MemoryArchive::default();
         let options = Default::default();
-        let lost = write(
-            trace.view(),
-            &mut archive,
-            &options,
-            &(),
-            &Default::default(),
-        )
-        .unwrap();
+        let lost = write(trace.view(), &mut archive, &options, &Default::default()).unwrap();
         assert!(lost.is_empty(), "{lost}");
-        let reader = Reader::new(&archive, &OpenOptions::new()).unwrap();
+        let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
         let (back, _) = reader.read().unwrap();
         let events = back.events().first().unwrap();
         assert_eq!(events.event(0), Some(atomic));

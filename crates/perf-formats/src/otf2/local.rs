@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, Weak};
 /// The mapping tables and the clock of one location.
 ///
 /// ```
-/// use perf_core::{LocationId, Ticks};
+/// use perf_core::{Job, LocationId, Ticks};
 /// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, schema::Space, write}};
 /// # let trace = perf_testdata::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
-/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
-/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;
 /// let local = reader.local_definitions(LocationId(3))?;
 /// // This archive has neither tables nor offsets: ids and times stay as they are.
 /// assert_eq!((local.mapping_tables(), local.clock_offsets()), (0, 0));

@@ -31,12 +31,12 @@ const BLOCK: (usize, usize) = (2 << 10, 32 << 10);
 /// Not an [`Iterator`], because events borrow from the block they lie in.
 ///
 /// ```
-/// use perf_core::{Event, Ticks};
+/// use perf_core::{Event, Job, Ticks};
 /// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
 /// # let trace = perf_testdata::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
-/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
-/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;
 /// let (mut events, mut last, mut enters) = (reader.merged()?, Ticks(0), 0);
 /// while let Some((_, at, event)) = events.next()? {
 ///     assert!(at >= last);

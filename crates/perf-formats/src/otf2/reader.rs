@@ -13,8 +13,9 @@ use super::source::{Known, Source, guess_definition_chunk};
 use super::wire::Cursor;
 use super::{rules, schema::internal};
 use crate::parallel::Threads;
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
-use perf_core::{Definitions, Diagnostics, LocationId, Place};
+use perf_core::{Definitions, Diagnostics, Job, LocationId, Place};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -26,8 +27,9 @@ use std::sync::{Arc, OnceLock};
 /// * [`records`](Self::records) shows those of one location as they stand in the file.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, otf2::Reader};
-/// let reader = Reader::open("run/traces.otf2".as_ref(), &OpenOptions::new())?;
+/// let reader = Reader::open("run/traces.otf2".as_ref(), &OpenOptions::new(), &Job::default())?;
 /// println!("{} regions", reader.definitions().regions.len());
 /// let mut events = reader.merged()?;
 /// while let Some((location, at, event)) = events.next()? {
@@ -38,7 +40,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Debug)]
 pub struct Reader<'o> {
     pub(crate) source: Source<'o>,
-    pub(crate) options: OpenOptions<'o>,
+    pub(crate) options: Reading,
     anchor: Option<Anchor>,
     file: DefinitionFile,
     pub(crate) resolved: Resolved,
@@ -71,12 +73,14 @@ impl<'o> Reader<'o> {
     /// An anchor that was renamed, or is a link, finds the other files where they are, if there is
     /// only one archive it can mean.
     ///
+    /// The job is also that of everything that is read later. Progress is reported in bytes of the phase `read`.
+    ///
     /// # Errors
     /// [`Error::Io`] where the system cannot read, [`Error::Malformed`] and [`Error::Truncated`]
     /// for a damaged anchor without definitions or event files beside it, [`Error::Unsupported`] for SION containers and compressed archives,
     /// [`Error::Limit`] past the limits, [`Error::Strict`] if strict reading was asked for and the
     /// definitions had to be repaired.
-    pub fn open(path: &Path, options: &OpenOptions<'o>) -> Result<Self> {
+    pub fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Self> {
         let Located {
             folder,
             anchor,
@@ -84,20 +88,23 @@ impl<'o> Reader<'o> {
         } = locate(path)?;
         let source = Source::new(Box::new(folder), anchor, name);
         // The member alone would not say which archive.
-        Self::with_source(source, options).map_err(|error| error.within(path))
+        Self::with_source(source, &Reading::new(options, job)).map_err(|error| error.within(path))
     }
 
     /// Opens an archive from any source. Its anchor is the one member whose name ends in `.otf2`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn new(archive: impl Archive + 'o, options: &OpenOptions<'o>) -> Result<Self> {
+    pub fn new(archive: impl Archive + 'o, options: &OpenOptions, job: &Job) -> Result<Self> {
         let anchor = find_anchor(&archive)?;
         let name = name_of(&archive, &anchor);
-        Self::with_source(Source::new(Box::new(archive), anchor, name), options)
+        Self::with_source(
+            Source::new(Box::new(archive), anchor, name),
+            &Reading::new(options, job),
+        )
     }
 
-    fn with_source(source: Source<'o>, options: &OpenOptions<'o>) -> Result<Self> {
+    fn with_source(source: Source<'o>, options: &Reading) -> Result<Self> {
         let mut found = Diagnostics::default();
         let member = source.anchor();
         let mut refused = None;

@@ -12,13 +12,13 @@ use std::ops::ControlFlow;
 /// An event as it stands in the file: nothing is mapped, corrected or left out.
 ///
 /// ```
-/// use perf_core::LocationId;
+/// use perf_core::{Job, LocationId};
 /// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
 /// use std::ops::ControlFlow;
 /// # let trace = perf_testdata::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
-/// # write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
-/// let reader = Reader::new(archive, &OpenOptions::new())?;
+/// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
+/// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;
 /// let mut first = None;
 /// reader.records(LocationId(0), |event| {
 ///     first = Some((event.name(), event.time, event.fields()));

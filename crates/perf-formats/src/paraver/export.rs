@@ -16,8 +16,8 @@ use crate::{Error, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use perf_core::{
-    CancelToken, Diagnostics, LocationId, LocationView, Message, Messages, Nanos, Place, Progress,
-    Ticks, TraceView, match_messages_with,
+    Diagnostics, Job, LocationId, LocationView, Message, Messages, Nanos, Place, Ticks, TraceView,
+    match_messages,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -58,7 +58,7 @@ pub struct Companions {
 /// collective), and 40 bytes for each call on a stream of an accelerator.
 ///
 /// ```
-/// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+/// use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
 /// use perf_formats::paraver::write_trace;
 /// # let mut definitions = Definitions::default();
 /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
@@ -68,7 +68,7 @@ pub struct Companions {
 /// events.push(Ticks(9), Event::Leave { region: RegionId(0) })?;
 /// let trace = Trace::new(definitions, vec![events])?;
 /// let mut text = Vec::new();
-/// let written = write_trace(trace.view(), &mut text, "x.prv", &(), &Default::default())?;
+/// let written = write_trace(trace.view(), &mut text, "x.prv", &Job::default())?;
 /// let text = String::from_utf8(text).expect("digits are UTF-8");
 /// assert_eq!(text.lines().nth(1), Some("1:1:1:1:1:0:9:1"));
 /// assert_eq!(text.lines().nth(2), Some("2:1:1:1:1:0:60000019:1"));
@@ -82,20 +82,19 @@ pub fn write_trace<W: Write>(
     view: TraceView<'_>,
     out: W,
     name: &str,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Companions> {
     let mut found = Diagnostics::default();
-    let messages = match_messages_with(view, progress, cancel)?;
+    let messages = match_messages(view, job)?;
     let time = Time::new(view, name, &mut found);
-    let mut steps = steps(view, cancel)?;
+    let mut steps = steps(view, job)?;
     let lanes = |id: LocationId| steps.get(&id).map_or(1, Vec::len);
     let people = People::new(view, lanes);
     let mut names = Names::new(view.definitions());
     let plan = Plan::new(view, &messages, &people.tasks);
     let mut ends = Ends::default();
     for id in view.ids() {
-        cancel.check()?;
+        job.check()?;
         if let Some(first) = steps.get(&id).and_then(|of| of.first()) {
             ends.add(id, first.clone(), &names);
         }
@@ -145,8 +144,8 @@ pub fn write_trace<W: Write>(
         plan: &plan,
         names: &mut names,
     };
-    let told = (progress, cancel, view.len() as u64);
-    write(&mut threads, &sent, &mut shared, &mut writer, told)?;
+    let total = view.len() as u64;
+    write(&mut threads, &sent, &mut shared, &mut writer, total, job)?;
     for thread in &threads {
         thread.lines.report(name, &mut found);
     }
@@ -159,13 +158,10 @@ pub fn write_trace<W: Write>(
 }
 
 /// What happens on each location: on as many lanes as are open at once where calls overlap.
-fn steps<'a>(
-    view: TraceView<'a>,
-    cancel: &CancelToken,
-) -> Result<HashMap<LocationId, Vec<Steps<'a>>>> {
+fn steps<'a>(view: TraceView<'a>, job: &Job) -> Result<HashMap<LocationId, Vec<Steps<'a>>>> {
     let each = view.locations().map(|location| {
-        let steps = match location.overlaps(view.definitions(), cancel)? {
-            true => Steps::lanes(location),
+        let steps = match location.overlaps(view.definitions(), job)? {
+            true => Steps::lanes(location, job)?,
             false => vec![Steps::nested(location)],
         };
         Ok((location.id(), steps))
@@ -186,13 +182,14 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
 /// Writes a trace as `path`, packed if that ends in `.gz`, with `.pcf` and `.row` beside it.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, paraver::{read_trace, write_files}};
 /// # let folder = std::env::temp_dir().join(format!("perf-formats-prv-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;
 /// let path = folder.join("run.prv.gz");
-/// let lost = write_files(perf_testdata::cosmo::trace().view(), &path, &(), &Default::default())?;
+/// let lost = write_files(perf_testdata::cosmo::trace().view(), &path, &Job::default())?;
 /// assert!(lost.is_empty());
-/// let (trace, _) = read_trace(&path, &OpenOptions::new())?;
+/// let (trace, _) = read_trace(&path, &OpenOptions::new(), &Job::default())?;
 /// assert_eq!(trace.definitions().system.locations().len(), 40);
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -200,12 +197,7 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
 ///
 /// # Errors
 /// As [`write_trace`].
-pub fn write_files(
-    view: TraceView<'_>,
-    path: impl AsRef<Path>,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Diagnostics> {
+pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Result<Diagnostics> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
     let failed = |path: &Path, source| Error::Io {
@@ -215,11 +207,11 @@ pub fn write_files(
     let file = File::create(path).map_err(|error| failed(path, error))?;
     let written = if path.extension().is_some_and(|end| end == "gz") {
         let mut packed = GzEncoder::new(file, Compression::default());
-        let written = write_trace(view, &mut packed, &name, progress, cancel)?;
+        let written = write_trace(view, &mut packed, &name, job)?;
         packed.finish().map_err(|error| failed(path, error))?;
         written
     } else {
-        write_trace(view, file, &name, progress, cancel)?
+        write_trace(view, file, &name, job)?
     };
     let stem = super::format::stem(path);
     for (end, text) in [("pcf", written.pcf.text()), ("row", written.row.text())] {
@@ -323,7 +315,8 @@ fn write<W: Write>(
     sent: &Sent<'_>,
     shared: &mut Shared<'_, '_>,
     writer: &mut Writer<W>,
-    (progress, cancel, total): (&dyn Progress, &CancelToken, u64),
+    total: u64,
+    job: &Job,
 ) -> Result<()> {
     let mut heap = BinaryHeap::new();
     for (number, thread) in threads.iter_mut().enumerate() {
@@ -350,11 +343,11 @@ fn write<W: Write>(
         heap.extend(next.map(|at| Reverse((at, number))));
         instants += 1;
         if instants.is_multiple_of(4096) {
-            cancel.check()?;
-            progress.advance("lines", std::mem::take(&mut events), total);
+            job.check()?;
+            job.advance("lines", std::mem::take(&mut events), total);
         }
     }
-    progress.advance("lines", events, total);
+    job.advance("lines", events, total);
     Ok(())
 }
 

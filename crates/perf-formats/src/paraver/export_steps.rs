@@ -1,7 +1,9 @@
 //! What happens on a thread, instant by instant.
 
 use crate::lanes::Lanes;
-use perf_core::{Event, FrameStack, Interval, LocationView, RegionId, Ticks, intervals};
+use perf_core::{
+    Cancelled, Event, FrameStack, Interval, Job, LocationView, RegionId, Ticks, intervals,
+};
 use std::rc::Rc;
 
 /// One thing that happens.
@@ -51,9 +53,9 @@ impl<'a> Steps<'a> {
 
     /// A location whose calls overlap: as many lanes as are open at once, the first with all that
     /// is no call.
-    pub(super) fn lanes(location: LocationView<'a>) -> Vec<Self> {
+    pub(super) fn lanes(location: LocationView<'a>, job: &Job) -> Result<Vec<Self>, Cancelled> {
         let mut calls = Vec::new();
-        intervals(location, |call| calls.push(call));
+        intervals(location, |call| calls.push(call), job)?;
         calls.sort_by_key(|call| (call.start, call.enter));
         let mut lanes = Lanes::default();
         let mut laid: Vec<Vec<Interval>> = vec![Vec::new()];
@@ -79,7 +81,7 @@ impl<'a> Steps<'a> {
             laid.skip();
             Steps::Laid(laid)
         });
-        laid.collect()
+        Ok(laid.collect())
     }
 
     pub(super) fn location(&self) -> LocationView<'a> {

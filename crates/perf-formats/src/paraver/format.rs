@@ -5,6 +5,7 @@ use super::read_trace;
 use crate::bytes::GZIP;
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use flate2::read::MultiGzDecoder;
+use perf_core::Job;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -43,12 +44,12 @@ fn probe(input: &Input) -> u8 {
     }
 }
 
-fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
     let path = match is_companion(path) {
         true => trace_of(path).unwrap_or_else(|| path.to_path_buf()),
         false => path.to_path_buf(),
     };
-    let (trace, diagnostics) = read_trace(path, options)?;
+    let (trace, diagnostics) = read_trace(path, options, job)?;
     Ok(Recording::new(
         Content::Trace(trace),
         FORMAT.name,

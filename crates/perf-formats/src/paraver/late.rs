@@ -2,7 +2,7 @@
 
 use super::names;
 use crate::Result;
-use perf_core::{CancelToken, CommId, Event, Events, Looks, Ticks};
+use perf_core::{CommId, Event, Events, Job, Ticks};
 use std::collections::HashMap;
 use std::mem::discriminant;
 
@@ -60,14 +60,14 @@ pub(super) fn share_roots(
     late: &mut [Vec<Late>],
     unkept: &[Vec<Unkept>],
     process: &[u32],
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<()> {
     let mut all: Vec<Rooted> = Vec::new();
     let process_of = |location: usize| process.get(location).copied().unwrap_or(u32::MAX);
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for (location, events) in late.iter().enumerate() {
         for (index, late) in events.iter().enumerate() {
-            looks.next(1)?;
+            checks.next(1)?;
             if let Event::CollectiveEnd(end) = late.event
                 && names::is_rooted(end.op)
             {
@@ -80,12 +80,12 @@ pub(super) fn share_roots(
         return Ok(());
     }
     for (location, unkept) in unkept.iter().enumerate() {
-        cancel.check()?;
+        job.check()?;
         let process = process_of(location);
         let rooted = unkept.iter().enumerate();
         all.extend(rooted.map(|(index, of)| (of.comm, process, of.time, location, index, false)));
     }
-    cancel.sort_by(&mut all, Ord::cmp)?;
+    job.sort_by(&mut all, Ord::cmp)?;
     let root_of = |(.., location, index, is_kept): &Rooted| match is_kept {
         true => match late.get(*location)?.get(*index)?.event {
             Event::CollectiveEnd(end) => end.root,
@@ -97,7 +97,7 @@ pub(super) fn share_roots(
     let same = |a: &Rooted, b: &Rooted| (a.0, a.1) == (b.0, b.1);
     for of_process in all.chunk_by(same) {
         for (number, one) in of_process.iter().enumerate() {
-            looks.next(1)?;
+            checks.next(1)?;
             if let Some(root) = root_of(one) {
                 roots.insert((one.0, number), root);
             }
@@ -105,7 +105,7 @@ pub(super) fn share_roots(
     }
     for of_process in all.chunk_by(same) {
         for (number, (comm, .., location, index, is_kept)) in of_process.iter().enumerate() {
-            looks.next(1)?;
+            checks.next(1)?;
             let events = late.get_mut(*location).filter(|_| *is_kept);
             let event = events.and_then(|events| events.get_mut(*index));
             if let Some(Event::CollectiveEnd(end)) = event.map(|late| &mut late.event) {
@@ -118,7 +118,7 @@ pub(super) fn share_roots(
 
 /// Puts late events between the others: what ends at a time comes before the first enter, leave or
 /// sample there, what begins there after the last.
-pub(super) fn merge(events: Events, late: Vec<Late>, cancel: &CancelToken) -> Result<Events> {
+pub(super) fn merge(events: Events, late: Vec<Late>, job: &Job) -> Result<Events> {
     if late.is_empty() {
         return Ok(events);
     }
@@ -126,16 +126,16 @@ pub(super) fn merge(events: Events, late: Vec<Late>, cancel: &CancelToken) -> Re
     let key = |late: &Late, index: usize| (late.time, !late.is_end, index);
     let keys = late.iter().enumerate();
     let mut order: Vec<_> = keys.map(|(index, late)| key(late, index)).collect();
-    cancel.sort_by(&mut order, Ord::cmp)?;
+    job.sort_by(&mut order, Ord::cmp)?;
     let in_order = order.iter();
     let mut late = in_order
         .filter_map(|(.., index)| late.get(*index).copied())
         .peekable();
     let mut merged = Events::default();
     merged.reserve(events.len() + order.len());
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for (index, at) in events.times().iter().enumerate() {
-        looks.next(1)?;
+        checks.next(1)?;
         let Some(event) = events.event(index) else {
             continue;
         };
@@ -149,7 +149,7 @@ pub(super) fn merge(events: Events, late: Vec<Late>, cancel: &CancelToken) -> Re
         merged.push(*at, event)?;
     }
     for next in late {
-        looks.next(1)?;
+        checks.next(1)?;
         merged.push(Ticks(next.time), next.event)?;
     }
     merged.shrink_to_fit();

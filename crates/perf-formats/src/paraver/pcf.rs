@@ -2,7 +2,7 @@
 
 use super::{names, rules};
 use crate::Result;
-use perf_core::{CancelToken, Diagnostics, Limits, Place};
+use perf_core::{Diagnostics, Job, Limits, Place};
 use std::collections::BTreeMap;
 
 /// The names of a trace: of states, of types of events and of their values.
@@ -387,15 +387,15 @@ pub(super) fn beside(
     trace: &std::path::Path,
     extension: &str,
     limits: &Limits,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Option<(String, Vec<u8>)>> {
     let stem = super::format::stem(trace);
     for end in [extension.to_string(), format!("{extension}.gz")] {
         let path = super::format::with(&stem, &end);
         if path.is_file() {
-            let bytes = crate::bytes::Bytes::open(&path, limits, cancel)?;
+            let bytes = crate::bytes::Bytes::open(&path, limits, job)?;
             let name = path.to_string_lossy().into_owned();
-            return Ok(Some((name, bytes.into_memory(cancel)?.to_vec())));
+            return Ok(Some((name, bytes.into_memory(job)?.to_vec())));
         }
     }
     Ok(None)

@@ -4,7 +4,8 @@ use super::header::{Header, Resources};
 use super::pcf::Row;
 use super::record::{Object, Record};
 use super::rules;
-use crate::{Error, OpenOptions, Result};
+use crate::reading::Reading;
+use crate::{Error, Result};
 use perf_core::{
     CommId, Communicator, Diagnostics, Limits, Location, LocationGroup, LocationGroupId,
     LocationId, Members, Place, SystemNode, SystemNodeId, SystemTree,
@@ -38,7 +39,7 @@ impl Threads {
         header: &Header,
         bytes: Option<u64>,
         name: &str,
-        options: &OpenOptions<'_>,
+        options: &Reading,
     ) -> Result<Self> {
         let limits = options.get_limits();
         let limit = bytes.map_or(STREAMED, |bytes| (bytes / LINE).max(THREADS));
@@ -125,7 +126,7 @@ pub fn object_of(location: &Location) -> Option<Object> {
 }
 
 /// The machine and the threads of a header, with the labels of the `.row`.
-pub(super) fn system(header: &Header, row: &Row, options: &OpenOptions<'_>) -> Result<SystemTree> {
+pub(super) fn system(header: &Header, row: &Row, options: &Reading) -> Result<SystemTree> {
     let [node_labels, task_labels, thread_labels] =
         ["NODE", "TASK", "THREAD"].map(|level| row.labels(level));
     // Nodes by number: those with CPUs and those that tasks name.

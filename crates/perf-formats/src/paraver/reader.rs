@@ -7,9 +7,10 @@ use super::rules;
 use super::source::{Chunk, Source, longest};
 use crate::bytes::GZIP;
 use crate::parallel::{Pool, Threads};
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
 use flate2::read::MultiGzDecoder;
-use perf_core::{Diagnostics, Place};
+use perf_core::{Diagnostics, Job, Place};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -22,12 +23,13 @@ use std::sync::Arc;
 /// parse. Batches do not depend on their number.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::paraver::{Reader, Record};
 /// use perf_formats::OpenOptions;
 /// let text = "#Paraver (01/01/2020 at 10:00):30_ns:0:1:1(1:1)\n\
 ///             1:0:1:1:1:0:30:1\n\
 ///             2:0:1:1:1:30:42000050:7\n";
-/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new(), &Job::default())?;
 /// assert_eq!(reader.header().threads(), 1);
 /// let mut events = 0;
 /// while let Some(batch) = reader.next_batch()? {
@@ -49,7 +51,7 @@ pub struct Reader<'a> {
     pool: Pool,
     batches: VecDeque<Batch>,
     current: Batch,
-    read: Account<'a>,
+    read: Account,
 }
 
 /// What becomes batches.
@@ -62,8 +64,8 @@ struct Parser<'a> {
 }
 
 /// What is known of the input, and what was read of it so far.
-struct Account<'a> {
-    options: OpenOptions<'a>,
+struct Account {
+    options: Reading,
     name: Arc<str>,
     line: u64,
     records: u64,
@@ -89,9 +91,11 @@ impl std::fmt::Debug for Reader<'_> {
 impl<'a> Reader<'a> {
     /// Opens a `.prv`, plain or packed with gzip, and reads its header.
     ///
+    /// The job is also that of everything that is read later. Progress is reported in bytes of the phase `read`.
+    ///
     /// # Errors
     /// As [`new`](Self::new), and [`Error::Io`] where the system cannot read.
-    pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'a>) -> Result<Self> {
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
         let path = path.as_ref();
         let name = path.to_string_lossy();
         let failed = |source| Error::Io {
@@ -100,7 +104,7 @@ impl<'a> Reader<'a> {
         };
         let file = File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
-        let mut reader = Reader::new(file, &name, options)?;
+        let mut reader = Reader::new(file, &name, options, job)?;
         reader.read.size = about.len();
         // What is no file, such as a pipe, cannot be read again.
         reader.path = about.is_file().then(|| path.to_path_buf());
@@ -111,7 +115,12 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::Truncated`] and [`Error::Limit`] with the place in the header.
-    pub fn new(read: impl Read + Send + 'a, name: &str, options: &OpenOptions<'a>) -> Result<Self> {
+    pub fn new(
+        read: impl Read + Send + 'a,
+        name: &str,
+        options: &OpenOptions,
+        job: &Job,
+    ) -> Result<Self> {
         let name: Arc<str> = name.into();
         let mut read: Box<dyn Read + Send + 'a> = Box::new(read);
         let mut magic = Vec::new();
@@ -167,7 +176,7 @@ impl<'a> Reader<'a> {
             batches: VecDeque::new(),
             current: Batch::default(),
             read: Account {
-                options: options.clone(),
+                options: Reading::new(options, job),
                 name,
                 line,
                 records: 0,
@@ -205,7 +214,7 @@ impl<'a> Reader<'a> {
         self.path.as_deref().filter(|_| self.read.records == 0)
     }
 
-    pub(super) fn options(&self) -> &OpenOptions<'a> {
+    pub(super) fn options(&self) -> &Reading {
         &self.read.options
     }
 
@@ -330,7 +339,7 @@ impl Parser<'_> {
     }
 }
 
-impl Account<'_> {
+impl Account {
     /// Takes a batch into account.
     fn absorb(&mut self, batch: &mut Batch) -> Result<()> {
         batch.first_line = self.line;

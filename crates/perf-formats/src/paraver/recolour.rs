@@ -108,13 +108,14 @@ pub struct Recoloured {
 /// names.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::paraver::{Cluster, Coloured, Object, Reader, Writer, recolour};
 /// use perf_formats::OpenOptions;
 /// let text = "#Paraver (1/1/20 at 1:00):30:1(2):1:1(1:1)\n1:2:1:1:1:0:30:1\n1:2:1:1:1:30:40:0\n";
 /// let object = Object { application: 1, task: 1, thread: 1 };
 /// let (begin, end) = (perf_core::Ticks(0), perf_core::Ticks(30));
 /// let bursts = [Coloured { object, begin, end, cluster: Cluster::Id(3) }];
-/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new(), &Job::default())?;
 /// let mut writer = Writer::new(Vec::new(), "y.prv");
 /// let done = recolour(&mut reader, &bursts, &mut writer)?;
 /// assert_eq!(done.inserted, 2);
@@ -174,11 +175,12 @@ pub fn recolour<W: Write>(
 /// thread and then by time. A stretch that is open when the trace ends ends with its last record.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::paraver::{Cluster, Reader, colours};
 /// use perf_formats::OpenOptions;
 /// let text = "#Paraver (1/1/20 at 1:00):30:1(2):1:1(1:1)\n2:2:1:1:1:0:90000001:8\n\
 ///             1:2:1:1:1:0:30:1\n2:2:1:1:1:30:90000001:0\n";
-/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new(), &Job::default())?;
 /// let found = colours(&mut reader)?;
 /// assert_eq!((found.len(), found[0].cluster, found[0].end.0), (1, Cluster::Id(3), 30));
 /// # Ok::<(), perf_formats::Error>(())

@@ -9,7 +9,7 @@ use super::write::Writer;
 use crate::{Error, OpenOptions, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use perf_core::{Diagnostics, Place};
+use perf_core::{Diagnostics, Job, Place};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
@@ -44,6 +44,7 @@ pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>)
 /// that names the clusters and a copy of the `.row` beside it. Also says what the reader found.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::paraver::{Cluster, Coloured, Object, Pcf, recolour_files};
 /// use perf_formats::OpenOptions;
 /// let folder = std::env::temp_dir().join(format!("recolour-{}", std::process::id()));
@@ -54,7 +55,7 @@ pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>)
 /// let (begin, end) = (perf_core::Ticks(0), perf_core::Ticks(30));
 /// let bursts = [Coloured { object, begin, end, cluster: Cluster::Id(3) }];
 /// let (from, to) = (folder.join("a.prv"), folder.join("b.prv.gz"));
-/// let (done, _) = recolour_files(&from, &to, &bursts, &OpenOptions::new())?;
+/// let (done, _) = recolour_files(&from, &to, &bursts, &OpenOptions::new(), &Job::default())?;
 /// assert_eq!(done.inserted, 2);
 /// let pcf = Pcf::parse(&std::fs::read(folder.join("b.pcf"))?);
 /// assert_eq!(pcf.value(90_000_001, 8), Some("Cluster 3"));
@@ -68,7 +69,8 @@ pub fn recolour_files(
     from: &Path,
     to: &Path,
     bursts: &[Coloured],
-    options: &OpenOptions<'_>,
+    options: &OpenOptions,
+    job: &Job,
 ) -> Result<(Recoloured, Diagnostics)> {
     let failed = |path: &Path, source| Error::Io {
         place: Place::file(path.to_string_lossy()),
@@ -89,10 +91,10 @@ pub fn recolour_files(
             });
         }
     }
-    let mut reader = Reader::open(from, options)?;
+    let mut reader = Reader::open(from, options, job)?;
     let limits = options.get_limits();
-    let pcf = beside(from, "pcf", limits, options.token())?;
-    let row = beside(from, "row", limits, options.token())?;
+    let pcf = beside(from, "pcf", limits, job)?;
+    let row = beside(from, "row", limits, job)?;
     let name = to.to_string_lossy();
     let file = File::create(to).map_err(|error| failed(to, error))?;
     let done = if to.extension().is_some_and(|end| end == "gz") {

@@ -288,10 +288,11 @@ impl Batch {
     /// are with their ends; with `index` being [`len`](Self::len) those behind all records.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_formats::paraver::Reader;
     /// use perf_formats::OpenOptions;
     /// let text = "#Paraver (1/1/20 at 1:00):9:0:1:1(1:1)\n2:0:1:1:1:3:7:1\noops\n2:0:1:1:1:9:7:0\n";
-    /// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+    /// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new(), &Job::default())?;
     /// let batch = reader.next_batch()?.expect("a batch");
     /// assert_eq!(batch.skipped_before(1).collect::<Vec<_>>(), [b"oops\n"]);
     /// assert_eq!(batch.skipped_before(0).count(), 0);

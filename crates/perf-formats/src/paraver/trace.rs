@@ -10,8 +10,11 @@ use super::record::{Batch, Communication, OnCpu, Pair, Record};
 use super::rules;
 use super::stream::{Scratch, Shared, Stream};
 use super::tables::Tables;
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
-use perf_core::{Definitions, Diagnostics, Event, Events, Merge, Place, Ticks, Trace, Transfer};
+use perf_core::{
+    Definitions, Diagnostics, Event, Events, Job, Merge, Place, Ticks, Trace, Transfer,
+};
 use std::path::Path;
 
 /// Reads a trace with the `.pcf` and `.row` beside it.
@@ -19,8 +22,9 @@ use std::path::Path;
 /// See the [module](super) for what becomes of what.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, paraver};
-/// let (trace, diagnostics) = paraver::read_trace("run.prv.gz", &OpenOptions::new())?;
+/// let (trace, diagnostics) = paraver::read_trace("run.prv.gz", &OpenOptions::new(), &Job::default())?;
 /// println!("{} events; {diagnostics}", trace.len());
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
@@ -30,15 +34,16 @@ use std::path::Path;
 /// [`Error::Strict`] for the first repair or loss if the options are strict.
 pub fn read_trace(
     path: impl AsRef<Path>,
-    options: &OpenOptions<'_>,
+    options: &OpenOptions,
+    job: &Job,
 ) -> Result<(Trace, Diagnostics)> {
     let path = path.as_ref();
-    let reader = Reader::open(path, options)?;
+    let reader = Reader::open(path, options, job)?;
     let limits = options.get_limits();
     let mut found = Diagnostics::default();
     let trace = path.to_string_lossy();
     let mut companion = |end: &str, rule| -> Result<Option<(String, Vec<u8>)>> {
-        let file = beside(path, end, limits, options.token())?;
+        let file = beside(path, end, limits, job)?;
         if file.is_none() {
             found.add(rule, Place::file(&*trace));
         }
@@ -61,10 +66,11 @@ pub fn read_trace(
 /// of which may be empty.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, paraver::{Pcf, Reader, Row, into_trace}};
 /// let text = "#Paraver (01/01/2024 at 00:00):100_ns:1(1):1:1(1:1)\n1:1:1:1:1:0:100:1\n";
 /// let pcf = Pcf::parse(b"STATES\n0    Idle\n1    Computing\n");
-/// let reader = Reader::new(text.as_bytes(), "run.prv", &OpenOptions::new())?;
+/// let reader = Reader::new(text.as_bytes(), "run.prv", &OpenOptions::new(), &Job::default())?;
 /// let (trace, _) = into_trace(reader, &pcf, &Row::default())?;
 /// assert_eq!(trace.len(), 2);
 /// assert!(trace.definitions().regions.iter().any(|region| region.name == "Computing"));
@@ -83,7 +89,7 @@ pub fn into_trace(reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Di
     match sweep(reader, pcf, row, Sorted::No)? {
         Ok(swept) => Ok(swept),
         Err(unordered) => {
-            let reader = Reader::open(path, &options)?;
+            let reader = Reader::open(path, &options, &options.job)?;
             let sorted = Sorted::Threads(unordered);
             sweep(reader, pcf, row, sorted)?.map_err(|_| Error::Usage {
                 what: "the trace changed while it was read".into(),
@@ -486,7 +492,7 @@ impl<'p> Sweep<'_, 'p> {
     fn finish(
         mut self,
         processes: &[u32],
-        options: &OpenOptions<'_>,
+        options: &Reading,
     ) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
         let latest = self.beyond.latest();
         self.give_sorted()?;
@@ -519,13 +525,13 @@ impl<'p> Sweep<'_, 'p> {
             .iter_mut()
             .map(|stream| std::mem::take(&mut stream.unkept))
             .collect();
-        let cancel = options.token();
-        late::share_roots(&mut late, &unkept, processes, cancel)?;
+        let job = &options.job;
+        late::share_roots(&mut late, &unkept, processes, job)?;
         let mut all = Vec::with_capacity(self.streams.len());
         for (stream, late) in self.streams.into_iter().zip(late) {
             options.advance(0, 0)?;
             all.push(match stream.is_wanted {
-                true => late::merge(stream.events, late, cancel)?,
+                true => late::merge(stream.events, late, job)?,
                 false => Events::absent(),
             });
         }

@@ -15,10 +15,11 @@ const BUFFER: usize = 1 << 18;
 /// byte as it stood.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::paraver::{Reader, Writer};
 /// use perf_formats::OpenOptions;
 /// let text = "#Paraver (1/1/20 at 1:00):30:0:1:1(1:1)\n# a comment\n2:0:1:1:1:30:7:-7:8:007\n";
-/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new())?;
+/// let mut reader = Reader::new(text.as_bytes(), "x.prv", &OpenOptions::new(), &Job::default())?;
 /// let mut writer = Writer::new(Vec::new(), "y.prv");
 /// writer.text(reader.header_text())?;
 /// while let Some(batch) = reader.next_batch()? {

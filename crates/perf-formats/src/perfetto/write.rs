@@ -10,9 +10,8 @@ use crate::{Error, Result};
 use events::flows;
 use frames::{Counter, Frames};
 use perf_core::{
-    CancelToken, Definitions, Endpoint, Event, EventId, Interval, LocationId, LocationView,
-    MetricId, Place, Progress, RegionId, Ticks, TraceView, Value, intervals_with,
-    match_messages_with, replay_with,
+    Definitions, Endpoint, Event, EventId, Interval, Job, LocationId, LocationView, MetricId,
+    Place, RegionId, Ticks, TraceView, Value, intervals, match_messages, replay,
 };
 use std::collections::HashMap;
 use std::io::Write;
@@ -56,11 +55,11 @@ pub struct Written {
 /// Writes what is in view as a Perfetto trace.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_formats::perfetto;
 /// let trace = perf_testdata::device::trace();
 /// let mut file = Vec::new();
-/// let written = perfetto::write(trace.view(), &mut file, &(), &CancelToken::new())?;
+/// let written = perfetto::write(trace.view(), &mut file, &Job::default())?;
 /// // A process, a device, a thread, two streams, and a lane of the second one.
 /// assert_eq!((written.tracks, written.slices, written.flows), (6, 6 + 6, 6));
 /// # Ok::<(), perf_formats::Error>(())
@@ -68,12 +67,7 @@ pub struct Written {
 ///
 /// # Errors
 /// [`Error::Io`] where `to` fails, [`Error::Cancelled`].
-pub fn write(
-    view: TraceView<'_>,
-    to: &mut dyn Write,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Written> {
+pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Written> {
     let definitions = view.definitions();
     let start = view.range().map_or(Ticks(0), |range| range.start);
     let mut writer = Writer {
@@ -87,15 +81,15 @@ pub fn write(
         flows: Flows::default(),
         counters: HashMap::new(),
         start: nanos(definitions, start),
-        cancel,
+        job,
     };
     writer.header();
-    writer.find_flows(progress, cancel)?;
+    writer.find_flows(job)?;
     let total = view.ids().count() as u64;
     for location in view.locations() {
-        cancel.check()?;
+        job.check()?;
         writer.location(location)?;
-        progress.advance("write", 1, total);
+        job.advance("write", 1, total);
     }
     writer.flush()?;
     Ok(writer.written)
@@ -129,7 +123,7 @@ struct Writer<'a, 'w> {
     counters: HashMap<(LocationId, MetricId), u64>,
     /// Nanoseconds of the first event.
     start: i128,
-    cancel: &'w CancelToken,
+    job: &'w Job,
 }
 
 impl Writer<'_, '_> {
@@ -179,7 +173,7 @@ impl Writer<'_, '_> {
     }
 
     /// Gives each link and message in view a number, from 1: links first.
-    fn find_flows(&mut self, progress: &dyn Progress, cancel: &CancelToken) -> Result<()> {
+    fn find_flows(&mut self, job: &Job) -> Result<()> {
         let view = self.view;
         let ids: std::collections::HashSet<LocationId> = view.ids().collect();
         let is_seen = |end: EventId| {
@@ -192,7 +186,7 @@ impl Writer<'_, '_> {
                 self.flow(link.from, link.to);
             }
         }
-        let found = match_messages_with(view, progress, cancel)?;
+        let found = match_messages(view, job)?;
         let id = |end: &Endpoint| {
             let index = u32::try_from(end.index).ok()?;
             let location = end.location;
@@ -218,16 +212,16 @@ impl Writer<'_, '_> {
         let track = self.tracks.location(id);
         let description = self.tracks.describe(id, track, 0);
         self.describe(&description);
-        if location.overlaps(self.definitions, self.cancel)? {
+        if location.overlaps(self.definitions, self.job)? {
             return self.work(location, track);
         }
         let mut counter = Counter::default();
-        replay_with(location, &mut counter, self.cancel)?;
+        replay(location, &mut counter, self.job)?;
         let all = location.all();
         let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));
         let enters: Vec<usize> = location.range().filter(is_enter).collect();
         let before = counter.0.saturating_sub(enters.len());
-        let cancel = self.cancel;
+        let job = self.job;
         let mut frames = Frames {
             writer: self,
             location,
@@ -237,17 +231,16 @@ impl Writer<'_, '_> {
             enters: enters.into_iter(),
             failed: None,
         };
-        replay_with(location, &mut frames, cancel)?;
+        replay(location, &mut frames, job)?;
         frames.failed.map_or(Ok(()), Err)
     }
 
     /// Work of a stream, on as many tracks as are open at once.
     fn work(&mut self, location: LocationView<'_>, track: u64) -> Result<()> {
         let mut calls = Vec::new();
-        intervals_with(location, self.cancel, |call| calls.push(call))?;
+        intervals(location, |call| calls.push(call), self.job)?;
         let key = |call: &Interval| (call.start, call.enter);
-        self.cancel
-            .sort_by(&mut calls, |a, b| key(a).cmp(&key(b)))?;
+        self.job.sort_by(&mut calls, |a, b| key(a).cmp(&key(b)))?;
         let mut lanes = Lanes::default();
         let mut tracks = vec![track];
         for call in calls {
@@ -276,7 +269,7 @@ impl Writer<'_, '_> {
     fn spill(&mut self) -> Result<()> {
         match self.bytes.len() >= BUFFER {
             true => {
-                self.cancel.check()?;
+                self.job.check()?;
                 self.flush()
             }
             false => Ok(()),

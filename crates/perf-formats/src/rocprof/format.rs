@@ -2,8 +2,10 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
+use crate::reading::Reading;
 use crate::timeline::{longest, open_file, open_files};
 use crate::{Format, Input, OpenOptions, Recording, Result};
+use perf_core::Job;
 use std::io::Read;
 use std::path::Path;
 
@@ -14,7 +16,7 @@ pub const FORMAT: Format = Format {
     describe: "JSON of rocprofv3, the profiler of ROCm, also packed with gzip",
     probe,
     open: open_one,
-    ranks: Some(|paths, options| open(paths, options)),
+    ranks: Some(|paths, options, job| open(paths, options, job)),
 };
 
 fn probe(input: &Input) -> u8 {
@@ -24,16 +26,17 @@ fn probe(input: &Input) -> u8 {
     if is_own { 97 } else { 0 }
 }
 
-fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
-    open(&[path], options)
+fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
+    open(&[path], options, job)
 }
 
 /// Opens one file a rank as one trace. A file of several processes is of as many ranks; those that run
 /// nothing on a device are of none.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, rocprof};
-/// let recording = rocprof::open(&["908_results.json"], &OpenOptions::new())?;
+/// let recording = rocprof::open(&["908_results.json"], &OpenOptions::new(), &Job::default())?;
 /// println!("{}", recording.diagnostics);
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
@@ -43,7 +46,12 @@ fn open_one(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
 /// [`Error::Malformed`](crate::Error::Malformed) for a file that is no recording,
 /// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
 /// strict mode.
-pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Result<Recording> {
+pub fn open<P: AsRef<Path> + Sync>(
+    paths: &[P],
+    options: &OpenOptions,
+    job: &Job,
+) -> Result<Recording> {
+    let options = &Reading::new(options, job);
     open_files(paths, options, FORMAT.name, |path, granted| {
         reader::read(Source::open(path, longest(options))?, options, granted)
     })
@@ -52,6 +60,7 @@ pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Re
 /// Reads from anywhere; `name` is for messages.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, rocprof};
 /// let text = r#"{"rocprofiler-sdk-tool": [{
 ///     "agents": [{"id": {"handle": 9}, "type": 2, "logical_node_type_id": 0, "name": "gfx90a"}],
@@ -61,7 +70,7 @@ pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Re
 ///         "dispatch_info": {"agent_id": {"handle": 9}, "queue_id": {"handle": 1}, "kernel_id": 3}
 ///     }]}
 /// }]}"#;
-/// let recording = rocprof::read("text", text.as_bytes(), &OpenOptions::new())?;
+/// let recording = rocprof::read("text", text.as_bytes(), &OpenOptions::new(), &Job::default())?;
 /// let trace = recording.trace().expect("it is one");
 /// assert_eq!(trace.definitions().system.groups()[0].name, "GPU 0");
 /// assert_eq!(trace.definitions().regions[0].name, "axpy");
@@ -73,8 +82,10 @@ pub fn open<P: AsRef<Path> + Sync>(paths: &[P], options: &OpenOptions<'_>) -> Re
 pub fn read(
     name: &str,
     from: impl Read + Send + 'static,
-    options: &OpenOptions<'_>,
+    options: &OpenOptions,
+    job: &Job,
 ) -> Result<Recording> {
+    let options = &Reading::new(options, job);
     let source = Source::read(name, from, longest(options))?;
     open_file(options, FORMAT.name, |granted| {
         reader::read(source, options, granted)

@@ -3,8 +3,9 @@
 use super::records::{Agent, Record, Section, Tool, kernel};
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, decode, whole};
+use crate::reading::Reading;
 use crate::timeline::{Granted, Part};
-use crate::{Error, OpenOptions, Result};
+use crate::{Error, Result};
 
 const TOP: &str = "`rocprofiler-sdk-tool`";
 
@@ -14,11 +15,7 @@ struct Cut;
 type Step = Result<Result<(), Cut>>;
 
 /// Reads all processes of a file.
-pub(super) fn read(
-    mut source: Source,
-    options: &OpenOptions<'_>,
-    granted: &Granted,
-) -> Result<Vec<Part>> {
+pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> Result<Vec<Part>> {
     let mut tools = Vec::new();
     match source.peek()? {
         Some(b'{') => source.take(1),
@@ -116,7 +113,7 @@ fn skip(source: &mut Source) -> Step {
 }
 
 /// One process.
-fn entry(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>) -> Step {
+fn entry(source: &mut Source, tool: &mut Tool, options: &Reading) -> Step {
     members(source, tool, |source, tool, key| {
         match (key, source.peek()?) {
             ("metadata", Some(b'{')) => metadata(source, tool),
@@ -156,7 +153,7 @@ fn entry(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>) -> Ste
 fn each(
     source: &mut Source,
     tool: &mut Tool,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     read: impl FnMut(&mut Tool, &mut Cursor<'_>, u64, u64) -> Result<(), Stop>,
 ) -> Step {
     let odd = |tool: &mut Tool, element: Element| tool.part.odd(element);
@@ -170,7 +167,7 @@ fn each(
 }
 
 /// Records of one section.
-fn records(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name: &str) -> Step {
+fn records(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) -> Step {
     let Some(section) = Section::named(name).filter(|_| matches!(source.peek(), Ok(Some(b'['))))
     else {
         return other(source, tool, options, name);
@@ -183,7 +180,7 @@ fn records(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name
 }
 
 /// A section without a noun: its records are counted.
-fn other(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name: &str) -> Step {
+fn other(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) -> Step {
     let place = source.place().record(name);
     let mut count = 0;
     let end = match source.peek()? {
@@ -206,7 +203,7 @@ fn other(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, name: 
 }
 
 /// Names of operations and texts of markers.
-fn strings(source: &mut Source, tool: &mut Tool, options: &OpenOptions<'_>, key: &str) -> Step {
+fn strings(source: &mut Source, tool: &mut Tool, options: &Reading, key: &str) -> Step {
     match (key, source.peek()?) {
         ("buffer_records", Some(b'[')) => each(source, tool, options, |tool, cursor, _, _| {
             let mut names = Vec::new();

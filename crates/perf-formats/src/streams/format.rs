@@ -2,7 +2,7 @@
 
 use super::{Streams, TraceBuilder, json, lines, tsv};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
-use perf_core::EventSource;
+use perf_core::{EventSource, Job};
 use std::path::Path;
 
 /// Streams of events as text, as [`Formats`](crate::Formats) know them.
@@ -34,11 +34,12 @@ fn probe(input: &Input) -> u8 {
     0
 }
 
-fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
+fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
     let mut streams = Streams::open(&[path], options)?;
     let mut builder = TraceBuilder::of(path, options.get_limits());
-    while streams.next_step(&mut builder)? {
-        options.advance(0, 0)?;
+    while streams.next_step(&mut builder, job)? {
+        job.advance("read", 0, 0);
+        job.check()?;
         builder.check(options.get_limits())?;
     }
     builder.check(options.get_limits())?;

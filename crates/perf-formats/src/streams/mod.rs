@@ -46,7 +46,7 @@ pub use trace::TraceBuilder;
 use crate::{Error, OpenOptions, Result};
 use file::StreamFile;
 use lines::Lines;
-use perf_core::{CancelToken, Diagnostics, EventSink, EventSource, Limits, Nanos, Place};
+use perf_core::{Diagnostics, EventSink, EventSource, Job, Limits, Nanos, Place};
 use sources::Sources;
 use std::io::BufRead;
 use std::path::Path;
@@ -112,13 +112,13 @@ impl Follow {
 /// its file appears.
 ///
 /// ```
-/// use perf_core::{CancelToken, EventSource};
+/// use perf_core::{Job, EventSource};
 /// use perf_formats::{OpenOptions, streams::{Streams, TraceBuilder}};
 /// let table = "step\tts_us\tkind\tname\n0\t5\tENTRY\tmain\n1\t9\tEXIT\tmain\n";
 /// let mut streams = Streams::read("table", table.as_bytes(), &OpenOptions::new())?;
 /// let mut trace = TraceBuilder::default();
 /// let mut steps = 0;
-/// while streams.next_step(&mut trace)? {
+/// while streams.next_step(&mut trace, &Job::default())? {
 ///     steps += 1;
 /// }
 /// assert_eq!((steps, trace.build()?.len()), (2, 2));
@@ -137,17 +137,15 @@ pub struct Streams {
     /// The highest step that ended.
     last: Option<u64>,
     is_strict: bool,
-    cancel: CancelToken,
     diagnostics: Diagnostics,
 }
 
 impl Streams {
-    /// Opens files. Of the options, strictness, the limits for strings and definitions, and the
-    /// token that cancels are used.
+    /// Opens files. Of the options, strictness and the limits for strings and definitions are used.
     ///
     /// # Errors
     /// [`Error::Io`] where the system cannot read.
-    pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions<'_>) -> Result<Self> {
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
         let mut streams = Streams::empty(options);
         for path in paths {
             let limit = streams.limits.string as usize;
@@ -169,17 +167,17 @@ impl Streams {
     /// [`Error::Io`] where the system cannot read, [`Error::Unsupported`] for a packed file that is named.
     ///
     /// ```no_run
-    /// use perf_core::EventSource;
+    /// use perf_core::{EventSource, Job};
     /// use perf_formats::{OpenOptions, streams::{Follow, Streams, TraceBuilder}};
     /// let mut source = Streams::following(&["run"], Follow::default(), &OpenOptions::new())?;
     /// let mut trace = TraceBuilder::default();
-    /// while source.next_step(&mut trace)? {}
+    /// while source.next_step(&mut trace, &Job::default())? {}
     /// # Ok::<(), perf_formats::Error>(())
     /// ```
     pub fn following<P: AsRef<Path>>(
         paths: &[P],
         follow: Follow,
-        options: &OpenOptions<'_>,
+        options: &OpenOptions,
     ) -> Result<Self> {
         let mut streams = Streams::empty(options);
         streams.sources = Some(Sources::new(paths));
@@ -228,7 +226,7 @@ impl Streams {
     pub fn read(
         name: &str,
         from: impl BufRead + Send + 'static,
-        options: &OpenOptions<'_>,
+        options: &OpenOptions,
     ) -> Result<Self> {
         let mut streams = Streams::empty(options);
         let limit = streams.limits.string as usize;
@@ -245,7 +243,7 @@ impl Streams {
         self.files.push(file);
     }
 
-    fn empty(options: &OpenOptions<'_>) -> Self {
+    fn empty(options: &OpenOptions) -> Self {
         Streams {
             files: Vec::new(),
             sources: None,
@@ -255,7 +253,6 @@ impl Streams {
             follow: None,
             last: None,
             is_strict: options.is_strict(),
-            cancel: options.token().clone(),
             diagnostics: Diagnostics::default(),
         }
     }
@@ -284,7 +281,7 @@ impl Streams {
     /// Waits for more at the ends of the files.
     ///
     /// The end of a step is known when an event of a later one comes, or when it is over: nothing
-    /// came for as long as [`Follow::idle`] says, or the token of the options was cancelled.
+    /// came for as long as [`Follow::idle`] says, or the job of [`next_step`](EventSource::next_step) was cancelled.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for a file that is packed.
@@ -329,8 +326,8 @@ enum Turn {
 }
 
 impl Waits {
-    fn turn(&mut self, is_ready: bool, cancel: &CancelToken) -> Turn {
-        if cancel.is_cancelled() {
+    fn turn(&mut self, is_ready: bool, job: &Job) -> Turn {
+        if job.is_cancelled() {
             return Turn::Stop;
         }
         if is_ready {
@@ -355,6 +352,7 @@ impl Streams {
     fn all(
         &mut self,
         mut work: impl FnMut(&mut StreamFile, &mut Diagnostics) -> Result<u64>,
+        job: &Job,
     ) -> Result<()> {
         let mut waits = self.follow.map(|follow| Waits {
             follow,
@@ -382,7 +380,7 @@ impl Streams {
             if count > 0 {
                 waits.quiet = Instant::now();
             }
-            match waits.turn(is_ready, &self.cancel) {
+            match waits.turn(is_ready, job) {
                 Turn::Wait => {}
                 Turn::GoOn => {
                     let open = self.files.iter_mut().filter(|file| file.is_open());
@@ -416,8 +414,8 @@ impl Streams {
 impl EventSource for Streams {
     type Error = Error;
 
-    fn next_step(&mut self, sink: &mut dyn EventSink) -> Result<bool> {
-        self.all(|file, found| file.look(found).map(|()| 0))?;
+    fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool> {
+        self.all(|file, found| file.look(found).map(|()| 0), job)?;
         self.set_origin();
         let ahead = self.files.iter().filter_map(StreamFile::step);
         let Some(first) = ahead.clone().min() else {
@@ -438,7 +436,7 @@ impl EventSource for Streams {
                 self.diagnostics.add(rules::LATE, file.place());
             }
         }
-        self.all(|file, found| file.push(step, sink, found))?;
+        self.all(|file, found| file.push(step, sink, found), job)?;
         for file in &mut self.files {
             file.end_step(step);
         }

@@ -168,7 +168,7 @@ impl TraceBuilder {
         Ok(self.finish(&OpenOptions::new())?.0)
     }
 
-    pub(crate) fn finish(mut self, options: &OpenOptions<'_>) -> Result<(Trace, Diagnostics)> {
+    pub(crate) fn finish(mut self, options: &OpenOptions) -> Result<(Trace, Diagnostics)> {
         let mut found = Diagnostics::default();
         self.streams.sort_by_key(|stream| stream.key);
         for stream in &mut self.streams {
@@ -199,7 +199,7 @@ impl TraceBuilder {
         Ok((Trace::new(definitions, columns)?, found))
     }
 
-    fn definitions(&self, origin: Nanos, options: &OpenOptions<'_>) -> Result<Definitions> {
+    fn definitions(&self, origin: Nanos, options: &OpenOptions) -> Result<Definitions> {
         let mut groups: Vec<LocationGroup> = Vec::new();
         let mut locations = Vec::new();
         let mut comms: Vec<Communicator> = Vec::new();
@@ -279,7 +279,7 @@ fn events(
     types: &[ValueType],
     stream: &Stream,
     (origin, comm): (Nanos, CommId),
-    options: &OpenOptions<'_>,
+    options: &OpenOptions,
 ) -> Result<Events> {
     let window = options.get_window();
     let is_all = window == perf_core::TimeRange::ALL;

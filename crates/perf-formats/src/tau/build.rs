@@ -2,7 +2,8 @@
 
 use super::read::{Key, Tables, Thread};
 use super::rules;
-use crate::{Error, OpenOptions, Result};
+use crate::reading::Reading;
+use crate::{Error, Result};
 use perf_core::{
     CallPathId, CallTree, Diagnostics, Location, LocationGroup, LocationGroupId, LocationId,
     Metric, MetricId, Paradigm, Place, Profile, ProfileMetric, Region, RegionId, Scope, SparseRows,
@@ -15,7 +16,7 @@ use std::sync::Arc;
 pub(super) fn profile(
     tables: &Tables,
     name: &str,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     found: &mut Diagnostics,
 ) -> Result<Profile> {
     let mut paths = Paths::default();
@@ -66,7 +67,7 @@ pub(super) fn profile(
     let common = common(&tables.threads);
     properties.extend(common.iter().cloned());
     let system = system(&tables.threads, &common, options)?;
-    let rows = Arc::new(rows.finish(paths.calls.paths().len()));
+    let rows = Arc::new(rows.finish(paths.calls.paths().len(), &options.job)?);
     let profile = Profile::new(system, paths.regions, paths.calls, metrics, rows)?;
     Ok(profile.with_properties(properties))
 }
@@ -279,7 +280,7 @@ fn common(threads: &[Thread]) -> Vec<(String, String)> {
 fn system(
     threads: &[Thread],
     common: &[(String, String)],
-    options: &OpenOptions<'_>,
+    options: &Reading,
 ) -> Result<SystemTree> {
     let mut hosts: Vec<SystemNode> = Vec::new();
     let mut host_ids: HashMap<String, SystemNodeId> = HashMap::new();

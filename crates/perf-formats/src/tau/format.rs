@@ -5,6 +5,7 @@ use super::packed::MAGIC;
 use super::read::key_of;
 use crate::bytes::GZIP;
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
+use perf_core::Job;
 use std::path::Path;
 
 /// TAU profiles, as [`Formats`](crate::Formats) know them.
@@ -35,8 +36,8 @@ fn probe(input: &Input) -> u8 {
     }
 }
 
-fn open(path: &Path, options: &OpenOptions<'_>) -> Result<Recording> {
-    let (profile, diagnostics) = Tau::open(path, options)?.into_parts();
+fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
+    let (profile, diagnostics) = Tau::open(path, options, job)?.into_parts();
     Ok(Recording::new(
         Content::Profile(profile),
         FORMAT.name,

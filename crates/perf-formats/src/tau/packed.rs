@@ -3,7 +3,8 @@
 use super::read::{Entry, EventEntry, Function, Key, Tables, Thread};
 use super::rules;
 use crate::bytes::Bytes;
-use crate::{Error, OpenOptions, Result};
+use crate::reading::Reading;
+use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -116,13 +117,9 @@ impl<'a> Reader<'a> {
     }
 }
 
-pub(super) fn read(
-    bytes: Bytes,
-    options: &OpenOptions<'_>,
-    found: &mut Diagnostics,
-) -> Result<Tables> {
+pub(super) fn read(bytes: Bytes, options: &Reading, found: &mut Diagnostics) -> Result<Tables> {
     let name = Arc::clone(bytes.name());
-    let bytes = bytes.into_memory(options.token())?;
+    let bytes = bytes.into_memory(&options.job)?;
     let mut reader = Reader {
         bytes: &bytes,
         at: 0,

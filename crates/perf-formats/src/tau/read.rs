@@ -2,8 +2,9 @@
 
 use super::{build, packed, rules, text};
 use crate::bytes::Bytes;
+use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
-use perf_core::{Diagnostics, Place, Profile};
+use perf_core::{Diagnostics, Job, Place, Profile};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -97,8 +98,9 @@ pub(super) struct Tables {
 /// exclusive values add up to the whole.
 ///
 /// ```no_run
+/// use perf_core::Job;
 /// use perf_formats::{OpenOptions, tau::Tau};
-/// let tau = Tau::open("run/", &OpenOptions::new())?;
+/// let tau = Tau::open("run/", &OpenOptions::new(), &Job::default())?;
 /// for thread in tau.threads() {
 ///     println!("{:?}: {} functions", thread.key, thread.entries.len());
 /// }
@@ -118,7 +120,8 @@ impl Tau {
     /// [`Error::Io`] where the system cannot read, [`Error::Truncated`], [`Error::Malformed`] and
     /// [`Error::Limit`] with the place in the file, and [`Error::Strict`] for the first repair or
     /// loss if the options are strict.
-    pub fn open(path: impl AsRef<Path>, options: &OpenOptions<'_>) -> Result<Self> {
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
+        let options = &Reading::new(options, job);
         let path = path.as_ref();
         let mut found = Diagnostics::default();
         let tables = if path.is_dir() {
@@ -127,7 +130,7 @@ impl Tau {
             let file = (key, path.to_path_buf());
             texts(&[(String::new(), vec![file])], options, &mut found)?
         } else {
-            let bytes = Bytes::open(path, options.get_limits(), options.token())?;
+            let bytes = Bytes::open(path, options.get_limits(), &options.job)?;
             options.advance(bytes.len(), bytes.len())?;
             packed::read(bytes, options, &mut found)?
         };
@@ -138,9 +141,15 @@ impl Tau {
     ///
     /// # Errors
     /// As [`open`](Self::open), without [`Error::Io`].
-    pub fn from_packed(bytes: Vec<u8>, name: &str, options: &OpenOptions<'_>) -> Result<Self> {
+    pub fn from_packed(
+        bytes: Vec<u8>,
+        name: &str,
+        options: &OpenOptions,
+        job: &Job,
+    ) -> Result<Self> {
+        let options = &Reading::new(options, job);
         let mut found = Diagnostics::default();
-        let bytes = Bytes::new(bytes, name, options.get_limits(), options.token())?;
+        let bytes = Bytes::new(bytes, name, options.get_limits(), &options.job)?;
         let tables = packed::read(bytes, options, &mut found)?;
         Tau::new(tables, name, options, found)
     }
@@ -149,7 +158,8 @@ impl Tau {
     ///
     /// # Errors
     /// As [`open`](Self::open), without [`Error::Io`].
-    pub fn from_text(text: &[u8], name: &str, options: &OpenOptions<'_>) -> Result<Self> {
+    pub fn from_text(text: &[u8], name: &str, options: &OpenOptions, job: &Job) -> Result<Self> {
+        let options = &Reading::new(options, job);
         let mut found = Diagnostics::default();
         let mut names = Names::default();
         let file = text::parse(text, name, &mut names, options, &mut found)?;
@@ -161,12 +171,7 @@ impl Tau {
         Tau::new(tables, name, options, found)
     }
 
-    fn new(
-        tables: Tables,
-        name: &str,
-        options: &OpenOptions<'_>,
-        mut found: Diagnostics,
-    ) -> Result<Self> {
+    fn new(tables: Tables, name: &str, options: &Reading, mut found: Diagnostics) -> Result<Self> {
         let profile = build::profile(&tables, name, options, &mut found)?;
         options.judge(&found)?;
         Ok(Tau {
@@ -290,7 +295,7 @@ fn profiles(paths: &[PathBuf]) -> Files {
 }
 
 /// A folder with files, or with a folder of files for each metric.
-fn folder(path: &Path, options: &OpenOptions<'_>, found: &mut Diagnostics) -> Result<Tables> {
+fn folder(path: &Path, options: &Reading, found: &mut Diagnostics) -> Result<Tables> {
     let inside = listing(path)?;
     let mut metrics = Vec::new();
     for folder in &inside {
@@ -316,7 +321,7 @@ fn folder(path: &Path, options: &OpenOptions<'_>, found: &mut Diagnostics) -> Re
 /// Reads the files of each metric.
 fn texts(
     metrics: &[(String, Files)],
-    options: &OpenOptions<'_>,
+    options: &Reading,
     found: &mut Diagnostics,
 ) -> Result<Tables> {
     let mut names = Names::default();
@@ -326,10 +331,10 @@ fn texts(
         // characters may be replaced.
         let mut own: Option<String> = None;
         for (key, path) in files {
-            let bytes = Bytes::open(path, options.get_limits(), options.token())?;
+            let bytes = Bytes::open(path, options.get_limits(), &options.job)?;
             let file = std::sync::Arc::clone(bytes.name());
             options.advance(bytes.len(), 0)?;
-            let bytes = bytes.into_memory(options.token())?;
+            let bytes = bytes.into_memory(&options.job)?;
             let thread = text::parse(&bytes, &file, &mut names, options, found)?;
             if let Some(metric) = &thread.metric {
                 let before = own.get_or_insert_with(|| metric.clone());

@@ -2,8 +2,9 @@
 
 use super::read::{Entry, EventEntry, Names};
 use super::rules;
+use crate::reading::Reading;
 use crate::xml::{Token, Xml, text};
-use crate::{Error, OpenOptions, Result};
+use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 
 /// A file.
@@ -87,7 +88,7 @@ pub(super) fn parse(
     bytes: &[u8],
     name: &str,
     names: &mut Names,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     found: &mut Diagnostics,
 ) -> Result<File> {
     let mut lines = Lines {

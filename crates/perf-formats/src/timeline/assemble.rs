@@ -8,7 +8,8 @@ use super::part::Part;
 use super::places::{Places, in_order};
 use super::row::{Row, RowKey};
 use super::{Kind, most_text, outliers, planes, rules, twins};
-use crate::{OpenOptions, Result};
+use crate::Result;
+use crate::reading::Reading;
 use perf_core::{
     Attribute, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId, Link,
     LocationId, Merge, Paradigm, Place, Region, RegionId, SystemTree, TimeRange, Trace,
@@ -17,10 +18,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Puts parts together: the trace, and what was found wrong with any of them.
-pub(crate) fn assemble(
-    mut parts: Vec<Part>,
-    options: &OpenOptions<'_>,
-) -> Result<(Trace, Diagnostics)> {
+pub(crate) fn assemble(mut parts: Vec<Part>, options: &Reading) -> Result<(Trace, Diagnostics)> {
     for part in &mut parts {
         part.pair_marks();
         planes::find(part);
@@ -99,8 +97,8 @@ fn categories(part: &mut Part) -> HashMap<RowKey, String> {
 /// The numbers of name and long form, the kind and the programming model.
 type RegionKey = (u32, Option<u32>, Kind, Paradigm);
 
-struct Whole<'a, 'o> {
-    options: &'a OpenOptions<'o>,
+struct Whole<'a> {
+    options: &'a Reading,
     origin: i128,
     places: Places,
     definitions: Definitions,
@@ -117,7 +115,7 @@ struct Whole<'a, 'o> {
     found: Diagnostics,
 }
 
-impl Whole<'_, '_> {
+impl Whole<'_> {
     fn part(&mut self, mut part: Part, prefix: &str, several: bool) -> Result<()> {
         part.counters.sort();
         let regions = self.regions(&mut part)?;

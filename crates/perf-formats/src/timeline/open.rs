@@ -2,13 +2,14 @@
 
 use super::{Granted, Part, assemble, rank_of};
 use crate::parallel::Threads;
-use crate::{Content, Error, OpenOptions, Recording, Result};
+use crate::reading::Reading;
+use crate::{Content, Error, Recording, Result};
 use std::path::Path;
 
 /// Reads files side by side and puts what they say together.
 pub(crate) fn open_files<P: AsRef<Path> + Sync>(
     paths: &[P],
-    options: &OpenOptions<'_>,
+    options: &Reading,
     format: &'static str,
     read: impl Fn(&Path, &Granted) -> Result<Vec<Part>> + Sync,
 ) -> Result<Recording> {
@@ -42,7 +43,7 @@ pub(crate) fn open_files<P: AsRef<Path> + Sync>(
 
 /// The recording of what one file says.
 pub(crate) fn open_file(
-    options: &OpenOptions<'_>,
+    options: &Reading,
     format: &'static str,
     read: impl FnOnce(&Granted) -> Result<Vec<Part>>,
 ) -> Result<Recording> {
@@ -51,11 +52,7 @@ pub(crate) fn open_file(
     assembled(parts, options, format)
 }
 
-fn assembled(
-    parts: Vec<Part>,
-    options: &OpenOptions<'_>,
-    format: &'static str,
-) -> Result<Recording> {
+fn assembled(parts: Vec<Part>, options: &Reading, format: &'static str) -> Result<Recording> {
     let (trace, found) = assemble(parts, options)?;
     options.judge(&found)?;
     Ok(Recording::new(Content::Trace(trace), format, found))
@@ -71,7 +68,7 @@ fn set_helpers(parts: &mut [Part]) {
 }
 
 /// Longest event of a text, in bytes: a few of the longest strings.
-pub(crate) fn longest(options: &OpenOptions<'_>) -> usize {
+pub(crate) fn longest(options: &Reading) -> usize {
     (options.get_limits().string as usize)
         .saturating_mul(4)
         .max(1 << 12)

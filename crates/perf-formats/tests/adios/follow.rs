@@ -1,6 +1,7 @@
 //! Files that grow, and files that are not whole yet, or never.
 
 use super::*;
+use perf_core::Job;
 use std::time::Instant;
 
 #[test]
@@ -40,14 +41,13 @@ fn without_following_the_steps_there_are_are_all() {
     fs::write(folder.join("md.idx"), &bytes[..64 + 128 + 5]).unwrap();
     let mut source = Adios::open(&[&folder], &OpenOptions::new()).unwrap();
     assert_eq!(read(&mut source).unwrap().steps(), [0, 1]);
-    // Whoever waits can be stopped, or gives up.
-    let token = CancelToken::new();
-    token.cancel();
-    let options = OpenOptions::new().cancel(token);
-    let mut source = Adios::open(&[&folder], &options)
+    // Waiting ends when the job is cancelled, or after a while.
+    let job = Job::default();
+    job.cancel();
+    let mut source = Adios::open(&[&folder], &OpenOptions::new())
         .unwrap()
         .follow(Follow::default());
-    assert_eq!(read(&mut source).unwrap().steps(), [0, 1]);
+    assert_eq!(read_in(&mut source, &job).unwrap().steps(), [0, 1]);
     let follow = Follow::default().idle(Duration::from_millis(5));
     let mut source = Adios::open(&[&folder], &OpenOptions::new())
         .unwrap()
@@ -213,14 +213,14 @@ fn nobody_waits_long_for_the_slowest_rank() {
         .follow(follow);
     let mut seen = Seen::default();
     for _ in 0..4 {
-        assert!(source.next_step(&mut seen).unwrap());
+        assert!(source.next_step(&mut seen, &Job::default()).unwrap());
     }
     assert_eq!(seen.steps(), [0, 1, 2, 3]);
     assert_eq!(source.diagnostics().count(rules::LATE), 0);
     let early = seen.events().len();
     let name = "tau-metrics-miniapp-1.bp";
     fs::copy(from.join(name).join("md.idx"), slow.join("md.idx")).unwrap();
-    while source.next_step(&mut seen).unwrap() {}
+    while source.next_step(&mut seen, &Job::default()).unwrap() {}
     // What it had to tell is of its own steps.
     assert_eq!(seen.steps(), [0, 1, 2, 3, 1, 2, 3]);
     assert_eq!(source.diagnostics().count(rules::LATE), 3);

@@ -1,6 +1,7 @@
 //! Files made from the description of the format: of either byte order, of several writers, wrong ones.
 
 use super::*;
+use perf_core::Job;
 
 /// A BP4 file of one step, made from the description of the format.
 struct Made {
@@ -407,7 +408,7 @@ fn events_out_of_order_are_told_with_their_file() {
         [0, 3, 0, 1, 5, 21],
     ]);
     made.write(&folder);
-    let error = open(&folder, &OpenOptions::new().strict(true)).unwrap_err();
+    let error = open(&folder, &OpenOptions::new().strict(true), &Job::default()).unwrap_err();
     let place = error.place().unwrap();
     assert_eq!(*place.file, *folder.to_string_lossy(), "{error}");
     assert!(error.to_string().contains("rank 3, thread 0"), "{error}");

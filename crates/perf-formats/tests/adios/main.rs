@@ -11,7 +11,7 @@ mod seen;
 mod follow;
 mod made;
 
-use perf_core::{CancelToken, EventSource, LocationKind};
+use perf_core::{EventSource, Job, LocationKind};
 use perf_formats::adios::{Adios, rules};
 use perf_formats::streams::{Follow, Streams};
 use perf_formats::{Error, OpenOptions, open};
@@ -34,8 +34,12 @@ fn scratch(name: &str) -> PathBuf {
 }
 
 fn read(source: &mut Adios) -> perf_formats::Result<Seen> {
+    read_in(source, &Job::default())
+}
+
+fn read_in(source: &mut Adios, job: &Job) -> perf_formats::Result<Seen> {
     let mut seen = Seen::default();
-    while source.next_step(&mut seen)? {}
+    while source.next_step(&mut seen, job)? {}
     Ok(seen)
 }
 
@@ -56,7 +60,7 @@ fn what_adios2_wrote_has_the_events_of_the_table_beside_it() {
     let table = bundled().join("miniapp.tsv");
     let mut table = Streams::open(&[table], &OpenOptions::new()).unwrap();
     let mut expected = Seen::default();
-    while table.next_step(&mut expected).unwrap() {}
+    while table.next_step(&mut expected, &Job::default()).unwrap() {}
     assert_eq!(expected.events().len(), 592);
     assert_eq!(seen.events(), expected.events());
     assert_eq!(seen.steps(), [0, 1, 2, 3]);
@@ -75,7 +79,7 @@ fn what_adios2_wrote_has_the_events_of_the_table_beside_it() {
 
 #[test]
 fn a_folder_of_files_opens_as_a_trace() {
-    let recording = open(bundled(), &OpenOptions::new()).unwrap();
+    let recording = open(bundled(), &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(recording.format, "adios");
     let trace = recording.into_trace().unwrap();
     let locations = trace.definitions().system.locations();
@@ -83,7 +87,7 @@ fn a_folder_of_files_opens_as_a_trace() {
     assert_eq!(locations[1].kind, LocationKind::AcceleratorStream);
     assert_eq!(trace.len(), 592);
     let one = bundled().join("tau-metrics-miniapp-1.bp");
-    let one = open(one, &OpenOptions::new())
+    let one = open(one, &OpenOptions::new(), &Job::default())
         .unwrap()
         .into_trace()
         .unwrap();
@@ -115,19 +119,23 @@ fn other_formats_of_adios_are_told_by_name() {
     header.resize(64, 0);
     header[37] = 5;
     fs::write(bp5.join("md.idx"), &header).unwrap();
-    let error = open(&bp5, &OpenOptions::new()).unwrap_err();
+    let error = open(&bp5, &OpenOptions::new(), &Job::default()).unwrap_err();
     assert!(matches!(error, Error::Unsupported { .. }));
     assert!(error.to_string().contains("version 5"), "{error}");
     let bp3 = folder.join("three.bp");
     fs::write(&bp3, [3, 0, 0, 0, 0, 0, 0, 0]).unwrap();
-    let error = open(&bp3, &OpenOptions::new()).unwrap_err().to_string();
+    let error = open(&bp3, &OpenOptions::new(), &Job::default())
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("three.bp") && error.contains("BP3"),
         "{error}"
     );
     header[..4].copy_from_slice(b"none");
     fs::write(bp5.join("md.idx"), &header).unwrap();
-    let error = open(&bp5, &OpenOptions::new()).unwrap_err().to_string();
+    let error = open(&bp5, &OpenOptions::new(), &Job::default())
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("md.idx, byte 0: expected `ADIOS-BP v`"),
         "{error}"

@@ -2,21 +2,14 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use perf_core::{SystemTree, Trace};
+use perf_core::{Job, SystemTree, Trace};
 use perf_formats::otf2::{MemoryArchive, WriteOptions, write};
 use perf_testdata::corpus::corpus;
 
 /// A trace as an archive.
 pub(crate) fn written(trace: &Trace, options: &WriteOptions) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
-    write(
-        trace.view(),
-        &mut archive,
-        options,
-        &(),
-        &Default::default(),
-    )
-    .unwrap();
+    write(trace.view(), &mut archive, options, &Job::default()).unwrap();
     archive
 }
 

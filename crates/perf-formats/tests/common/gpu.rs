@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use perf_core::{LinkKind, LocationKind, RegionRole, Trace, intervals};
+use perf_core::{Job, LinkKind, LocationKind, RegionRole, Trace, intervals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ pub(crate) fn devices(trace: &Trace) -> BTreeMap<String, Device> {
         let number = location.properties.get("stream").unwrap();
         let spans = device.streams.entry(number.to_owned()).or_default();
         let mut all = Vec::new();
-        intervals(view, |call| all.push(call));
+        intervals(view, |call| all.push(call), &Job::default()).unwrap();
         for call in all {
             let region = &definitions.regions[call.region.index()];
             let (start, end) = (call.start.0, call.end.0);

@@ -2,16 +2,24 @@
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use perf_core::{LocationKind, Trace, Visitor, intervals, replay};
+use perf_core::{Job, LocationKind, Trace, Visitor, intervals, replay};
 use perf_formats::chrome;
 use perf_formats::{OpenOptions, Recording};
 use std::io::Cursor;
 
 pub(crate) fn with(
     bytes: impl Into<Vec<u8>>,
-    options: &OpenOptions<'_>,
+    options: &OpenOptions,
 ) -> perf_formats::Result<Recording> {
-    chrome::read("made", Cursor::new(bytes.into()), options)
+    with_job(bytes, options, &Job::default())
+}
+
+pub(crate) fn with_job(
+    bytes: impl Into<Vec<u8>>,
+    options: &OpenOptions,
+    job: &Job,
+) -> perf_formats::Result<Recording> {
+    chrome::read("made", Cursor::new(bytes.into()), options, job)
 }
 
 pub(crate) fn read(text: &str) -> Recording {
@@ -52,13 +60,23 @@ pub(crate) fn calls(trace: &Trace) -> Vec<(String, u64, u64)> {
     for view in trace.view().locations() {
         let location = trace.definitions().system.location(view.id()).unwrap();
         if location.kind == LocationKind::AcceleratorStream {
-            intervals(view, |call| {
-                let name = trace.definitions().region_name(call.region).into_owned();
-                all.push((name, call.start.0, call.end.0));
-            });
+            intervals(
+                view,
+                |call| {
+                    let name = trace.definitions().region_name(call.region).into_owned();
+                    all.push((name, call.start.0, call.end.0));
+                },
+                &Job::default(),
+            )
+            .unwrap();
         } else {
             let mut frames = Frames(trace, Vec::new(), Vec::new());
-            assert_eq!(replay(view, &mut frames).repairs(), 0);
+            assert_eq!(
+                replay(view, &mut frames, &Job::default())
+                    .unwrap()
+                    .repairs(),
+                0
+            );
             all.append(&mut frames.2);
         }
     }

@@ -1,6 +1,6 @@
 //! Archives made byte by byte.
 
-use perf_core::{CallPathId, MetricId};
+use perf_core::{CallPathId, Job, MetricId};
 use perf_formats::cube::Cube;
 use perf_formats::{Error, OpenOptions};
 
@@ -48,7 +48,7 @@ pub(crate) fn archive(members: &[Vec<u8>]) -> Vec<u8> {
 }
 
 pub(crate) fn read(bytes: Vec<u8>) -> Result<Cube, Error> {
-    Cube::from_bytes(bytes, "test.cubex", &OpenOptions::new())
+    Cube::from_bytes(bytes, "test.cubex", &OpenOptions::new(), &Job::default())
 }
 
 pub(crate) fn row(cube: &Cube, metric: u32, path: u32) -> Option<Vec<f64>> {

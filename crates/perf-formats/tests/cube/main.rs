@@ -13,6 +13,7 @@ mod odd;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use made::{archive, data, index, member, read, row, seal};
+use perf_core::Job;
 use perf_core::*;
 use perf_formats::cube::{Cube, Layout, WriteOptions, property, rules, write};
 use perf_formats::{Error, OpenOptions};
@@ -152,7 +153,7 @@ fn containers_may_be_odd() {
     let cube = read(packed(&archive(&members))).unwrap();
     assert_eq!(row(&cube, 0, 2), Some(vec![1.0, 2.0]));
     let few = OpenOptions::new().limits(Limits::default().with_memory(100));
-    let bomb = Cube::from_bytes(packed(&archive(&members)), "b", &few);
+    let bomb = Cube::from_bytes(packed(&archive(&members)), "b", &few, &Job::default());
     assert!(matches!(bomb, Err(Error::Limit { .. })));
 }
 
@@ -255,7 +256,13 @@ fn metrics_may_be_of_no_values_and_hidden() {
     assert_eq!(cube.diagnostics().count(rules::CLUSTERING), 1);
     assert_eq!(cube.diagnostics().count(rules::UNKNOWN_TYPE), 1);
     let mut bytes = Vec::new();
-    write(cube.profile(), &mut bytes, &WriteOptions::new()).unwrap();
+    write(
+        cube.profile(),
+        &mut bytes,
+        &WriteOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let back = read(bytes).unwrap();
     assert_eq!(row(&back, 2, 1), Some(vec![8.0, 9.0]));
     assert_eq!(back.profile().metrics()[2], cube.profile().metrics()[2]);
@@ -347,7 +354,7 @@ fn derived_metrics_are_evaluated_after_aggregation() {
         assert!(kept, "{id}");
     }
     let mut bytes = Vec::new();
-    write(profile, &mut bytes, &WriteOptions::new()).unwrap();
+    write(profile, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
     let back = read(bytes).unwrap();
     assert_eq!(back.profile().metrics(), profile.metrics());
     assert_eq!(row(&back, 1, 0), row(&cube, 1, 0));
@@ -412,7 +419,13 @@ fn expressions_may_be_more_than_zero_of_nothing() {
     assert_eq!(total(1).unwrap(), Value::F64(6.0));
     assert_eq!(total(5).unwrap(), Value::F64(0.0));
     let mut bytes = Vec::new();
-    write(cube.profile(), &mut bytes, &WriteOptions::new()).unwrap();
+    write(
+        cube.profile(),
+        &mut bytes,
+        &WriteOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     let back = read(bytes).unwrap();
     assert_eq!(back.profile(), cube.profile());
 }
@@ -471,7 +484,12 @@ fn what_stands_around_a_profile_is_kept() {
     }
     let mut bytes = Vec::new();
     let lost = cube
-        .write(cube.profile(), &mut bytes, &WriteOptions::new())
+        .write(
+            cube.profile(),
+            &mut bytes,
+            &WriteOptions::new(),
+            &Job::default(),
+        )
         .unwrap();
     let counts = |lost: &Diagnostics| {
         [rules::MEMBER_NOT_WRITTEN, rules::MEMBER_LENGTHENED].map(|rule| lost.count(rule))
@@ -487,7 +505,13 @@ fn what_stands_around_a_profile_is_kept() {
     let kept = properties.filter(|(_, value)| value != "17.data" && value != "ghost_3.index");
     assert!(kept.eq(back.profile().properties()));
     // Without the archive they are at hand nowhere.
-    let lost = write(cube.profile(), Vec::new(), &WriteOptions::new()).unwrap();
+    let lost = write(
+        cube.profile(),
+        Vec::new(),
+        &WriteOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
     assert_eq!(counts(&lost), [5, 0], "{lost}");
     // A name that fits no header.
     let mut bytes = member("anchor.xml", anchor("", "").as_bytes());
@@ -500,7 +524,12 @@ fn what_stands_around_a_profile_is_kept() {
     let cube = read(archive(&[bytes])).unwrap();
     assert_eq!(cube.members().collect::<Vec<_>>(), [long.as_str()]);
     let lost = cube
-        .write(cube.profile(), Vec::new(), &WriteOptions::new())
+        .write(
+            cube.profile(),
+            Vec::new(),
+            &WriteOptions::new(),
+            &Job::default(),
+        )
         .unwrap();
     assert_eq!(counts(&lost), [1, 0], "{lost}");
 }
@@ -525,7 +554,11 @@ fn results_go_back_as_metrics_dense_or_sparse() {
         for compress in [false, true] {
             let options = WriteOptions::new().layout(layout).compress(compress);
             let mut bytes = Vec::new();
-            assert!(write(&profile, &mut bytes, &options).unwrap().is_empty());
+            assert!(
+                write(&profile, &mut bytes, &options, &Job::default())
+                    .unwrap()
+                    .is_empty()
+            );
             let back = read(bytes).unwrap();
             assert_eq!(row(&back, id.0, 1), Some(vec![0.5, -1.0]));
             assert_eq!(row(&back, 0, 2), Some(vec![1.0, 2.0]));
@@ -537,7 +570,7 @@ fn results_go_back_as_metrics_dense_or_sparse() {
     let mut store = Rows::default();
     store.insert(MetricId(0), CallPathId(0), short);
     let broken = cube.profile().clone().with_rows(Arc::new(store));
-    let error = write(&broken, Vec::new(), &WriteOptions::new()).unwrap_err();
+    let error = write(&broken, Vec::new(), &WriteOptions::new(), &Job::default()).unwrap_err();
     assert!(matches!(error, Error::Usage { .. }), "{error}");
 }
 
@@ -585,7 +618,7 @@ fn keep_rows(locations: u64) {
     let regions = vec![Region::named("f")];
     let made = Profile::new(system, regions, calls, metrics, Arc::new(rows)).unwrap();
     let mut bytes = Vec::new();
-    write(&made, &mut bytes, &WriteOptions::new()).unwrap();
+    write(&made, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
     let cube = read(bytes).unwrap();
     let ids =
         || (0..3).flat_map(|metric| (0..20).map(move |path| (MetricId(metric), CallPathId(path))));
@@ -612,9 +645,9 @@ fn keep_rows(locations: u64) {
 #[test]
 fn the_profile_of_a_trace_can_be_written() {
     let trace = perf_testdata::wide::trace(4, 500);
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::default()).unwrap();
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let mut bytes = Vec::new();
-    write(&profile, &mut bytes, &WriteOptions::new()).unwrap();
+    write(&profile, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
     let back = read(bytes).unwrap();
     for at in (0..5).map(MetricId) {
         assert_eq!(back.profile().paths(at), profile.paths(at));
@@ -632,7 +665,9 @@ fn documents_of_version_3_may_be_odd() {
         return;
     };
     let text = std::fs::read_to_string(path).unwrap();
-    let read = |text: String| Cube::from_bytes(text.into_bytes(), "c", &OpenOptions::new());
+    let read = |text: String| {
+        Cube::from_bytes(text.into_bytes(), "c", &OpenOptions::new(), &Job::default())
+    };
     let short = read(text.replacen("4\n0\n", "4\n", 1)).unwrap();
     assert_eq!(short.diagnostics().count(rules::SHORT_ROW), 1);
     assert_eq!(row(&short, 0, 0), Some(vec![4.0, 0.0]));
@@ -647,6 +682,7 @@ fn documents_of_version_3_may_be_odd() {
         text.replacen("4\n0\n", "4\n", 1).into_bytes(),
         "c",
         &recording,
+        &Job::default(),
     );
     assert!(matches!(strict, Err(Error::Strict { .. })));
 }
@@ -668,7 +704,7 @@ fn damaged_files_are_no_panic() {
         let bytes = std::fs::read(path).unwrap();
         let options = OpenOptions::new();
         for damaged in perf_testdata::damage::all(&bytes, 400, 11) {
-            let Ok(cube) = Cube::from_bytes(damaged, "damaged", &options) else {
+            let Ok(cube) = Cube::from_bytes(damaged, "damaged", &options, &Job::default()) else {
                 continue;
             };
             // What opens must answer, with rows or with errors.
@@ -690,7 +726,7 @@ fn negative_differences_of_counters_are_kept() {
         println!("skipped: corpus absent");
         return;
     };
-    let cube = Cube::open(path, &OpenOptions::new()).unwrap();
+    let cube = Cube::open(path, &OpenOptions::new(), &Job::default()).unwrap();
     let profile = cube.profile();
     let mut negative = 0;
     for (about, at) in profile.metrics().iter().zip(0u32..) {

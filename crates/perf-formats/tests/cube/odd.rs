@@ -2,7 +2,7 @@
 //! its place.
 
 use super::made::{archive, data, index, member, read, row};
-use perf_core::{CallPathId, CartMembers, MetricId, Profile};
+use perf_core::{CallPathId, CartMembers, Job, MetricId, Profile};
 use perf_formats::cube::{Cube, rules};
 use perf_formats::{Error, OpenOptions};
 
@@ -440,7 +440,7 @@ fn damage_in_packed_rows_is_found_and_located() {
     assert_eq!(cube.diagnostics().repairs(), 2);
     let strict = OpenOptions::new().strict(true);
     let bytes = small_archive(&both, &bytes);
-    let refused = Cube::from_bytes(bytes, "test.cubex", &strict);
+    let refused = Cube::from_bytes(bytes, "test.cubex", &strict, &Job::default());
     assert!(matches!(refused, Err(Error::Strict { .. })));
     // Size 0 is no row; a stream past the end is counted.
     let mut none = head.clone();
@@ -518,6 +518,6 @@ fn members_of_wrong_sizes_and_sums() {
         }
     }
     let strict = OpenOptions::new().strict(true);
-    let refused = Cube::from_bytes(archive(&twice), "test.cubex", &strict);
+    let refused = Cube::from_bytes(archive(&twice), "test.cubex", &strict, &Job::default());
     assert!(matches!(refused, Err(Error::Strict { .. })));
 }

@@ -3,7 +3,7 @@
 use super::{Folder, open, text};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use perf_core::{CallPathId, Limits, LocationId, MetricId, Profile};
+use perf_core::{CallPathId, Job, Limits, LocationId, MetricId, Profile};
 use perf_formats::tau::{Key, Tau, rules};
 use perf_formats::{Error, OpenOptions};
 use std::io::Write;
@@ -69,7 +69,7 @@ fn packed(version: i32) -> Vec<u8> {
 }
 
 fn unpack(bytes: Vec<u8>) -> Result<Tau, Error> {
-    Tau::from_packed(bytes, "made.ppk", &OpenOptions::new())
+    Tau::from_packed(bytes, "made.ppk", &OpenOptions::new(), &Job::default())
 }
 
 fn row(profile: &Profile, metric: &str, path: u32) -> Vec<f64> {
@@ -289,7 +289,8 @@ fn headers_and_metadata_are_no_proper_xml() {
     let metadata = "<metadata><attribute><name>Metric Name</name><value>WALL</value></attribute>\
                     <attribute><name>Command</name><value>a & b <c\n d=\"1\"> &lt;</value></attribute>\
                     <attribute><name>BGP Coords</name><value>(0,1,2)</value></attribute></metadata>";
-    let read = |text: &str| Tau::from_text(text.as_bytes(), "t", &OpenOptions::new());
+    let read =
+        |text: &str| Tau::from_text(text.as_bytes(), "t", &OpenOptions::new(), &Job::default());
     let plain = read(&head(" #")).unwrap();
     assert_eq!(plain.metrics(), ["Time"]);
     for open in [" # ", "", " SumExclSqr # "] {
@@ -330,6 +331,7 @@ fn groups_take_no_more_than_is_granted_and_depth_is_told_with_its_function() {
             bytes.clone(),
             "made.ppk",
             &OpenOptions::new().limits(limits),
+            &Job::default(),
         )
     };
     assert_eq!(

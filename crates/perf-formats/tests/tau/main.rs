@@ -9,7 +9,7 @@
 mod made;
 
 use flate2::read::GzDecoder;
-use perf_core::{CallPathId, Diagnostics, MetricId, Profile, Scope, Value as Number};
+use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, Scope, Value as Number};
 use perf_formats::tau::{Tau, Thread, rules};
 use perf_formats::{Error, OpenOptions};
 use perf_testdata::corpus::corpus;
@@ -19,7 +19,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 fn open(path: &std::path::Path) -> Tau {
-    Tau::open(path, &OpenOptions::new()).unwrap_or_else(|error| panic!("{error}"))
+    Tau::open(path, &OpenOptions::new(), &Job::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Sum of the exclusive and largest inclusive values of functions, sum of calls of all lines.
@@ -312,10 +312,10 @@ fn threads_of_several_metrics_meet_by_key() {
     assert_eq!(row("PAPI_TOT_INS"), [20.0, 0.0, 60.0]);
     assert_eq!(row("exclusive TIME"), [1.0, 3.0, 5.0]);
     assert_eq!(row("calls"), [1.0; 3]);
-    let recording = perf_formats::open(&folder.0, &OpenOptions::new()).unwrap();
+    let recording = perf_formats::open(&folder.0, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(recording.format, "tau");
     assert!(recording.profile().is_some());
-    let strict = Tau::open(&folder.0, &OpenOptions::new().strict(true));
+    let strict = Tau::open(&folder.0, &OpenOptions::new().strict(true), &Job::default());
     assert!(matches!(strict, Err(Error::Strict { .. })));
 }
 
@@ -342,7 +342,7 @@ fn folders_without_files_take_no_memory_for_values() {
     for at in 0..600 {
         std::fs::create_dir(folder.0.join(format!("MULTI__{at}"))).unwrap();
     }
-    let error = Tau::open(&folder.0, &OpenOptions::new()).unwrap_err();
+    let error = Tau::open(&folder.0, &OpenOptions::new(), &Job::default()).unwrap_err();
     assert!(
         matches!(
             error,
@@ -368,7 +368,7 @@ fn folders_without_files_take_no_memory_for_values_of_many_threads() {
     for at in 0..349 {
         std::fs::create_dir(folder.0.join(format!("MULTI__{at}"))).unwrap();
     }
-    let error = Tau::open(&folder.0, &OpenOptions::new()).unwrap_err();
+    let error = Tau::open(&folder.0, &OpenOptions::new(), &Job::default()).unwrap_err();
     let Error::Limit {
         place, got, limit, ..
     } = error
@@ -411,7 +411,7 @@ fn files_name_their_metric_before_folders() {
 }
 
 fn parse(text: &str) -> Result<(Profile, Diagnostics), Error> {
-    Tau::from_text(text.as_bytes(), "t", &OpenOptions::new()).map(Tau::into_parts)
+    Tau::from_text(text.as_bytes(), "t", &OpenOptions::new(), &Job::default()).map(Tau::into_parts)
 }
 
 /// main 10 + a 20 + b 30 below a + b 5 below main, as TAU writes it without call paths, with paths of at
@@ -455,8 +455,8 @@ fn stated_values_are_neither_derived_nor_counted_twice() {
         let profiles = {
             use perf_formats::cube::{Cube, WriteOptions, write};
             let mut bytes = Vec::new();
-            write(&profile, &mut bytes, &WriteOptions::new()).unwrap();
-            let back = Cube::from_bytes(bytes, "t", &OpenOptions::new()).unwrap();
+            write(&profile, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
+            let back = Cube::from_bytes(bytes, "t", &OpenOptions::new(), &Job::default()).unwrap();
             [profile, back.profile().clone()]
         };
         #[cfg(not(feature = "cube"))]
@@ -541,8 +541,8 @@ fn damaged_profiles_are_no_panic() {
         for damaged in perf_testdata::damage::all(&bytes, 600, 7) {
             // Either is right; a panic or an endless loop is not.
             let _ = match is_packed {
-                true => Tau::from_packed(damaged, "damaged", &options).is_ok(),
-                false => Tau::from_text(&damaged, "damaged", &options).is_ok(),
+                true => Tau::from_packed(damaged, "damaged", &options, &Job::default()).is_ok(),
+                false => Tau::from_text(&damaged, "damaged", &options, &Job::default()).is_ok(),
             };
         }
     }

@@ -3,7 +3,7 @@
 use super::params::HubParams;
 use super::queue::Queue;
 use super::state::{Batch, State};
-use super::{Hooks, Job, Message, Told, lock};
+use super::{Hooks, Message, Request, Told, lock};
 use crate::store::Writer;
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The one that changes the state and writes the database.
 pub(super) struct Keeper {
-    queue: Arc<Queue<Job>>,
+    queue: Arc<Queue<Request>>,
     state: Arc<Mutex<State>>,
     stored: Hooks,
     params: HubParams,
@@ -36,7 +36,7 @@ const LOOK: Duration = Duration::from_secs(60);
 
 impl Keeper {
     pub(super) fn new(
-        (queue, state): (Arc<Queue<Job>>, Arc<Mutex<State>>),
+        (queue, state): (Arc<Queue<Request>>, Arc<Mutex<State>>),
         stored: Hooks,
         params: HubParams,
         (writer, logged): (Writer, u64),

@@ -34,7 +34,7 @@ use std::thread::JoinHandle;
 type Reply = Box<dyn FnOnce(Result<Told>) + Send>;
 
 /// A message that waits.
-struct Job {
+struct Request {
     message: Message,
     reply: Reply,
 }
@@ -60,7 +60,7 @@ pub struct Hub(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    queue: Arc<Queue<Job>>,
+    queue: Arc<Queue<Request>>,
     state: Arc<Mutex<State>>,
     overview: Cached<Overview>,
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
@@ -80,9 +80,9 @@ impl std::fmt::Debug for Hook {
     }
 }
 
-impl std::fmt::Debug for Job {
+impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Job").field(&self.message).finish()
+        f.debug_tuple("Request").field(&self.message).finish()
     }
 }
 
@@ -144,7 +144,7 @@ impl Hub {
         reply: impl FnOnce(Result<Told>) + Send + 'static,
     ) -> Result<()> {
         let reply = Box::new(reply);
-        self.0.queue.push(Job { message, reply }, bytes)
+        self.0.queue.push(Request { message, reply }, bytes)
     }
 
     /// Has something done each time when all messages of a batch were answered: to tell all who wait at once. It says

@@ -7,7 +7,8 @@ use perf_anomaly::provenance::{Entry, Memory, Query, Record, Recorder, Revision,
 use perf_anomaly::server::{Client, Delta, Exchange, FunctionName, View};
 use perf_anomaly::{Functions, Monitor, Replay, Result as AnomalyResult, Tail};
 use perf_core::{
-    EventSink, EventSource, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, TraceView,
+    EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
+    TraceView,
 };
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -143,7 +144,10 @@ fn play(view: TraceView<'_>, steps: u64, known: Option<View>) -> Result<Tape> {
     };
     let mut replay = Replay::in_steps(view, steps);
     // Nobody cancels it.
-    while replay.next_step(&mut all).unwrap_or_default() {
+    while replay
+        .next_step(&mut all, &Job::default())
+        .unwrap_or_default()
+    {
         if let Some(error) = all.error.take() {
             return Err(error.into());
         }

@@ -4,7 +4,7 @@ use super::common::Random;
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::Client;
 use perf_anomaly::{Detector, Judgement, Label, Tail};
-use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+use perf_core::{EventSink, Job, Nanos, StreamEvent, StreamKey};
 use perf_live::client::{Link, Requests, Target, Who};
 use perf_live::hub::Hub;
 use perf_live::web::Service;
@@ -71,7 +71,9 @@ fn single(ranks: u32, steps: u64) -> Labels {
         }
         calls.end_step(step);
         let mut judgements = Vec::new();
-        detector.detect(calls.batch().samples(), &mut judgements);
+        detector
+            .detect(calls.batch().samples(), &mut judgements, &Job::default())
+            .expect("not cancelled");
         labels(&calls, &judgements, &mut all);
     }
     all
@@ -134,7 +136,9 @@ fn share(target: &Target, own: &[u32], steps: u64) -> Labels {
             push(calls, *rank, &times(*rank, step), at);
             calls.end_step(step);
             let mut judgements = Vec::new();
-            detector.detect(calls.batch().samples(), &mut judgements);
+            detector
+                .detect(calls.batch().samples(), &mut judgements, &Job::default())
+                .expect("not cancelled");
             labels(calls, &judgements, &mut all);
             let synced = client.step(calls, &judgements, detector);
             synced.expect("the server answers");

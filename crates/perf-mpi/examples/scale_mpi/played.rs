@@ -3,7 +3,7 @@
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Schedule};
 use perf_anomaly::{Detector, Error, Judgement, Tail};
-use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
+use perf_core::{EventSink, Job, Nanos, StreamEvent, StreamKey};
 use perf_mpi::Post;
 
 /// What is played.
@@ -66,7 +66,9 @@ impl Rank {
     pub(crate) fn judge(&mut self) {
         self.judgements.clear();
         let samples = self.calls.batch().samples();
-        self.detector.detect(samples, &mut self.judgements);
+        self.detector
+            .detect(samples, &mut self.judgements, &Job::default())
+            .expect("nothing cancels the job");
         self.labels.extend(self.judgements.iter().map(label));
     }
 
@@ -110,7 +112,7 @@ pub(crate) fn single(shape: &Shape, is_wanted: bool) -> Result<Vec<Vec<Label>>, 
         }
         calls.end_step(step);
         judgements.clear();
-        detector.detect(calls.batch().samples(), &mut judgements);
+        detector.detect(calls.batch().samples(), &mut judgements, &Job::default())?;
         for (call, judgement) in calls.batch().calls().iter().zip(&judgements) {
             let rank = calls.stream_key(call.stream).unwrap_or_default().rank;
             if let Some(labels) = labels.get_mut(rank as usize) {

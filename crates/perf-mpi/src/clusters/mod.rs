@@ -11,7 +11,7 @@ mod slabs;
 
 use crate::{Error, Ranks, Result, Wire};
 use numbers::Numbers;
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use perf_track::cluster::{Border, Checked, Dbscan, Scan};
 use perf_track::{ClusterId, Labels, Points};
 use slabs::Slabs;
@@ -45,7 +45,7 @@ pub struct SharedScan {
 /// large part of the extent of the points, each rank has most of them.
 ///
 /// ```no_run
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_mpi::{Ranks, cluster, durations_first, mpi};
 /// use perf_track::{Points, cluster::Dbscan};
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
@@ -53,7 +53,7 @@ pub struct SharedScan {
 /// // A hundred points of each rank, of two coordinates.
 /// let own: Vec<f64> = (0..200).map(|k| f64::from(k % 20 / 10) + 0.001 * f64::from(k)).collect();
 /// let params = Dbscan::params().eps(0.05).min_points(4).check()?;
-/// let found = cluster(&ranks, Points::new(&own, 2)?, &params, &(), &CancelToken::new())?;
+/// let found = cluster(&ranks, Points::new(&own, 2)?, &params, &Job::default())?;
 /// assert_eq!(found.points, 100 * ranks.size() as u64);
 /// // Cluster 1 takes the most time.
 /// let found = durations_first(&ranks, &found, &vec![1.0; 100])?;
@@ -69,8 +69,7 @@ pub fn cluster(
     ranks: &Ranks,
     points: Points<'_>,
     params: &Checked,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<SharedScan> {
     let border = match params.border() {
         Border::LowestCore => Ok(()),
@@ -91,7 +90,7 @@ pub fn cluster(
     let slabs = Slabs::new(ranks, points, params.eps())?;
     let first = starts.get(ranks.rank()).copied().unwrap_or_default();
     let slab = Slab::gather(ranks, points, &slabs, first)?;
-    let scan = slab.scan(params, progress, cancel);
+    let scan = slab.scan(params, job);
     let scan = ranks.agree(scan)?;
     let numbers = slab.numbers(ranks, &scan)?;
     let mut found = slab.tell(ranks, &scan, &numbers, &starts)?;
@@ -225,14 +224,9 @@ impl Slab {
         })
     }
 
-    fn scan(
-        &self,
-        params: &Checked,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Scan> {
+    fn scan(&self, params: &Checked, job: &Job) -> Result<Scan> {
         let points = Points::new(&self.values, self.dimensions)?;
-        Ok(Dbscan::new(params.clone()).scan(points, progress, cancel)?)
+        Ok(Dbscan::new(params.clone()).scan(points, job)?)
     }
 
     /// The numbers that clusters of this slab have among all.

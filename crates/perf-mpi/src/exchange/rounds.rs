@@ -294,7 +294,7 @@ mod tests {
     use perf_anomaly::calls::Calls;
     use perf_anomaly::server::Client;
     use perf_anomaly::{Detector, Tail, Watch};
-    use perf_core::Nanos;
+    use perf_core::{Job, Nanos};
 
     /// A client that handed in what it learned of some calls.
     fn told(post: &Post, steps: u64) -> Vec<Delta> {
@@ -312,7 +312,9 @@ mod tests {
             watch.end_step();
             let calls = watch.sink();
             let mut judgements = Vec::new();
-            detector.detect(calls.batch().samples(), &mut judgements);
+            detector
+                .detect(calls.batch().samples(), &mut judgements, &Job::default())
+                .unwrap();
             client.step(calls, &judgements, &mut detector).unwrap();
         }
         post.office().outgoing.clone()

@@ -1,7 +1,7 @@
 //! Archives of which each rank reads a part.
 
 use crate::{Outcome, Test, equal};
-use perf_core::{CancelToken, LocationId, Profile, Trace};
+use perf_core::{Job, LocationId, Profile, Trace};
 use perf_fold::{
     AbsentRule, Boundary, Folder, GroupBy, Groups, Op, RegionMap, StateMap, Ties, Timelines,
 };
@@ -27,13 +27,13 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn whole(name: &str) -> Result<Trace, perf_formats::Error> {
-    let (trace, _) = Reader::open(&path(name), &OpenOptions::new())?.read()?;
+    let (trace, _) = Reader::open(&path(name), &OpenOptions::new(), &Job::default())?.read()?;
     Ok(trace)
 }
 
 fn parts(ranks: &Ranks) -> Outcome {
     for name in NAMES {
-        let part = read(ranks, &path(name), &OpenOptions::new())?;
+        let part = read(ranks, &path(name), &OpenOptions::new(), &Job::default())?;
         let whole = whole(name)?;
         let own: Vec<u32> = part.own.iter().map(|location| location.0).collect();
         let all = ranks.all_gather(&own)?.concat();
@@ -55,7 +55,7 @@ fn parts(ranks: &Ranks) -> Outcome {
             .map(|it| it.key)
             .collect();
         let some = OpenOptions::new().locations(keys[..2].to_vec());
-        let part = read(ranks, &path(name), &some)?;
+        let part = read(ranks, &path(name), &some, &Job::default())?;
         let own: usize = ranks.all_gather(&part.own.len())?.iter().sum();
         equal("two of them", &own, &2)?;
     }
@@ -80,11 +80,11 @@ fn same_profile(found: &Profile, expected: &Profile) -> Outcome {
 }
 
 fn profiles(ranks: &Ranks) -> Outcome {
-    let never = CancelToken::new();
+    let job = Job::default();
     for name in NAMES {
-        let part = read(ranks, &path(name), &OpenOptions::new())?;
-        let (found, mended) = profile(ranks, part.view(), &(), &never)?;
-        let (expected, counts) = Profile::from_trace(whole(name)?.view(), &(), &never)?;
+        let part = read(ranks, &path(name), &OpenOptions::new(), &Job::default())?;
+        let (found, mended) = profile(ranks, part.view(), &job)?;
+        let (expected, counts) = Profile::from_trace(whole(name)?.view(), &job)?;
         same_profile(&found, &expected)?;
         equal("what was mended", &mended, &counts)?;
     }
@@ -93,14 +93,14 @@ fn profiles(ranks: &Ranks) -> Outcome {
 
 /// Streams of devices, whose bytes are outside any frame, and random events that have to be mended.
 fn devices(ranks: &Ranks) -> Outcome {
-    let never = CancelToken::new();
+    let job = Job::default();
     let mut traces = vec![perf_testdata::device::trace()];
     traces.extend((0..20).map(|seed| perf_testdata::random::trace(seed, 7, 60)));
     for trace in traces {
         let ids: Vec<LocationId> = trace.view().ids().collect();
         let own = &ids[ranks.block(ids.len())];
-        let expected = Profile::from_trace(trace.view(), &(), &never);
-        let found = profile(ranks, trace.view().only(own), &(), &never);
+        let expected = Profile::from_trace(trace.view(), &job);
+        let found = profile(ranks, trace.view().only(own), &job);
         match (found, expected) {
             (Ok((found, mended)), Ok((expected, counts))) => {
                 same_profile(&found, &expected)?;
@@ -113,13 +113,13 @@ fn devices(ranks: &Ranks) -> Outcome {
 }
 
 fn folds(ranks: &Ranks) -> Outcome {
-    let never = CancelToken::new();
+    let job = Job::default();
     for (name, columns) in [("jacobi-4", 97), ("jacobi-16", 300), ("nwchem-md-4", 64)] {
-        let part = read(ranks, &path(name), &OpenOptions::new())?;
+        let part = read(ranks, &path(name), &OpenOptions::new(), &Job::default())?;
         let map = RegionMap::by_name(part.trace.definitions())?;
-        let timelines = Timelines::new(part.trace.view(), &map)?;
+        let timelines = Timelines::new(part.trace.view(), &map, &Job::default())?;
         let trace = whole(name)?;
-        let all = Timelines::new(trace.view(), &map)?;
+        let all = Timelines::new(trace.view(), &map, &Job::default())?;
         let class = map.classes().id("MPI_Recv").unwrap_or_default();
         for by in [GroupBy::All, GroupBy::Process] {
             let groups = Groups::by(&timelines, by);
@@ -131,8 +131,7 @@ fn folds(ranks: &Ranks) -> Outcome {
                 columns,
                 Boundary::AtOrBefore,
                 None,
-                &(),
-                &never,
+                &job,
             )?;
             equal("the window", &found.window, &all.range())?;
             for op in [
@@ -145,7 +144,7 @@ fn folds(ranks: &Ranks) -> Outcome {
             ] {
                 let params = Folder::params().columns(columns).op(op).check()?;
                 let folder = Folder::new(&all, Groups::by(&all, by), params)?;
-                let expected = folder.fold(all.range())?;
+                let expected = folder.fold(all.range(), &Job::default())?;
                 equal("pixels", &found.centres, &expected.centres().to_vec())?;
                 equal("rows", &found.rows.len(), &expected.rows().count())?;
                 for (at, row) in expected.rows().enumerate() {
@@ -161,23 +160,24 @@ fn folds(ranks: &Ranks) -> Outcome {
 
 /// One location: all ranks but one have nothing.
 fn few(ranks: &Ranks) -> Outcome {
-    let never = CancelToken::new();
+    let job = Job::default();
     let trace = whole("jacobi-4")?;
     let key = trace.definitions().system.locations()[1].key;
     let some = OpenOptions::new().locations(vec![key]);
-    let part = read(ranks, &path("jacobi-4"), &some)?;
+    let part = read(ranks, &path("jacobi-4"), &some, &Job::default())?;
     let own: usize = ranks.all_gather(&part.own.len())?.iter().sum();
     equal("locations", &own, &1)?;
     let (expected, counts) = {
-        let (trace, _) = Reader::open(&path("jacobi-4"), &some)?.read()?;
-        Profile::from_trace(trace.view().only(&[LocationId(1)]), &(), &never)?
+        let (trace, _) = Reader::open(&path("jacobi-4"), &some, &Job::default())?.read()?;
+        Profile::from_trace(trace.view().only(&[LocationId(1)]), &job)?
     };
-    let (found, mended) = profile(ranks, part.view(), &(), &never)?;
+    let (found, mended) = profile(ranks, part.view(), &job)?;
     same_profile(&found, &expected)?;
     equal("what was mended", &mended, &counts)?;
     let timelines = Timelines::new(
         part.trace.view(),
         &RegionMap::by_name(part.trace.definitions())?,
+        &Job::default(),
     )?;
     let groups = Groups::by(&timelines, GroupBy::Process);
     let found = fold(
@@ -187,8 +187,7 @@ fn few(ranks: &Ranks) -> Outcome {
         10,
         Boundary::AtOrBefore,
         None,
-        &(),
-        &never,
+        &job,
     )?;
     equal("pixels", &found.centres.len(), &10)
 }
@@ -200,7 +199,7 @@ fn missing(ranks: &Ranks) -> Outcome {
     } else {
         "jacobi-4"
     };
-    let found = read(ranks, &path(name), &OpenOptions::new());
+    let found = read(ranks, &path(name), &OpenOptions::new(), &Job::default());
     equal("an error", &found.is_err(), &true)?;
     let told = found
         .err()

@@ -1,7 +1,7 @@
 //! Points that many ranks hold.
 
 use crate::{Outcome, Test, equal};
-use perf_core::{CancelToken, Nanos};
+use perf_core::{Job, Nanos};
 use perf_mpi::{Axis, Ranks, cluster, durations_first, fit};
 use perf_testdata::wide::Xorshift;
 use perf_track::cluster::{Border, Clusterer, Dbscan};
@@ -35,12 +35,12 @@ fn points(seed: u64, count: usize, dimensions: usize) -> Vec<f64> {
 
 /// The whole at once, on each rank, and its part by blocks.
 fn check(ranks: &Ranks, values: &[f64], dimensions: usize, eps: f64, least: usize) -> Outcome {
-    let (none, never) = (&(), CancelToken::new());
+    let job = Job::default();
     let params = Dbscan::params().eps(eps).min_points(least).check()?;
-    let whole = Dbscan::new(params.clone()).scan(Points::new(values, dimensions)?, none, &never)?;
+    let whole = Dbscan::new(params.clone()).scan(Points::new(values, dimensions)?, &job)?;
     let block = ranks.block(values.len() / dimensions);
     let own = &values[block.start * dimensions..block.end * dimensions];
-    let found = cluster(ranks, Points::new(own, dimensions)?, &params, none, &never)?;
+    let found = cluster(ranks, Points::new(own, dimensions)?, &params, &job)?;
     let what = format!("labels, eps {eps}, {least} points");
     equal(
         &what,
@@ -112,15 +112,15 @@ fn borders(ranks: &Ranks) -> Outcome {
 }
 
 fn by_time(ranks: &Ranks) -> Outcome {
-    let (none, never) = (&(), CancelToken::new());
+    let job = Job::default();
     let values = points(5, 1200, 2);
     let weights: Vec<f64> = (0..1200).map(|at| f64::from(at * 37 % 101)).collect();
     let params = Dbscan::params().eps(0.02).min_points(4).check()?;
-    let whole = Dbscan::new(params.clone()).cluster(Points::new(&values, 2)?, none, &never)?;
+    let whole = Dbscan::new(params.clone()).cluster(Points::new(&values, 2)?, &job)?;
     let whole = whole.by_weight(&weights)?;
     let block = ranks.block(1200);
     let own = Points::new(&values[2 * block.start..2 * block.end], 2)?;
-    let found = cluster(ranks, own, &params, none, &never)?;
+    let found = cluster(ranks, own, &params, &job)?;
     let found = durations_first(ranks, &found, &weights[block.clone()])?;
     equal(
         "labels",
@@ -179,7 +179,7 @@ fn spaces(ranks: &Ranks) -> Outcome {
                 Axis::new("ipc").factor(2.0),
                 Axis::new("duration").log(true),
             ];
-            let expected = scale.fit(&[&whole])?;
+            let expected = scale.fit(&[&whole], &Job::default())?;
             let found = fit(ranks, &own, &axes, quantile)?;
             equal("the space", &found.transform, &expected.transform)?;
             let all = ranks.all_gather(&found.values)?.concat();
@@ -198,12 +198,12 @@ fn spaces(ranks: &Ranks) -> Outcome {
 
 fn refused(ranks: &Ranks) -> Outcome {
     let params = Dbscan::params().border(Border::PeerCompatible).check()?;
-    let never = CancelToken::new();
-    let found = cluster(ranks, Points::new(&[0.5], 1)?, &params, &(), &never);
+    let job = Job::default();
+    let found = cluster(ranks, Points::new(&[0.5], 1)?, &params, &job);
     equal("an order", &found.is_err(), &true)?;
     // Ranks that want different things.
     let eps = 0.1 * (ranks.rank() + 1) as f64;
     let params = Dbscan::params().eps(eps).check()?;
-    let found = cluster(ranks, Points::new(&[0.5], 1)?, &params, &(), &never);
+    let found = cluster(ranks, Points::new(&[0.5], 1)?, &params, &job);
     equal("parameters", &found.is_err(), &(ranks.size() > 1))
 }

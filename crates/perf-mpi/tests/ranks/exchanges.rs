@@ -4,7 +4,7 @@ use crate::{Outcome, Test, alone, equal};
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Delta, Exchange, Local, Server, View};
 use perf_anomaly::{Copod, Detector, Hbos, Judgement, Label, Sstd, Tail, Watch};
-use perf_core::Nanos;
+use perf_core::{Job, Nanos};
 use perf_mpi::{Background, Lockstep, Pace, Post, Ranks};
 use std::time::Duration;
 
@@ -78,7 +78,8 @@ impl<E: Exchange> Watched<E> {
         let mut judgements: Vec<Judgement> = Vec::new();
         let calls = self.watch.sink();
         self.detector
-            .detect(calls.batch().samples(), &mut judgements);
+            .detect(calls.batch().samples(), &mut judgements, &Job::default())
+            .expect("nothing cancels the job");
         self.client.step(calls, &judgements, &mut *self.detector)?;
         self.labels
             .extend(judgements.iter().map(|judged| match judged.label {

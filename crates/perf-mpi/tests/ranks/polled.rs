@@ -4,6 +4,7 @@ use crate::exchanges::{STEPS, Watched, complete, detector, mine};
 use crate::{Outcome, equal};
 use mpi::environment::Universe;
 use perf_anomaly::server::Server;
+use perf_core::Job;
 use perf_mpi::{Pace, Polled, Ranks};
 use std::time::Duration;
 
@@ -92,7 +93,13 @@ fn long(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     watch.end_step();
     let mut detector = Tail::new(Tail::params().learn_first(true).check()?);
     let mut judgements = Vec::new();
-    detector.detect(watch.sink().batch().samples(), &mut judgements);
+    detector
+        .detect(
+            watch.sink().batch().samples(),
+            &mut judgements,
+            &Job::default(),
+        )
+        .expect("nothing cancels the job");
     let mut client = Client::new(ranks.rank() as u64, polled.post());
     client.step(watch.sink(), &judgements, &mut detector)?;
     for _ in 0..50 {

@@ -1,7 +1,7 @@
 //! Views that many ranks hold.
 
 use crate::{Outcome, Test, equal};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_mpi::{Error, Ranks, Shard, Wire};
 use perf_spectral::{AxisFilter, Match, PairMatch, RankParams, Real, Spectra};
 use perf_testdata::wide::Xorshift;
@@ -38,7 +38,7 @@ fn spectra<T: Real>(numbers: &[usize]) -> Result<Spectra<T>, perf_spectral::Erro
     let all = views();
     let some: Vec<&[f64]> = numbers.iter().map(|at| &all[*at][..]).collect();
     let mut builder = Spectra::<T>::builder(&DIMS)?;
-    builder.extend(&some)?;
+    builder.extend(&some, &Job::default())?;
     Ok(builder.finish())
 }
 
@@ -70,9 +70,9 @@ fn rankings_of<T: Real + Wire>(ranks: &Ranks) -> Outcome {
             ] {
                 let params = params.check()?;
                 for reference in [0, 2, 4, 7, VIEWS - 1] {
-                    let never = CancelToken::new();
-                    let found = shard.rank(ranks, reference, &filter, &params, &(), &never)?;
-                    let expected = whole.rank(reference, &filter, &params)?;
+                    let job = Job::default();
+                    let found = shard.rank(ranks, reference, &filter, &params, &job)?;
+                    let expected = whole.rank(reference, &filter, &params, &Job::default())?;
                     same_matches(&found.matches, &expected.matches)?;
                     equal("skipped", &found.skipped, &expected.skipped)?;
                 }
@@ -105,9 +105,9 @@ fn pairs(ranks: &Ranks) -> Outcome {
                 RankParams::default().top(0),
                 RankParams::default().least(0.5),
             ] {
-                let (params, never) = (params.check()?, CancelToken::new());
-                let found = shard.pairs(ranks, &filter, &params, &(), &never)?;
-                let expected = whole.pairs(&filter, &params, &(), &never)?;
+                let (params, job) = (params.check()?, Job::default());
+                let found = shard.pairs(ranks, &filter, &params, &job)?;
+                let expected = whole.pairs(&filter, &params, &job)?;
                 let matches = |all: &[PairMatch]| -> Vec<Match> {
                     all.iter().map(|pair| pair.found).collect()
                 };
@@ -125,16 +125,16 @@ fn pairs(ranks: &Ranks) -> Outcome {
 fn nobody(ranks: &Ranks) -> Outcome {
     let numbers = numbers(ranks, true);
     let own = spectra::<f64>(&numbers)?;
-    let (params, never) = (RankParams::default().check()?, CancelToken::new());
+    let (params, job) = (RankParams::default().check()?, Job::default());
     let shard = Shard::new(ranks, &own, numbers.clone())?;
-    let found = shard.rank(ranks, VIEWS, &AxisFilter::all(3), &params, &(), &never);
+    let found = shard.rank(ranks, VIEWS, &AxisFilter::all(3), &params, &job);
     equal(
         "nobody has it",
         &matches!(found, Err(Error::View { ranks: 0, .. })),
         &true,
     )?;
     // A filter of another number of axes is an error, wherever the reference is.
-    let found = shard.rank(ranks, 1, &AxisFilter::all(2), &params, &(), &never);
+    let found = shard.rank(ranks, 1, &AxisFilter::all(2), &params, &job);
     equal("axes", &found.is_err(), &true)?;
     // Numbers that do not ascend; on the last rank alone.
     let mut wrong = numbers.clone();
@@ -155,13 +155,13 @@ fn stopped(ranks: &Ranks) -> Outcome {
     let own = spectra::<f64>(&numbers)?;
     let shard = Shard::new(ranks, &own, numbers)?;
     let params = RankParams::default().check()?;
-    let cancel = CancelToken::new();
+    let job = Job::default();
     if ranks.is_root() {
-        cancel.cancel();
+        job.cancel();
     }
     let filter = AxisFilter::all(3);
-    let found = shard.pairs(ranks, &filter, &params, &(), &cancel);
+    let found = shard.pairs(ranks, &filter, &params, &job);
     equal("pairs", &found.is_err(), &true)?;
-    let found = shard.rank(ranks, 1, &filter, &params, &(), &cancel);
+    let found = shard.rank(ranks, 1, &filter, &params, &job);
     equal("a ranking", &found.is_err(), &true)
 }

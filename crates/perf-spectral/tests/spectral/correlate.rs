@@ -1,7 +1,7 @@
 //! Correlations against the sums that define them, and what section 2 says of them.
 
 use crate::common::{self, correlation, digits, noise, pearson};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_spectral::{
     AxisFilter, Band, Both, Correlation, Error, Filter, Frequencies, Harmonics, RankParams, Real,
     Spectra, TOLERANCE, Transform, Wave, Without,
@@ -10,7 +10,9 @@ use proptest::prelude::*;
 
 fn spectra<T: Real>(dims: &[usize], views: &[Vec<f64>]) -> Spectra<T> {
     let mut builder = Spectra::<T>::builder(dims).expect("a shape");
-    builder.extend(views).expect("finite views");
+    builder
+        .extend(views, &Job::default())
+        .expect("finite views");
     builder.finish()
 }
 
@@ -20,10 +22,18 @@ fn correlate<T: Real>(
     filter: &dyn Filter,
 ) -> (Correlation, f64) {
     let spectra = spectra::<T>(dims, views);
-    match spectra.reference(0, filter).expect("a view") {
+    match spectra
+        .reference(0, filter, &Job::default())
+        .expect("a view")
+    {
         Some(reference) => (
-            spectra.correlate(&reference, 1).expect("a view"),
-            spectra.bound(&reference, 1).expect("a view").most,
+            spectra
+                .correlate(&reference, 1, &Job::default())
+                .expect("a view"),
+            spectra
+                .bound(&reference, 1, &Job::default())
+                .expect("a view")
+                .most,
         ),
         None => (Correlation::default(), 0.0),
     }
@@ -143,8 +153,8 @@ proptest! {
             b[to.fold(0, |cell, ((x, s), len)| cell * len + (x + s) % len)] = *value;
         }
         let built = spectra::<f64>(&dims, &[a, b]);
-        let reference = built.reference(0, &AxisFilter::all(dims.len())).expect("a view");
-        let found = built.correlate(&reference.expect("it varies"), 1).expect("a view");
+        let reference = built.reference(0, &AxisFilter::all(dims.len()), &Job::default()).expect("a view");
+        let found = built.correlate(&reference.expect("it varies"), 1, &Job::default()).expect("a view");
         prop_assert!((found.max.r - 1.0).abs() < 1e-12);
         // Small grids may be their own shift; the one found is then as good.
         if count > 4 {
@@ -363,7 +373,7 @@ fn references_of_other_shapes_are_refused() {
         let given = plan.reference(&spectrum, &all).expect("of the shape");
         let rank = |reference, plain, views: &[usize]| {
             built
-                .rank_with(reference, plain, views, &params, &(), &CancelToken::new())
+                .rank_with(reference, plain, views, &params, &Job::default())
                 .map(|_| ())
         };
         let mut found = vec![
@@ -372,8 +382,8 @@ fn references_of_other_shapes_are_refused() {
         ];
         // View 2 does not vary.
         for view in 0..3 {
-            found.push(built.correlate(&given, view).map(|_| ()));
-            found.push(built.bound(&given, view).map(|_| ()));
+            found.push(built.correlate(&given, view, &Job::default()).map(|_| ()));
+            found.push(built.bound(&given, view, &Job::default()).map(|_| ()));
             found.push(rank(Some(&given), Some(&given), &[view]));
         }
         for found in found {

@@ -1,17 +1,25 @@
 //! The value that is reported of magnitudes that are equal but for noise.
 
 use crate::common::{digits, noise};
+use perf_core::Job;
 use perf_spectral::{AxisFilter, Correlation, NullParams, RankParams, Real, Score, Spectra};
 use proptest::prelude::*;
 use std::f64::consts::TAU;
 
 fn correlate<T: Real>(dims: &[usize], views: &[Vec<f64>], f: &[f64]) -> Correlation {
     let mut builder = Spectra::<T>::builder(dims).expect("a shape");
-    builder.extend(views).expect("finite views");
+    builder
+        .extend(views, &Job::default())
+        .expect("finite views");
     let spectra = builder.finish();
     let filter = AxisFilter::new(f).expect("weights");
-    match spectra.reference(0, &filter).expect("a view") {
-        Some(reference) => spectra.correlate(&reference, 1).expect("a view"),
+    match spectra
+        .reference(0, &filter, &Job::default())
+        .expect("a view")
+    {
+        Some(reference) => spectra
+            .correlate(&reference, 1, &Job::default())
+            .expect("a view"),
         None => Correlation::default(),
     }
 }
@@ -176,12 +184,16 @@ fn the_tolerance_is_an_option() {
             wave(dims, 1.0, 0, 0.01, 2 * seed + 1),
         ];
         let mut builder = Spectra::<f64>::builder(dims).expect("a shape");
-        builder.extend(&views).expect("finite views");
+        builder
+            .extend(&views, &Job::default())
+            .expect("finite views");
         let spectra = builder.finish();
         let filter = AxisFilter::new(&[1.0, 0.0, 0.0]).expect("weights");
         let peak = |params: RankParams| {
             let params = params.check().expect("in range");
-            let list = spectra.rank(0, &filter, &params).expect("a view");
+            let list = spectra
+                .rank(0, &filter, &params, &Job::default())
+                .expect("a view");
             (list.matches[0].peak, list.matches[0].correlation)
         };
         let (found, of) = peak(RankParams::default().tolerance(0.0));
@@ -205,8 +217,12 @@ fn filtered_fields_correlate_as_reported() {
         noise(72, 2).iter().map(|v| 1e6 * v + 1e7).collect(),
     ];
     let mut builder = Spectra::<f64>::builder(&dims).expect("a shape");
-    builder.extend(&views).expect("finite views");
-    builder.extend(&[vec![3.0; 72]]).expect("finite views");
+    builder
+        .extend(&views, &Job::default())
+        .expect("finite views");
+    builder
+        .extend(&[vec![3.0; 72]], &Job::default())
+        .expect("finite views");
     let spectra = builder.finish();
     let filter = AxisFilter::new(&f).expect("weights");
     let fields = [0, 1].map(|view| spectra.filtered(view, &filter).expect("a view"));

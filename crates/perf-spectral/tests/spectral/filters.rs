@@ -1,7 +1,7 @@
 //! Other filters and the score of the paper's text, against the sums that define them.
 
 use crate::common::{self, correlated, correlation, cosine, noise, weighted};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_spectral::{
     AxisFilter, Band, Both, Correlation, Error, Filter, Frequencies, Harmonics, NullParams,
     RankParams, Score, Spectra, Wave, Without,
@@ -16,15 +16,21 @@ fn views(count: usize) -> Vec<Vec<f64>> {
 
 fn spectra(views: &[Vec<f64>]) -> Spectra<f64> {
     let mut builder = Spectra::<f64>::builder(DIMS).expect("a shape");
-    builder.extend(views).expect("finite views");
+    builder
+        .extend(views, &Job::default())
+        .expect("finite views");
     builder.finish()
 }
 
 fn found(views: &[Vec<f64>], filter: &dyn Filter) -> Correlation {
     let spectra = spectra(views);
-    let reference = spectra.reference(0, filter).expect("a view");
+    let reference = spectra
+        .reference(0, filter, &Job::default())
+        .expect("a view");
     let reference = reference.expect("it varies");
-    spectra.correlate(&reference, 1).expect("a view")
+    spectra
+        .correlate(&reference, 1, &Job::default())
+        .expect("a view")
 }
 
 /// Largest, smallest, and without shift, of the sum over all x.
@@ -120,13 +126,19 @@ fn physical_frequencies_weigh_by_length() {
     // On axes of the same length both are one.
     let views: Vec<_> = (0..2).map(|seed| noise(64, seed)).collect();
     let mut builder = Spectra::<f64>::builder(&[4, 4, 4]).expect("a shape");
-    builder.extend(&views).expect("finite views");
+    builder
+        .extend(&views, &Job::default())
+        .expect("finite views");
     let spectra = builder.finish();
     let r = |unit: Frequencies| {
         let filter = AxisFilter::new(&[1.0, 0.0, 0.0]).expect("weights");
-        let reference = spectra.reference(0, &filter.frequencies(unit));
+        let reference = spectra.reference(0, &filter.frequencies(unit), &Job::default());
         let reference = reference.expect("a view").expect("it varies");
-        spectra.correlate(&reference, 1).expect("a view").max.r
+        spectra
+            .correlate(&reference, 1, &Job::default())
+            .expect("a view")
+            .max
+            .r
     };
     assert!((r(Frequencies::Index) - r(Frequencies::Physical)).abs() < 1e-12);
 }
@@ -141,7 +153,12 @@ fn the_text_of_the_paper_ranks_by_arg_max() {
     let filter = AxisFilter::new(&f).expect("weights");
     let params = RankParams::default().score(Score::Paper);
     let list = spectra
-        .rank(0, &filter, &params.check().expect("in range"))
+        .rank(
+            0,
+            &filter,
+            &params.check().expect("in range"),
+            &Job::default(),
+        )
         .expect("a view");
     let mut expected: Vec<(usize, f64, usize)> = (1..views.len())
         .map(|view| {
@@ -162,7 +179,10 @@ fn the_text_of_the_paper_ranks_by_arg_max() {
     // The perfect inverse is not first here, but by magnitude it is.
     assert_ne!(list.matches[0].view, 6);
     let params = RankParams::default().check().expect("in range");
-    let best = spectra.rank(0, &filter, &params).expect("a view").matches[0];
+    let best = spectra
+        .rank(0, &filter, &params, &Job::default())
+        .expect("a view")
+        .matches[0];
     assert!(best.view == 6 && (best.r() + 1.0).abs() < 1e-9);
     assert!((common::pearson(&views[0], &views[6]) + 1.0).abs() < 1e-12);
 }
@@ -217,7 +237,7 @@ fn filters_for_other_axes_are_refused() {
     ];
     let params = RankParams::default().check().expect("in range");
     let null = NullParams::default().count(1).check().expect("in range");
-    let stop = CancelToken::new();
+    let stop = Job::default();
     for (filter, is_fit) in refused
         .map(|filter| (filter, false))
         .into_iter()
@@ -225,14 +245,16 @@ fn filters_for_other_axes_are_refused() {
     {
         for view in 0..3 {
             let found = [
-                spectra.reference(view, filter).map(|_| ()),
-                spectra.rank(view, filter, &params).map(|_| ()),
-                spectra.pairs(filter, &params, &(), &stop).map(|_| ()),
+                spectra.reference(view, filter, &Job::default()).map(|_| ()),
                 spectra
-                    .correlate_pairs(&[(view, 1)], filter, &params)
+                    .rank(view, filter, &params, &Job::default())
+                    .map(|_| ()),
+                spectra.pairs(filter, &params, &stop).map(|_| ()),
+                spectra
+                    .correlate_pairs(&[(view, 1)], filter, &params, &Job::default())
                     .map(|_| ()),
                 spectra
-                    .confidence(view, &[1], filter, &null, &(), &stop)
+                    .confidence(view, &[1], filter, &null, &stop)
                     .map(|_| ()),
             ];
             for found in found {

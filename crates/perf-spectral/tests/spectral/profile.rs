@@ -2,7 +2,7 @@
 
 use crate::common::pearson;
 use perf_core::{
-    CallPathId, CallTree, CancelToken, Combine, Limits, Location, LocationGroup, LocationGroupId,
+    CallPathId, CallTree, Combine, Job, Limits, Location, LocationGroup, LocationGroupId,
     LocationId, Metric, MetricId, Profile, ProfileMetric, Region, RegionId, RowStore, Severities,
     SystemNode, SystemNodeId, SystemTree, ValueType,
 };
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 fn profile() -> Profile {
     let trace = perf_testdata::cosmo::trace();
-    let found = Profile::from_trace(trace.view(), &(), &CancelToken::new());
+    let found = Profile::from_trace(trace.view(), &Job::default());
     found.expect("a good trace").0
 }
 
@@ -34,9 +34,9 @@ fn rows_are_views() {
     let rows = stored_rows(&profile, &metrics);
     let grid = grid(&profile, 0);
     let mut builder = Spectra::<f64>::builder(&grid.shape().lens()).expect("a shape");
-    let never = CancelToken::new();
+    let job = Job::default();
     builder
-        .add_rows(&profile, &grid, &rows, Missing::Refuse, &(), &never)
+        .add_rows(&profile, &grid, &rows, Missing::Refuse, &job)
         .expect("rows");
     let spectra = builder.finish();
     assert_eq!(spectra.views().len(), rows.len());
@@ -48,7 +48,7 @@ fn rows_are_views() {
     assert!((spectra.views()[0].mean - mean).abs() <= 1e-12 * mean);
     let params = RankParams::default().check().expect("in range");
     let list = spectra
-        .rank(0, &AxisFilter::all(2), &params)
+        .rank(0, &AxisFilter::all(2), &params, &Job::default())
         .expect("a view");
     assert_eq!(list.matches.len(), rows.len() - 1);
 }
@@ -60,12 +60,12 @@ fn missing_cells_are_counted_or_refused() {
     let grid = grid(&profile, 2);
     let cells = grid.check().missing;
     assert!(cells > 0);
-    let never = CancelToken::new();
+    let job = Job::default();
     let mut builder = Spectra::<f32>::builder(&grid.shape().lens()).expect("a shape");
-    let refused = builder.add_rows(&profile, &grid, &rows, Missing::Refuse, &(), &never);
+    let refused = builder.add_rows(&profile, &grid, &rows, Missing::Refuse, &job);
     assert!(matches!(refused, Err(Error::Missing { cells: found }) if found == cells));
     builder
-        .add_rows(&profile, &grid, &rows, Missing::Fill, &(), &never)
+        .add_rows(&profile, &grid, &rows, Missing::Fill, &job)
         .expect("rows");
     assert!(
         builder
@@ -77,7 +77,7 @@ fn missing_cells_are_counted_or_refused() {
     let mut other = Spectra::<f32>::builder(&[3]).expect("a shape");
     assert!(
         other
-            .add_rows(&profile, &grid, &rows, Missing::Fill, &(), &never)
+            .add_rows(&profile, &grid, &rows, Missing::Fill, &job)
             .is_err()
     );
 }
@@ -187,20 +187,20 @@ fn metrics_and_profiles_are_compared_by_call_path() {
     let numbers: Vec<_> = pairs.iter().map(|(a, b)| (a.0, b.0)).collect();
     assert_eq!(numbers, [(0, 0), (1, 3), (2, 1)]);
     let mut builder = Spectra::<f64>::builder(&[4, 3]).expect("a shape");
-    let never = CancelToken::new();
+    let job = Job::default();
     let (time, bytes) = (MetricId(0), MetricId(1));
     let of_one: Vec<_> = pairs.iter().map(|pair| (time, pair.0)).collect();
     let of_two: Vec<_> = pairs.iter().map(|pair| (bytes, pair.1)).collect();
     for (profile, rows) in [(&one, &of_one), (&two, &of_two)] {
         builder
-            .add_rows(profile, &twelve(), rows, Missing::Refuse, &(), &never)
+            .add_rows(profile, &twelve(), rows, Missing::Refuse, &job)
             .expect("rows");
     }
     let spectra = builder.finish();
     let wanted: Vec<_> = (0..pairs.len()).map(|at| (at, at + pairs.len())).collect();
     let params = RankParams::default().check().expect("in range");
     let found = spectra
-        .correlate_pairs(&wanted, &AxisFilter::all(2), &params)
+        .correlate_pairs(&wanted, &AxisFilter::all(2), &params, &Job::default())
         .expect("views");
     for (found, name) in found.iter().zip(["main", "solve", "exchange"]) {
         let row = |metric: u32| -> Vec<f64> { (0..12).map(|at| value(metric, name, at)).collect() };
@@ -219,9 +219,9 @@ fn rows_that_are_not_finite_are_skipped_and_named() {
     let profile = made(&["main", "solve", "exchange", "output"], &bad);
     let rows = stored_rows(&profile, &[MetricId(0), MetricId(1)]);
     let mut builder = Spectra::<f64>::builder(&[4, 3]).expect("a shape");
-    let never = CancelToken::new();
+    let job = Job::default();
     builder
-        .add_rows(&profile, &twelve(), &rows, Missing::Fill, &(), &never)
+        .add_rows(&profile, &twelve(), &rows, Missing::Fill, &job)
         .expect("they are skipped");
     let texts: Vec<String> = builder.skipped().iter().map(ToString::to_string).collect();
     assert_eq!(texts.len(), 2);
@@ -241,19 +241,21 @@ fn rows_that_are_not_finite_are_skipped_and_named() {
     assert!(spectra.views()[1].is_skipped() && !spectra.views()[1].is_constant());
     let params = RankParams::default().check().expect("in range");
     let filter = AxisFilter::all(2);
-    let list = spectra.rank(0, &filter, &params).expect("a view");
+    let list = spectra
+        .rank(0, &filter, &params, &Job::default())
+        .expect("a view");
     assert_eq!(
         (list.matches.len(), list.skipped),
         (rows.len() - 3, vec![1, 6])
     );
-    let pairs = spectra.pairs(&filter, &params, &(), &never).expect("views");
+    let pairs = spectra.pairs(&filter, &params, &job).expect("views");
     assert_eq!(pairs.len(), 6 * 5 / 2);
     assert!(matches!(
-        spectra.rank(6, &filter, &params),
+        spectra.rank(6, &filter, &params, &Job::default()),
         Err(Error::Skipped { view: 6, .. })
     ));
     assert!(matches!(
-        spectra.correlate_pairs(&[(0, 1)], &filter, &params),
+        spectra.correlate_pairs(&[(0, 1)], &filter, &params, &Job::default()),
         Err(Error::Skipped { view: 1, .. })
     ));
 }
@@ -264,14 +266,7 @@ fn rows_that_are_not_finite_can_be_refused() {
     let rows = stored_rows(&profile, &[MetricId(0), MetricId(1)]);
     let builder = Spectra::<f32>::builder(&[4, 3]).expect("a shape");
     let mut builder = builder.unfit(Unfit::Refuse);
-    let refused = builder.add_rows(
-        &profile,
-        &twelve(),
-        &rows,
-        Missing::Fill,
-        &(),
-        &CancelToken::new(),
-    );
+    let refused = builder.add_rows(&profile, &twelve(), &rows, Missing::Fill, &Job::default());
     let text = refused.expect_err("it is not finite").to_string();
     assert!(
         text.contains("bytes of main > solve is -inf at MPI Rank 2"),
@@ -300,8 +295,8 @@ fn locations_of_a_cell_are_what_their_metric_makes_of_them() {
         let profile = profile.expect("all is there");
         let rows = stored_rows(&profile, &[MetricId(0)]);
         let mut builder = Spectra::<f64>::builder(&[6]).expect("a shape");
-        let never = CancelToken::new();
-        let done = builder.add_rows(&profile, &grid, &rows, Missing::Refuse, &(), &never);
+        let job = Job::default();
+        let done = builder.add_rows(&profile, &grid, &rows, Missing::Refuse, &job);
         done.expect("rows");
         builder.finish()
     };

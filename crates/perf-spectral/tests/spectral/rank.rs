@@ -1,11 +1,12 @@
 //! Lists: pruned and exhaustive, in memory and in a file, on one thread and on several.
 
 use crate::common::noise;
-use perf_core::{CancelToken, Progress};
+use perf_core::{Job, Progress};
 use perf_spectral::{
     AxisFilter, CheckedRank, Error, NullParams, RankParams, Ranking, Real, Score, Spectra,
 };
 use proptest::prelude::*;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Some views that share a wave with the first, some that do not; constants, copies.
@@ -49,14 +50,18 @@ fn noisy_waves(dims: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {
 
 fn built<T: Real>(dims: &[usize], views: &[Vec<f64>]) -> Spectra<T> {
     let mut builder = Spectra::<T>::builder(dims).expect("a shape");
-    builder.extend(views).expect("finite views");
+    builder
+        .extend(views, &Job::default())
+        .expect("finite views");
     builder.finish()
 }
 
 fn rank<T: Real>(spectra: &Spectra<T>, params: RankParams, f: &[f64]) -> Ranking {
     let filter = AxisFilter::new(f).expect("weights");
     let params = params.pearson(false).check().expect("in range");
-    spectra.rank(0, &filter, &params).expect("a view")
+    spectra
+        .rank(0, &filter, &params, &Job::default())
+        .expect("a view")
 }
 
 /// Equal but for what was not asked for.
@@ -132,7 +137,9 @@ fn a_file_is_as_good_as_memory() {
         .truncate(true)
         .open(&path);
     let mut builder = Spectra::<f32>::builder_in(dims, open.expect("a file")).expect("a shape");
-    builder.extend(&views).expect("finite views");
+    builder
+        .extend(&views, &Job::default())
+        .expect("finite views");
     let on_disk = builder.finish();
     let in_memory = built::<f32>(dims, &views);
     for params in [RankParams::default(), RankParams::default().top(4)] {
@@ -168,12 +175,14 @@ fn threads_change_nothing() {
             let spectra = built::<f64>(dims, &views);
             let params = RankParams::default().top(10).check().expect("in range");
             let filter = AxisFilter::all(3);
-            let list = spectra.rank(0, &filter, &params).expect("a view");
+            let list = spectra
+                .rank(0, &filter, &params, &Job::default())
+                .expect("a view");
             let pairs = spectra
-                .pairs(&filter, &params, &(), &CancelToken::new())
+                .pairs(&filter, &params, &Job::default())
                 .expect("views");
             let null = NullParams::default().count(19).check().expect("in range");
-            let sure = spectra.confidence(0, &[1, 2, 4], &filter, &null, &(), &CancelToken::new());
+            let sure = spectra.confidence(0, &[1, 2, 4], &filter, &null, &Job::default());
             (
                 list,
                 pairs,
@@ -194,13 +203,13 @@ fn all_pairs_are_the_best_of_all_lists() {
     let spectra = built::<f64>(dims, &views(dims, 20, 4));
     let filter = AxisFilter::all(2);
     let check = |params: RankParams| -> CheckedRank { params.check().expect("in range") };
-    let never = CancelToken::new();
+    let job = Job::default();
     let all = spectra
-        .pairs(&filter, &check(RankParams::default()), &(), &never)
+        .pairs(&filter, &check(RankParams::default()), &job)
         .expect("views");
     assert_eq!(all.len(), 20 * 19 / 2);
     let top = spectra
-        .pairs(&filter, &check(RankParams::default().top(12)), &(), &never)
+        .pairs(&filter, &check(RankParams::default().top(12)), &job)
         .expect("views");
     assert_eq!(top, all[..12]);
     let chosen: Vec<(usize, usize)> = all
@@ -208,7 +217,12 @@ fn all_pairs_are_the_best_of_all_lists() {
         .map(|pair| (pair.reference, pair.found.view))
         .collect();
     let again = spectra
-        .correlate_pairs(&chosen, &filter, &check(RankParams::default().top(1)))
+        .correlate_pairs(
+            &chosen,
+            &filter,
+            &check(RankParams::default().top(1)),
+            &Job::default(),
+        )
         .expect("views");
     assert_eq!(again, all);
 }
@@ -229,14 +243,7 @@ fn chance_is_told_from_relation() {
     let run = || {
         let filter = AxisFilter::all(2);
         spectra
-            .confidence(
-                0,
-                &[1, 2, 3, 4, 5],
-                &filter,
-                &null,
-                &(),
-                &CancelToken::new(),
-            )
+            .confidence(0, &[1, 2, 3, 4, 5], &filter, &null, &Job::default())
             .expect("views")
     };
     let found = run();
@@ -268,12 +275,12 @@ fn axes_that_hold_more_than_their_share_are_suggested() {
 fn missing_cells_count_as_the_mean() {
     let mut builder = Spectra::<f64>::builder(&[2, 3]).expect("a shape");
     let mask = [true, true, true, true, true, false];
-    let cancel = CancelToken::new();
+    let job = Job::default();
     builder
-        .extend_with(&[[1.0, 2.0, 3.0, 4.0, 5.0, 99.0]], &mask, &(), &cancel)
+        .extend_masked(&[[1.0, 2.0, 3.0, 4.0, 5.0, 99.0]], &mask, &job)
         .expect("finite");
     builder
-        .extend(&[[1.0, 2.0, 3.0, 4.0, 5.0, 3.0]])
+        .extend(&[[1.0, 2.0, 3.0, 4.0, 5.0, 3.0]], &Job::default())
         .expect("finite");
     let spectra = builder.finish();
     assert_eq!(spectra.views()[0].missing, 1);
@@ -298,13 +305,14 @@ fn work_reports_and_stops() {
     let filter = AxisFilter::all(2);
     let others: Vec<usize> = (1..30).collect();
     let params = RankParams::default().check().expect("in range");
-    let (count, cancel) = (Count::default(), CancelToken::new());
+    let count = Arc::new(Count::default());
+    let job = Job::with_progress(count.clone());
     spectra
-        .rank_among(0, &others, &filter, &params, &count, &cancel)
+        .rank_among(0, &others, &filter, &params, &job)
         .expect("views");
-    assert_eq!(count.0.into_inner(), 29);
-    cancel.cancel();
-    let stopped = spectra.rank_among(0, &others, &filter, &params, &(), &cancel);
+    assert_eq!(count.0.load(Ordering::Relaxed), 29);
+    job.cancel();
+    let stopped = spectra.rank_among(0, &others, &filter, &params, &job);
     assert!(matches!(stopped, Err(Error::Cancelled(_))));
 }
 
@@ -313,26 +321,26 @@ fn wrong_use_is_an_error() {
     let spectra = built::<f64>(&[3], &[vec![1.0, 2.0, 4.0]]);
     let params = RankParams::default().check().expect("in range");
     assert!(matches!(
-        spectra.rank(1, &AxisFilter::all(1), &params),
+        spectra.rank(1, &AxisFilter::all(1), &params, &Job::default()),
         Err(Error::UnknownView { .. })
     ));
     assert!(matches!(
-        spectra.rank(0, &AxisFilter::all(2), &params),
+        spectra.rank(0, &AxisFilter::all(2), &params, &Job::default()),
         Err(Error::Length { .. })
     ));
     assert!(RankParams::default().least(1.5).check().is_err());
     assert!(AxisFilter::new(&[f64::NAN]).is_err());
     let mut builder = Spectra::<f64>::builder(&[3]).expect("a shape");
     assert!(matches!(
-        builder.extend(&[[1.0, f64::NAN, 0.0]]),
+        builder.extend(&[[1.0, f64::NAN, 0.0]], &Job::default()),
         Err(Error::NotFinite { at: 1, .. })
     ));
     assert!(matches!(
-        builder.extend(&[[1.0, 2.0]]),
+        builder.extend(&[[1.0, 2.0]], &Job::default()),
         Err(Error::Length { .. })
     ));
     assert!(builder.is_empty());
-    assert!(builder.extend(&[[1.0, 2.0, 3.0]]).is_ok());
+    assert!(builder.extend(&[[1.0, 2.0, 3.0]], &Job::default()).is_ok());
     assert_eq!(builder.finish().views()[0].same_as, None);
 }
 

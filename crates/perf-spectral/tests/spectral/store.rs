@@ -1,6 +1,7 @@
 //! Files of spectra: opened again, and what is said of files that are none, or not whole.
 
 use crate::common;
+use perf_core::Job;
 use perf_spectral::{AxisFilter, Error, RankParams, Real, Spectra};
 use proptest::prelude::*;
 use std::fs::File;
@@ -52,7 +53,9 @@ fn views(dims: &[usize]) -> Vec<Vec<f64>> {
 
 fn saved<T: Real>(scrap: &Scrap, dims: &[usize], views: &[Vec<f64>]) -> Spectra<T> {
     let mut builder = Spectra::<T>::builder_in(dims, scrap.create()).expect("a shape");
-    builder.extend(views).expect("finite views");
+    builder
+        .extend(views, &Job::default())
+        .expect("finite views");
     let names: Vec<String> = (0..views.len()).map(|at| format!("view {at}")).collect();
     builder.save(&names).expect("the disk has room")
 }
@@ -81,7 +84,11 @@ fn opens_again<T: Real>(dims: &[usize]) {
     }
     let filter = AxisFilter::all(dims.len());
     let params = RankParams::default().top(4).check().expect("in range");
-    let list = |spectra: &Spectra<T>| spectra.rank(0, &filter, &params).expect("a view");
+    let list = |spectra: &Spectra<T>| {
+        spectra
+            .rank(0, &filter, &params, &Job::default())
+            .expect("a view")
+    };
     assert_eq!(list(&first), list(&again));
 }
 
@@ -156,11 +163,13 @@ fn a_view_without_a_mean_takes_no_part_after_opening() {
     assert!(spectra.views()[0].is_skipped());
     let params = RankParams::default().check().expect("in range");
     let filter = AxisFilter::all(2);
-    match spectra.rank(0, &filter, &params) {
+    match spectra.rank(0, &filter, &params, &Job::default()) {
         Err(Error::Skipped { view, name }) => assert_eq!((view, name.as_str()), (0, "view 0")),
         other => panic!("{other:?}"),
     }
-    let list = spectra.rank(1, &filter, &params).expect("it takes part");
+    let list = spectra
+        .rank(1, &filter, &params, &Job::default())
+        .expect("it takes part");
     assert_eq!(list.skipped, [0]);
 }
 
@@ -218,7 +227,9 @@ fn what_is_no_such_file_is_said_with_its_place() {
 fn a_run_that_stopped_leaves_a_file_that_says_so() {
     let scrap = Scrap::new("stopped");
     let mut builder = Spectra::<f64>::builder_in(&[4, 6], scrap.create()).expect("a shape");
-    builder.extend(&views(&[4, 6])).expect("finite views");
+    builder
+        .extend(&views(&[4, 6]), &Job::default())
+        .expect("finite views");
     drop(builder.finish());
     let (at, text) = place(Spectra::<f64>::open(scrap.open()).expect_err("never saved"));
     assert!(at == 40 && text.contains("never saved"), "{text}");
@@ -227,7 +238,9 @@ fn a_run_that_stopped_leaves_a_file_that_says_so() {
 #[test]
 fn names_are_one_a_view() {
     let mut builder = Spectra::<f64>::builder(&[4, 6]).expect("a shape");
-    builder.extend(&views(&[4, 6])).expect("finite views");
+    builder
+        .extend(&views(&[4, 6]), &Job::default())
+        .expect("finite views");
     let error = builder.save(&["one", "two"]).expect_err("there are nine");
     assert!(matches!(
         error,

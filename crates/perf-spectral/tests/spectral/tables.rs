@@ -1,7 +1,7 @@
 //! Tables say the same as the results they are made of.
 
 use crate::common::noise;
-use perf_core::{CancelToken, Cell, Table};
+use perf_core::{Cell, Job, Table};
 use perf_spectral::{
     AxisFilter, Confidence, NullParams, PairMatch, RankParams, Spectra, View, ViewNames,
 };
@@ -9,7 +9,9 @@ use perf_spectral::{
 fn spectra() -> Spectra<f64> {
     let mut builder = Spectra::<f64>::builder(&[4, 6]).expect("finite views of one shape");
     let views: Vec<Vec<f64>> = (0..5).map(|seed| noise(24, seed)).collect();
-    builder.extend(&views).expect("finite views of one shape");
+    builder
+        .extend(&views, &Job::default())
+        .expect("finite views of one shape");
     builder.finish()
 }
 
@@ -25,7 +27,9 @@ fn rankings() {
     let spectra = spectra();
     let names = ViewNames::of_views(spectra.views());
     let params = RankParams::default().check().unwrap();
-    let list = spectra.rank(2, &AxisFilter::all(2), &params).unwrap();
+    let list = spectra
+        .rank(2, &AxisFilter::all(2), &params, &Job::default())
+        .unwrap();
     let table = list.table(spectra.plan(), &names);
     assert_eq!(table.rows(), 4);
     for (row, found) in list.matches.iter().enumerate() {
@@ -42,7 +46,7 @@ fn rankings() {
         assert_eq!(table.text_of(row, "shift"), text);
     }
     let pairs = spectra
-        .pairs(&AxisFilter::all(2), &params, &(), &CancelToken::new())
+        .pairs(&AxisFilter::all(2), &params, &Job::default())
         .unwrap();
     let table = PairMatch::table(&pairs, spectra.plan(), &names);
     assert_eq!(table.rows(), 10);
@@ -57,11 +61,11 @@ fn chances() {
     let spectra = spectra();
     let all = AxisFilter::all(2);
     let params = RankParams::default().check().unwrap();
-    let list = spectra.rank(0, &all, &params).unwrap();
+    let list = spectra.rank(0, &all, &params, &Job::default()).unwrap();
     let views: Vec<usize> = list.matches.iter().map(|found| found.view).collect();
     let null = NullParams::default().count(19).check().unwrap();
     let chance: Confidence = spectra
-        .confidence(0, &views, &all, &null, &(), &CancelToken::new())
+        .confidence(0, &views, &all, &null, &Job::default())
         .unwrap();
     let table = chance.table(&list.matches, &ViewNames::of_views(spectra.views()));
     for row in 0..views.len() {
@@ -95,7 +99,9 @@ fn axes_and_views() {
 fn results_are_json() {
     let spectra = spectra();
     let params = RankParams::default().check().unwrap();
-    let list = spectra.rank(0, &AxisFilter::all(2), &params).unwrap();
+    let list = spectra
+        .rank(0, &AxisFilter::all(2), &params, &Job::default())
+        .unwrap();
     let json = serde_json::to_value(&list).unwrap();
     let first = &json["matches"][0];
     assert_eq!(first["peak"]["r"], list.matches[0].peak.r);

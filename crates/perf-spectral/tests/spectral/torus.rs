@@ -1,5 +1,6 @@
 //! Counters of 512 nodes on a torus: the values of section 4.
 
+use perf_core::Job;
 use perf_spectral::{AxisFilter, RankParams, Real, Score, Spectra};
 use perf_testdata::corpus::corpus;
 
@@ -55,21 +56,27 @@ const EXPECTED: &[Expected] = &[
 
 fn agree<T: Real>(text: &str, tolerance: f64) {
     let mut builder = Spectra::<T>::builder(&[8, 8, 8]).expect("a shape");
-    builder.extend(&[column(text, -2, "adds")]).expect("finite");
+    builder
+        .extend(&[column(text, -2, "adds")], &Job::default())
+        .expect("finite");
     for row in EXPECTED {
         builder
-            .extend(&[column(text, row.view.0, row.view.1)])
+            .extend(&[column(text, row.view.0, row.view.1)], &Job::default())
             .expect("finite");
     }
     let spectra = builder.finish();
     for (at, row) in EXPECTED.iter().enumerate() {
         let filter = AxisFilter::new(&row.f).expect("weights");
         let reference = spectra
-            .reference(0, &filter)
+            .reference(0, &filter, &Job::default())
             .expect("a view")
             .expect("it varies");
-        let found = spectra.correlate(&reference, at + 1).expect("a view");
-        let bound = spectra.bound(&reference, at + 1).expect("a view");
+        let found = spectra
+            .correlate(&reference, at + 1, &Job::default())
+            .expect("a view");
+        let bound = spectra
+            .bound(&reference, at + 1, &Job::default())
+            .expect("a view");
         let shift = |peak| spectra.plan().shift(peak);
         assert!(
             (found.max.r - row.max.0).abs() < tolerance,
@@ -93,7 +100,9 @@ fn agree<T: Real>(text: &str, tolerance: f64) {
             .score(Score::Paper)
             .check()
             .expect("in range");
-        let list = spectra.rank(0, &filter, &params).expect("a view");
+        let list = spectra
+            .rank(0, &filter, &params, &Job::default())
+            .expect("a view");
         let listed = list
             .matches
             .iter()

@@ -10,8 +10,8 @@ use super::scan::{Call, Callers, Scanned, scan};
 use crate::par;
 use crate::{Burst, Bursts, ChainId, Kind, Result, Thread};
 use perf_core::{
-    CallPathId, CallTree, CancelToken, Definitions, LocationId, LocationKind, LocationView, Merge,
-    Nanos, Progress, RegionId, Ticks, TimeRange, TraceView,
+    CallPathId, CallTree, Definitions, Job, LocationId, LocationKind, LocationView, Merge, Nanos,
+    RegionId, Ticks, TimeRange, TraceView,
 };
 use std::collections::HashMap;
 
@@ -49,12 +49,7 @@ impl Extract {
     /// [`Error::UnknownMetric`](crate::Error::UnknownMetric) for names that the recording does not
     /// have, [`Error::TooMany`](crate::Error::TooMany) past 32 bits of bursts,
     /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn extract(
-        &self,
-        view: TraceView<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<(Bursts, Dropped)> {
+    pub fn extract(&self, view: TraceView<'_>, job: &Job) -> Result<(Bursts, Dropped)> {
         let definitions = view.definitions();
         let plan = Plan::new(self, definitions)?;
         let locations = definitions.system.locations();
@@ -68,22 +63,17 @@ impl Extract {
             let Some(location) = view.location(ids[at]) else {
                 return Ok(None);
             };
-            let ready = self.thread(&plan, location, cancel)?;
-            progress.advance("bursts", location.len() as u64, total);
+            let ready = self.thread(&plan, location, job)?;
+            job.advance("bursts", location.len() as u64, total);
             Ok(Some(ready))
         })?;
-        self.gather(&plan, ready, cancel)
+        self.gather(&plan, ready, job)
     }
 
     /// The bursts of one thread.
-    fn thread(
-        &self,
-        plan: &Plan<'_>,
-        location: LocationView<'_>,
-        cancel: &CancelToken,
-    ) -> Result<Ready> {
+    fn thread(&self, plan: &Plan<'_>, location: LocationView<'_>, job: &Job) -> Result<Ready> {
         let events = location.all();
-        let scanned = scan(plan, location.id(), events, cancel)?;
+        let scanned = scan(plan, location.id(), events, job)?;
         let nanos = |at: Ticks| {
             // Past 292 years the time is the last there is, so that order stays.
             let nanos = plan.definitions.clock.nanos(at);
@@ -117,7 +107,7 @@ impl Extract {
         let slots = plan.folds.len();
         for (index, burst) in scanned.bursts.iter().enumerate() {
             if index.is_multiple_of(BETWEEN_CHECKS) {
-                cancel.check()?;
+                job.check()?;
             }
             if !lies_in(*burst, window) {
                 if overlaps(&burst) {
@@ -218,7 +208,7 @@ impl Extract {
         &self,
         plan: &Plan<'_>,
         ready: Vec<Option<Ready>>,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<(Bursts, Dropped)> {
         let names = plan.columns.iter();
         let names = names.map(|column| (column.formula.name(), column.unit.as_str()));
@@ -246,7 +236,7 @@ impl Extract {
             };
             for (index, row) in ready.rows.iter().enumerate() {
                 if index.is_multiple_of(BETWEEN_CHECKS) {
-                    cancel.check()?;
+                    job.check()?;
                 }
                 let burst = Burst {
                     thread,
@@ -344,7 +334,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Bursts between two looks at the token.
+/// Bursts between two cancellation checks.
 const BETWEEN_CHECKS: usize = 1 << 14;
 
 fn lies_in((begin, end): (Ticks, Ticks), window: TimeRange) -> bool {

@@ -51,7 +51,7 @@ pub(super) struct Asked {
 /// Parameters of [`Extract`]: set them, then [`check`](Self::check).
 ///
 /// ```
-/// use perf_core::{CancelToken, Nanos};
+/// use perf_core::{Job, Nanos};
 /// use perf_track::{Delimiter, Extract};
 /// let trace = perf_testdata::cosmo::trace();
 /// // Calls of SPECS as bursts, those of a millisecond and more.
@@ -59,7 +59,7 @@ pub(super) struct Asked {
 ///     .delimiter(Delimiter::Calls(vec!["SPECS".into()]))
 ///     .min_duration(Nanos(1_000_000))
 ///     .check()?;
-/// let (bursts, dropped) = extract.extract(trace.view(), &(), &CancelToken::new())?;
+/// let (bursts, dropped) = extract.extract(trace.view(), &Job::default())?;
 /// assert_eq!(dropped.found.bursts, 40 * 60);
 /// assert_eq!(bursts.len() as u64, dropped.found.bursts);
 /// # Ok::<(), perf_track::Error>(())
@@ -213,19 +213,19 @@ impl ExtractParams {
 /// when the burst began, the call after it the first entered from its end on.
 ///
 /// ```
-/// use perf_core::{CancelToken, Nanos};
+/// use perf_core::{Job, Nanos};
 /// use perf_track::{Delimiter, Extract};
 /// // 40 ranks whose calls of MPI are recorded, and functions of the program.
 /// let trace = perf_testdata::cosmo::trace();
 /// let extract = Extract::params().metric("duration").min_duration(Nanos(1_000)).check()?;
-/// let (bursts, dropped) = extract.extract(trace.view(), &(), &CancelToken::new())?;
+/// let (bursts, dropped) = extract.extract(trace.view(), &Job::default())?;
 /// assert_eq!(bursts.processes(), 40);
 /// assert_eq!(dropped.found.bursts as usize, bursts.len());
 /// assert_eq!(bursts.column("duration")?.values, bursts.durations());
 ///
 /// let functions = Delimiter::Calls(vec!["SPECS".into()]);
 /// let extract = Extract::params().delimiter(functions).check()?;
-/// let (bursts, _) = extract.extract(trace.view(), &(), &CancelToken::new())?;
+/// let (bursts, _) = extract.extract(trace.view(), &Job::default())?;
 /// assert!(!bursts.is_empty());
 /// # Ok::<(), perf_track::Error>(())
 /// ```

@@ -5,11 +5,11 @@ use super::counters::Counters;
 use super::plan::{Mode, Plan};
 use crate::{Error, Result};
 use perf_core::{
-    CallPathId, CallTree, CancelToken, Event, Events, FrameStack, LocationId, RegionId,
-    ReplayCounts, RmaOp, Ticks, Value,
+    CallPathId, CallTree, Event, Events, FrameStack, Job, LocationId, RegionId, ReplayCounts,
+    RmaOp, Ticks, Value,
 };
 
-/// Events between two looks at the cancel token.
+/// Events between two cancellation checks.
 const BETWEEN_CHECKS: usize = 1 << 16;
 
 /// Callers of a call.
@@ -92,7 +92,7 @@ struct Scan<'p> {
     /// The paths of the outermost open calls, as many as somebody asked for.
     open_paths: Vec<CallPathId>,
     failed: Option<Error>,
-    cancel: &'p CancelToken,
+    job: &'p Job,
     found: Scanned,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn scan(
     plan: &Plan<'_>,
     location: LocationId,
     events: &Events,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Scanned> {
     let mut communicates = false;
     for index in 0..events.len() {
@@ -108,7 +108,7 @@ pub(super) fn scan(
             break;
         }
         if index % BETWEEN_CHECKS == 0 {
-            cancel.check()?;
+            job.check()?;
         }
         if let Some(Event::Enter { region }) = events.event(index) {
             communicates = plan.class(region).talks;
@@ -134,12 +134,12 @@ pub(super) fn scan(
         loose: (Ticks(0), 0, 0),
         open_paths: Vec::new(),
         failed: None,
-        cancel,
+        job,
         found: Scanned::default(),
     };
     for (index, at) in events.times().iter().enumerate() {
         if index % BETWEEN_CHECKS == 0 {
-            cancel.check()?;
+            job.check()?;
         }
         if *at > scan.now {
             scan.advance(*at);
@@ -149,7 +149,7 @@ pub(super) fn scan(
         }
     }
     scan.finish();
-    cancel.check()?;
+    job.check()?;
     match scan.failed {
         Some(error) => Err(error),
         None => Ok(scan.found),
@@ -339,8 +339,8 @@ impl Scan<'_> {
         let known = self.open_paths.len();
         let rest = self.stack.frames().get(known..).unwrap_or_default();
         for (number, region) in rest.iter().enumerate() {
-            // Who cancelled sees that soon.
-            if number % BETWEEN_CHECKS == BETWEEN_CHECKS - 1 && self.cancel.is_cancelled() {
+            // Ends the scan soon after the job is cancelled.
+            if number % BETWEEN_CHECKS == BETWEEN_CHECKS - 1 && self.job.is_cancelled() {
                 return None;
             }
             let parent = self.open_paths.last().copied();

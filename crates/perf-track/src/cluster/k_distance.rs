@@ -3,7 +3,7 @@
 use super::tree;
 use super::tree::{KdTree, Nearest, by_dimension};
 use crate::{Error, Points, Result, par};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// Points that a thread takes at a time.
 const PIECE: usize = 512;
@@ -15,37 +15,27 @@ const PIECE: usize = 512;
 /// left of its knee are noise for eps at the knee.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::{Points, cluster::k_distances};
 /// let points = Points::new(&[0.0, 1.0, 3.0, 3.5], 1)?;
-/// let second = k_distances(points, 2, &(), &CancelToken::new())?;
+/// let second = k_distances(points, 2, &Job::default())?;
 /// assert_eq!(second, [3.0, 2.0, 2.0, 2.5]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 ///
 /// # Errors
 /// `k` is 0, or [`Error::Cancelled`].
-pub fn k_distances(
-    points: Points<'_>,
-    k: usize,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Vec<f64>> {
-    cancel.check()?;
-    let mut all = squared(&KdTree::with(points, cancel)?, k, progress, cancel)?;
+pub fn k_distances(points: Points<'_>, k: usize, job: &Job) -> Result<Vec<f64>> {
+    job.check()?;
+    let mut all = squared(&KdTree::new(points, job)?, k, job)?;
     all.iter_mut()
         .for_each(|distance| *distance = distance.sqrt());
     Ok(all)
 }
 
 /// Squares of the distances, by index.
-pub(crate) fn squared(
-    tree: &KdTree,
-    k: usize,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Vec<f64>> {
-    let found = some_squared(tree, k, 1, progress, cancel)?;
+pub(crate) fn squared(tree: &KdTree, k: usize, job: &Job) -> Result<Vec<f64>> {
+    let found = some_squared(tree, k, 1, job)?;
     let mut all = vec![0.0; tree.len()];
     for (&index, distance) in tree.indices().iter().zip(found) {
         all[index as usize] = distance;
@@ -55,13 +45,7 @@ pub(crate) fn squared(
 
 /// Squares of the distances of every `step`-th point, in the order of the tree, so that those that
 /// follow each other look in the same places.
-pub(crate) fn some_squared(
-    tree: &KdTree,
-    k: usize,
-    step: usize,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Vec<f64>> {
+pub(crate) fn some_squared(tree: &KdTree, k: usize, step: usize, job: &Job) -> Result<Vec<f64>> {
     if k == 0 {
         return Err(Error::Parameter {
             name: "k",
@@ -74,14 +58,14 @@ pub(crate) fn some_squared(
         return Ok(vec![f64::INFINITY; count]);
     }
     let found = by_dimension!(tree, view => par::map(par::pieces(count, PIECE), |piece| {
-        cancel.check()?;
+        job.check()?;
         let range = par::piece_of(count, PIECE, piece);
         let mut nearest = Nearest::new(k);
         let mut found = Vec::with_capacity(range.len());
         for at in range {
             found.push(kth(view, at * step.max(1), &mut nearest));
         }
-        progress.advance("k-distances", found.len() as u64, count as u64);
+        job.advance("k-distances", found.len() as u64, count as u64);
         Ok(found)
     })?);
     Ok(found.concat())

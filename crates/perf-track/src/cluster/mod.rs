@@ -43,7 +43,7 @@ pub use split::split_by_key;
 pub use tree::{KdTree, Near};
 
 use crate::{Labels, Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// Anything that clusters points.
 ///
@@ -52,12 +52,12 @@ use perf_core::{CancelToken, Progress};
 /// implementation; [`Labels::by_weight`] renumbers them by time.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::Points;
 /// use perf_track::cluster::{Clusterer, Dbscan};
 /// let clusterer: Box<dyn Clusterer> = Box::new(Dbscan::new(Dbscan::params().eps(1.0).check()?));
 /// let values = vec![0.5; 20];
-/// let labels = clusterer.cluster(Points::new(&values, 2)?, &(), &CancelToken::new())?;
+/// let labels = clusterer.cluster(Points::new(&values, 2)?, &Job::default())?;
 /// assert_eq!(labels.sizes()?, [10]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
@@ -66,10 +66,5 @@ pub trait Clusterer: Sync {
     ///
     /// # Errors
     /// [`Error::Cancelled`](crate::Error::Cancelled), and what the implementation says.
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels>;
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels>;
 }

@@ -2,7 +2,7 @@
 
 use super::{Clusterer, KdTree};
 use crate::{ClusterId, Error, Labels, Points, Result, par};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use std::collections::BTreeMap;
 
 /// Points that a thread takes at a time.
@@ -43,14 +43,14 @@ pub fn stratified(strata: &[u32], most: usize) -> Vec<u32> {
 /// a radius and a count that fit all points have to be chosen for the sample.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::Points;
 /// use perf_track::cluster::{Clusterer, Dbscan, Sampled};
 /// let values: Vec<f64> = (0..3000).map(|i| f64::from(i % 3) + 0.0001 * f64::from(i / 3)).collect();
 /// let dbscan = Dbscan::new(Dbscan::params().eps(0.05).min_points(3).check()?);
 /// let threads = vec![0; 3000];
 /// let sampled = Sampled::new(&dbscan, &threads, 300, 0.05)?;
-/// let labels = sampled.cluster(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// let labels = sampled.cluster(Points::new(&values, 1)?, &Job::default())?;
 /// assert_eq!(labels.sizes()?, [1000, 1000, 1000]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
@@ -101,12 +101,7 @@ impl<'a> Sampled<'a> {
 impl Clusterer for Sampled<'_> {
     /// # Errors
     /// Not one stratum a point, and what the clusters of the sample say.
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels> {
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
         if self.strata.len() != points.len() {
             return Err(Error::Length {
                 what: "strata of points",
@@ -118,14 +113,14 @@ impl Clusterer for Sampled<'_> {
         let rows = sample.iter().filter_map(|&at| points.get(at as usize));
         let values: Vec<f64> = rows.flatten().copied().collect();
         let chosen = Points::new(&values, points.dimensions())?;
-        let labels = self.clusterer.cluster(chosen, progress, cancel)?;
+        let labels = self.clusterer.cluster(chosen, job)?;
         if sample.len() == points.len() {
             return Ok(labels);
         }
-        let tree = KdTree::with(chosen, cancel)?;
+        let tree = KdTree::new(chosen, job)?;
         let d = points.dimensions();
         let classified = par::map(par::pieces(points.len(), PIECE), |piece| {
-            cancel.check()?;
+            job.check()?;
             let range = par::piece_of(points.len(), PIECE, piece);
             let rows = points.values()[range.start * d..range.end * d].chunks_exact(d);
             let classify = |point: &[f64]| {
@@ -137,7 +132,7 @@ impl Clusterer for Sampled<'_> {
                 Ok(label.copied().unwrap_or(ClusterId::NOISE))
             };
             let all: Result<Vec<ClusterId>> = rows.map(classify).collect();
-            progress.advance("classification", range.len() as u64, points.len() as u64);
+            job.advance("classification", range.len() as u64, points.len() as u64);
             all
         })?;
         let mut all = classified.concat();

@@ -35,11 +35,11 @@ impl EpsChoice {
     /// | `sensitivity` | float | change of the clusters if eps changes, 0 for none |
     ///
     /// ```
-    /// use perf_core::{CancelToken, Cell};
+    /// use perf_core::{Job, Cell};
     /// use perf_track::{Points, cluster::{EpsChoice, EpsSearch}};
     /// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
     /// let search = EpsSearch::new(EpsSearch::params().min_points(4).check()?);
-    /// let choice = search.choose(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+    /// let choice = search.choose(Points::new(&values, 1)?, &Job::default())?;
     /// let table = EpsChoice::table([("8 tasks", &choice)]);
     /// assert_eq!(table.cell(0, "clusters"), Some(Cell::Unsigned(3)));
     /// assert_eq!(table.cell(0, "reason"), Some(Cell::Text("stable run")));
@@ -107,13 +107,13 @@ impl Refined {
     /// | `cluster` | text | number in [`labels`](Self::labels), missing if it did not last |
     ///
     /// ```
-    /// use perf_core::{CancelToken, Cell};
+    /// use perf_core::{Job, Cell};
     /// use perf_track::cluster::Refinement;
     /// use perf_track::{Labels, Points};
     /// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
     /// let score = |labels: &Labels| Ok(vec![1.0; labels.sizes()?.len()]);
     /// let refinement = Refinement::new(Refinement::params().min_points(3).check()?);
-    /// let refined = refinement.run(Points::new(&values, 1)?, &[1.0; 60], &score, &(), &CancelToken::new())?;
+    /// let refined = refinement.run(Points::new(&values, 1)?, &[1.0; 60], &score, &Job::default())?;
     /// let table = refined.table();
     /// assert_eq!(table.rows(), refined.tree.len());
     /// assert_eq!(table.cell(0, "eps"), Some(Cell::Float(refined.eps[0])));
@@ -152,11 +152,11 @@ impl Scan {
     /// | `core points` | unsigned | points with enough neighbours |
     ///
     /// ```
-    /// use perf_core::{CancelToken, Cell};
+    /// use perf_core::{Job, Cell};
     /// use perf_track::{Points, cluster::Dbscan};
     /// let values = [0.0, 0.1, 0.2, 0.29, 5.0, 5.1, 5.2, 9.0];
     /// let dbscan = Dbscan::new(Dbscan::params().eps(0.15).min_points(3).check()?);
-    /// let found = dbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+    /// let found = dbscan.scan(Points::new(&values, 1)?, &Job::default())?;
     /// let table = found.table();
     /// assert_eq!(table.cell(1, "points"), Some(Cell::Unsigned(4)));
     /// assert_eq!(table.cell(1, "core points"), Some(Cell::Unsigned(2)));
@@ -179,12 +179,12 @@ impl Hierarchy {
     /// `stability`, the excess of mass of the cluster, which noise has not.
     ///
     /// ```
-    /// use perf_core::{CancelToken, Cell};
+    /// use perf_core::{Job, Cell};
     /// use perf_track::{Points, cluster::Hdbscan};
     /// let mut values: Vec<f64> = (0..20).map(|i| 0.01 * f64::from(i)).collect();
     /// values.extend((0..20).map(|i| 5.0 + 0.1 * f64::from(i)));
     /// let hdbscan = Hdbscan::new(Hdbscan::params().min_cluster_size(5).check()?);
-    /// let found = hdbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+    /// let found = hdbscan.scan(Points::new(&values, 1)?, &Job::default())?;
     /// let table = found.table();
     /// assert_eq!(table.cell(0, "points"), Some(Cell::Unsigned(20)));
     /// assert_eq!(table.cell(1, "stability"), Some(Cell::Float(found.stability()[1])));

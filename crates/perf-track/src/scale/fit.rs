@@ -1,6 +1,6 @@
 //! Ranges and shifts. What is summed is sorted by value and weight, so that sums do not depend on how.
 
-use perf_core::{CancelToken, Cancelled, Looks};
+use perf_core::{Cancelled, Job};
 
 /// Cells of a density over the values of two frames: fine enough that half a cell is far less
 /// than two clusters are apart.
@@ -17,25 +17,21 @@ pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
 
 /// From the quantile `q` of all values to that of `1 - q`, each frame weighing the same. Where
 /// both are one value: the least and the largest one.
-pub(super) fn range(
-    frames: &[Vec<f64>],
-    q: f64,
-    cancel: &CancelToken,
-) -> Result<(f64, f64), Cancelled> {
+pub(super) fn range(frames: &[Vec<f64>], q: f64, job: &Job) -> Result<(f64, f64), Cancelled> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for values in frames {
         let weight = 1.0 / values.len().max(1) as f64;
         all.extend(values.iter().map(|value| (*value, weight)));
     }
-    sort(&mut all, cancel)?;
+    sort(&mut all, job)?;
     let total: f64 = all.iter().map(|(_, weight)| weight).sum();
     let (Some(first), Some(last)) = (all.first(), all.last()) else {
         return Ok((0.0, 0.0));
     };
     let (mut low, mut high, mut below) = (first.0, last.0, 0.0);
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for (value, weight) in &all {
-        looks.next(1)?;
+        checks.next(1)?;
         if below <= q * total {
             low = *value;
         }
@@ -51,8 +47,8 @@ pub(super) fn range(
     })
 }
 
-fn sort(all: &mut Vec<(f64, f64)>, cancel: &CancelToken) -> Result<(), Cancelled> {
-    cancel.sort_by(all, |a, b| {
+fn sort(all: &mut Vec<(f64, f64)>, job: &Job) -> Result<(), Cancelled> {
+    job.sort_by(all, |a, b| {
         a.0.total_cmp(&b.0).then_with(|| a.1.total_cmp(&b.1))
     })
 }
@@ -74,7 +70,7 @@ pub(super) fn shift(
     a: (&[f64], &[f64]),
     b: (&[f64], &[f64]),
     margin: f64,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Fitted, Cancelled> {
     let none = Fitted {
         shift: 0.0,
@@ -106,16 +102,16 @@ pub(super) fn shift(
         });
     }
     let cell = spread / (CELLS - 1) as f64;
-    let one = density(a, low_a, cell, cancel)?;
-    let other = density(b, low_b, cell, cancel)?;
+    let one = density(a, low_a, cell, job)?;
+    let other = density(b, low_b, cell, job)?;
     // Cell i of `one` is that of value low_a + i cell; `other` shifted by k cells has its cell
     // i - k there.
     let steps = one.len() + other.len();
     let unshifted_by = ((low_b - low_a) / cell).round();
     let mut best = (0.0, f64::MIN, 0.0);
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for step in 0..steps {
-        looks.next(one.len())?;
+        checks.next(one.len())?;
         let k = step as i64 - other.len() as i64;
         let by = overlap(&one, &other, k);
         // By a shift of k cells the lowest value of b comes to low_a + k cell.
@@ -138,7 +134,7 @@ pub(super) fn shift(
         });
     }
     Ok(Fitted {
-        shift: best.0 + refine(a, b, best.0, cell, cancel)?,
+        shift: best.0 + refine(a, b, best.0, cell, job)?,
         overlap: best.1,
         unshifted,
     })
@@ -149,13 +145,13 @@ fn density(
     (values, times): (&[f64], &[f64]),
     low: f64,
     cell: f64,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Vec<f64>, Cancelled> {
     let total: f64 = times.iter().sum();
     let mut cells = vec![0.0; CELLS + 2 * SMOOTH];
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for (value, time) in values.iter().zip(times) {
-        looks.next(1)?;
+        checks.next(1)?;
         let at = ((value - low) / cell).round() as usize + SMOOTH;
         if let Some(slot) = cells.get_mut(at) {
             // Bursts that take no time all count the same.
@@ -193,7 +189,7 @@ fn refine(
     b: (&[f64], &[f64]),
     shift: f64,
     cell: f64,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<f64, Cancelled> {
     let near = SMOOTH as f64 * cell;
     let sorted = |(values, times): (&[f64], &[f64]), by: f64| {
@@ -202,7 +198,7 @@ fn refine(
             .zip(times)
             .map(|(value, time)| (value - by, *time));
         let mut all: Vec<(f64, f64)> = values.collect();
-        sort(&mut all, cancel)?;
+        sort(&mut all, job)?;
         Ok(all)
     };
     let (a, b) = (sorted(a, 0.0)?, sorted(b, shift)?);
@@ -214,9 +210,9 @@ fn refine(
                 .is_some_and(|(other, _)| *other <= value + near)
         };
         let (mut sum, mut weight) = (0.0, 0.0);
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for (value, time) in of {
-            looks.next(1)?;
+            checks.next(1)?;
             if is_near(*value) {
                 sum += value * time;
                 weight += time;

@@ -10,7 +10,7 @@ pub use transform::{FrameAxis, Transform, TransformAxis};
 
 use crate::bursts::Amount;
 use crate::{Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result};
-use perf_core::{CancelToken, Looks, Nanos, Progress};
+use perf_core::{Job, Nanos};
 
 /// The points of one frame.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +42,7 @@ impl ScaledFrame {
     /// become [`Kind::Missing`]: they are neither noise nor part of a thread's sequence.
     ///
     /// ```
-    /// use perf_core::Nanos;
+    /// use perf_core::{Job, Nanos};
     /// use perf_track::{Burst, Bursts, Dimension, Kind, Scale, Thread};
     /// let mut bursts = Bursts::new(["flops"]);
     /// let thread = bursts.add_thread(Thread::default())?;
@@ -50,7 +50,7 @@ impl ScaledFrame {
     ///     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[flops])?;
     /// }
     /// let scale = Scale::params().dimension(Dimension::new("flops").log(true)).check()?;
-    /// let scaled = scale.fit(&[&bursts])?;
+    /// let scaled = scale.fit(&[&bursts], &Job::default())?;
     /// scaled.frames[0].mark_left_out(&mut bursts)?;
     /// assert_eq!(bursts.kinds(), [Kind::Complete, Kind::Missing]);
     /// # Ok::<(), perf_track::Error>(())
@@ -101,7 +101,7 @@ impl ScaledFrame {
     /// cluster 1 takes the most. Bursts that are no point are noise.
     ///
     /// ```
-    /// use perf_core::{CancelToken, Nanos};
+    /// use perf_core::{Job, Nanos};
     /// use perf_track::cluster::{Clusterer, Dbscan};
     /// use perf_track::{Burst, Bursts, ClusterId, Dimension, Scale, Thread};
     /// let mut bursts = Bursts::new(["flops"]);
@@ -113,9 +113,9 @@ impl ScaledFrame {
     ///     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[flops])?;
     /// }
     /// let scale = Scale::params().dimension(Dimension::new("flops").log(true)).check()?;
-    /// let scaled = scale.fit(&[&bursts])?;
+    /// let scaled = scale.fit(&[&bursts], &Job::default())?;
     /// let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);
-    /// let labels = dbscan.cluster(scaled.frames[0].points()?, &(), &CancelToken::new())?;
+    /// let labels = dbscan.cluster(scaled.frames[0].points()?, &Job::default())?;
     /// let frame = scaled.frames[0].frame("run 7", bursts, &labels)?;
     /// assert_eq!(frame.labels().sizes()?, [4, 8]);
     /// assert_eq!(frame.labels().as_slice()[0], ClusterId(2));
@@ -158,7 +158,7 @@ impl Scaled {
     /// A [radius](crate::cluster::EpsParams::floor) below it makes each tick of the clock a cluster.
     ///
     /// ```
-    /// use perf_core::Nanos;
+    /// use perf_core::{Job, Nanos};
     /// use perf_track::{Burst, Bursts, Dimension, Scale, Thread};
     /// let mut bursts = Bursts::default();
     /// let thread = bursts.add_thread(Thread::default())?;
@@ -169,7 +169,7 @@ impl Scaled {
     /// }
     /// assert_eq!(bursts.tick(), Nanos(20_000));
     /// let scale = Scale::params().dimension(Dimension::new("duration")).check()?;
-    /// let scaled = scale.fit(&[&bursts])?;
+    /// let scaled = scale.fit(&[&bursts], &Job::default())?;
     /// assert_eq!(scaled.resolution(0, &bursts), 0.125);
     /// # Ok::<(), perf_track::Error>(())
     /// ```
@@ -239,34 +239,23 @@ impl Scale {
     /// both are one value, from the least to the largest.
     ///
     /// # Errors
-    /// [`Error::UnknownMetric`], and [`Error::Length`] where fixed shifts are not one a frame.
-    pub fn fit(&self, frames: &[&Bursts]) -> Result<Scaled> {
-        self.fit_with(frames, &(), &CancelToken::new())
-    }
-
-    /// As [`fit`](Self::fit), and tells of each axis that is done as phase `scale`, and stops soon after somebody
-    /// cancelled.
+    /// Returns [`Error::UnknownMetric`] for a dimension that a frame does not have, [`Error::Length`] where fixed shifts
+    /// are not one a frame, and [`Error::Cancelled`] if the job is cancelled. Progress is reported in axes of the phase
+    /// `scale`.
     ///
     /// ```
-    /// use perf_core::CancelToken;
+    /// use perf_core::Job;
     /// use perf_track::{Bursts, Dimension, Error, Scale};
     /// let scale = Scale::params().dimension(Dimension::new("flops")).check()?;
-    /// let (bursts, cancel) = (Bursts::new(["flops"]), CancelToken::new());
-    /// assert_eq!(scale.fit_with(&[&bursts], &(), &cancel)?.frames.len(), 1);
-    /// cancel.cancel();
-    /// assert!(matches!(scale.fit_with(&[&bursts], &(), &cancel), Err(Error::Cancelled(_))));
+    /// let (bursts, job) = (Bursts::new(["flops"]), Job::default());
+    /// assert_eq!(scale.fit(&[&bursts], &job)?.frames.len(), 1);
+    /// job.cancel();
+    /// assert!(matches!(scale.fit(&[&bursts], &job), Err(Error::Cancelled(_))));
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// # Errors
-    /// As [`fit`](Self::fit), and [`Error::Cancelled`].
-    pub fn fit_with(
-        &self,
-        frames: &[&Bursts],
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Scaled> {
-        cancel.check()?;
+    pub fn fit(&self, frames: &[&Bursts], job: &Job) -> Result<Scaled> {
+        job.check()?;
         for dimension in &self.dimensions {
             if let Shift::Fixed(shifts) = &dimension.shift
                 && shifts.len() != frames.len()
@@ -278,7 +267,7 @@ impl Scale {
                 });
             }
         }
-        let raw: Vec<Raw> = crate::par::map(frames.len(), |at| self.raw(frames[at], cancel))?;
+        let raw: Vec<Raw> = crate::par::map(frames.len(), |at| self.raw(frames[at], job))?;
         let unit = |metric: &str| match frames.first().and_then(|f| f.column(metric).ok()) {
             Some(column) => column.unit.clone(),
             None if metric == "duration" => "ns".into(),
@@ -291,16 +280,16 @@ impl Scale {
                 unit: unit(&dimension.metric),
                 log: dimension.log,
                 factor: dimension.factor,
-                frames: self.axis(index, dimension, &raw, cancel)?,
+                frames: self.axis(index, dimension, &raw, job)?,
             });
-            progress.advance("scale", 1, self.dimensions.len() as u64);
+            job.advance("scale", 1, self.dimensions.len() as u64);
         }
         let dimensions = axes.len();
         let frames = raw.into_iter().enumerate().map(|(frame, raw)| {
             let mut values = raw.values;
-            let mut looks = Looks::new(cancel);
+            let mut checks = job.checks();
             for row in values.chunks_exact_mut(dimensions) {
-                looks.next(dimensions)?;
+                checks.next(dimensions)?;
                 for (value, axis) in row.iter_mut().zip(&axes) {
                     if let Some(of) = axis.frames.get(frame) {
                         *value = axis.place(of, *value);
@@ -321,7 +310,7 @@ impl Scale {
     }
 
     /// The metrics of a frame's complete bursts, after the logarithm.
-    fn raw(&self, bursts: &Bursts, cancel: &CancelToken) -> Result<Raw> {
+    fn raw(&self, bursts: &Bursts, job: &Job) -> Result<Raw> {
         let durations = bursts.durations();
         let mut columns = Vec::with_capacity(self.dimensions.len());
         for dimension in &self.dimensions {
@@ -337,9 +326,9 @@ impl Scale {
             times: Vec::new(),
             left_out: vec![Amount::default(); self.dimensions.len()],
         };
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for row in bursts.complete() {
-            looks.next(self.dimensions.len())?;
+            checks.next(self.dimensions.len())?;
             let start = raw.values.len();
             let time = durations.get(row as usize).copied().unwrap_or_default();
             let each = self.dimensions.iter().zip(&columns);
@@ -368,12 +357,12 @@ impl Scale {
         axis: usize,
         dimension: &Dimension,
         frames: &[Raw],
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Vec<FrameAxis>> {
         let dimensions = self.dimensions.len();
         let mut of: Vec<Vec<f64>> = Vec::with_capacity(frames.len());
         for raw in frames {
-            cancel.check()?;
+            job.check()?;
             of.push(raw.axis(axis, dimensions).collect());
         }
         let plain = |(low, high)| FrameAxis {
@@ -411,7 +400,7 @@ impl Scale {
                     (first.as_slice(), base.times.as_slice()),
                     (own.as_slice(), raw.times.as_slice()),
                 );
-                let fitted = fit::shift(first, own, self.margin, cancel)?;
+                let fitted = fit::shift(first, own, self.margin, job)?;
                 frame.shift = fitted.shift;
                 frame.overlap = fitted.overlap;
                 frame.overlap_unshifted = fitted.unshifted;
@@ -422,7 +411,7 @@ impl Scale {
             .zip(&found)
             .map(|(values, frame)| values.iter().map(|y| y - frame.shift).collect())
             .collect();
-        let (low, high) = fit::range(&shifted, self.quantile, cancel)?;
+        let (low, high) = fit::range(&shifted, self.quantile, job)?;
         for frame in &mut found {
             (frame.low, frame.high) = (low, high);
         }

@@ -180,7 +180,7 @@ impl ScaleParams {
 /// Turns bursts into points: parameters that [`ScaleParams::check`] let pass.
 ///
 /// ```
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// use perf_track::{Burst, Bursts, Dimension, Scale, Thread};
 /// // Instructions halve when the number of tasks doubles; the ratio does not change.
 /// let frame = |tasks: u32| {
@@ -200,7 +200,7 @@ impl ScaleParams {
 ///     .dimension(Dimension::new("instructions").log(true))
 ///     .dimension(Dimension::new("ipc"))
 ///     .check()?;
-/// let scaled = scale.fit(&[&few, &many])?;
+/// let scaled = scale.fit(&[&few, &many], &Job::default())?;
 /// let axis = &scaled.transform.axes()[0];
 /// assert!((axis.frames[1].shift + 2_f64.ln()).abs() < 1e-6);
 /// // In the common space the first burst of either is in one place.

@@ -5,7 +5,7 @@ use super::kernel::{LONGEST, Place, Scratch, align};
 use super::progressive;
 use super::{Alignment, Sequences};
 use crate::{ClusterId, Error, Result, par};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use std::collections::HashMap;
 
 /// Deepest nesting of bursts between columns between columns. Beyond it they are put side by side.
@@ -106,14 +106,14 @@ impl AlignParams {
 /// aligned in parallel; the result does not depend on how many at a time.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::{Align, ClusterId, Sequences};
 /// let ids = |ids: &[u32]| ids.iter().map(|id| ClusterId(*id)).collect::<Vec<_>>();
 /// // Cluster 3 is computed by one thread alone, in the middle.
 /// let sequences = Sequences::new(vec![ids(&[1, 2, 1, 2]), ids(&[1, 2, 3, 1, 2])]);
 /// let shares = [0.0, 0.5, 0.4, 0.1];
 /// let align = Align::params().check()?;
-/// let alignment = align.align(&sequences, &shares, &(), &CancelToken::new())?;
+/// let alignment = align.align(&sequences, &shares, &Job::default())?;
 /// assert_eq!(alignment.columns(), 5);
 /// assert_eq!(alignment.row(0).expect("a thread")[2], None);
 /// assert!((alignment.score(&shares).global - 0.95).abs() < 1e-12);
@@ -141,13 +141,7 @@ impl Align {
     /// [`Error::TooMany`] past 2^20 bursts of a thread, for the progressive method also past 4,096
     /// different sequences and 2^40 cells of their pairs; [`Error::NotFinite`] for a share that is not
     /// finite, [`Error::Cancelled`].
-    pub fn align(
-        &self,
-        sequences: &Sequences,
-        shares: &[f64],
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Alignment> {
+    pub fn align(&self, sequences: &Sequences, shares: &[f64], job: &Job) -> Result<Alignment> {
         if let Some(at) = shares.iter().position(|share| !share.is_finite()) {
             return Err(Error::NotFinite {
                 point: at,
@@ -189,7 +183,7 @@ impl Align {
         if self.0.method == AlignMethod::Progressive {
             let worth = progressive::Worth::new(&clusters, shares);
             let memory = self.0.memory;
-            let found = progressive::align(&all, &weights, &worth, memory, progress, cancel);
+            let found = progressive::align(&all, &weights, &worth, memory, job);
             let (columns, places) = found?;
             return Ok(Alignment::new(sequences.clone(), places, columns));
         }
@@ -205,14 +199,14 @@ impl Align {
         let work = |consensus: &Consensus| {
             let total = (group.sequences.len() * self.0.rounds) as u64;
             let places = par::map(group.sequences.len(), |at| {
-                cancel.check()?;
+                job.check()?;
                 let sequence = group.sequences[at];
                 let mut scratch = Scratch::default();
-                let places = align(consensus, sequence, self.0.memory, &mut scratch, cancel)?;
-                progress.advance("alignment", 1, total);
+                let places = align(consensus, sequence, self.0.memory, &mut scratch, job)?;
+                job.advance("alignment", 1, total);
                 Ok(places)
             })?;
-            let layout = group.assemble(consensus.len(), &places, 0, cancel)?;
+            let layout = group.assemble(consensus.len(), &places, 0, job)?;
             Ok::<_, Error>(Alignment::new(
                 sequences.clone(),
                 layout.places,
@@ -264,7 +258,7 @@ impl<'a> Group<'a> {
     }
 
     /// Arranges sequences that lie between two columns.
-    fn arrange(&self, depth: usize, cancel: &CancelToken) -> Result<Layout> {
+    fn arrange(&self, depth: usize, job: &Job) -> Result<Layout> {
         let longest = self.sequences.iter().map(|sequence| sequence.len()).max();
         let Some(seed) = self
             .seed()
@@ -280,11 +274,11 @@ impl<'a> Group<'a> {
         let mut scratch = Scratch::default();
         let mut places = Vec::with_capacity(self.sequences.len());
         for sequence in &self.sequences {
-            cancel.check()?;
-            let found = align(&consensus, sequence, self.memory, &mut scratch, cancel)?;
+            job.check()?;
+            let found = align(&consensus, sequence, self.memory, &mut scratch, job)?;
             places.push(found);
         }
-        self.assemble(consensus.len(), &places, depth, cancel)
+        self.assemble(consensus.len(), &places, depth, job)
     }
 
     /// Columns of the consensus and, between them, what was put there.
@@ -293,7 +287,7 @@ impl<'a> Group<'a> {
         columns: usize,
         places: &[Vec<Place>],
         depth: usize,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Layout> {
         // Runs of symbols between two columns: slot, sequence, first symbol, behind the last one.
         let mut runs: Vec<(u32, usize, usize, usize)> = Vec::new();
@@ -340,7 +334,7 @@ impl<'a> Group<'a> {
                 }
                 which.push(index);
             }
-            let layout = group.arrange(depth + 1, cancel)?;
+            let layout = group.arrange(depth + 1, job)?;
             if let Some((slot, ..)) = of_slot.first()
                 && let Some(width) = widths.get_mut(*slot as usize)
             {

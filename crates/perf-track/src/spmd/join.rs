@@ -1,7 +1,7 @@
 //! Which sequences are aligned first: the tree of UPGMA.
 
 use crate::Result;
-use perf_core::CancelToken;
+use perf_core::Job;
 
 /// Two groups that are joined: named by the lowest sequence of each, `left < right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,11 +14,7 @@ pub(super) struct Tree {
 /// whose sequences are most alike on average, of equals those with the lowest sequences.
 /// `similar[i][k]` is that of sequences `i` and `i + 1 + k`; `weights` says how often each is there.
 /// Time is near the square of their number, as a rule.
-pub(super) fn join_order(
-    similar: Vec<Vec<f64>>,
-    weights: &[u64],
-    cancel: &CancelToken,
-) -> Result<Vec<Tree>> {
+pub(super) fn join_order(similar: Vec<Vec<f64>>, weights: &[u64], job: &Job) -> Result<Vec<Tree>> {
     let count = weights.len();
     let mut groups = Groups {
         sizes: weights.iter().map(|&weight| weight.max(1) as f64).collect(),
@@ -36,7 +32,7 @@ pub(super) fn join_order(
     }
     let mut order = Vec::with_capacity(count.saturating_sub(1));
     while let Some((left, right)) = groups.nearest() {
-        cancel.check()?;
+        job.check()?;
         groups.join(left, right);
         order.push(Tree { left, right });
     }
@@ -166,7 +162,7 @@ mod tests {
                 .collect();
             let weights: Vec<u64> = (0..count).map(|_| 1 + random.below(3)).collect();
             let expected = naive(&similar, &weights);
-            let found = join_order(similar, &weights, &CancelToken::new()).expect("not cancelled");
+            let found = join_order(similar, &weights, &Job::default()).expect("not cancelled");
             assert_eq!(found, expected);
         }
     }

@@ -20,7 +20,7 @@
 
 use super::consensus::Consensus;
 use super::stripes::{self, Stripes};
-use perf_core::{CancelToken, Cancelled, Looks};
+use perf_core::{CancellationChecks, Cancelled, Job};
 use std::ops::Range;
 
 /// The cost of a gap, and of a pair that differs.
@@ -61,14 +61,14 @@ pub(super) struct Scratch {
     stripes: Stripes,
 }
 
-/// Where each burst of `sequence` goes; `memory` is the most bytes directions may take. It looks at
-/// the token by the cells it fills.
+/// Where each burst of `sequence` goes; `memory` is the most bytes directions may take. Makes
+/// cancellation checks by the cells it fills.
 pub(super) fn align(
     consensus: &Consensus,
     sequence: &[u32],
     memory: usize,
     scratch: &mut Scratch,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Vec<Place>, Cancelled> {
     let mut problem = Problem {
         consensus,
@@ -76,7 +76,7 @@ pub(super) fn align(
         memory,
         scratch,
         places: vec![Place::Before(0); sequence.len()],
-        looks: Looks::new(cancel),
+        checks: job.checks(),
     };
     problem.solve(0..sequence.len(), 0..consensus.len())?;
     Ok(problem.places)
@@ -88,7 +88,7 @@ struct Problem<'a> {
     memory: usize,
     scratch: &'a mut Scratch,
     places: Vec<Place>,
-    looks: Looks<'a>,
+    checks: CancellationChecks<'a>,
 }
 
 /// Which columns `j` row `i` looks at: `i + low ..= i + high`, within the columns.
@@ -235,7 +235,7 @@ impl Problem<'_> {
             columns,
             &mut self.scratch.stripes,
             put,
-            &mut self.looks,
+            &mut self.checks,
         )
     }
 
@@ -267,7 +267,7 @@ impl Problem<'_> {
         for (row, index) in rows.clone().enumerate() {
             let row = row + 1;
             let (low, high) = band.row(row, width);
-            self.looks.next(high - low + 1)?;
+            self.checks.next(high - low + 1)?;
             for slot in old.iter_mut().take(high + 1).skip(last + 1) {
                 *slot = NEVER;
             }
@@ -338,7 +338,7 @@ impl Problem<'_> {
         new.clear();
         new.resize(width + 1, 0);
         for step_index in 0..rows.len() {
-            self.looks.next(width)?;
+            self.checks.next(width)?;
             let index = match reversed {
                 true => rows.end - 1 - step_index,
                 false => rows.start + step_index,
@@ -503,8 +503,8 @@ mod tests {
         ) {
             let worths = Worth::new(&[9, 3, 1, 1, 40, 5, 2], &shares);
             let consensus = Consensus::new(&columns, 8, &worths, 7);
-            let places = align(&consensus, &sequence, memory, &mut Scratch::default(), &CancelToken::new())
-                .expect("nobody cancels");
+            let places = align(&consensus, &sequence, memory, &mut Scratch::default(), &Job::default())
+                .expect("not cancelled");
             prop_assert_eq!(worth(&consensus, &sequence, &places), naive(&consensus, &sequence));
         }
 
@@ -527,8 +527,8 @@ mod tests {
             }
             let worths = Worth::new(&[1; 7], &[0.4, 0.3, 0.1, 0.1, 0.05, 0.05, 0.0]);
             let consensus = Consensus::of_sequence(&base, &worths, 7);
-            let places = align(&consensus, &sequence, memory, &mut Scratch::default(), &CancelToken::new())
-                .expect("nobody cancels");
+            let places = align(&consensus, &sequence, memory, &mut Scratch::default(), &Job::default())
+                .expect("not cancelled");
             prop_assert_eq!(worth(&consensus, &sequence, &places), naive(&consensus, &sequence));
         }
     }

@@ -2,7 +2,7 @@
 
 use super::progressive::{GAP, Worth};
 use crate::Result;
-use perf_core::{CancelToken, Looks};
+use perf_core::Job;
 
 /// Sequences in columns.
 #[derive(Debug)]
@@ -133,9 +133,9 @@ pub(super) fn merge(
     b: Profile,
     worth: &Worth,
     memory: usize,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Profile> {
-    cancel.check()?;
+    job.check()?;
     let (rows, gaps) = (a.gaps(), b.gaps());
     let width = b.columns.len() + 1;
     // As many rows as fit, and not so few that those that are kept take more than they do.
@@ -148,7 +148,7 @@ pub(super) fn merge(
     // What the other columns have takes as long as the cells of a row.
     let entries: usize = b.columns.iter().map(Vec::len).sum();
     let work = |row: usize| width + entries + a.columns[row].len() * worth.symbols();
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     let mut step = |sweep: &mut Sweep<'_>, row: usize, note: &mut dyn FnMut(usize, [usize; 3])| {
         for (symbol, value) in with.iter_mut().enumerate() {
             let column = a.columns[row].iter();
@@ -168,7 +168,7 @@ pub(super) fn merge(
     let mut sweep = Sweep::new(&gaps, worth.end);
     let mut kept = Vec::with_capacity(rows.len() / block + 1);
     for row in 0..rows.len() {
-        looks.next(work(row))?;
+        checks.next(work(row))?;
         if row.is_multiple_of(block) {
             kept.push(sweep.rows.clone());
         }
@@ -184,7 +184,7 @@ pub(super) fn merge(
         directions.clear();
         directions.resize((end - start) * width, [0; 3]);
         for row in start..end {
-            looks.next(work(row))?;
+            checks.next(work(row))?;
             let base = (row - start) * width;
             step(&mut sweep, row, &mut |column, from| {
                 directions[base + column] = from.map(|from| from as u8);

@@ -3,7 +3,7 @@
 use super::join::{Tree, join_order};
 use super::profile::{Profile, Sweep, merge};
 use crate::{ClusterId, Error, Result, par};
-use perf_core::{CancelToken, Cancelled, Looks, Progress};
+use perf_core::{CancellationChecks, Cancelled, Job};
 
 /// The most cells of the pairwise alignments together.
 const MOST_CELLS: u128 = 1 << 40;
@@ -64,8 +64,7 @@ pub(super) fn align(
     weights: &[u64],
     worth: &Worth,
     memory: usize,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<(usize, Vec<Vec<u32>>)> {
     let count = sequences.len();
     if count > MOST_SEQUENCES {
@@ -84,22 +83,22 @@ pub(super) fn align(
     }
     let rows = par::map(count, |first| {
         let mut row = Vec::with_capacity(count - first - 1);
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for second in &sequences[first + 1..] {
-            cancel.check()?;
-            row.push(similarity(&sequences[first], second, worth, &mut looks)?);
+            job.check()?;
+            row.push(similarity(&sequences[first], second, worth, &mut checks)?);
         }
-        progress.advance("alignment of pairs", 1, count as u64);
+        job.advance("alignment of pairs", 1, count as u64);
         Ok(row)
     })?;
     let mut parts: Vec<Option<Profile>> = (0..count)
         .map(|at| Some(Profile::of(at, &sequences[at], weights[at])))
         .collect();
-    for Tree { left, right } in join_order(rows, weights, cancel)? {
+    for Tree { left, right } in join_order(rows, weights, job)? {
         let (Some(a), Some(b)) = (parts[left].take(), parts[right].take()) else {
             continue;
         };
-        parts[left] = Some(merge(a, b, worth, memory, cancel)?);
+        parts[left] = Some(merge(a, b, worth, memory, job)?);
     }
     let Some(whole) = parts.into_iter().flatten().next() else {
         return Ok((0, Vec::new()));
@@ -120,7 +119,7 @@ fn similarity(
     a: &[u32],
     b: &[u32],
     worth: &Worth,
-    looks: &mut Looks<'_>,
+    checks: &mut CancellationChecks<'_>,
 ) -> Result<f64, Cancelled> {
     type Counts = (u32, u32);
     let width = b.len() + 1;
@@ -134,7 +133,7 @@ fn similarity(
     let mut sweep = Sweep::new(&gaps, worth.end);
     let mut scores = vec![0.0; b.len()];
     for (row, &symbol) in a.iter().enumerate() {
-        looks.next(width)?;
+        checks.next(width)?;
         for (score, &other) in scores.iter_mut().zip(b) {
             *score = worth.pair(symbol as usize, other as usize);
         }
@@ -163,8 +162,8 @@ mod tests {
         let clusters = [1, 2, 3].map(ClusterId);
         let worth = Worth::new(&clusters, &[0.0, 0.6, 0.3, 0.1]);
         let similarity = |a: &[u32], b: &[u32]| {
-            let token = CancelToken::new();
-            similarity(a, b, &worth, &mut Looks::new(&token)).expect("nobody cancels")
+            let job = Job::default();
+            similarity(a, b, &worth, &mut job.checks()).expect("not cancelled")
         };
         let same = similarity(&[0, 1, 2], &[0, 1, 2]);
         assert!((same - 100.0).abs() < 1e-12);

@@ -3,13 +3,13 @@
 use super::{Align, Alignment, Sequences, time_shares};
 use crate::cluster::Score;
 use crate::{Bursts, ClusterId, Error, Labels, Result};
-use perf_core::CancelToken;
+use perf_core::Job;
 
 /// Scores clusters of bursts by how much all threads are in them at the same time: the
 /// [`Score`] that aggregative cluster refinement was published with.
 ///
 /// ```
-/// use perf_core::{CancelToken, Nanos};
+/// use perf_core::{Job, Nanos};
 /// use perf_track::cluster::Refinement;
 /// use perf_track::{Align, Burst, Bursts, Points, SpmdScorer, Thread};
 /// // Two threads that do a long step and a short one in turn, the second one a little slower.
@@ -25,10 +25,10 @@ use perf_core::CancelToken;
 ///     }
 /// }
 /// values.iter_mut().enumerate().for_each(|(at, value)| *value += 0.001 * (at % 7) as f64);
-/// let scorer = SpmdScorer::new(&bursts, &rows, Align::params().check()?, CancelToken::new());
+/// let scorer = SpmdScorer::new(&bursts, &rows, Align::params().check()?);
 /// let refinement = Refinement::new(Refinement::params().min_points(4).check()?);
 /// let points = Points::new(&values, 1)?;
-/// let refined = refinement.run(points, &bursts.durations(), &scorer, &(), &CancelToken::new())?;
+/// let refined = refinement.run(points, &bursts.durations(), &scorer, &Job::default())?;
 /// // What the two threads do differently is one phase all the same.
 /// assert_eq!(refined.labels.sizes()?, [20, 20]);
 /// # Ok::<(), perf_track::Error>(())
@@ -38,23 +38,21 @@ pub struct SpmdScorer<'a> {
     bursts: &'a Bursts,
     rows: &'a [u32],
     align: Align,
-    cancel: CancelToken,
 }
 
 impl<'a> SpmdScorer<'a> {
     /// Scores labels of points, each of which is the burst that `rows` has at its place; complete
     /// bursts that are no point count as noise.
-    pub fn new(bursts: &'a Bursts, rows: &'a [u32], align: Align, cancel: CancelToken) -> Self {
+    pub fn new(bursts: &'a Bursts, rows: &'a [u32], align: Align) -> Self {
         SpmdScorer {
             bursts,
             rows,
             align,
-            cancel,
         }
     }
 
     /// The sequences of all threads, aligned, and the share of each cluster in the time.
-    fn aligned(&self, labels: &Labels) -> Result<(Alignment, Vec<f64>)> {
+    fn aligned(&self, labels: &Labels, job: &Job) -> Result<(Alignment, Vec<f64>)> {
         if labels.len() != self.rows.len() {
             return Err(Error::Length {
                 what: "labels of points",
@@ -75,20 +73,22 @@ impl<'a> SpmdScorer<'a> {
         let all = Labels::new(all);
         let sequences = Sequences::of(self.bursts, &all)?;
         let shares = time_shares(self.bursts, &all)?;
-        let alignment = self.align.align(&sequences, &shares, &(), &self.cancel)?;
+        let alignment = self
+            .align
+            .align(&sequences, &shares, &job.without_progress())?;
         Ok((alignment, shares))
     }
 }
 
 impl Score for SpmdScorer<'_> {
-    fn scores(&self, labels: &Labels) -> Result<Vec<f64>> {
-        let (alignment, shares) = self.aligned(labels)?;
+    fn scores(&self, labels: &Labels, job: &Job) -> Result<Vec<f64>> {
+        let (alignment, shares) = self.aligned(labels, job)?;
         let clusters = alignment.score(&shares).clusters;
         Ok(clusters.iter().skip(1).map(|of| of.score).collect())
     }
 
-    fn simultaneous(&self, labels: &Labels) -> Result<Vec<Vec<ClusterId>>> {
-        let (alignment, _) = self.aligned(labels)?;
+    fn simultaneous(&self, labels: &Labels, job: &Job) -> Result<Vec<Vec<ClusterId>>> {
+        let (alignment, _) = self.aligned(labels, job)?;
         let column = |column| alignment.column(column).iter().map(|(id, _)| *id).collect();
         Ok((0..alignment.columns()).map(column).collect())
     }

@@ -12,7 +12,7 @@
 
 use super::consensus::Consensus;
 use super::kernel::{GAP, MOST, Place};
-use perf_core::{Cancelled, Looks};
+use perf_core::{CancellationChecks, Cancelled};
 use std::ops::Range;
 
 const LANES: usize = 8;
@@ -60,7 +60,7 @@ pub(super) fn solve(
     columns: Range<usize>,
     stripes: &mut Stripes,
     put: &mut dyn FnMut(usize, Place),
-    looks: &mut Looks<'_>,
+    checks: &mut CancellationChecks<'_>,
 ) -> Result<(), Cancelled> {
     let mut table = Table {
         consensus,
@@ -69,8 +69,8 @@ pub(super) fn solve(
         columns: columns.clone(),
         stripes,
     };
-    table.lay(looks)?;
-    table.fill(looks)?;
+    table.lay(checks)?;
+    table.fill(checks)?;
     let (mut row, mut column) = (symbols.len(), columns.len());
     while row > 0 {
         let Some(left) = column.checked_sub(1) else {
@@ -105,7 +105,7 @@ struct Table<'a> {
 
 impl Table<'_> {
     /// Puts the columns in their places, and into the profiles of symbols what they are worth.
-    fn lay(&mut self, looks: &mut Looks<'_>) -> Result<(), Cancelled> {
+    fn lay(&mut self, checks: &mut CancellationChecks<'_>) -> Result<(), Cancelled> {
         let Stripes {
             spot,
             profile_of,
@@ -138,7 +138,7 @@ impl Table<'_> {
                 profile_of[slot] = 0;
                 continue;
             }
-            looks.next(steps * LANES)?;
+            checks.next(steps * LANES)?;
             profile_of[slot] = (profiles.len() / steps) as u32;
             let first = profiles.len();
             profiles.extend_from_within(..steps);
@@ -169,11 +169,11 @@ impl Table<'_> {
         self.profile(symbol)[spot / LANES][spot % LANES]
     }
 
-    fn fill(&mut self, looks: &mut Looks<'_>) -> Result<(), Cancelled> {
+    fn fill(&mut self, checks: &mut CancellationChecks<'_>) -> Result<(), Cancelled> {
         let steps = self.steps;
         let mut cells = std::mem::take(&mut self.stripes.cells);
         for (row, symbol) in self.symbols.iter().enumerate() {
-            looks.next(steps * LANES)?;
+            checks.next(steps * LANES)?;
             let (above, below) = cells.split_at_mut((row + 1) * steps);
             let (old, new) = (&above[row * steps..], &mut below[..steps]);
             let carried = self.stripes.carried[row];

@@ -5,10 +5,10 @@ use super::matrix::Matrix;
 use super::side::Side;
 use crate::Result;
 use crate::cluster::KdTree;
-use perf_core::CancelToken;
+use perf_core::Job;
 use std::collections::BTreeMap;
 
-/// Bursts that are looked up between two looks at the cancel token.
+/// Bursts that are looked up between two cancellation checks.
 const PIECE: usize = 4096;
 
 /// For each cluster of `from` (rows) the share of its bursts whose nearest burst of `to` is in each
@@ -20,11 +20,11 @@ pub(crate) fn cross(
     tree: &KdTree,
     shift: &[f64],
     reach: f64,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<(Matrix, Matrix)> {
     let mut plain = Matrix::filled(from.clusters, to.clusters, 0.0);
     let mut soft = plain.clone();
-    let pieces = found(from, to, tree, shift, cancel)?;
+    let pieces = found(from, to, tree, shift, job)?;
     for (&class, found) in from.classes.iter().zip(pieces.into_iter().flatten()) {
         let Some((partner, square)) = found else {
             continue;
@@ -58,11 +58,11 @@ fn found(
     to: &Side,
     tree: &KdTree,
     shift: &[f64],
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Vec<Vec<Found>>> {
     let pieces: Vec<&[f64]> = from.coordinates.chunks(PIECE * from.dimensions).collect();
     crate::par::map(pieces.len(), |at| {
-        cancel.check()?;
+        job.check()?;
         let piece = pieces[at];
         let mut moved = vec![0.0; from.dimensions];
         let mut found = Vec::with_capacity(piece.len() / from.dimensions);

@@ -9,7 +9,7 @@ use super::result::{Evaluator, Pair, Vote};
 use super::side::Side;
 use crate::cluster::KdTree;
 use crate::{Points, Result};
-use perf_core::CancelToken;
+use perf_core::Job;
 
 /// Below this overlap informative callers say that two clusters are not the same.
 const CONTRADICTION: f64 = 0.1;
@@ -43,9 +43,9 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(side: Side, cancel: &CancelToken) -> Result<Self> {
+    pub(crate) fn new(side: Side, job: &Job) -> Result<Self> {
         let points = Points::new(&side.coordinates, side.dimensions)?;
-        let tree = KdTree::with(points, cancel)?;
+        let tree = KdTree::new(points, job)?;
         Ok(Prepared { side, tree })
     }
 }
@@ -55,7 +55,7 @@ pub(crate) fn compare(
     (from_frame, from): (usize, &Prepared),
     (to_frame, to): (usize, &Prepared),
     params: &TrackChecked,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Pair> {
     let (a, b) = (&from.side, &to.side);
     let reach = evaluate::reach([a, b]);
@@ -72,8 +72,8 @@ pub(crate) fn compare(
         vec![0.0; a.dimensions]
     };
     let back: Vec<f64> = displacement.iter().map(|shift| -shift).collect();
-    let (there_plain, there) = evaluate::cross(a, b, &to.tree, &displacement, reach, cancel)?;
-    let (back_plain, back) = evaluate::cross(b, a, &from.tree, &back, reach, cancel)?;
+    let (there_plain, there) = evaluate::cross(a, b, &to.tree, &displacement, reach, job)?;
+    let (back_plain, back) = evaluate::cross(b, a, &from.tree, &back, reach, job)?;
     let mut pair = Pair {
         from: from_frame,
         to: to_frame,

@@ -6,7 +6,7 @@ use crate::ClusterId;
 /// no opinion, such as where the callers of one of the two are not known.
 ///
 /// ```
-/// # use perf_core::CancelToken;
+/// # use perf_core::Job;
 /// # use perf_track::track::{Observation, Tracking};
 /// # use perf_track::{ClusterId, Points};
 /// # let id = [ClusterId(1); 2];
@@ -16,7 +16,7 @@ use crate::ClusterId;
 /// # for (run, points) in runs.iter().zip(&points) {
 /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &(), &CancelToken::new())?;
+/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
 /// // One phase in three frames: what the evaluators say of its cluster in the first two.
 /// let pair = tracking.pair(0, 1).expect("neighbours are compared");
 /// assert_eq!((pair.evidence.rows(), pair.evidence.columns()), (1, 1));

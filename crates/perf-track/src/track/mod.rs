@@ -5,7 +5,7 @@
 //! below). What tracking knows of a frame is an [`Observation`]; what it finds is a [`Tracking`].
 //!
 //! ```
-//! use perf_core::CancelToken;
+//! use perf_core::Job;
 //! use perf_track::{ClusterId, Points};
 //! use perf_track::track::{Observation, Tracking};
 //!
@@ -18,7 +18,7 @@
 //!     Observation::new("8", 8, Points::new(&eight, 2)?, &[b, b, a, a], &[1.0, 1.0, 4.5, 4.5])?,
 //! ];
 //! let params = Tracking::params().check()?;
-//! let tracking = Tracking::of(&frames, &params, &(), &CancelToken::new())?;
+//! let tracking = Tracking::of(&frames, &params, &Job::default())?;
 //! assert_eq!(tracking.objects.len(), 2);
 //! assert_eq!(tracking.objects[0].members, [[a], [a]]);
 //! assert!(tracking.objects[0].confidence > 0.8);

@@ -5,7 +5,7 @@ use super::{AlignedBursts, Callers};
 use crate::{
     Align, Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result, Sequences, TimeBalance,
 };
-use perf_core::{CancelToken, Nanos, Progress};
+use perf_core::{Job, Nanos};
 
 /// The most clusters of a frame that can be tracked: each evaluator has a value for each pair.
 pub const MOST_CLUSTERS: usize = 2048;
@@ -225,14 +225,7 @@ impl<'a> Observation<'a> {
     ///
     /// # Errors
     /// Not one row a point, a row that is not there, and those of [`Align::align`].
-    pub fn align(
-        self,
-        bursts: &Bursts,
-        rows: &[u32],
-        align: &Align,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
+    pub fn align(self, bursts: &Bursts, rows: &[u32], align: &Align, job: &Job) -> Result<Self> {
         if rows.len() != self.len() {
             return Err(Error::Length {
                 what: "bursts of points",
@@ -269,7 +262,7 @@ impl<'a> Observation<'a> {
             .iter()
             .map(|points| points.iter().map(label).collect());
         let sequences = Sequences::new(sequences.collect());
-        let alignment = align.align(&sequences, &shares, progress, cancel)?;
+        let alignment = align.align(&sequences, &shares, job)?;
         self.with_alignment(AlignedBursts::of(&alignment, &points)?)
     }
 

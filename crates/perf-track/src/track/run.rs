@@ -17,7 +17,7 @@ use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, V
 use super::side::Side;
 use super::unclustered;
 use crate::{ClusterId, Error, Mode, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 impl Tracking {
     /// Parameters of tracking.
@@ -32,12 +32,7 @@ impl Tracking {
     ///
     /// # Errors
     /// Frames whose points have different dimensions; cancelled.
-    pub fn of(
-        frames: &[Observation<'_>],
-        params: &TrackChecked,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Self> {
+    pub fn of(frames: &[Observation<'_>], params: &TrackChecked, job: &Job) -> Result<Self> {
         let dimensions = frames.first().map(|frame| frame.points.dimensions());
         for frame in frames {
             if Some(frame.points.dimensions()) != dimensions {
@@ -54,10 +49,10 @@ impl Tracking {
         let names = Names::of(callers.flatten());
         let mut ready = Vec::with_capacity(frames.len());
         for frame in frames {
-            cancel.check()?;
+            job.check()?;
             let unresolved = params.mode() == Mode::Optimal;
-            let side = Side::new(frame, &names, params.caller_weight(), unresolved, cancel)?;
-            ready.push(Prepared::new(side, cancel)?);
+            let side = Side::new(frame, &names, params.caller_weight(), unresolved, job)?;
+            ready.push(Prepared::new(side, job)?);
         }
         let simultaneity: Vec<Matrix> = ready
             .iter()
@@ -70,17 +65,17 @@ impl Tracking {
         }
         let (mut pairs, mut groups) = (Vec::new(), Vec::new());
         for &(from, to) in &wanted {
-            cancel.check()?;
+            job.check()?;
             let (a, b) = ((from, &ready[from]), (to, &ready[to]));
             match params.mode() {
-                Mode::Optimal => pairs.push(compare(a, b, params, cancel)?),
+                Mode::Optimal => pairs.push(compare(a, b, params, job)?),
                 Mode::Published => {
-                    let (pair, found) = published_pair(a, b, &simultaneity, params, cancel)?;
+                    let (pair, found) = published_pair(a, b, &simultaneity, params, job)?;
                     pairs.push(pair);
                     groups.push(found);
                 }
             }
-            progress.advance("track", 1, wanted.len() as u64);
+            job.advance("track", 1, wanted.len() as u64);
         }
         let drafts = match params.mode() {
             Mode::Optimal => optimal::objects(&ready, &pairs, &simultaneity, params),
@@ -130,12 +125,12 @@ fn published_pair(
     (to_frame, to): (usize, &Prepared),
     simultaneity: &[Matrix],
     params: &TrackChecked,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<(Pair, Vec<Group>)> {
     let (a, b) = (&from.side, &to.side);
     let still = vec![0.0; a.dimensions];
-    let (there, _) = evaluate::cross(a, b, &to.tree, &still, f64::INFINITY, cancel)?;
-    let (back, _) = evaluate::cross(b, a, &from.tree, &still, f64::INFINITY, cancel)?;
+    let (there, _) = evaluate::cross(a, b, &to.tree, &still, f64::INFINITY, job)?;
+    let (back, _) = evaluate::cross(b, a, &from.tree, &still, f64::INFINITY, job)?;
     let callers = evaluate::callers(&a.before, &b.before);
     let callers_back = callers.transposed();
     // No opinion is no overlap.

@@ -3,7 +3,7 @@
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observe::Observation;
 use crate::{Alignment, Result};
-use perf_core::{CancelToken, Looks};
+use perf_core::Job;
 
 /// The caller of bursts whose caller is not known.
 const UNRESOLVED: u32 = u32::MAX;
@@ -43,7 +43,7 @@ impl Side {
         names: &Names,
         weight: CallerWeight,
         unresolved: bool,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Self> {
         let (clusters, dimensions) = (seen.clusters(), seen.points.dimensions());
         let number = |callers: &Option<Callers>| -> Vec<Option<u32>> {
@@ -62,7 +62,7 @@ impl Side {
         let point = |row: u32| seen.points.get(row as usize).unwrap_or(&[]);
         let time = |row: u32| seen.time[row as usize];
         let mut rows: Vec<u32> = (0..seen.len() as u32).collect();
-        cancel.sort_by(&mut rows, |&a, &b| {
+        job.sort_by(&mut rows, |&a, &b| {
             let by_label = seen.labels[a as usize].cmp(&seen.labels[b as usize]);
             let mut pairs = point(a).iter().zip(point(b));
             by_label
@@ -91,9 +91,9 @@ impl Side {
             scores: Vec::new(),
             global: 0.0,
         };
-        let mut looks = Looks::new(cancel);
+        let mut checks = job.checks();
         for row in rows {
-            looks.next(1)?;
+            checks.next(1)?;
             let Some(class) = seen.labels[row as usize].index() else {
                 side.noise_time += time(row);
                 continue;

@@ -6,7 +6,7 @@
 //! its own matter, and all fields are public for it.
 //!
 //! ```
-//! use perf_core::CancelToken;
+//! use perf_core::Job;
 //! use perf_track::track::{Observation, Tracking};
 //! use perf_track::trend::{Counters, Expect, Measured, Trends};
 //! use perf_track::{ClusterId, Points};
@@ -27,7 +27,7 @@
 //!     measured.push(frame);
 //! }
 //! let params = Tracking::params().check()?;
-//! let tracking = Tracking::of(&frames, &params, &(), &CancelToken::new())?;
+//! let tracking = Tracking::of(&frames, &params, &Job::default())?;
 //! let trends = Trends::of(&tracking, measured)?;
 //!
 //! let object = tracking.objects[0].id;

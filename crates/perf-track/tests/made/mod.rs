@@ -4,7 +4,7 @@
 #![allow(missing_docs, reason = "tests only")]
 
 use perf_core::{
-    CallTree, CancelToken, Collective, CollectiveOp, CommId, Definitions, Event, Events, Location,
+    CallTree, Collective, CollectiveOp, CommId, Definitions, Event, Events, Job, Location,
     LocationGroup, LocationGroupId, LocationKind, Metric, MetricId, MetricMode, MetricSet,
     MetricSetId, Nanos, Paradigm, Region, RegionId, RegionRole, SystemTree, Ticks, TimeRange,
     Trace, Transfer, ValueType,
@@ -137,7 +137,7 @@ pub(crate) fn trace(threads: Vec<Events>) -> Trace {
 pub(crate) fn extract(params: ExtractParams, trace: &Trace) -> (Bursts, Dropped) {
     let extract = params.check().expect("it is valid");
     extract
-        .extract(trace.view(), &(), &CancelToken::new())
+        .extract(trace.view(), &Job::default())
         .expect("it is valid")
 }
 

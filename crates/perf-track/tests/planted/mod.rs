@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(missing_docs, reason = "tests only")]
 
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_testdata::wide::Xorshift;
 use perf_track::track::{Callers, Observation, TrackParams, Tracking};
 use perf_track::{ClusterId, Points};
@@ -127,7 +127,7 @@ pub(crate) fn track(frames: &[Planted], params: TrackParams) -> Tracking {
         .map(|(f, p)| p.seen(4 << f))
         .collect();
     let params = params.check().expect("they make sense");
-    Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks")
+    Tracking::of(&seen, &params, &Job::default()).expect("it tracks")
 }
 
 /// What the members of each object are in truth.

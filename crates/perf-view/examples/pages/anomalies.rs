@@ -4,7 +4,7 @@ use super::{HOSTILE, Outcome, noise, save};
 use perf_anomaly::provenance::{Memory, Recorder};
 use perf_anomaly::server::{Ranks, StepStats};
 use perf_anomaly::{Loss, Monitor, Tail, calls::Calls};
-use perf_core::{CancelToken, EventSink, Nanos, Peer, StreamEvent, StreamKey};
+use perf_core::{EventSink, Job, Nanos, Peer, StreamEvent, StreamKey};
 use perf_view::{Page, Theme, anomaly};
 use std::error::Error;
 use std::path::Path;
@@ -93,9 +93,14 @@ fn found() -> Result<anomaly::Anomalies, Box<dyn Error>> {
 pub(super) fn abnormal(out: &Path) -> Outcome {
     let found = found()?;
     let begin = Instant::now();
-    let section = anomaly::View::new(&found).section(&(), &CancelToken::new())?;
+    let section = anomaly::View::new(&found).section(&Job::default())?;
     let page = Page::new("Two ranks that are not as the others, synthetic").with(section);
-    save(out, "anomaly.html", begin, page.html().as_bytes())?;
+    save(
+        out,
+        "anomaly.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )?;
     for (name, theme) in [
         ("anomaly.png", Theme::light()),
         ("anomaly-dark.png", Theme::dark()),
@@ -131,7 +136,12 @@ pub(super) fn abnormal(out: &Path) -> Outcome {
     }
     let found = anomaly::Anomalies::new().with_ranks(&ranks);
     let begin = Instant::now();
-    let section = anomaly::View::new(&found).section(&(), &CancelToken::new())?;
+    let section = anomaly::View::new(&found).section(&Job::default())?;
     let page = Page::new("2,048 ranks of 128 steps").with(section);
-    save(out, "anomaly-many.html", begin, page.html().as_bytes())
+    save(
+        out,
+        "anomaly-many.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )
 }

@@ -1,7 +1,7 @@
 //! Clusters of bursts, and what becomes of them.
 
 use super::{HOSTILE, Outcome, noise, save};
-use perf_core::{CancelToken, Nanos};
+use perf_core::{Job, Nanos};
 use perf_track::track::{Observation, Tracking};
 use perf_track::trend::{Measured, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
@@ -78,7 +78,7 @@ fn through(runs: &[(&str, u32)], steps: usize) -> Result<track::Clusters, Box<dy
         .dimension(Dimension::new("instructions").log(true))
         .dimension(Dimension::new("ipc"));
     let every: Vec<&Bursts> = all.iter().map(|(bursts, _)| bursts).collect();
-    let scaled = scale.check()?.fit(&every)?;
+    let scaled = scale.check()?.fit(&every, &Job::default())?;
     let mut seen = Vec::new();
     let mut measured = Vec::new();
     for ((name, _), ((bursts, labels), of)) in runs.iter().zip(all.iter().zip(&scaled.frames)) {
@@ -86,8 +86,8 @@ fn through(runs: &[(&str, u32)], steps: usize) -> Result<track::Clusters, Box<dy
         seen.push(Observation::of(&frame, of.points()?, of.rows())?);
         measured.push(Measured::of(bursts, of.rows(), labels)?);
     }
-    let cancel = CancelToken::new();
-    let tracking = Tracking::of(&seen, &Tracking::params().check()?, &(), &cancel)?;
+    let job = Job::default();
+    let tracking = Tracking::of(&seen, &Tracking::params().check()?, &job)?;
     let trends = Trends::of(&tracking, measured)?;
     let labels: Vec<&[ClusterId]> = all.iter().map(|(_, labels)| labels.as_slice()).collect();
     Ok(track::Clusters::of(&tracking, &trends, &scaled, &labels)?)
@@ -104,14 +104,14 @@ const RUNS: [(&str, u32); 4] = [
 pub(super) fn tracked(out: &Path) -> Outcome {
     let found = through(&RUNS, 120)?;
     let begin = Instant::now();
-    let section = track::View::new(&found).section(&(), &CancelToken::new())?;
+    let section = track::View::new(&found).section(&Job::default())?;
     let page =
         Page::new("Four runs, synthetic").lead("Three phases, and a fourth from 8 tasks on.");
     save(
         out,
         "track.html",
         begin,
-        page.with(section).html().as_bytes(),
+        page.with(section).html(&Job::default())?.as_bytes(),
     )?;
     for (name, theme) in [
         ("track.png", Theme::light()),
@@ -137,7 +137,12 @@ pub(super) fn tracked(out: &Path) -> Outcome {
     }
     let found = through(&[("64 tasks", 64), ("128 tasks", 128)], 12_500)?;
     let begin = Instant::now();
-    let section = track::View::new(&found).section(&(), &CancelToken::new())?;
+    let section = track::View::new(&found).section(&Job::default())?;
     let page = Page::new("2,400,000 bursts").with(section);
-    save(out, "track-many.html", begin, page.html().as_bytes())
+    save(
+        out,
+        "track-many.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )
 }

@@ -1,7 +1,7 @@
 //! Severities on grids, and what correlates.
 
 use super::{HOSTILE, Outcome, noise, save};
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_spectral::Spectra;
 use perf_topology::{Axis, Grid, Shape};
 use perf_view::{ColourMap, Page, Theme, Unit, topology};
@@ -51,7 +51,7 @@ pub(super) fn view(shape: &Shape) -> Result<topology::View, Box<dyn Error>> {
     let views = views(shape);
     let mut builder = Spectra::<f32>::builder(&shape.lens())?;
     let values: Vec<&[f64]> = views.iter().map(|(_, values)| values.as_slice()).collect();
-    builder.extend(&values)?;
+    builder.extend(&values, &Job::default())?;
     let spectra = builder.finish();
     let grid = |at: usize| {
         let (name, values) = &views[at];
@@ -63,8 +63,7 @@ pub(super) fn view(shape: &Shape) -> Result<topology::View, Box<dyn Error>> {
         0,
         grid,
         10,
-        &(),
-        &CancelToken::new(),
+        &Job::default(),
     )?)
 }
 
@@ -76,8 +75,13 @@ pub(super) fn correlated(out: &Path) -> Outcome {
     let names = (0..shape.cells()).map(|cell| format!("rank {cell}, node {}", cell / 16));
     let view = view(&shape)?.cells(names.collect());
     let page = Page::new("Waves and stripes, synthetic").lead("1,728 ranks on a torus.");
-    let page = page.with(view.section(&(), &CancelToken::new())?);
-    save(out, "topology.html", begin, page.html().as_bytes())?;
+    let page = page.with(view.section(&Job::default())?);
+    save(
+        out,
+        "topology.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )?;
     let values = views(&shape).swap_remove(0).1;
     let grid = Grid::new(shape, values, vec![true; 1728])?;
     for (name, map, theme) in [
@@ -115,6 +119,11 @@ pub(super) fn large(out: &Path) -> Outcome {
         unshifted: -1.0,
     };
     view.list(&[1.0; 3], vec![found])?;
-    let page = Page::new("1,835,008 ranks").with(view.section(&(), &CancelToken::new())?);
-    save(out, "large.html", begin, page.html().as_bytes())
+    let page = Page::new("1,835,008 ranks").with(view.section(&Job::default())?);
+    save(
+        out,
+        "large.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )
 }

@@ -8,7 +8,7 @@ mod clusters;
 mod grids;
 mod timelines;
 
-use perf_core::CancelToken;
+use perf_core::Job;
 use perf_fold::{GroupBy, Groups, RegionMap, Timelines};
 use perf_testdata::cosmo;
 use perf_topology::Shape;
@@ -66,9 +66,13 @@ fn noise(cell: usize, seed: usize) -> f64 {
 /// Several views in one page: an overview, then detail.
 fn report(out: &Path) -> Outcome {
     let trace = cosmo::trace();
-    let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    let timelines = Timelines::new(
+        trace.view(),
+        &RegionMap::by_name(trace.definitions())?,
+        &Job::default(),
+    )?;
     let begin = Instant::now();
-    let cancel = CancelToken::new();
+    let job = Job::default();
     let all = View::new(&timelines, Groups::by(&timelines, GroupBy::All)).finest(2048);
     let nodes = View::new(&timelines, Groups::by(&timelines, GroupBy::Node)).finest(2048);
     let shape = Shape::of(&[4, 4, 4, 4])?;
@@ -77,8 +81,13 @@ fn report(out: &Path) -> Outcome {
     let page = Page::new("A report")
         .lead("An overview, then detail.")
         .with(Section::text("summary", "Summary", &summary))
-        .with(all.named("All ranks", "overview").section(&(), &cancel)?)
-        .with(nodes.named("By node", "timeline").section(&(), &cancel)?)
-        .with(grids::view(&shape)?.section(&(), &cancel)?);
-    save(out, "report.html", begin, page.html().as_bytes())
+        .with(all.named("All ranks", "overview").section(&job)?)
+        .with(nodes.named("By node", "timeline").section(&job)?)
+        .with(grids::view(&shape)?.section(&job)?);
+    save(
+        out,
+        "report.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )
 }

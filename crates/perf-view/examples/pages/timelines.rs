@@ -1,7 +1,7 @@
 //! Folded timelines.
 
 use super::{HOSTILE, Outcome, save};
-use perf_core::{CancelToken, Nanos, Ticks, Trace, match_messages};
+use perf_core::{Job, Nanos, Ticks, Trace, match_messages};
 use perf_fold::{Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
 use perf_testdata::{cosmo, wide};
 use perf_view::timeline::{Marker, Picture, View};
@@ -13,7 +13,11 @@ use std::time::Instant;
 /// 40 ranks, 4 of which have more and more to do.
 pub(super) fn folded(out: &Path) -> Outcome {
     let trace = cosmo::trace();
-    let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    let timelines = Timelines::new(
+        trace.view(),
+        &RegionMap::by_name(trace.definitions())?,
+        &Job::default(),
+    )?;
     let groups = Groups::by(&timelines, GroupBy::Node);
     let begin = Instant::now();
     let markers = (40..60).map(|k| {
@@ -27,14 +31,14 @@ pub(super) fn folded(out: &Path) -> Outcome {
     let markers: Vec<Marker> = markers.collect();
     let view = View::new(&timelines, groups.clone()).command("fold cosmo");
     let section = view.markers(markers.clone());
-    let section = section.section(&(), &CancelToken::new())?;
+    let section = section.section(&Job::default())?;
     let page =
         Page::new("COSMO-SPECS, synthetic").lead("40 ranks, 4 of which have more and more clouds.");
     save(
         out,
         "timeline.html",
         begin,
-        page.with(section).html().as_bytes(),
+        page.with(section).html(&Job::default())?.as_bytes(),
     )?;
     for (name, columns, theme) in [
         ("timeline.png", 1000, Theme::light()),
@@ -44,7 +48,7 @@ pub(super) fn folded(out: &Path) -> Outcome {
         let begin = Instant::now();
         let params = Folder::params().columns(columns).op(Op::Max).check()?;
         let folder = Folder::new(&timelines, groups.clone(), params)?;
-        let fold = folder.fold(timelines.range())?;
+        let fold = folder.fold(timelines.range(), &Job::default())?;
         let picture = Picture::new(&folder, &fold)?
             .titled("Folded by max")
             .theme(theme);
@@ -52,7 +56,7 @@ pub(super) fn folded(out: &Path) -> Outcome {
     }
     let params = Folder::params().columns(400).op(Op::Diff).check()?;
     let folder = Folder::new(&timelines, groups, params)?;
-    let fold = folder.fold(timelines.range())?;
+    let fold = folder.fold(timelines.range(), &Job::default())?;
     let begin = Instant::now();
     let scene = Picture::new(&folder, &fold)?
         .titled("Folded by diff")
@@ -72,23 +76,32 @@ fn renamed() -> Result<Trace, Box<dyn Error>> {
 /// Hostile names, and messages.
 pub(super) fn hostile(out: &Path) -> Outcome {
     let trace = renamed()?;
-    let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    let timelines = Timelines::new(
+        trace.view(),
+        &RegionMap::by_name(trace.definitions())?,
+        &Job::default(),
+    )?;
     let begin = Instant::now();
-    let found = match_messages(trace.view());
+    let found = match_messages(trace.view(), &Job::default())?;
     let lines: Vec<Line> = Line::of(&found).collect();
     let groups = Groups::by(&timelines, GroupBy::Process);
     let marker = Marker::new(Ticks(1_000_000), perf_core::LocationId(3), HOSTILE[0]);
     let view = View::new(&timelines, groups.clone()).named(HOSTILE[1], "Time <line>");
     let section = view.lines(lines.iter().copied()).markers([marker]);
-    let section = section.section(&(), &CancelToken::new())?;
+    let section = section.section(&Job::default())?;
     let page = Page::new(HOSTILE[0]).lead(HOSTILE[2]).with(section);
-    save(out, "hostile.html", begin, page.html().as_bytes())?;
+    save(
+        out,
+        "hostile.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )?;
     let window = perf_core::TimeRange {
         start: Ticks(1_000_000),
         end: Ticks(1_060_000),
     };
     let folder = Folder::new(&timelines, groups, Folder::params().columns(700).check()?)?;
-    let fold = folder.fold(window)?;
+    let fold = folder.fold(window, &Job::default())?;
     let lines = folder.lines(window, lines);
     let begin = Instant::now();
     let scene = Picture::new(&folder, &fold)?
@@ -102,16 +115,25 @@ pub(super) fn hostile(out: &Path) -> Outcome {
 /// 1024 ranks, 20 million events.
 pub(super) fn many(out: &Path) -> Outcome {
     let trace = wide::trace(1024, 19_500);
-    let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    let timelines = Timelines::new(
+        trace.view(),
+        &RegionMap::by_name(trace.definitions())?,
+        &Job::default(),
+    )?;
     let begin = Instant::now();
     let groups = Groups::by(&timelines, GroupBy::All);
-    let found = match_messages(trace.view());
+    let found = match_messages(trace.view(), &Job::default())?;
     let view = View::new(&timelines, groups)
         .lines(Line::of(&found))
         .most_rows(1200);
-    let section = view.section(&(), &CancelToken::new())?;
+    let section = view.section(&Job::default())?;
     let span = Nanos(timelines.range().len() as i64);
     let lead = format!("1024 ranks, {} events, {span}", trace.len());
     let page = Page::new("Many ranks").lead(lead).with(section);
-    save(out, "many.html", begin, page.html().as_bytes())
+    save(
+        out,
+        "many.html",
+        begin,
+        page.html(&Job::default())?.as_bytes(),
+    )
 }

@@ -13,7 +13,7 @@ use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 /// ```
 /// use perf_anomaly::provenance::{Memory, Recorder};
 /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// use perf_view::{Page, anomaly::{Anomalies, View}};
 /// let calls = Calls::new(Calls::params().check()?);
 /// let tail = Tail::new(Tail::params().check()?);
@@ -28,8 +28,8 @@ use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 /// let mut report = watch.into_sink().finish()?;
 /// let found = Anomalies::of(&mut report)?;
 /// assert_eq!(found.records().len(), 2);
-/// let section = View::new(&found).section(&(), &Default::default())?;
-/// assert!(Page::new("Abnormal").with(section).html().contains("solve"));
+/// let section = View::new(&found).section(&Job::default())?;
+/// assert!(Page::new("Abnormal").with(section).html(&Job::default())?.contains("solve"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]

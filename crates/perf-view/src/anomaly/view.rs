@@ -6,7 +6,7 @@ use crate::pack::base64;
 use crate::{Result, Section, number, numbered};
 use maud::{Markup, html};
 use perf_anomaly::provenance::Kind;
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// Anomalies in a page: the ranking of ranks, counts by step, functions with their executions in axes of
 /// choice and their distribution, and the call stack of a call. A click leads from a rank to its steps,
@@ -57,16 +57,16 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
-        cancel.check()?;
+    pub fn section(&self, job: &Job) -> Result<Section> {
+        job.check()?;
         let mut data = self.found.value(self.most);
         let colours: Vec<String> = (0..COLOURS).map(|at| numbered(at).to_string()).collect();
         data["colours"] = colours.into();
-        progress.advance("anomalies", 1, 2);
-        cancel.check()?;
+        job.advance("anomalies", 1, 2);
+        job.check()?;
         let scene = Picture::new(self.found).titled(&self.heading).scene();
         let still = (base64(&scene.png()?), scene.title);
-        progress.advance("anomalies", 1, 2);
+        job.advance("anomalies", 1, 2);
         Ok(Section::new(
             "anomaly",
             &self.id,

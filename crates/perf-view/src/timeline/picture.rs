@@ -5,20 +5,22 @@ use super::paint::{self, Paint};
 use super::{Marker, links};
 use crate::text::{self, ADVANCE};
 use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
+use perf_core::Job;
 use perf_fold::{Column, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value};
 
 /// One fold as PNG or SVG: a row a group, a pixel a column.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
 /// use perf_view::timeline::Picture;
 /// let trace = perf_testdata::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
-/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Node);
 /// let params = Folder::params().columns(600).op(Op::Diff).check()?;
 /// let folder = Folder::new(&timelines, groups, params)?;
-/// let fold = folder.fold(timelines.range())?;
+/// let fold = folder.fold(timelines.range(), &Job::default())?;
 /// let scene = Picture::new(&folder, &fold)?.titled("Where ranks differ").scene();
 /// assert!(scene.svg().contains("Where ranks differ"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -61,7 +63,7 @@ impl<'a> Picture<'a> {
         Ok(Picture {
             folder,
             fold,
-            usage: folder.usage(fold.window())?,
+            usage: folder.usage(fold.window(), &Job::default())?,
             title: String::new(),
             theme: Theme::light(),
             lines: None,

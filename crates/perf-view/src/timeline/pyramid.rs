@@ -3,7 +3,7 @@
 use super::paint;
 use crate::Result;
 use crate::pack::{base64, runs};
-use perf_core::{CancelToken, Progress, TimeRange};
+use perf_core::{Job, TimeRange};
 use perf_fold::{Cell, ClassId, Folder, GroupId, Groups, Op, State, Timelines, Value};
 use std::collections::HashMap;
 
@@ -134,22 +134,18 @@ pub(super) fn most(op: Op, timelines: &Timelines) -> Option<f64> {
 impl Plan<'_> {
     /// Levels from the coarsest on, each of twice the columns, as many as the budget has room for.
     /// There is always one.
-    pub(super) fn levels(
-        &self,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Vec<Level>> {
+    pub(super) fn levels(&self, job: &Job) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         let (mut columns, mut bytes) = (COARSEST.min(self.finest), 0);
         while columns <= self.finest {
-            let level = self.level(columns, cancel)?;
+            let level = self.level(columns, job)?;
             let rows = level.cells.iter().flatten().flatten();
             bytes += rows.map(String::len).sum::<usize>();
             if bytes > self.budget && !levels.is_empty() {
                 break;
             }
             levels.push(level);
-            progress.advance(
+            job.advance(
                 "pyramid",
                 1,
                 u64::from((self.finest / COARSEST).max(1).ilog2()) + 1,
@@ -163,7 +159,7 @@ impl Plan<'_> {
         Ok(levels)
     }
 
-    fn level(&self, columns: usize, cancel: &CancelToken) -> Result<Level> {
+    fn level(&self, columns: usize, job: &Job) -> Result<Level> {
         let mut cells = Vec::with_capacity(self.ops.len());
         for (at, op) in self.ops.iter().enumerate() {
             let wanted: Vec<usize> = (0..self.nodes.len())
@@ -171,7 +167,7 @@ impl Plan<'_> {
                 .collect();
             let mut rows = vec![None; self.nodes.len()];
             for piece in wanted.chunks((PIECE / columns).max(1)) {
-                self.fold(columns, *op, piece, &mut rows, cancel)?;
+                self.fold(columns, *op, piece, &mut rows, job)?;
             }
             cells.push(rows);
         }
@@ -193,7 +189,7 @@ impl Plan<'_> {
         op: Option<Op>,
         piece: &[usize],
         rows: &mut [Option<String>],
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<()> {
         let mut params = Folder::params().columns(columns).instants(true);
         if let Some(op) = op {
@@ -205,7 +201,12 @@ impl Plan<'_> {
         let groups = self.groups.with_rows(&ids.collect::<Vec<_>>())?;
         let folder = Folder::new(self.timelines, groups, params.check()?)?;
         let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
-        folder.refold_with(self.window, &mut scratch, &mut fold, &(), cancel)?;
+        folder.refold(
+            self.window,
+            &mut scratch,
+            &mut fold,
+            &job.without_progress(),
+        )?;
         for (node, row) in piece.iter().zip(fold.rows()) {
             let most = op.and_then(|op| most(op, self.timelines));
             let pairs = row.cells().iter().map(|cell| self.codes.cell(cell, most));

@@ -6,7 +6,7 @@ use super::picture::{busy_share, busy_words};
 use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, most, nodes};
 use super::{Marker, Picture, legend, markup};
 use crate::{Error, OTHER, Result, Section, Theme, number};
-use perf_core::{CancelToken, LocationKind, Progress, TimeRange};
+use perf_core::{Job, LocationKind, TimeRange};
 use perf_fold::{FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
 use serde_json::{Value, json};
 
@@ -15,15 +15,16 @@ use serde_json::{Value, json};
 /// scaled up from a coarser one that exists.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_fold::{GroupBy, Groups, Op, RegionMap, Timelines};
 /// use perf_view::{Page, timeline::View};
 /// let trace = perf_testdata::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
-/// let timelines = Timelines::new(trace.view(), &map)?;
+/// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Node);
 /// let view = View::new(&timelines, groups).ops(&[Op::Max, Op::Diff]).finest(2048);
-/// let section = view.section(&(), &Default::default())?;
-/// assert!(Page::new("Two operations").with(section).html().contains("MPI_Allreduce"));
+/// let section = view.section(&Job::default())?;
+/// assert!(Page::new("Two operations").with(section).html(&Job::default())?.contains("MPI_Allreduce"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -138,7 +139,7 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Error::Empty`] without rows, time or operations, [`Error::Cancelled`], and those of folding.
-    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
+    pub fn section(&self, job: &Job) -> Result<Section> {
         let nodes = nodes(&self.groups, self.most_rows);
         if nodes.is_empty() {
             return Err(Error::Empty { what: "no rows" });
@@ -148,7 +149,7 @@ impl<'a> View<'a> {
         }
         let ops = self.operations(&nodes)?;
         let folder = self.folder(&nodes)?;
-        let usage = folder.usage_with(self.window, progress, cancel)?;
+        let usage = folder.usage(self.window, job)?;
         let roots = nodes
             .iter()
             .take_while(|node| node.parent.is_none())
@@ -166,7 +167,7 @@ impl<'a> View<'a> {
             finest: self.finest,
             budget: self.budget,
         };
-        let levels = plan.levels(progress, cancel)?;
+        let levels = plan.levels(job)?;
         let clock = self.timelines.clock();
         let start = clock.nanos(self.window.start).unwrap_or_default().0;
         let span = clock.total(u128::from(self.window.len())).0;
@@ -200,7 +201,7 @@ impl<'a> View<'a> {
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
         let whole = format!("{} to {}", whole[0], whole[1]);
-        let still = self.still()?;
+        let still = self.still(&job.without_progress())?;
         let body = markup::body(
             &self.id,
             (&entries, &whole),
@@ -349,14 +350,14 @@ impl<'a> View<'a> {
     }
 
     /// The rows as a picture, for readers without scripts.
-    fn still(&self) -> Result<(String, String)> {
+    fn still(&self, job: &Job) -> Result<(String, String)> {
         let rows = self.groups.rows();
         let groups = self
             .groups
             .with_rows(rows.get(..rows.len().min(self.most_rows)).unwrap_or(rows))?;
         let params = Folder::params().columns(STILL).instants(true).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
-        let fold = folder.fold(self.window)?;
+        let fold = folder.fold(self.window, job)?;
         let picture = Picture::new(&folder, &fold)?.titled(&self.heading);
         let scene = picture.own_spans(self.has_own_spans).scene();
         let words = scene.title.clone();

@@ -2,7 +2,7 @@
 
 use super::view::{Found, View, mask};
 use crate::{Error, Result, Unit};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use perf_spectral::{AxisFilter, Match, RankParams, Real, Spectra};
 use perf_topology::Grid;
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ impl View {
     /// choices of the phase `rank`.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_spectral::Spectra;
     /// use perf_topology::{Grid, Shape};
     /// use perf_view::{Unit, topology::View};
@@ -27,13 +28,13 @@ impl View {
     ///     .map(|n| (0..16).map(|cell| f64::from(cell * n % 7)).collect())
     ///     .collect();
     /// let mut builder = Spectra::<f64>::builder(&[4, 4])?;
-    /// builder.extend(&views)?;
+    /// builder.extend(&views, &Job::default())?;
     /// let spectra = builder.finish();
     /// let grid = |at: usize| {
     ///     let grid = Grid::new(Shape::of(&[4, 4])?, views[at].clone(), vec![true; 16])?;
     ///     Ok((format!("view {at}"), grid, Unit::Number))
     /// };
-    /// let view = View::correlated(&spectra, 0, grid, 10, &(), &Default::default())?;
+    /// let view = View::correlated(&spectra, 0, grid, 10, &Job::default())?;
     /// assert_eq!(view.lists().count(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -45,8 +46,7 @@ impl View {
         reference: usize,
         grid: impl Fn(usize) -> Result<(String, Grid, Unit)>,
         top: usize,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Self> {
         let params = RankParams::default().top(top).pearson(false).check()?;
         let candidates: Vec<usize> = (0..spectra.views().len())
@@ -54,11 +54,17 @@ impl View {
             .collect();
         let rank = |f: &[f64]| {
             let filter = AxisFilter::new(f)?;
-            let list = spectra.rank_among(reference, &candidates, &filter, &params, &(), cancel)?;
+            let list = spectra.rank_among(
+                reference,
+                &candidates,
+                &filter,
+                &params,
+                &job.without_progress(),
+            )?;
             Ok(list.matches)
         };
         let all = vec![1.0; spectra.plan().dims().len()];
-        Self::correlated_by(spectra, reference, &all, rank, grid, (progress, cancel))
+        Self::correlated_by(spectra, reference, &all, rank, grid, job)
     }
 
     /// As [`correlated`](Self::correlated), beginning with the weights `f` of axes. `rank` gives the list under
@@ -77,7 +83,7 @@ impl View {
         f: &[f64],
         mut rank: impl FnMut(&[f64]) -> Result<Vec<Match>>,
         grid: impl Fn(usize) -> Result<(String, Grid, Unit)>,
-        (progress, cancel): (&dyn Progress, &CancelToken),
+        job: &Job,
     ) -> Result<Self> {
         let (name, values, unit) = grid(reference)?;
         let axes = values.shape().axes().len();
@@ -95,7 +101,7 @@ impl View {
         let mut added = BTreeMap::new();
         let choices = choices(f);
         for f in &choices {
-            cancel.check()?;
+            job.check()?;
             let list = rank(f)?;
             let mut found = Vec::with_capacity(list.len());
             for matched in &list {
@@ -116,7 +122,7 @@ impl View {
                 });
             }
             view.list(f, found)?;
-            progress.advance("rank", 1, choices.len() as u64);
+            job.advance("rank", 1, choices.len() as u64);
         }
         Ok(view.chosen(f))
     }

@@ -6,7 +6,7 @@ use super::spectrum::{self, Plane};
 use crate::pack::base64;
 use crate::{ColourMap, Error, Result, Section, Unit, number};
 use maud::{Markup, html};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use perf_topology::{Grid, Shape};
 use serde_json::{Value, json};
 
@@ -31,6 +31,7 @@ pub struct Found {
 /// by value, cut along axes, put other axes on x, y and z, and ask a cube what it is.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_topology::{Grid, Shape};
 /// use perf_view::topology::{Found, View};
 /// use perf_view::{Page, Unit};
@@ -42,7 +43,7 @@ pub struct Found {
 /// let other = view.add("waiting, MPI_Wait", grid(|cell| 31.0 - cell as f64)?, Unit::Nanos)?;
 /// let found = Found { view: other, r: -1.0, shift: vec![0, 0, 0], unshifted: -1.0 };
 /// view.list(&[1.0, 1.0, 1.0], vec![found])?;
-/// let html = Page::new("Opposites").with(view.section(&(), &Default::default())?).html();
+/// let html = Page::new("Opposites").with(view.section(&Job::default())?).html(&Job::default())?;
 /// assert!(html.contains("waiting, MPI_Wait"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -206,15 +207,15 @@ impl View {
     ///
     /// # Errors
     /// [`Error::Empty`] if no cell of the reference holds a location, and [`Error::Cancelled`].
-    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
+    pub fn section(&self, job: &Job) -> Result<Section> {
         let mut values = Vec::with_capacity(self.grids.len());
         let mut first = None;
         for shown in &self.grids {
-            cancel.check()?;
+            job.check()?;
             let coarse = Coarse::of(&shown.grid, self.most);
             values.push(grid_value(shown, &coarse));
             first.get_or_insert(coarse);
-            progress.advance("cubes", 1, self.grids.len() as u64);
+            job.advance("cubes", 1, self.grids.len() as u64);
         }
         let coarse = first.ok_or(Error::Empty { what: "no grid" })?;
         let data = json!({

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// and pages of clusters are drawn from.
 ///
 /// ```
-/// use perf_core::Nanos;
+/// use perf_core::{Job, Nanos};
 /// use perf_track::{Burst, Bursts, ClusterId, Dimension, Scale, Thread};
 /// use perf_view::{Page, track::{Clusters, View}};
 /// let mut bursts = Bursts::new(["work"]);
@@ -22,12 +22,12 @@ use std::collections::HashMap;
 ///     let work = [1e6, 9e6][at as usize % 2];
 ///     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[work])?;
 /// }
-/// let scaled = Scale::params().dimension(Dimension::new("work").log(true)).check()?.fit(&[&bursts])?;
+/// let scaled = Scale::params().dimension(Dimension::new("work").log(true)).check()?.fit(&[&bursts], &Job::default())?;
 /// let labels: Vec<ClusterId> = (0..8).map(|at| ClusterId(at % 2 + 1)).collect();
 /// let mut clusters = Clusters::of_frame("run 7", &scaled, &labels)?;
 /// clusters.metric("duration", "ns", &bursts.durations())?;
-/// let section = View::new(&clusters).section(&(), &Default::default())?;
-/// assert!(Page::new("Clusters").with(section).html().contains("run 7"));
+/// let section = View::new(&clusters).section(&Job::default())?;
+/// assert!(Page::new("Clusters").with(section).html(&Job::default())?.contains("run 7"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use crate::{Anchor, Colour, Mark, Scene, Theme, number};
 /// Frames in common axes with their trends, as PNG or SVG.
 ///
 /// ```
-/// # use perf_core::Nanos;
+/// # use perf_core::{Job, Nanos};
 /// # use perf_track::{Burst, Bursts, ClusterId, Dimension, Scale, Thread};
 /// # use perf_view::track::{Clusters, Picture};
 /// # let mut bursts = Bursts::new(["work"]);
@@ -19,7 +19,7 @@ use crate::{Anchor, Colour, Mark, Scene, Theme, number};
 /// #     let (begin, end) = (Nanos(10 * at), Nanos(10 * at + 5));
 /// #     bursts.push(Burst { thread, begin, end, ..Burst::default() }, &[1e6 * at as f64])?;
 /// # }
-/// # let scaled = Scale::params().dimension(Dimension::new("work")).check()?.fit(&[&bursts])?;
+/// # let scaled = Scale::params().dimension(Dimension::new("work")).check()?.fit(&[&bursts], &Job::default())?;
 /// # let labels = [ClusterId(1); 8];
 /// let clusters = Clusters::of_frame("run 7", &scaled, &labels)?;
 /// let scene = Picture::new(&clusters).titled("One phase").scene();

@@ -6,7 +6,7 @@ use super::{Picture, balance};
 use crate::pack::base64;
 use crate::{Result, Section, Theme, number};
 use maud::{Markup, html};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use perf_track::trend::Summary;
 use serde_json::{Value, json};
 
@@ -57,14 +57,14 @@ impl<'a> View<'a> {
     ///
     /// # Errors
     /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn section(&self, progress: &dyn Progress, cancel: &CancelToken) -> Result<Section> {
+    pub fn section(&self, job: &Job) -> Result<Section> {
         let clusters = self.clusters;
         let ranges = clusters.ranges();
-        cancel.check()?;
+        job.check()?;
         let (cells, steps) = clusters.cells(&ranges, self.most);
         let mut frames = Vec::new();
         for (at, (frame, cells)) in clusters.frames.iter().zip(&cells).enumerate() {
-            cancel.check()?;
+            job.check()?;
             let axis = |axis: usize| {
                 let [low, high] = ranges.get(axis).copied().unwrap_or([0.0, 1.0]);
                 let places = cells.iter().map(|(place, _, _)| place.get(axis).copied());
@@ -89,7 +89,7 @@ impl<'a> View<'a> {
                 "objects": words(cells.objects.iter().map(|id| (*id).min(u32::from(u16::MAX)) as u16)),
                 "counts": counts,
             }));
-            progress.advance("clusters", 1, clusters.frames.len() as u64);
+            job.advance("clusters", 1, clusters.frames.len() as u64);
         }
         let shown = clusters.objects.len().min(OBJECTS);
         let data = json!({

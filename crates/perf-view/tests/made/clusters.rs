@@ -1,6 +1,6 @@
 //! Two runs with three phases, one of which has a name that pages must not run.
 
-use perf_core::{CancelToken, Nanos};
+use perf_core::{Job, Nanos};
 use perf_track::track::{Observation, Tracking};
 use perf_track::trend::{Measured, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
@@ -68,7 +68,7 @@ pub fn clusters(names: [&str; 2], steps: u32) -> Clusters {
     let scaled = scale
         .check()
         .expect("good")
-        .fit(&[&all[0], &all[1]])
+        .fit(&[&all[0], &all[1]], &Job::default())
         .expect("it fits");
     let of: Vec<Vec<ClusterId>> = all.iter().zip(tasks).map(|(b, t)| labels(b, t)).collect();
     let frames: Vec<Frame> = all
@@ -88,7 +88,7 @@ pub fn clusters(names: [&str; 2], steps: u32) -> Clusters {
         })
         .collect();
     let params = Tracking::params().check().expect("good");
-    let tracking = Tracking::of(&seen, &params, &(), &CancelToken::new()).expect("it tracks");
+    let tracking = Tracking::of(&seen, &params, &Job::default()).expect("it tracks");
     assert_eq!(tracking.objects.len(), 3);
     let measured = frames.iter().zip(&scaled.frames).zip(&of);
     let measured = measured.map(|((frame, points), of)| {

@@ -15,7 +15,7 @@ use crate::phases::series::{drop_small, times};
 use crate::pictures::Files;
 use crate::progress::Bar;
 use clap::Args;
-use perfkit::core::{CancelToken, Nanos};
+use perfkit::core::Nanos;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::cluster::{EpsChoice, RefineNode, Refinement};
 use perfkit::track::{
@@ -111,7 +111,7 @@ struct Found {
 
 impl Found {
     fn of(command: &Options) -> Result<Self, Failure> {
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let job = Bar::job();
         let options = &command.clustering.read()?;
         let mut wanted = options.wanted();
         let mut from = gather(&command.file, &mut wanted)?;
@@ -129,9 +129,9 @@ impl Found {
                 params = params.for_threads(threads);
                 min_points = (threads / 4).max(2);
             }
-            let scorer = SpmdScorer::new(&from.bursts, frame.rows(), align, cancel.clone());
+            let scorer = SpmdScorer::new(&from.bursts, frame.rows(), align);
             let params = options.mode().refine(params).check().map_err(usage)?;
-            let refined = Refinement::new(params).run(points, &times, &scorer, &bar, &cancel);
+            let refined = Refinement::new(params).run(points, &times, &scorer, &job);
             let refined = refined.map_err(input)?;
             let last = refined.eps.last().copied().unwrap_or_default();
             (
@@ -159,7 +159,7 @@ impl Found {
         let labels = Labels::new(labels.map_err(input)?);
         let sequences = Sequences::of(&from.bursts, &labels).map_err(input)?;
         let shares = time_shares(&from.bursts, &labels).map_err(input)?;
-        let alignment = align.align(&sequences, &shares, &bar, &cancel);
+        let alignment = align.align(&sequences, &shares, &job);
         let score = alignment.map_err(input)?.score(&shares);
         let metrics: Result<_, Failure> = wanted.axes.iter().map(Axis::name).collect();
         let balance = TimeBalance::of(&from.bursts, &labels, |_| false).map_err(input)?;

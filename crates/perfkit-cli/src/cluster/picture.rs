@@ -5,7 +5,6 @@ use crate::failure::Outcome;
 use crate::pictures::{self, Files};
 use crate::progress::Bar;
 use crate::table;
-use perfkit::core::CancelToken;
 use perfkit::track::ClusterId;
 use perfkit::view::track::{Clusters, Picture, View};
 
@@ -24,7 +23,7 @@ impl Found {
         let scene = || Ok(Picture::new(&found).titled(&title).scene());
         files.write(&title, scene, || {
             let view = View::new(&found).named(&title, "clusters");
-            let section = view.section(&Bar::new(), &CancelToken::new());
+            let section = view.section(&Bar::job());
             Ok(vec![section.map_err(pictures::failed)?])
         })
     }

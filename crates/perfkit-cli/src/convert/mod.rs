@@ -13,7 +13,7 @@ use crate::recording::{self, Any, Profiled, Recording};
 use crate::table::grouped;
 use clap::Args;
 use format::Format;
-use perfkit::core::{CancelToken, Diagnostics, Profile};
+use perfkit::core::{Diagnostics, Profile};
 use perfkit::formats::{chrome, cube, otf2, paraver};
 use serde_json::json;
 use std::io::Write;
@@ -127,7 +127,7 @@ const NO_CALLS: &str = "ends of messages without the other end, collectives, rem
     recording, samples of call paths";
 
 fn trace(recording: &Recording, format: Format, to: &Path) -> Result<Written, Failure> {
-    let (bar, cancel) = (Bar::new(), CancelToken::new());
+    let job = Bar::job();
     let view = recording.trace.view();
     let events = view.len() as u64;
     let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", to.display()));
@@ -135,17 +135,17 @@ fn trace(recording: &Recording, format: Format, to: &Path) -> Result<Written, Fa
         Format::Otf2 => {
             let (folder, options) = format::archive(to);
             let mut archive = otf2::NewArchive::new(folder).map_err(failed)?;
-            let lost = otf2::write(view, &mut archive, &options, &bar, &cancel);
+            let lost = otf2::write(view, &mut archive, &options, &job);
             Written::new(events, "events", lost.map_err(input)?)
         }
         Format::Paraver => {
-            let lost = paraver::write_files(view, to, &bar, &cancel).map_err(input)?;
+            let lost = paraver::write_files(view, to, &job).map_err(input)?;
             Written::new(events, "events", lost)
         }
         Format::Chrome => {
             let mut written = None;
             output::whole(to, |to| {
-                written = Some(chrome::write(view, to, &bar, &cancel).map_err(input)?);
+                written = Some(chrome::write(view, to, &job).map_err(input)?);
                 Ok(())
             })?;
             let written = written.unwrap_or_default();
@@ -157,7 +157,7 @@ fn trace(recording: &Recording, format: Format, to: &Path) -> Result<Written, Fa
         }
         Format::Perfetto => perfetto(recording, to)?,
         Format::Cube => {
-            let made = Profile::from_trace(view, &bar, &cancel);
+            let made = Profile::from_trace(view, &job);
             let (profile, counts) = made.map_err(input)?;
             findings::tell(&Diagnostics::default(), &counts);
             let lost = (events, "a profile has sums of calls and no events");
@@ -186,7 +186,7 @@ fn perfetto(recording: &Recording, to: &Path) -> Result<Written, Failure> {
     let mut written = None;
     output::whole(to, |to| {
         let view = recording.trace.view();
-        let done = perfkit::formats::perfetto::write(view, to, &Bar::new(), &CancelToken::new());
+        let done = perfkit::formats::perfetto::write(view, to, &Bar::job());
         written = Some(done.map_err(input)?);
         Ok(())
     })?;
@@ -229,9 +229,9 @@ fn profile(profiled: &Profiled, format: Format, to: &Path) -> Result<Written, Fa
 fn cube_of(profile: &Profile, to: &Path) -> Result<Written, Failure> {
     let (mut found, mut rows) = (None, 0);
     output::whole(to, |to| {
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let job = Bar::job();
         let options = cube::WriteOptions::new();
-        let lost = cube::write_with(profile, to, &options, &bar, &cancel);
+        let lost = cube::write(profile, to, &options, &job);
         found = Some(lost.map_err(input)?);
         Ok(())
     })?;

@@ -5,7 +5,7 @@ use super::{Options, Related, call_path, metric};
 use crate::failure::{Failure, Outcome, input};
 use crate::progress::Bar;
 use crate::table::{self, shortened};
-use perfkit::core::{CallPathId, CancelToken, Column, Combine, MetricId, Profile, Progress, Table};
+use perfkit::core::{CallPathId, Column, Combine, Job, MetricId, Profile, Table};
 use perfkit::spectral::{
     AxisFilter, AxisPower, CheckedRank, Confidence, Match, Missing, NullParams, RankParams, Score,
     Spectra, TOLERANCE, stored_rows,
@@ -93,13 +93,13 @@ impl<'a> List<'a> {
             rows.len() - 1
         });
         check_memory(&topology, rows.len(), options, &source)?;
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let job = Bar::job();
         let mut builder = Spectra::<f64>::builder(&lens).map_err(usage)?;
         builder
-            .add_rows(profile, &topology, &rows, Missing::Fill, &bar, &cancel)
+            .add_rows(profile, &topology, &rows, Missing::Fill, &job)
             .map_err(input)?;
         let spectra = builder.finish();
-        let ranked = ranked(&spectra, own, &filter, &params, &bar);
+        let ranked = ranked(&spectra, own, &filter, &params, &job);
         let (matches, has_ties) = ranked.map_err(usage)?;
         let power = spectra.axis_power(own).map_err(usage)?;
         let mut chances = None;
@@ -109,7 +109,7 @@ impl<'a> List<'a> {
             let params =
                 params.map_err(|error| Failure::Usage(format!("--surrogates: {error}")))?;
             let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
-            let confidence = spectra.confidence(own, &views, &filter, &params, &bar, &cancel);
+            let confidence = spectra.confidence(own, &views, &filter, &params, &job);
             chances = Some(Chances {
                 surrogates,
                 confidence: confidence.map_err(usage)?,
@@ -185,7 +185,7 @@ impl<'a> List<'a> {
                     self.own,
                     &AxisFilter::new(f)?,
                     &self.params,
-                    &(),
+                    &Job::default(),
                 )?
                 .0
             }
@@ -585,13 +585,12 @@ fn ranked(
     own: usize,
     filter: &AxisFilter,
     params: &CheckedRank,
-    progress: &dyn Progress,
+    job: &Job,
 ) -> perfkit::spectral::Result<(Vec<Match>, bool)> {
     let others: Vec<usize> = (0..spectra.views().len())
         .filter(|view| *view != own)
         .collect();
-    let cancel = CancelToken::new();
-    let ranking = spectra.rank_among(own, &others, filter, params, progress, &cancel)?;
+    let ranking = spectra.rank_among(own, &others, filter, params, job)?;
     let mut matches = ranking.matches;
     let has_ties = order(&mut matches);
     Ok((matches, has_ties))

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::pictures::{self, failed};
 use crate::progress::Bar;
 use crate::table::shortened;
-use perfkit::core::{CallPathId, CancelToken, MetricId};
+use perfkit::core::{CallPathId, MetricId};
 use perfkit::spectral::AxisFilter;
 use perfkit::topology::{Aggregate, Grid};
 use perfkit::view::topology::{Picture, View};
@@ -20,26 +20,17 @@ const TITLE: usize = 60;
 impl List<'_> {
     /// Both grids with the list between them, for the choice of axes and others.
     pub(super) fn section(&self, heading: &str) -> Result<Section, Failure> {
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
+        let job = Bar::job();
         let grid = |at: usize| {
             let row = self.rows.get(at).copied().unwrap_or(self.reference);
             self.grid(row)
                 .map(|(name, grid, (unit, _))| (name, grid, unit))
         };
         let rank = |f: &[f64]| Ok(self.under(f, TOP)?);
-        let view = View::correlated_by(
-            &self.spectra,
-            self.own,
-            &self.axes,
-            rank,
-            grid,
-            (&bar, &cancel),
-        );
+        let view = View::correlated_by(&self.spectra, self.own, &self.axes, rank, grid, &job);
         let view = view.map_err(failed)?.named(heading, "topology");
         let view = self.notes(TOP).into_iter().fold(view, View::note);
-        view.cells(self.cells())
-            .section(&bar, &cancel)
-            .map_err(failed)
+        view.cells(self.cells()).section(&job).map_err(failed)
     }
 
     /// The reference, and beside it what correlates most. With a filter both are drawn as it lets them pass.

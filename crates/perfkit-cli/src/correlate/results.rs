@@ -9,8 +9,8 @@
 use super::list::List;
 use crate::failure::{Failure, input};
 use perfkit::core::{
-    CallPathId, Combine, Diagnostics, Metric, MetricId, Profile, ProfileMetric, Result, RowStore,
-    Scope, Severities, Value, ValueType,
+    CallPathId, Combine, Diagnostics, Job, Metric, MetricId, Profile, ProfileMetric, Result,
+    RowStore, Scope, Severities, Value, ValueType,
 };
 use perfkit::formats::OpenOptions;
 use perfkit::formats::cube::{self, Cube};
@@ -159,10 +159,10 @@ pub(super) fn write(
     let options = cube::WriteOptions::new();
     let lost = match archive {
         Some(path) => {
-            let archive = Cube::open(path, &OpenOptions::new()).map_err(input)?;
-            archive.write(&profile, to, &options)
+            let archive = Cube::open(path, &OpenOptions::new(), &Job::default()).map_err(input)?;
+            archive.write(&profile, to, &options, &Job::default())
         }
-        None => cube::write(&profile, to, &options),
+        None => cube::write(&profile, to, &options, &Job::default()),
     };
     lost.map_err(input)
 }

@@ -19,7 +19,7 @@ use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store, open};
 use perfkit::anomaly::{
     self, Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, StrictParams, Tail,
 };
-use perfkit::core::{CancelToken, Diagnostics, EventSource, Progress, fits};
+use perfkit::core::{Diagnostics, EventSource, Job, fits};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::adios::Adios;
 use perfkit::formats::streams::{Follow, Streams};
@@ -60,7 +60,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 /// [`Failure::Input`] if drawing fails.
 pub fn section(found: &Anomalies, heading: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(heading, "anomalies");
-    let section = view.section(&Bar::new(), &CancelToken::new());
+    let section = view.section(&Bar::job());
     section.map_err(pictures::failed)
 }
 
@@ -235,7 +235,9 @@ fn watch_text(
         streams = streams.origin(origin);
     }
     loop {
-        let next = streams.next_step(&mut monitor).map_err(input);
+        let next = streams
+            .next_step(&mut monitor, &Job::default())
+            .map_err(input);
         if !next.map_err(findings::explain(streams.diagnostics()))? {
             break;
         }
@@ -264,7 +266,9 @@ fn watch_adios(
     };
     let mut files = files.map_err(input)?;
     loop {
-        let next = files.next_step(&mut monitor).map_err(input);
+        let next = files
+            .next_step(&mut monitor, &Job::default())
+            .map_err(input);
         if !next.map_err(findings::explain(files.diagnostics()))? {
             break;
         }
@@ -297,22 +301,21 @@ fn replay_opened(
     out: &mut dyn Write,
 ) -> Result<Monitor, Failure> {
     let view = recording.trace.view();
-    let replay = match options.period {
+    let mut replay = match options.period {
         Some(period) => Replay::new(view, period),
         None => Replay::in_steps(view, 100),
     };
-    let mut replay = replay.cancel(CancelToken::new());
     if let Some(pace) = options.pace {
         replay = replay.pace(pace);
     }
-    let bar = Bar::new();
+    let job = Bar::job();
     let explain = findings::explain(&recording.diagnostics);
     while replay
-        .next_step(&mut monitor)
+        .next_step(&mut monitor, &job)
         .map_err(input)
         .map_err(&explain)?
     {
-        bar.advance("replaying", 1, replay.steps());
+        job.advance("replaying", 1, replay.steps());
         if !step(options, &mut monitor, out)? {
             break;
         }

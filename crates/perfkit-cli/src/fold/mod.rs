@@ -11,7 +11,7 @@ use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::{self, Recording};
 pub use options::Options;
-use perfkit::core::{CancelToken, Nanos, TimeRange};
+use perfkit::core::{Nanos, TimeRange};
 use perfkit::fold::{
     Fold, Folder, Groups, Op, RegionGroups, RegionMap, Selection, Timelines, Usage,
 };
@@ -81,8 +81,8 @@ impl View {
         let map = options
             .depth
             .map_or(map.clone(), |depth| map.at_depth(depth));
-        let (bar, cancel) = (Bar::new(), CancelToken::new());
-        let timelines = Timelines::with(trace.view(), &map, &bar, &cancel).map_err(input)?;
+        let job = Bar::job();
+        let timelines = Timelines::new(trace.view(), &map, &job).map_err(input)?;
         let mut params = Folder::params().columns(options.columns).instants(true);
         let chosen = match &options.op {
             Some(operation) => Some(operation.find(&timelines)?),
@@ -114,9 +114,9 @@ impl View {
         let mut fold = folder.empty();
         let mut scratch = folder.scratch();
         folder
-            .refold_with(window, &mut scratch, &mut fold, &bar, &cancel)
+            .refold(window, &mut scratch, &mut fold, &job)
             .map_err(input)?;
-        let usage = folder.usage_with(window, &bar, &cancel).map_err(input)?;
+        let usage = folder.usage(window, &job).map_err(input)?;
         let op = options
             .op
             .as_ref()
@@ -143,7 +143,7 @@ impl View {
         let trace = self.fold.to_trace().map_err(input)?;
         let file = std::fs::File::create(path).map_err(|error| failed(error.to_string()))?;
         let mut file = std::io::BufWriter::new(file);
-        chrome::write(trace.view(), &mut file, &Bar::new(), &CancelToken::new())
+        chrome::write(trace.view(), &mut file, &Bar::job())
             .map_err(|error| failed(error.to_string()))?;
         file.flush().map_err(|error| failed(error.to_string()))
     }

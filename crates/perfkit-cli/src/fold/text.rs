@@ -3,7 +3,7 @@
 use super::View;
 use crate::failure::Outcome;
 use crate::table::{counted, shortened};
-use perfkit::core::TimeRange;
+use perfkit::core::{Job, TimeRange};
 use perfkit::fold::{Cell, ClassId, State, Usage, Value as Shown};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +31,13 @@ impl View {
         let (timelines, edges) = (self.folder.timelines(), self.fold.edges());
         let shade = |piece: &Range<usize>| {
             let (start, end) = (*edges.get(piece.start)?, *edges.get(piece.end)?);
-            let usage = Usage::of(timelines, streams, TimeRange { start, end });
+            let usage = Usage::of(
+                timelines,
+                streams,
+                TimeRange { start, end },
+                &Job::default(),
+            )
+            .ok()?;
             let steps = (SHADES.len() - 1) as f64;
             let step = (steps * usage.utilisation.utilisation()).round() as usize;
             SHADES.chars().nth(step)

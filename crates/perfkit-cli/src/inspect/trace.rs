@@ -7,8 +7,8 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::core::{
-    CallPathId, CancelToken, Clock, ClockViolations, Column, Diagnostics, Nanos, Profile, Region,
-    ReplayCounts, Table, Ticks, Unify, Value, match_messages,
+    CallPathId, Clock, ClockViolations, Column, Diagnostics, Nanos, Profile, Region, ReplayCounts,
+    Table, Ticks, Unify, Value, match_messages,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
 use serde_json::json;
@@ -69,10 +69,8 @@ impl Summary {
     pub fn by(recording: &Recording, unify: Unify) -> Result<Self, Failure> {
         let trace = &recording.trace;
         let definitions = trace.definitions();
-        let bar = Bar::new();
-        let (profile, counts) =
-            Profile::from_trace_by(trace.view(), unify, &bar, &CancelToken::new())
-                .map_err(input)?;
+        let job = Bar::job();
+        let (profile, counts) = Profile::from_trace_by(trace.view(), unify, &job).map_err(input)?;
         let labelled = labelled(&profile, unify);
         let mut kinds = BTreeMap::new();
         for location in trace.view().locations() {
@@ -80,7 +78,7 @@ impl Summary {
                 *kinds.entry(definitions.event_name(event)).or_insert(0) += 1;
             }
         }
-        let found = match_messages(trace.view());
+        let found = match_messages(trace.view(), &job).map_err(input)?;
         let clock = definitions.clock;
         let range = trace.range();
         // The end of a recording is its last event.

@@ -5,7 +5,7 @@ use crate::phases::definition;
 use crate::phases::skipped;
 use crate::progress::Bar;
 use crate::recording;
-use perfkit::core::{CancelToken, Clock, Diagnostics, LocationId, Nanos, Trace, Unify};
+use perfkit::core::{Clock, Diagnostics, LocationId, Nanos, Trace, Unify};
 use perfkit::formats::paraver;
 use perfkit::formats::paraver::clustered::{Data, Definition};
 use perfkit::track::{Bursts, Dropped, DurationCut, Error, Extract, Formula, Labels, Mode};
@@ -199,7 +199,7 @@ fn recorded(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
 }
 
 fn extracted(extract: &Extract, trace: &Trace, name: &str) -> Result<(Bursts, Dropped), Failure> {
-    let found = extract.extract(trace.view(), &Bar::new(), &CancelToken::new());
+    let found = extract.extract(trace.view(), &Bar::job());
     found.map_err(|error| match error {
         Error::UnknownMetric { .. } | Error::NoRegion { .. } => {
             Failure::Usage(format!("{name}: {error}"))

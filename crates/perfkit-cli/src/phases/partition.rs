@@ -5,7 +5,6 @@ use crate::phases::experiments::usage;
 use crate::phases::series::{ClusterOptions, times};
 use crate::progress::Bar;
 use crate::table::counted;
-use perfkit::core::CancelToken;
 use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch, EpsWhy, Remainder};
 use perfkit::track::{Bursts, ClusterId, Error, Labels, Mode, Points, Scaled, ScaledFrame};
 
@@ -50,7 +49,7 @@ impl ClusterOptions {
     ) -> Result<EpsChoice, Error> {
         let search = EpsSearch::params().min_points(min_points).floor(floor);
         let search = EpsSearch::new(search.check()?);
-        search.choose_weighted(points, time, &Bar::new(), &CancelToken::new())
+        search.choose_weighted(points, time, &Bar::job())
     }
 
     fn dbscan(
@@ -60,7 +59,7 @@ impl ClusterOptions {
     ) -> Result<Labels, Failure> {
         let params = Dbscan::params().eps(eps).min_points(min_points);
         let dbscan = Dbscan::new(self.mode().dbscan(params).check().map_err(usage)?);
-        let found = dbscan.cluster(points, &Bar::new(), &CancelToken::new());
+        let found = dbscan.cluster(points, &Bar::job());
         found.map_err(input)
     }
 }

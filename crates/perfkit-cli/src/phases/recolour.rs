@@ -3,7 +3,7 @@
 use crate::failure::{Failure, input};
 use crate::phases::experiments::Gathered;
 use crate::table::grouped;
-use perfkit::core::{Clock, Nanos};
+use perfkit::core::{Clock, Job, Nanos};
 use perfkit::formats::OpenOptions;
 use perfkit::formats::paraver::{Cluster, Coloured, Object, recolour_files};
 use perfkit::track::{Bursts, Kind};
@@ -52,7 +52,7 @@ pub fn write(from: &Gathered, to: &Path, bursts: &[Coloured]) -> Result<(), Fail
     if !(name.ends_with(".prv") || name.ends_with(".prv.gz")) {
         return Err(Failure::Usage("--recolour is for traces of Paraver".into()));
     }
-    let done = recolour_files(&from.path, to, bursts, &OpenOptions::new());
+    let done = recolour_files(&from.path, to, bursts, &OpenOptions::new(), &Job::default());
     let (done, _) = done.map_err(|error| match error {
         perfkit::formats::Error::Usage { what } => Failure::Usage(what),
         other => input(other),

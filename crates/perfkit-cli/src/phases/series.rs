@@ -5,7 +5,7 @@ use crate::phases::definition;
 use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, usage};
 use crate::phases::partition::{Input, Partition, partitions};
 use crate::progress::Bar;
-use perfkit::core::{CancelToken, Nanos, Unify};
+use perfkit::core::{Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
 use perfkit::track::track::{
@@ -118,7 +118,7 @@ impl ClusterOptions {
             scale = scale.dimension(dimension.factor(axis.factor));
         }
         let scale = scale.check().map_err(usage)?;
-        let scaled = scale.fit_with(frames, &Bar::new(), &CancelToken::new());
+        let scaled = scale.fit(frames, &Bar::job());
         scaled.map_err(input)
     }
 
@@ -309,7 +309,7 @@ fn objects(
     scaled: &Scaled,
     options: &ClusterOptions,
 ) -> Result<Tracking, Failure> {
-    let (bar, cancel) = (Bar::new(), CancelToken::new());
+    let job = Bar::job();
     let align = options.align()?;
     let mut seen = Vec::new();
     for (clustered, scaled) in frames.iter().zip(&scaled.frames) {
@@ -317,7 +317,7 @@ fn objects(
         let rows = &clustered.rows;
         let one = Observation::of(&clustered.frame, points, rows).map_err(input)?;
         let one = one.part_of(clustered.recording);
-        let one = one.align(clustered.frame.bursts(), rows, &align, &bar, &cancel);
+        let one = one.align(clustered.frame.bursts(), rows, &align, &job);
         seen.push(one.map_err(input)?);
     }
     if options.split && options.mode() == Mode::Optimal {
@@ -340,5 +340,5 @@ fn objects(
         }
     }
     let params = options.tracking()?;
-    Tracking::of(&seen, &params, &bar, &cancel).map_err(input)
+    Tracking::of(&seen, &params, &job).map_err(input)
 }

@@ -7,6 +7,7 @@ use super::sources::Source;
 use super::window::option;
 use crate::failure::{Failure, input};
 use crate::pictures;
+use crate::progress::Bar;
 use crate::recording::Recording;
 use perfkit::core::LocationKind;
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, GroupBy, Groups, Op, Work};
@@ -65,8 +66,12 @@ pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failu
         part.skip("devices", "no stream of an accelerator is recorded");
         return Ok(part);
     }
-    let devices = Devices::new(recording.trace.view(), &DeviceParams::new().keep_gaps(true))
-        .map_err(input)?;
+    let devices = Devices::new(
+        recording.trace.view(),
+        &DeviceParams::new().keep_gaps(true),
+        &Bar::job(),
+    )
+    .map_err(input)?;
     let used = devices
         .devices()
         .iter()

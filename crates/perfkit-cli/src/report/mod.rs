@@ -29,7 +29,7 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use balance::Balance;
 use clap::Args;
-use perfkit::core::{CancelToken, GroupKind, LocationKind, Profile, ReplayCounts, TraceView};
+use perfkit::core::{GroupKind, LocationKind, Profile, ReplayCounts, TraceView};
 use perfkit::view::Section;
 use serde::Serialize;
 use series::Shares;
@@ -212,10 +212,10 @@ impl Report {
         let trace = &recording.trace;
         let view = trace.view();
         self.subject(source, recording.format, trace_words(recording));
-        self.add(source, Ok(trust::trace(source, trace)), "clocks");
+        self.add(source, trust::trace(source, trace), "clocks");
         let sections = inspect::trace_sections(recording, &source.paths, &source.name, TOP);
         self.pages(source, sections, "timeline");
-        let made = Profile::from_trace(view, &Bar::new(), &CancelToken::new());
+        let made = Profile::from_trace(view, &Bar::job());
         let (profile, counts) = match made.map_err(input) {
             Ok(made) => made,
             Err(failure) => {

@@ -3,7 +3,9 @@
 use super::Part;
 use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
+use crate::failure::{Failure, input};
 use crate::findings;
+use crate::progress::Bar;
 use crate::table::grouped;
 use perfkit::core::{ClockViolations, Diagnostics, ReplayCounts, Trace, Weight, match_messages};
 
@@ -68,7 +70,7 @@ pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &Repla
 }
 
 /// Returns the findings about absent locations and clocks of a trace.
-pub(super) fn trace(source: &Source, trace: &Trace) -> Part {
+pub(super) fn trace(source: &Source, trace: &Trace) -> Result<Part, Failure> {
     let mut part = Part::default();
     let absent = trace
         .events()
@@ -93,9 +95,10 @@ pub(super) fn trace(source: &Source, trace: &Trace) -> Part {
         part.findings
             .push(finding.next(source.command(&["inspect"], &[])));
     }
-    let found = match_messages(trace.view()).clock_violations();
+    let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
+    let found = found.clock_violations();
     clocks(source, trace, &found, &mut part);
-    part
+    Ok(part)
 }
 
 fn clocks(source: &Source, trace: &Trace, found: &ClockViolations, part: &mut Part) {

@@ -4,7 +4,7 @@ use super::spread::Spread;
 use super::times::Times;
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
-use perfkit::core::{CancelToken, Profile, Ticks, TimeRange, TraceView};
+use perfkit::core::{Profile, Ticks, TimeRange, TraceView};
 
 /// Number of windows in which the imbalance is compared.
 const WINDOWS: u64 = 10;
@@ -44,7 +44,7 @@ impl Window {
             let Some(window) = TimeRange::new(tick(at), tick(at + 1)) else {
                 return Ok(None);
             };
-            let made = Profile::from_trace(view.between(window), &Bar::new(), &CancelToken::new());
+            let made = Profile::from_trace(view.between(window), &Bar::job());
             let (profile, _) = made.map_err(input)?;
             let length = clock.total(u128::from(window.len())).0 as f64;
             let computing = times.computing_in(&profile, length)?;

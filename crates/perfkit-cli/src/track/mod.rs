@@ -14,7 +14,6 @@ use crate::pictures::{self, Files};
 use crate::progress::Bar;
 use crate::table;
 use clap::Args;
-use perfkit::core::CancelToken;
 use perfkit::formats::paraver::Cluster;
 use perfkit::track::track::{Object, ObjectId};
 use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
@@ -150,7 +149,7 @@ pub fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Picture<'a
 /// [`Failure::Input`] if drawing fails.
 pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(title, "phases");
-    let section = view.section(&Bar::new(), &CancelToken::new());
+    let section = view.section(&Bar::job());
     section.map_err(pictures::failed)
 }
 

@@ -18,9 +18,8 @@ pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
         ("mixture of linfa", || Ok(Box::new(LinfaMixture::new(4)?))),
     ];
     let all = makers.map(|(name, make)| {
-        let work: Work<'_> = Box::new(move |progress, cancel, _| {
-            digest(&make()?.cluster(planted.points()?, progress, cancel)?)
-        });
+        let work: Work<'_> =
+            Box::new(move |job, _| digest(&make()?.cluster(planted.points()?, job)?));
         (name, work)
     });
     all.into()

@@ -5,7 +5,7 @@ use perf_testdata::{device, planted};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store};
 use perfkit::anomaly::{Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, Tail};
-use perfkit::core::{EventSource, Profile, Trace};
+use perfkit::core::{EventSource, Job, Profile, Trace};
 use perfkit::fold::{
     ClassId, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Nesting, Op,
     RegionMap, Selection, Timelines, WorkRules, device_copies,
@@ -45,28 +45,31 @@ pub(crate) fn of_folds(trace: &Trace) -> Vec<(String, Work<'_>)> {
             }
             let work = move |by: GroupBy| -> Given {
                 let map = RegionMap::by_name(trace.definitions())?;
-                let timelines = Timelines::new(trace.view(), &map)?;
+                let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
                 let params = Folder::params().columns(700).op(op);
                 let params = params.selection(selection).nesting(nesting);
                 let folder = Folder::new(&timelines, Groups::by(&timelines, by), params.check()?)?;
-                let fold = folder.fold(timelines.range())?;
+                let fold = folder.fold(timelines.range(), &Job::default())?;
                 digest(&(fold.cells(), fold.to_trace()?))
             };
             all.push((
                 format!("{op:?}, {selection:?}, {nesting:?}"),
-                Box::new(move |_, _, _| Ok(work(GroupBy::All)? + &work(GroupBy::Process)?)),
+                Box::new(move |_, _| Ok(work(GroupBy::All)? + &work(GroupBy::Process)?)),
             ));
         }
     }
-    let drawn: Work<'_> = Box::new(move |progress, cancel, _| {
+    let drawn: Work<'_> = Box::new(move |job, _| {
         let map = RegionMap::by_name(trace.definitions())?;
-        let timelines = Timelines::new(trace.view(), &map)?;
+        let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
         let groups = Groups::by(&timelines, GroupBy::Process);
         let folder = Folder::new(&timelines, groups.clone(), Folder::params().check()?)?;
-        let fold = folder.fold(timelines.range())?;
+        let fold = folder.fold(timelines.range(), &Job::default())?;
         let scene = timeline::Picture::new(&folder, &fold)?.scene();
-        let section = timeline::View::new(&timelines, groups).section(progress, cancel)?;
-        let html = Page::new("timeline").with(section).html();
+        let section = timeline::View::new(&timelines, groups).section(job)?;
+        let html = Page::new("timeline")
+            .with(section)
+            .html(&Job::default())
+            .unwrap();
         digest(&(scene.png()?, scene.svg(), html))
     });
     all.push(("a timeline, drawn".into(), drawn));
@@ -78,16 +81,17 @@ pub(crate) fn of_devices() -> Vec<(&'static str, Work<'static>)> {
     let find = |trace: &Trace| -> Given {
         let view = trace.view();
         let params = DeviceParams::default().keep_gaps(true);
-        let devices = Devices::new(view, &params)?;
-        let hta = Hta::of(view, &HtaParams::default())?;
-        digest(&(devices, hta, device_copies(view, &WorkRules::default())))
+        let devices = Devices::new(view, &params, &Job::default())?;
+        let hta = Hta::of(view, &HtaParams::default(), &Job::default())?;
+        digest(&(
+            devices,
+            hta,
+            device_copies(view, &WorkRules::default(), &Job::default()).unwrap(),
+        ))
     };
     vec![
-        ("a device", Box::new(move |_, _, _| find(&device::trace()))),
-        (
-            "84 streams",
-            Box::new(move |_, _, _| find(&planted::trace())),
-        ),
+        ("a device", Box::new(move |_, _| find(&device::trace()))),
+        ("84 streams", Box::new(move |_, _| find(&planted::trace()))),
     ]
 }
 
@@ -103,7 +107,7 @@ fn detector(name: &str) -> Result<Box<dyn Detector>, Box<dyn Error>> {
 /// Detection by each detector: the file of records, the report after judging again, the page.
 pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(String, Work<'a>)> {
     let work = move |name: &'static str| -> Work<'a> {
-        Box::new(move |_, _, threads| {
+        Box::new(move |_, threads| {
             let file = folder.join(format!("{name}-{threads}.jsonl"));
             let recorder = |store: Box<dyn Store>| -> Result<Recorder, Box<dyn Error>> {
                 Ok(Recorder::new(Recorder::params().check()?, store))
@@ -113,12 +117,12 @@ pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(Strin
                 let monitor = Monitor::new(calls, detector(name)?).record(recorder(store)?);
                 let mut monitor = monitor.watch_drift(Drift::new(Drift::params().check()?));
                 let mut replay = Replay::in_steps(trace.view(), 40);
-                while replay.next_step(&mut monitor)? {}
+                while replay.next_step(&mut monitor, &Job::default())? {}
                 Ok(monitor.finish()?)
             };
             let mut kept = report(Box::new(Lines::create(&file)?))?;
             let before = std::fs::read(&file)?;
-            let pruned = kept.prune()?;
+            let pruned = kept.prune(&Job::default())?;
             drop(kept);
             let after = std::fs::read(&file)?;
             let mut again = report(Box::new(Memory::new()))?;
@@ -130,9 +134,12 @@ pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(Strin
             );
             let told = digest(&(losses.total(), worst, before, after, pruned))?;
             let model = anomaly::Anomalies::of(&mut again)?;
-            let section = anomaly::View::new(&model).section(&(), &Default::default())?;
+            let section = anomaly::View::new(&model).section(&Job::default())?;
             let scene = anomaly::Picture::new(&model).scene();
-            let page = Page::new("anomalies").with(section).html();
+            let page = Page::new("anomalies")
+                .with(section)
+                .html(&Job::default())
+                .unwrap();
             Ok(told + &digest(&(page, scene.png()?, model.json()))?)
         })
     };
@@ -143,20 +150,20 @@ pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(Strin
 
 /// What is written of a trace and its profile beside OTF2 and Paraver, and a topology that is drawn.
 pub(crate) fn of_writers(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
-    let json: Work<'_> = Box::new(move |progress, cancel, _| {
+    let json: Work<'_> = Box::new(move |job, _| {
         let mut bytes = Vec::new();
-        let written = chrome::write(trace.view(), &mut bytes, progress, cancel)?;
+        let written = chrome::write(trace.view(), &mut bytes, job)?;
         digest(&(bytes, written))
     });
-    let profile: Work<'_> = Box::new(move |progress, cancel, _| {
-        let (profile, _) = Profile::from_trace(trace.view(), progress, cancel)?;
+    let profile: Work<'_> = Box::new(move |job, _| {
+        let (profile, _) = Profile::from_trace(trace.view(), job)?;
         let options = cube::WriteOptions::new().compress(true);
         let mut bytes = std::io::Cursor::new(Vec::new());
-        cube::write(&profile, &mut bytes, &options)?;
+        cube::write(&profile, &mut bytes, &options, &Job::default())?;
         digest(&bytes.into_inner())
     });
-    let drawn: Work<'_> = Box::new(move |progress, cancel, _| {
-        let (profile, _) = Profile::from_trace(trace.view(), progress, cancel)?;
+    let drawn: Work<'_> = Box::new(move |job, _| {
+        let (profile, _) = Profile::from_trace(trace.view(), job)?;
         let metrics = [profile.metric("exclusive time").ok_or("no time")?];
         let rows = stored_rows(&profile, &metrics);
         let ranks = profile.system().locations().len();
@@ -164,25 +171,30 @@ pub(crate) fn of_writers(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
         let lens = shape.lens();
         let grid = Topology::by_order(shape, AxisOrder::LastFastest, ranks);
         let mut builder = Spectra::<f32>::builder(&lens)?;
-        builder.add_rows(&profile, &grid, &rows, Missing::Fill, progress, cancel)?;
+        builder.add_rows(&profile, &grid, &rows, Missing::Fill, job)?;
         let spectra = builder.finish();
         let filter = AxisFilter::all(lens.len());
         let params = RankParams::default().top(3).pearson(true).check()?;
         let found: Result<Vec<_>, _> = (0..spectra.views().len())
-            .map(|view| spectra.rank(view, &filter, &params))
+            .map(|view| spectra.rank(view, &filter, &params, &Job::default()))
             .collect();
         let shown = grid
             .view_of(&profile, metrics[0], rows[0].1)?
             .ok_or("no row")?;
         let view = topology::View::new("time", shown, Unit::Nanos);
-        let section = view.section(progress, cancel)?;
-        Ok(digest(&found?)? + &digest(&Page::new("grid").with(section).html())?)
+        let section = view.section(job)?;
+        Ok(digest(&found?)?
+            + &digest(
+                &Page::new("grid")
+                    .with(section)
+                    .html(&Job::default())
+                    .unwrap(),
+            )?)
     });
     #[cfg(feature = "perfetto")]
-    let perfetto: Work<'_> = Box::new(move |progress, cancel, _| {
+    let perfetto: Work<'_> = Box::new(move |job, _| {
         let mut bytes = Vec::new();
-        let written =
-            perfkit::formats::perfetto::write(trace.view(), &mut bytes, progress, cancel)?;
+        let written = perfkit::formats::perfetto::write(trace.view(), &mut bytes, job)?;
         digest(&(bytes, written))
     });
     vec![

@@ -3,9 +3,7 @@
 use perf_testdata::{clusters, cosmo};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Monitor, Replay, Tail};
-use perfkit::core::{
-    CancelToken, EventSource, MetricId, Nanos, Profile, Progress, Trace, match_messages_with,
-};
+use perfkit::core::{EventSource, Job, MetricId, Nanos, Profile, Trace, match_messages};
 use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
 use perfkit::formats::otf2::{self, Cut, MemoryArchive, NewArchive, Reader};
 use perfkit::formats::{OpenOptions, Recording, cube, paraver};
@@ -21,9 +19,8 @@ use std::path::{Path, PathBuf};
 /// What work gives: a text that differs if the result does.
 pub(crate) type Given = Result<String, Box<dyn Error>>;
 
-/// A piece of work that reports, can be stopped, and reads on so many threads.
-pub(crate) type Work<'a> =
-    Box<dyn Fn(&dyn Progress, &CancelToken, usize) -> Given + Send + Sync + 'a>;
+/// A piece of work in a job, which reads on so many threads.
+pub(crate) type Work<'a> = Box<dyn Fn(&Job, usize) -> Given + Send + Sync + 'a>;
 
 /// Length and hash (FNV-1a) of a text too long to keep.
 struct Digest(usize, u64);
@@ -86,18 +83,18 @@ pub(crate) fn recordings(name: &str) -> Result<(Made, Vec<PathBuf>), Box<dyn Err
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("tau"))?;
     let made = Made(folder.clone());
-    let token = CancelToken::new();
+    let job = Job::default();
     let trace = cosmo::trace();
     let options = otf2::WriteOptions::default().with_chunks(4096, 4096);
     let mut archive = NewArchive::new(folder.join("cosmo"))?;
-    otf2::write(trace.view(), &mut archive, &options, &(), &token)?;
+    otf2::write(trace.view(), &mut archive, &options, &job)?;
     let path = folder.join("cosmo.prv");
-    paraver::write_files(trace.view(), &path, &(), &token)?;
-    let (profile, _) = Profile::from_trace(trace.view(), &(), &token)?;
+    paraver::write_files(trace.view(), &path, &job)?;
+    let (profile, _) = Profile::from_trace(trace.view(), &job)?;
     for (name, compress) in [("plain.cubex", false), ("packed.cubex", true)] {
         let options = cube::WriteOptions::new().compress(compress);
         let file = std::fs::File::create(folder.join(name))?;
-        cube::write(&profile, file, &options)?;
+        cube::write(&profile, file, &options, &Job::default())?;
     }
     for thread in 0..3 {
         std::fs::write(folder.join(format!("tau/profile.{thread}.0.0")), TAU)?;
@@ -117,12 +114,9 @@ pub(crate) fn recordings(name: &str) -> Result<(Made, Vec<PathBuf>), Box<dyn Err
 
 /// Reads a recording, and all rows of a profile.
 pub(crate) fn read(path: &Path) -> Work<'_> {
-    Box::new(move |progress, cancel, threads| {
-        let options = OpenOptions::new()
-            .threads(threads)
-            .progress(progress)
-            .cancel(cancel.clone());
-        let found = perfkit::formats::open(path, &options)?;
+    Box::new(move |job, threads| {
+        let options = OpenOptions::new().threads(threads);
+        let found = perfkit::formats::open(path, &options, job)?;
         digest_of(&found)
     })
 }
@@ -159,22 +153,20 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
     let mut all: Vec<(&'static str, Work<'_>)> = vec![
         (
             "profile",
-            Box::new(move |progress, cancel, _| {
-                let (profile, counts) = Profile::from_trace(view, progress, cancel)?;
+            Box::new(move |job, _| {
+                let (profile, counts) = Profile::from_trace(view, job)?;
                 Ok(format!("{} {}", digest(&counts)?, rows_of(&profile)?))
             }),
         ),
         (
             "messages",
-            Box::new(move |progress, cancel, _| {
-                digest(&match_messages_with(view, progress, cancel)?)
-            }),
+            Box::new(move |job, _| digest(&match_messages(view, job)?)),
         ),
         (
             "timelines",
-            Box::new(move |progress, cancel, _| {
+            Box::new(move |job, _| {
                 let states = RegionMap::by_name(trace.definitions())?;
-                let timelines = Timelines::with(view, &states, progress, cancel)?;
+                let timelines = Timelines::new(view, &states, job)?;
                 let window = timelines.range();
                 let streams = 0..timelines.len() as u32;
                 let all: Vec<Vec<_>> = streams
@@ -185,9 +177,9 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
         ),
         (
             "bursts",
-            Box::new(move |progress, cancel, _| {
+            Box::new(move |job, _| {
                 let extract = Extract::params().all_counters(true).check()?;
-                let (bursts, dropped) = extract.extract(view, progress, cancel)?;
+                let (bursts, dropped) = extract.extract(view, job)?;
                 let rows = (bursts.threads(), bursts.rows(), bursts.kinds());
                 digest(&(
                     rows,
@@ -199,30 +191,30 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
         ),
         (
             "OTF2, written",
-            Box::new(move |progress, cancel, _| {
+            Box::new(move |job, _| {
                 let mut archive = MemoryArchive::default();
                 let options = otf2::WriteOptions::default();
-                otf2::write(view, &mut archive, &options, progress, cancel)?;
+                otf2::write(view, &mut archive, &options, job)?;
                 digest(&archive)
             }),
         ),
         (
             "Paraver, written",
-            Box::new(move |progress, cancel, _| {
+            Box::new(move |job, _| {
                 let mut text = Vec::new();
-                paraver::write_trace(view, &mut text, "out.prv", progress, cancel)?;
+                paraver::write_trace(view, &mut text, "out.prv", job)?;
                 digest(&text)
             }),
         ),
         (
             "anomalies",
-            Box::new(move |progress, cancel, _| {
+            Box::new(move |job, _| {
                 let calls = Calls::new(Calls::params().check()?);
                 let tail = Tail::new(Tail::params().check()?);
-                let mut monitor = Monitor::new(calls, Box::new(tail)).cancel(cancel.clone());
-                let mut replay = Replay::new(view, Nanos(10_000_000)).cancel(cancel.clone());
-                while replay.next_step(&mut monitor)? {
-                    progress.advance("replay", 1, replay.steps());
+                let mut monitor = Monitor::new(calls, Box::new(tail)).job(job);
+                let mut replay = Replay::new(view, Nanos(10_000_000));
+                while replay.next_step(&mut monitor, job)? {
+                    job.advance("replay", 1, replay.steps());
                 }
                 let report = monitor.finish()?;
                 let losses = &report.losses;
@@ -236,28 +228,28 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
         ("fold, differences", Op::Diff, Selection::default()),
         ("fold, exact", Op::Share, Selection::Exact),
     ] {
-        let work = move |progress: &dyn Progress, cancel: &CancelToken, _: usize| {
+        let work = move |job: &Job, _: usize| {
             let states = RegionMap::by_name(trace.definitions())?;
-            let timelines = Timelines::new(view, &states)?;
+            let timelines = Timelines::new(view, &states, &Job::default())?;
             let params = Folder::params().columns(3000).op(op).selection(selection);
             let groups = Groups::by(&timelines, GroupBy::Process);
             let folder = Folder::new(&timelines, groups, params.check()?)?;
             let (mut fold, mut scratch) = (folder.empty(), folder.scratch());
             let window = timelines.range();
-            folder.refold_with(window, &mut scratch, &mut fold, progress, cancel)?;
-            let usage = folder.usage_with(window, progress, cancel)?;
+            folder.refold(window, &mut scratch, &mut fold, job)?;
+            let usage = folder.usage(window, job)?;
             digest(&(fold.cells(), usage))
         };
         all.push((name, Box::new(work)));
     }
     all.push((
         "usage",
-        Box::new(move |progress, cancel, _| {
+        Box::new(move |job, _| {
             let states = RegionMap::by_name(trace.definitions())?;
-            let timelines = Timelines::new(view, &states)?;
+            let timelines = Timelines::new(view, &states, &Job::default())?;
             let groups = Groups::by(&timelines, GroupBy::Process);
             let folder = Folder::new(&timelines, groups, Folder::params().check()?)?;
-            digest(&folder.usage_with(timelines.range(), progress, cancel)?)
+            digest(&folder.usage(timelines.range(), job)?)
         }),
     ));
     all
@@ -265,16 +257,15 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
 
 /// What is done with archives themselves.
 pub(crate) fn of_archive(path: &Path) -> Vec<(&'static str, Work<'_>)> {
-    let cut: Work<'_> = Box::new(move |progress, cancel, _| {
-        let reader = Reader::open(path, &OpenOptions::new())?;
+    let cut: Work<'_> = Box::new(move |job, _| {
+        let reader = Reader::open(path, &OpenOptions::new(), &Job::default())?;
         let mut part = MemoryArchive::default();
-        otf2::cut(&reader, &Cut::new(), &mut part, progress, cancel)?;
+        otf2::cut(&reader, &Cut::new(), &mut part, job)?;
         digest(&part)
     });
-    let merged: Work<'_> = Box::new(move |progress, cancel, threads| {
+    let merged: Work<'_> = Box::new(move |job, threads| {
         let options = OpenOptions::new().threads(threads);
-        let options = options.progress(progress).cancel(cancel.clone());
-        let reader = Reader::open(path, &options)?;
+        let reader = Reader::open(path, &options, job)?;
         let mut merged = reader.merged()?;
         let mut all = Digest(0, 7);
         while let Some((location, at, event)) = merged.next()? {
@@ -304,17 +295,17 @@ pub(crate) fn of_profile(
     let shape = Shape::of(&balanced(ranks, 2))?;
     let grid = Topology::by_order(shape, AxisOrder::LastFastest, ranks);
     let dims = grid.shape().lens();
-    let build = move |progress: &dyn Progress, cancel: &CancelToken| {
+    let build = move |job: &Job| {
         let mut builder = Spectra::<f64>::builder(&grid.shape().lens())?;
-        builder.add_rows(profile, &grid, &rows, Missing::Fill, progress, cancel)?;
+        builder.add_rows(profile, &grid, &rows, Missing::Fill, job)?;
         Ok::<_, Box<dyn Error>>(builder.finish())
     };
     let build = std::sync::Arc::new(build);
     let filter = std::sync::Arc::new(AxisFilter::all(dims.len()));
     let spectra: Work<'_> = {
         let build = build.clone();
-        Box::new(move |progress, cancel, _| {
-            let spectra = build(progress, cancel)?;
+        Box::new(move |job, _| {
+            let spectra = build(job)?;
             let views = 0..spectra.views().len();
             let all: Result<Vec<_>, _> = views.map(|view| spectra.spectrum(view)).collect();
             digest(&all?)
@@ -322,40 +313,33 @@ pub(crate) fn of_profile(
     };
     let rank: Work<'_> = {
         let (build, filter) = (build.clone(), filter.clone());
-        Box::new(move |progress, cancel, _| {
-            let spectra = build(&(), &CancelToken::new())?;
+        Box::new(move |job, _| {
+            let spectra = build(&Job::default())?;
             let (own, count) = (varied(&spectra), spectra.views().len());
             let others: Vec<usize> = (0..count).filter(|view| *view != own).collect();
             let params = RankParams::default().check()?;
-            digest(&spectra.rank_among(own, &others, &*filter, &params, progress, cancel)?)
+            digest(&spectra.rank_among(own, &others, &*filter, &params, job)?)
         })
     };
     let pairs: Work<'_> = {
         let (build, filter) = (build.clone(), filter.clone());
-        Box::new(move |progress, cancel, _| {
-            let spectra = build(&(), &CancelToken::new())?;
+        Box::new(move |job, _| {
+            let spectra = build(&Job::default())?;
             let params = RankParams::default().top(5).check()?;
-            digest(&spectra.pairs(&*filter, &params, progress, cancel)?)
+            digest(&spectra.pairs(&*filter, &params, job)?)
         })
     };
-    let confidence: Work<'_> = Box::new(move |progress, cancel, _| {
-        let spectra = build(&(), &CancelToken::new())?;
+    let confidence: Work<'_> = Box::new(move |job, _| {
+        let spectra = build(&Job::default())?;
         let params = NullParams::default().count(40).check()?;
         let views = [0, 1, 2];
-        digest(&spectra.confidence(
-            varied(&spectra),
-            &views,
-            &*filter,
-            &params,
-            progress,
-            cancel,
-        )?)
+        digest(&spectra.confidence(varied(&spectra), &views, &*filter, &params, job)?)
     });
     let written = |compress: bool| -> Work<'_> {
-        Box::new(move |progress, cancel, _| {
+        Box::new(move |job, _| {
             let (mut bytes, options) = (Vec::new(), cube::WriteOptions::new());
             let options = options.compress(compress);
-            cube::write_with(profile, &mut bytes, &options, progress, cancel)?;
+            cube::write(profile, &mut bytes, &options, job)?;
             digest(&bytes)
         })
     };
@@ -418,57 +402,55 @@ impl Planted {
 pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
     let mut all: Vec<(&'static str, Work<'_>)> = Vec::new();
     for (name, index) in [("dbscan", Index::default()), ("dbscan, tree", Index::Tree)] {
-        let work = move |progress: &dyn Progress, cancel: &CancelToken, _: usize| {
+        let work = move |job: &Job, _: usize| {
             let params = Dbscan::params().eps(0.01).min_points(10).index(index);
             let scan = Dbscan::new(params.check()?);
-            digest(&scan.scan(planted.points()?, progress, cancel)?)
+            digest(&scan.scan(planted.points()?, job)?)
         };
         all.push((name, Box::new(work)));
     }
     all.push((
         "hdbscan",
-        Box::new(|progress, cancel, _| {
+        Box::new(|job, _| {
             let scan = Hdbscan::new(Hdbscan::params().check()?);
-            digest(&scan.scan(planted.points()?, progress, cancel)?)
+            digest(&scan.scan(planted.points()?, job)?)
         }),
     ));
     all.push((
         "k-distances",
-        Box::new(|progress, cancel, _| {
-            digest(&k_distances(planted.points()?, 4, progress, cancel)?)
-        }),
+        Box::new(|job, _| digest(&k_distances(planted.points()?, 4, job)?)),
     ));
     all.push((
         "eps",
-        Box::new(|progress, cancel, _| {
+        Box::new(|job, _| {
             let search = EpsSearch::new(EpsSearch::params().check()?);
-            digest(&search.choose(planted.points()?, progress, cancel)?)
+            digest(&search.choose(planted.points()?, job)?)
         }),
     ));
     all.push((
         "refinement",
-        Box::new(|progress, cancel, _| {
+        Box::new(|job, _| {
             let refinement = Refinement::new(Refinement::params().check()?);
             let align = Align::params().check()?;
-            let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align, cancel.clone());
+            let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align);
             let weights = planted.bursts.durations();
             let points = planted.points()?;
-            digest(&refinement.run(points, &weights, &scorer, progress, cancel)?)
+            digest(&refinement.run(points, &weights, &scorer, job)?)
         }),
     ));
     all.push((
         "alignment",
-        Box::new(|progress, cancel, _| {
+        Box::new(|job, _| {
             let labels = Labels::new(planted.labels.clone());
             let sequences = Sequences::of(&planted.bursts, &labels)?;
             let shares = vec![1.0 / 13.0; 13];
             let align = Align::params().check()?;
-            digest(&align.align(&sequences, &shares, progress, cancel)?)
+            digest(&align.align(&sequences, &shares, job)?)
         }),
     ));
     all.push((
         "tracking",
-        Box::new(|progress, cancel, _| {
+        Box::new(|job, _| {
             let times = planted.bursts.durations();
             let frame = |name: &str| {
                 let points = planted.points()?;
@@ -476,7 +458,7 @@ pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
             };
             let frames = [frame("a")?, frame("b")?, frame("c")?];
             let params = Tracking::params().check()?;
-            digest(&Tracking::of(&frames, &params, progress, cancel)?)
+            digest(&Tracking::of(&frames, &params, job)?)
         }),
     ));
     all

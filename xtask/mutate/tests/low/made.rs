@@ -4,9 +4,8 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use perf_testdata::wide;
 use perfkit::core::{
-    CallPathId, CallTree, CancelToken, Location, LocationGroup, LocationGroupId, Metric, MetricId,
-    Profile, ProfileMetric, Region, RegionId, Rows, Severities, SystemNode, SystemNodeId,
-    SystemTree, Trace,
+    CallPathId, CallTree, Job, Location, LocationGroup, LocationGroupId, Metric, MetricId, Profile,
+    ProfileMetric, Region, RegionId, Rows, Severities, SystemNode, SystemNodeId, SystemTree, Trace,
 };
 use perfkit::formats::cube;
 use perfkit::formats::otf2::{self, NewArchive};
@@ -57,13 +56,7 @@ impl Made {
         let trace = Trace::new(definitions, vec![wide::events(0, 1, 40)])?;
         let mut archive = NewArchive::new(self.0.join("deep"))?;
         let options = otf2::WriteOptions::default();
-        otf2::write(
-            trace.view(),
-            &mut archive,
-            &options,
-            &(),
-            &CancelToken::new(),
-        )?;
+        otf2::write(trace.view(), &mut archive, &options, &Job::default())?;
         Ok(())
     }
 
@@ -108,7 +101,7 @@ impl Made {
             let regions = vec![Region::named("main")];
             let profile = Profile::new(system, regions, calls, vec![metric], Arc::new(rows))?;
             let file = File::create(self.0.join(name))?;
-            cube::write(&profile, file, &cube::WriteOptions::new())?;
+            cube::write(&profile, file, &cube::WriteOptions::new(), &Job::default())?;
         }
         let paths = (0..DEEP).map(|id| format!("<cnode id=\"{id}\" calleeId=\"0\">"));
         let text = format!(

@@ -4,7 +4,7 @@ mod made;
 
 pub(crate) use made::Made;
 
-use perfkit::core::{Diagnostics, Limits, Place};
+use perfkit::core::{Diagnostics, Job, Limits, Place};
 use perfkit::formats::paraver::clustered::{Data, Definition};
 use perfkit::formats::{Content, Error, OpenOptions};
 use std::path::Path;
@@ -57,7 +57,7 @@ fn read(path: &Path, limits: Limits) -> Result<(What, Diagnostics), Error> {
         }
         _ => {
             let options = OpenOptions::new().threads(1).limits(limits);
-            let found = perfkit::formats::open(path, &options)?;
+            let found = perfkit::formats::open(path, &options, &Job::default())?;
             Ok((What::Recording(Box::new(found.content)), found.diagnostics))
         }
     }

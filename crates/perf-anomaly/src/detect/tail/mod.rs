@@ -19,7 +19,7 @@ use experience::Experience;
 use fit::{Wanted, fit, overlaps};
 use mixture::Room;
 use mode::Mode;
-use perf_core::{CancelToken, Cancelled, Merge, Nanos};
+use perf_core::{Cancelled, Job, Merge, Nanos};
 
 /// Calls in the far tails of what their function took so far: the default detector.
 ///
@@ -287,20 +287,16 @@ impl Detector for Tail {
         self.params.options()
     }
 
-    fn detect(&mut self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        judgements.reserve(samples.len());
-        judgements.extend(samples.iter().map(|sample| self.step(sample)));
-    }
-
-    fn detect_until(
+    fn detect(
         &mut self,
         samples: &[Sample],
         judgements: &mut Vec<Judgement>,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> std::result::Result<(), Cancelled> {
+        judgements.reserve(samples.len());
         for some in samples.chunks(LOOK) {
-            cancel.check()?;
-            self.detect(some, judgements);
+            job.check()?;
+            judgements.extend(some.iter().map(|sample| self.step(sample)));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::record::{Entry, Kind, Record};
 use super::store::{Revision, Store};
 use crate::calls::Calls;
 use crate::{Detector, FunctionId, Judgement, Result};
-use perf_core::CancelToken;
+use perf_core::Job;
 use plan::{Fate, Plan, length};
 
 /// What became of the records.
@@ -47,7 +47,7 @@ pub struct Pruned {
 /// use perf_anomaly::provenance::{Lines, open, prune};
 /// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
 /// # use perf_anomaly::provenance::Recorder;
-/// # use perf_core::Nanos;
+/// # use perf_core::{Job, Nanos};
 /// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-prune-{name}-{}.jsonl", std::process::id()));
 /// # let run = |rank: u32, store: Lines| {
 /// #     let tail = Tail::new(Tail::params().check()?);
@@ -68,21 +68,24 @@ pub struct Pruned {
 /// # let calls = Calls::new(Calls::params().check()?);
 /// // By a detector that has learned nothing, no record is abnormal, nor is its function known.
 /// let nothing = Sstd::new(Sstd::params().check()?);
-/// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000)?;
+/// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000, &Job::default())?;
 /// assert_eq!((pruned.unknown, pruned.normal_after_all), (2, 0));
 /// # std::fs::remove_file(&path).ok();
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```
 ///
 /// # Errors
-/// Those of the store.
+///
+/// Returns the errors of the store, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled. All
+/// records then stay as they were. Once records are rewritten, the final count is not interrupted.
 pub fn prune(
     store: &mut dyn Store,
     calls: &Calls,
     detector: &dyn Detector,
     per_function: usize,
+    job: &Job,
 ) -> Result<Pruned> {
-    prune_within(store, calls, detector, per_function, u64::MAX)
+    prune_within(store, calls, detector, per_function, u64::MAX, job)
 }
 
 /// As [`prune`], and no more than `budget` bytes are there afterwards, as text. What does not fit is left
@@ -91,32 +94,19 @@ pub fn prune(
 /// the store, such as facts of the run and earlier models, stays.
 ///
 /// # Errors
-/// Those of the store.
+///
+/// Returns the errors of the store, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled. All
+/// records then stay as they were. Once records are rewritten, the final count is not interrupted.
 pub fn prune_within(
     store: &mut dyn Store,
     calls: &Calls,
     detector: &dyn Detector,
     per_function: usize,
     budget: u64,
+    job: &Job,
 ) -> Result<Pruned> {
-    let never = CancelToken::new();
-    prune_until(store, calls, detector, (per_function, budget), &never)
-}
-
-/// As [`prune_within`] with so many anomalies a function and bytes in all, and stops soon after somebody
-/// cancelled.
-///
-/// # Errors
-/// Those of the store, and [`Error::Cancelled`](crate::Error::Cancelled); then all records stay as they were. Once they are
-/// written anew, their count is done as a whole.
-pub fn prune_until(
-    store: &mut dyn Store,
-    calls: &Calls,
-    detector: &dyn Detector,
-    limits: (usize, u64),
-    cancel: &CancelToken,
-) -> Result<Pruned> {
-    prune_with(store, calls, detector, limits, cancel, &mut |_, _, _| {})
+    let limits = (per_function, budget);
+    prune_with(store, calls, detector, limits, job, &mut |_, _, _| {})
 }
 
 /// As [`prune_within`], and tells of each record that was judged again, by which model and how.
@@ -125,21 +115,21 @@ pub(crate) fn prune_with(
     calls: &Calls,
     detector: &dyn Detector,
     (per_function, budget): (usize, u64),
-    cancel: &CancelToken,
+    job: &Job,
     tell: &mut dyn FnMut(&Record, FunctionId, &Judgement),
 ) -> Result<Pruned> {
-    let mut plan = Plan::of(store, calls, detector, cancel)?;
+    let mut plan = Plan::of(store, calls, detector, job)?;
     plan.keep_worst(per_function);
     plan.number_models(calls, detector);
-    plan.size(store, cancel)?;
-    cancel.check()?;
+    plan.size(store, job)?;
+    job.check()?;
     let mut pruned = Pruned {
         over_budget: plan.fit(budget),
         ..Pruned::default()
     };
     let mut row = 0;
     store.revise(&mut |record| {
-        if cancel.is_cancelled() {
+        if job.is_cancelled() {
             return Revision::Stop;
         }
         let own = row;

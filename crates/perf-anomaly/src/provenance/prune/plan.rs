@@ -6,7 +6,7 @@ use super::super::{json, worst::Worst};
 use super::Pruned;
 use crate::calls::Calls;
 use crate::{Detector, FunctionId, Judgement, Label, Result, Sample};
-use perf_core::CancelToken;
+use perf_core::Job;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
@@ -88,7 +88,7 @@ impl Plan {
         store: &mut dyn Store,
         calls: &Calls,
         detector: &dyn Detector,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Self> {
         let mut ids: HashMap<(u32, String), FunctionId> = HashMap::new();
         for at in 0..calls.function_count() {
@@ -99,7 +99,7 @@ impl Plan {
         let mut plan = Plan::default();
         let mut text = String::new();
         store.each(&mut |entry| {
-            cancel.check()?;
+            job.check()?;
             match &entry {
                 Entry::Call(record) => {
                     let function = ids.get(&(record.program, record.function.clone()));
@@ -225,11 +225,11 @@ impl Plan {
     }
 
     /// How long each record will be.
-    pub(super) fn size(&mut self, store: &mut dyn Store, cancel: &CancelToken) -> Result<()> {
+    pub(super) fn size(&mut self, store: &mut dyn Store, job: &Job) -> Result<()> {
         let mut text = String::new();
         let mut sizes = Vec::with_capacity(self.rows.len());
         store.each(&mut |entry| {
-            cancel.check()?;
+            job.check()?;
             let (Entry::Call(record), Some(row)) = (&entry, self.rows.get(sizes.len())) else {
                 return Ok(());
             };

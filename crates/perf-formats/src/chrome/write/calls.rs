@@ -1,8 +1,7 @@
 //! The calls of a location with their begin and end.
 
 use perf_core::{
-    CancelToken, Cancelled, Close, Event, LocationView, RegionId, Ticks, Visitor, intervals_with,
-    replay_with,
+    Cancelled, Close, Event, Job, LocationView, RegionId, Ticks, Visitor, intervals, replay,
 };
 
 /// Calls, and the numbers of the events that are none.
@@ -20,17 +19,21 @@ pub(super) struct Call {
 
 /// The calls of a location whose calls may overlap, in order of their enters, and the numbers of
 /// the events that are no calls.
-pub(super) fn overlapping(location: LocationView<'_>, cancel: &CancelToken) -> Calls {
+pub(super) fn overlapping(location: LocationView<'_>, job: &Job) -> Calls {
     let mut calls = Vec::new();
-    intervals_with(location, cancel, |call| {
-        calls.push(Call {
-            region: call.region,
-            start: call.start,
-            end: call.end,
-            enter: call.enter,
-        });
-    })?;
-    cancel.sort_by(&mut calls, |a, b| a.enter.cmp(&b.enter))?;
+    intervals(
+        location,
+        |call| {
+            calls.push(Call {
+                region: call.region,
+                start: call.start,
+                end: call.end,
+                enter: call.enter,
+            });
+        },
+        job,
+    )?;
+    job.sort_by(&mut calls, |a, b| a.enter.cmp(&b.enter))?;
     let is_call = |event| matches!(event, Some(Event::Enter { .. } | Event::Leave { .. }));
     let others = location.range();
     let others = others.filter(|index| !is_call(location.all().event(*index)));
@@ -38,9 +41,9 @@ pub(super) fn overlapping(location: LocationView<'_>, cancel: &CancelToken) -> C
 }
 
 /// As [`overlapping`], where calls nest: the outer ones first.
-pub(super) fn nested(location: LocationView<'_>, cancel: &CancelToken) -> Calls {
+pub(super) fn nested(location: LocationView<'_>, job: &Job) -> Calls {
     let mut frames = Frames::default();
-    replay_with(location, &mut frames, cancel)?;
+    replay(location, &mut frames, job)?;
     let mut calls = frames.calls;
     let all = location.all();
     let is_enter = |index: &usize| matches!(all.event(*index), Some(Event::Enter { .. }));

@@ -6,8 +6,9 @@ use super::stack::{Stack, What};
 use crate::bytes::Bytes;
 use crate::cube::rules;
 use crate::cube::tar::Member;
+use crate::reading::Reading;
 use crate::xml::{Tag, Token, Unfinished, Values, Xml, text};
-use crate::{Error, OpenOptions, Result};
+use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ pub(super) struct Parser<'a, 'o> {
     /// Elements that may be open at once.
     deepest: usize,
     file: Arc<str>,
-    pub(super) options: &'o OpenOptions<'o>,
+    pub(super) options: &'o Reading,
     found: &'o mut Diagnostics,
 }
 
@@ -35,7 +36,7 @@ pub(super) struct Parser<'a, 'o> {
 pub(in crate::cube) fn parse(
     document: &[u8],
     file: &Arc<str>,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let mut parser = Parser::new(file, options, found);
@@ -51,7 +52,7 @@ pub(in crate::cube) fn parse_parts(
     member: Member,
     part: usize,
     file: &Arc<str>,
-    options: &OpenOptions<'_>,
+    options: &Reading,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let mut parser = Parser::new(file, options, found);
@@ -60,7 +61,7 @@ pub(in crate::cube) fn parse_parts(
     // Bytes of the document before the window, and those of the window that are there already.
     let (mut before, mut held) = (0, 0);
     loop {
-        options.token().check()?;
+        options.job.check()?;
         let end = wanted.min(size - before);
         if window.len() < end {
             window.resize(end, 0);
@@ -100,11 +101,11 @@ pub(in crate::cube) fn parse_parts(
     }
 }
 
-/// Tags between two looks at the token.
+/// Tags between two cancellation checks.
 const LOOK: usize = 1 << 12;
 
 impl<'o> Parser<'_, 'o> {
-    fn new(file: &Arc<str>, options: &'o OpenOptions<'o>, found: &'o mut Diagnostics) -> Self {
+    fn new(file: &Arc<str>, options: &'o Reading, found: &'o mut Diagnostics) -> Self {
         let limits = options.get_limits();
         Parser {
             anchor: Anchor::default(),
@@ -172,7 +173,7 @@ impl<'a> Parser<'a, '_> {
         loop {
             looked = looked.wrapping_add(1);
             if looked.is_multiple_of(LOOK) {
-                self.options.token().check()?;
+                self.options.job.check()?;
             }
             match self.stack.last() {
                 Some(What::Field | What::Coordinate | What::Row) => {}
@@ -338,9 +339,8 @@ mod tests {
         </program>\n</cube>\n";
 
     fn in_parts(document: &str, part: usize) -> String {
-        let options = OpenOptions::new();
-        let bytes =
-            Bytes::new(document.into(), "a", options.get_limits(), options.token()).unwrap();
+        let options = Reading::default();
+        let bytes = Bytes::new(document.into(), "a", options.get_limits(), &options.job).unwrap();
         let mut found = Diagnostics::default();
         let size = bytes.len();
         let member = Member { start: 0, size };
@@ -362,7 +362,7 @@ mod tests {
             let anchor = parse(
                 document.as_bytes(),
                 &"a".into(),
-                &OpenOptions::new(),
+                &Reading::default(),
                 &mut found,
             );
             let whole = format!("{anchor:?} {found:?}");

@@ -7,7 +7,7 @@ use crate::cube::order::Forest;
 use crate::{Error, Result};
 use perf_core::{CallPath, CallPathId, Region, RegionId};
 
-/// Call paths between two looks at the token.
+/// Call paths between two cancellation checks.
 const LOOK: usize = 1 << 14;
 
 /// Place of a call path, name and value of a fact about it.
@@ -39,7 +39,7 @@ impl Resolver<'_> {
         let mut parents = Vec::with_capacity(cnodes.len());
         for (number, cnode) in cnodes.iter().enumerate() {
             if number.is_multiple_of(LOOK) {
-                self.options.token().check()?;
+                self.options.job.check()?;
             }
             let region = match regions.get(&cnode.callee) {
                 Some(region) => RegionId(region),

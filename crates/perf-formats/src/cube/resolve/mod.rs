@@ -9,7 +9,8 @@ use super::anchor::Anchor;
 use super::dtype::DataType;
 use super::order::{Forest, Order};
 use super::rules;
-use crate::{OpenOptions, Result};
+use crate::Result;
+use crate::reading::Reading;
 use perf_core::{CallTree, CartTopology, Diagnostics, Place, ProfileMetric, Region, SystemTree};
 use std::sync::Arc;
 
@@ -44,7 +45,7 @@ pub(super) struct Stored {
 
 pub(super) struct Resolver<'a> {
     pub(super) file: &'a Arc<str>,
-    pub(super) options: &'a OpenOptions<'a>,
+    pub(super) options: &'a Reading,
     pub(super) found: &'a mut Diagnostics,
     /// Whether rows are text, as in Cube3, so that types of metrics mean nothing.
     pub(super) is_text: bool,

@@ -13,8 +13,7 @@ use archive::Archive;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use perf_core::{
-    CallPathId, CancelToken, Combine, Diagnostics, MetricId, Place, Profile, ProfileMetric,
-    Progress, Severities,
+    CallPathId, Combine, Diagnostics, Job, MetricId, Place, Profile, ProfileMetric, Severities,
 };
 use std::collections::HashSet;
 use std::io::Write;
@@ -72,6 +71,7 @@ impl WriteOptions {
 /// one by one, and one metric at a time is held only if it is compressed.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_core::*;
 /// use perf_formats::{OpenOptions, cube};
 /// use std::sync::Arc;
@@ -89,8 +89,8 @@ impl WriteOptions {
 /// let profile = Profile::new(system, regions, calls, vec![visits], Arc::new(rows))?;
 ///
 /// let mut bytes = Vec::new();
-/// cube::write(&profile, &mut bytes, &cube::WriteOptions::new())?;
-/// let back = cube::Cube::from_bytes(bytes, "memory", &OpenOptions::new())?;
+/// cube::write(&profile, &mut bytes, &cube::WriteOptions::new(), &Job::default())?;
+/// let back = cube::Cube::from_bytes(bytes, "memory", &OpenOptions::new(), &Job::default())?;
 /// assert_eq!(back.profile().total(MetricId(0), main)?, Value::U64(7));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -98,46 +98,34 @@ impl WriteOptions {
 /// Free members of an archive that the profile was read from, such as `remapping.spec`, are not part of
 /// the profile and are counted as lost; [`Cube::write`](super::Cube::write) writes them as well.
 ///
-/// # Errors
-/// [`Error::Io`] where `to` does not take the bytes, [`Error::Usage`] for a row that is not of
-/// its metric's type, and [`Error::Core`] where the profile cannot read a row.
-pub fn write(profile: &Profile, to: impl Write, options: &WriteOptions) -> Result<Diagnostics> {
-    write_with(profile, to, options, &(), &CancelToken::new())
-}
-
-/// As [`write()`]; reports rows of the phase `cube`, and stops soon after somebody cancelled. Rows are looked at
-/// one by one: one of some ten million locations is read and packed as a whole.
+/// Progress is reported in rows of the phase `cube`. Cancellation checks are made before each row; a row of some ten
+/// million locations is read and packed as a whole.
 ///
 /// ```
-/// use perf_core::{CancelToken, Profile};
+/// use perf_core::{Job, Profile};
 /// use perf_formats::{Error, cube};
 /// let trace = perf_testdata::cosmo::trace();
-/// let (profile, _) = Profile::from_trace(trace.view(), &(), &CancelToken::new())?;
-/// let cancel = CancelToken::new();
-/// let write = || cube::write_with(&profile, std::io::sink(), &cube::WriteOptions::new(), &(), &cancel);
+/// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
+/// let job = Job::default();
+/// let write = || cube::write(&profile, std::io::sink(), &cube::WriteOptions::new(), &job);
 /// assert!(write().is_ok());
-/// cancel.cancel();
+/// job.cancel();
 /// assert!(matches!(write(), Err(Error::Cancelled(_))));
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 ///
 /// # Errors
-/// As [`write()`], and [`Error::Cancelled`]; what is written is then no archive.
-pub fn write_with(
+///
+/// Returns [`Error::Io`] where `to` does not take the bytes, [`Error::Usage`] for a row that is not of its metric's type,
+/// [`Error::Core`] where the profile cannot read a row, and [`Error::Cancelled`] if the job is cancelled; the output is
+/// then not an archive.
+pub fn write(
     profile: &Profile,
     to: impl Write,
     options: &WriteOptions,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Diagnostics> {
-    let watch = Watched { progress, cancel };
-    write_members(profile, (&[], &|_| Ok(Vec::new())), to, options, &watch)
-}
-
-/// Who watches while rows are written.
-pub(super) struct Watched<'a> {
-    pub(super) progress: &'a dyn Progress,
-    pub(super) cancel: &'a CancelToken,
+    write_members(profile, (&[], &|_| Ok(Vec::new())), to, options, job)
 }
 
 /// Names of free members, and what reads one.
@@ -148,9 +136,9 @@ pub(super) fn write_members(
     (names, read): Members<'_>,
     to: impl Write,
     options: &WriteOptions,
-    watch: &Watched<'_>,
+    job: &Job,
 ) -> Result<Diagnostics> {
-    watch.cancel.check()?;
+    job.check()?;
     let mut lost = Diagnostics::default();
     let (names, others): (Vec<&str>, Vec<&str>) =
         names.iter().copied().partition(|name| is_free(name));
@@ -177,11 +165,11 @@ pub(super) fn write_members(
                 about,
                 kind: *kind,
             };
-            metric.write(&forest, options, &mut archive, watch)?;
+            metric.write(&forest, options, &mut archive, job)?;
         }
     }
     for name in names {
-        watch.cancel.check()?;
+        job.check()?;
         let mut bytes = read(name)?;
         if !bytes.is_empty() && bytes.len().is_multiple_of(512) {
             bytes.push(b'\n');
@@ -251,7 +239,7 @@ impl Metric<'_> {
         forest: &Forest,
         options: &WriteOptions,
         archive: &mut Archive<W>,
-        watch: &Watched<'_>,
+        job: &Job,
     ) -> Result<()> {
         let stored = self.profile.paths(self.id);
         if stored.is_empty() {
@@ -286,8 +274,8 @@ impl Metric<'_> {
         };
         archive.member(&format!("{}.index", self.name()), &index)?;
         match options.compress {
-            true => self.packed(&rows, archive, watch),
-            false => self.plain(&rows, archive, watch),
+            true => self.packed(&rows, archive, job),
+            false => self.plain(&rows, archive, job),
         }
     }
 
@@ -325,7 +313,7 @@ impl Metric<'_> {
         &self,
         rows: &[CallPathId],
         archive: &mut Archive<W>,
-        watch: &Watched<'_>,
+        job: &Job,
     ) -> Result<()> {
         const MAGIC: &[u8] = b"CUBEX.DATA";
         let locations = self.profile.system().locations().len() as u64;
@@ -344,10 +332,10 @@ impl Metric<'_> {
         archive.write(MAGIC)?;
         let mut bytes = Vec::new();
         for path in rows {
-            watch.cancel.check()?;
+            job.check()?;
             self.row(*path, &mut bytes)?;
             archive.write(&bytes)?;
-            watch.progress.advance("cube", 1, 0);
+            job.advance("cube", 1, 0);
         }
         archive.write(filler)?;
         archive.end(size)
@@ -357,15 +345,15 @@ impl Metric<'_> {
         &self,
         rows: &[CallPathId],
         archive: &mut Archive<W>,
-        watch: &Watched<'_>,
+        job: &Job,
     ) -> Result<()> {
         let mut table = Vec::with_capacity(rows.len() * 24);
         let mut streams = Vec::new();
         let mut bytes = Vec::new();
         let mut unpacked = 0u64;
         for path in rows {
-            watch.cancel.check()?;
-            watch.progress.advance("cube", 1, 0);
+            job.check()?;
+            job.advance("cube", 1, 0);
             self.row(*path, &mut bytes)?;
             let start = streams.len() as u64;
             let mut encoder = ZlibEncoder::new(streams, Compression::fast());

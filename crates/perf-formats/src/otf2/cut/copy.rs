@@ -11,7 +11,7 @@ use crate::otf2::records::RawEvent;
 use crate::otf2::schema::{self, Record, Space, internal};
 use crate::otf2::wire::{ByteOrder, Cursor};
 use crate::otf2::write::{Chunks, Encoder, Sink};
-use perf_core::{CancelToken, LocationId, Looks, RegionId, TimeRange};
+use perf_core::{Job, LocationId, RegionId, TimeRange};
 use std::ops::ControlFlow;
 
 /// Copies the events of one location and says how many there are now.
@@ -21,7 +21,7 @@ pub(super) fn events(
     anchor: &Anchor,
     (window, member): (TimeRange, &str),
     sink: &mut dyn Sink,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<u64> {
     let local = reader.local_definitions(location)?;
     let chunks = Chunks::new(
@@ -42,9 +42,9 @@ pub(super) fn events(
         last: None,
         order: anchor.byte_order,
     };
-    let (mut outcome, mut looks) = (Ok(()), Looks::new(cancel));
+    let (mut outcome, mut checks) = (Ok(()), job.checks());
     reader.records(location, |event| {
-        if let Err(over) = looks.next(1) {
+        if let Err(over) = checks.next(1) {
             outcome = Err(over.into());
             return ControlFlow::Break(());
         }

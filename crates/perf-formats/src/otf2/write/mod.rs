@@ -18,8 +18,8 @@ pub(super) use chunks::{Chunks, put};
 use definitions::{Records, Seen};
 use events::Plan;
 use perf_core::{
-    CancelToken, Definitions, Diagnostics, Event, LocationView, Looks, Place, Progress, RegionId,
-    Rule, Ticks, TimeRange, TraceView, Weight,
+    Definitions, Diagnostics, Event, Job, LocationView, Place, RegionId, Rule, Ticks, TimeRange,
+    TraceView, Weight,
 };
 use std::collections::HashSet;
 
@@ -83,10 +83,11 @@ impl WriteOptions {
     /// The same options with another name. Default: `traces`.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_formats::otf2::{Archive, MemoryArchive, WriteOptions, write};
     /// let trace = perf_testdata::cosmo::trace();
     /// let (mut archive, options) = (MemoryArchive::default(), WriteOptions::default().with_name("cut"));
-    /// write(trace.view(), &mut archive, &options, &(), &Default::default())?;
+    /// write(trace.view(), &mut archive, &options, &Job::default())?;
     /// assert!(archive.size("cut.otf2")? > 0 && archive.size("traces.otf2").is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -124,7 +125,7 @@ impl WriteOptions {
 /// contexts were read as those of their regions and are written so.
 ///
 /// ```
-/// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+/// use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
 /// use perf_formats::otf2::{Archive, MemoryArchive, write};
 /// let mut definitions = Definitions::default();
 /// definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
@@ -135,7 +136,7 @@ impl WriteOptions {
 /// let trace = Trace::new(definitions, vec![events])?;
 ///
 /// let mut archive = MemoryArchive::default();
-/// let lost = write(trace.view(), &mut archive, &Default::default(), &(), &Default::default())?;
+/// let lost = write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
 /// assert!(lost.is_empty());
 /// assert!(archive.size("traces/0.evt").is_ok());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -150,11 +151,9 @@ pub fn write(
     view: TraceView<'_>,
     sink: &mut dyn Sink,
     options: &WriteOptions,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Diagnostics> {
-    let writer = Writer::new(sink, view.definitions(), options.clone());
-    let mut writer = writer.cancel(cancel.clone());
+    let mut writer = Writer::new(sink, view.definitions(), options.clone());
     let total = view.len() as u64;
     let mut done = HashSet::new();
     for location in view.locations() {
@@ -162,9 +161,9 @@ pub fn write(
         if !done.insert(location.id()) {
             continue;
         }
-        cancel.check().map_err(perf_core::Error::from)?;
-        writer.location(location)?;
-        progress.advance("write", location.len() as u64, total);
+        job.check().map_err(perf_core::Error::from)?;
+        writer.location(location, job)?;
+        job.advance("write", location.len() as u64, total);
     }
     writer.finish()
 }
@@ -172,7 +171,7 @@ pub fn write(
 /// Writes an archive location by location, for traces that are not in memory as a whole.
 ///
 /// ```
-/// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
+/// use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
 /// use perf_formats::otf2::{Archive, MemoryArchive, Writer};
 /// let location = |key| Location { key, ..Location::default() };
 /// let mut definitions = Definitions::default();
@@ -189,7 +188,7 @@ pub fn write(
 ///     events[at].push(Ticks(90), Event::Leave { region: RegionId(0) })?;
 ///     let trace = Trace::new(definitions.clone(), events)?;
 ///     for location in trace.view().locations().skip(at).take(1) {
-///         writer.location(location)?;
+///         writer.location(location, &Job::default())?;
 ///     }
 /// }
 /// assert!(writer.finish()?.is_empty());
@@ -203,7 +202,6 @@ pub struct Writer<'a> {
     plan: Plan<'a>,
     seen: Seen,
     lost: Diagnostics,
-    cancel: CancelToken,
 }
 
 impl std::fmt::Debug for Writer<'_> {
@@ -236,14 +234,7 @@ impl<'a> Writer<'a> {
             plan,
             seen,
             lost: Diagnostics::default(),
-            cancel: CancelToken::new(),
         }
-    }
-
-    /// What can stop the writing of a location. Default: nothing.
-    pub fn cancel(mut self, token: CancelToken) -> Self {
-        self.cancel = token;
-        self
     }
 
     /// Writes the events of a location, which must be one of the definitions', and once only.
@@ -251,7 +242,7 @@ impl<'a> Writer<'a> {
     ///
     /// # Errors
     /// As [`write()`]; [`Error::Usage`] for a location whose key was written already.
-    pub fn location(&mut self, location: LocationView<'_>) -> Result<()> {
+    pub fn location(&mut self, location: LocationView<'_>, job: &Job) -> Result<()> {
         let Some(defined) = self.definitions.system.location(location.id()) else {
             return Err(perf_core::Error::Undefined {
                 what: "location",
@@ -268,7 +259,7 @@ impl<'a> Writer<'a> {
         let written = if location.all().is_absent() {
             0
         } else {
-            self.events(location, format!("{member}.evt"))?
+            self.events(location, format!("{member}.evt"), job)?
         };
         if let Some(events) = self.seen.events.get_mut(location.id().index()) {
             *events = Some(written);
@@ -281,24 +272,23 @@ impl<'a> Writer<'a> {
         Chunks::new(format!("{member}.def"), order, definition_chunk)?.finish(self.sink)
     }
 
-    fn events(&mut self, location: LocationView<'_>, member: String) -> Result<u64> {
+    fn events(&mut self, location: LocationView<'_>, member: String, job: &Job) -> Result<u64> {
         let mut chunks = Chunks::new(member, self.options.order, self.options.event_chunk)?;
         let mut record = Encoder::new(self.options.order);
         let (all, range, window) = (location.all(), location.range(), location.window());
-        let cancel = self.cancel.clone();
-        let mut looks = Looks::new(&cancel);
+        let mut checks = job.checks();
         // A window without a tick has no place for the frames that are open around it.
         let has_room = window.start < window.end;
         let is_part = range.len() < all.len();
-        let mut open = Open::new(is_part && location.overlaps(self.definitions, &cancel)?);
+        let mut open = Open::new(is_part && location.overlaps(self.definitions, job)?);
         if range.start < all.len() && has_room {
-            for piece in looks.pieces(0..range.start) {
+            for piece in checks.pieces(0..range.start) {
                 piece?
                     .filter_map(|index| all.event(index))
                     .for_each(|event| pass(&mut open, event));
             }
             for region in open.kept() {
-                looks.next(1)?;
+                checks.next(1)?;
                 let enter = Event::Enter { region };
                 self.event(&mut chunks, &mut record, window.start, enter, &[])?;
             }
@@ -306,7 +296,7 @@ impl<'a> Writer<'a> {
         let is_cut = range.end < all.len() && has_room;
         let mut attributes = Vec::new();
         for (index, (time, event)) in range.zip(location.iter()) {
-            looks.next(1)?;
+            checks.next(1)?;
             attributes.clear();
             attributes.extend(all.attributes(index));
             self.event(&mut chunks, &mut record, time, event, &attributes)?;
@@ -318,7 +308,7 @@ impl<'a> Writer<'a> {
             let last = location.times().last().copied().unwrap_or(window.start);
             let end = Ticks(window.end.0.saturating_sub(1)).max(last);
             for region in open.kept().into_iter().rev() {
-                looks.next(1)?;
+                checks.next(1)?;
                 self.event(&mut chunks, &mut record, end, Event::Leave { region }, &[])?;
             }
         }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 /// Takes the members of an archive, each from its beginning to its end.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_formats::otf2::{Sink, write};
 /// use std::io;
 /// /// How large an archive would be.
@@ -20,7 +21,7 @@ use std::path::PathBuf;
 ///     }
 /// }
 /// let (trace, mut size) = (perf_testdata::cosmo::trace(), Size::default());
-/// write(trace.view(), &mut size, &Default::default(), &(), &Default::default())?;
+/// write(trace.view(), &mut size, &Default::default(), &Job::default())?;
 /// assert!(size.0 > 2 * trace.len() as u64);
 /// # Ok::<(), perf_formats::Error>(())
 /// ```

@@ -3,7 +3,7 @@
 use crate::cluster::distance::{Bounds, enclose};
 use crate::par;
 use crate::{Points, Result};
-use perf_core::{CancelToken, Cancelled, Looks};
+use perf_core::{CancellationChecks, Cancelled, Job};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
@@ -100,23 +100,23 @@ impl<const D: usize> Layout<D> {
 
 impl<const D: usize> Cells<D> {
     /// Sorts the points into cells; `None` where eps is too small for their extent.
-    pub(super) fn new(points: Points<'_>, eps: f64, cancel: &CancelToken) -> Result<Option<Self>> {
+    pub(super) fn new(points: Points<'_>, eps: f64, job: &Job) -> Result<Option<Self>> {
         let Some(layout) = Layout::<D>::new(points, eps) else {
             return Ok(None);
         };
         let room = 4 * points.len() as u64 / layout.cells;
         let (index, start, keys) = match (room as usize).min(par::lanes()) {
-            0 => sorted(points, &layout, cancel)?,
-            lanes => counted(points, &layout, lanes, cancel)?,
+            0 => sorted(points, &layout, job)?,
+            lanes => counted(points, &layout, lanes, job)?,
         };
         let values = points.values();
-        let points: Vec<[f64; D]> = par::collect(index.len(), [0.0; D], cancel, |place| {
+        let points: Vec<[f64; D]> = par::collect(index.len(), [0.0; D], job, |place| {
             let mut point = [0.0; D];
             point.copy_from_slice(&values[index[place] as usize * D..][..D]);
             point
         })?;
         let nothing = ([0.0; D], [0.0; D]);
-        let boxes = par::collect(keys.len(), nothing, cancel, |cell| {
+        let boxes = par::collect(keys.len(), nothing, job, |cell| {
             let (mut low, mut high) = ([0.0; D], [0.0; D]);
             let inside = &points[start[cell] as usize..start[cell + 1] as usize];
             enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
@@ -210,7 +210,7 @@ pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(us
     let sorting = match (4 * count / cells.max(1)).min(lanes) {
         // Pairs of key and index; as much again to merge them, and for the stretches of threads.
         0 => {
-            let copies = match (count > Looks::EACH, lanes > 1) {
+            let copies = match (count > CancellationChecks::EACH, lanes > 1) {
                 (false, _) => 1,
                 (true, false) => 2,
                 (true, true) => 3,
@@ -257,7 +257,7 @@ fn counted<const D: usize>(
     points: Points<'_>,
     layout: &Layout<D>,
     lanes: usize,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Sorted> {
     let stretch = points.len().div_ceil(lanes);
     let stretch_of = |lane| par::piece_of(points.len(), stretch, lane);
@@ -267,8 +267,8 @@ fn counted<const D: usize>(
     };
     let mut next = par::jobs(par::pieces(points.len(), stretch), |lane| {
         let mut counts = vec![0_u32; layout.cells as usize];
-        let mut looks = Looks::new(cancel);
-        for piece in looks.pieces(stretch_of(lane)).map_while(Result::ok) {
+        let mut checks = job.checks();
+        for piece in checks.pieces(stretch_of(lane)).map_while(Result::ok) {
             for (point, _) in points_of(piece) {
                 counts[layout.key(point) as usize] += 1;
             }
@@ -276,9 +276,9 @@ fn counted<const D: usize>(
         counts
     });
     let (mut start, mut keys, mut sum) = (vec![0], Vec::new(), 0);
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for key in 0..layout.cells as usize {
-        looks.next(1)?;
+        checks.next(1)?;
         let before = sum;
         for counts in &mut next {
             let count = std::mem::replace(&mut counts[key], sum);
@@ -292,8 +292,8 @@ fn counted<const D: usize>(
     // Lanes write to places of their own, all over the list: shared, but never the same.
     let index: Vec<AtomicU32> = (0..points.len()).map(|_| AtomicU32::default()).collect();
     par::each(next, |lane, mut next| {
-        let mut looks = Looks::new(cancel);
-        for piece in looks.pieces(stretch_of(lane)).map_while(Result::ok) {
+        let mut checks = job.checks();
+        for piece in checks.pieces(stretch_of(lane)).map_while(Result::ok) {
             for (point, at) in points_of(piece) {
                 let place = &mut next[layout.key(point) as usize];
                 index[*place as usize].store(at, Ordering::Relaxed);
@@ -301,21 +301,17 @@ fn counted<const D: usize>(
             }
         }
     });
-    cancel.check()?;
+    job.check()?;
     let index = index.into_iter().map(AtomicU32::into_inner);
     Ok((index.collect(), start, keys))
 }
 
-fn sorted<const D: usize>(
-    points: Points<'_>,
-    layout: &Layout<D>,
-    cancel: &CancelToken,
-) -> Result<Sorted> {
-    let mut keyed = par::collect(points.len(), (0, 0), cancel, |at| {
+fn sorted<const D: usize>(points: Points<'_>, layout: &Layout<D>, job: &Job) -> Result<Sorted> {
+    let mut keyed = par::collect(points.len(), (0, 0), job, |at| {
         let point = &points.values()[at * D..][..D];
         (layout.key(point), at as u32)
     })?;
-    par::sort(&mut keyed, cancel)?;
+    par::sort(&mut keyed, job)?;
     let (mut start, mut keys) = (Vec::new(), Vec::new());
     for (at, &(key, _)) in keyed.iter().enumerate() {
         if keys.last() != Some(&key) {

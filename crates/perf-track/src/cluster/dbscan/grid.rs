@@ -13,7 +13,7 @@ use crate::cluster::distance::squared;
 use crate::cluster::union::Union;
 use crate::par;
 use crate::{Points, Result};
-use perf_core::{CancelToken, Cancelled, Looks, Progress};
+use perf_core::{CancellationChecks, Cancelled, Job};
 use std::ops::Range;
 
 /// Cells that a thread takes at a time.
@@ -25,11 +25,10 @@ const SAMPLE: usize = 6;
 pub(super) fn scan<const D: usize>(
     points: Points<'_>,
     params: &Checked,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Option<Found>> {
-    cancel.check()?;
-    let Some(cells) = Cells::<D>::new(points, params.eps(), cancel)? else {
+    job.check()?;
+    let Some(cells) = Cells::<D>::new(points, params.eps(), job)? else {
         return Ok(None);
     };
     let grid = Grid {
@@ -37,30 +36,28 @@ pub(super) fn scan<const D: usize>(
         least: params.min_points(),
         cells,
     };
-    let core = grid.pieces("core points", progress, cancel, |range, looks| {
-        grid.core(range, looks)
-    })?;
+    let core = grid.pieces("core points", job, |range, checks| grid.core(range, checks))?;
     let core: Vec<bool> = core.concat();
     let sets = Union::new(grid.cells.len());
-    let has_core = par::collect(grid.cells.len(), false, cancel, |cell| {
+    let has_core = par::collect(grid.cells.len(), false, job, |cell| {
         core[grid.cells.range(cell)].contains(&true)
     })?;
     // Cells side by side first: most of those farther apart are together by then.
     for (phase, reach) in [("adjacent cells", 1), ("distant cells", 2)] {
-        grid.pieces(phase, progress, cancel, |range, looks| {
-            grid.merge(range, reach, (&core, &has_core), &sets, looks)
+        grid.pieces(phase, job, |range, checks| {
+            grid.merge(range, reach, (&core, &has_core), &sets, checks)
         })?;
     }
     drop(has_core);
-    let (cluster_of, seeds) = grid.number(&core, &sets, cancel)?;
+    let (cluster_of, seeds) = grid.number(&core, &sets, job)?;
     let found = Found::new(points.len());
     let marks = Marks {
         core: &core,
         cluster_of: &cluster_of,
         seeds: &seeds,
     };
-    grid.pieces("border points", progress, cancel, |range, looks| {
-        grid.label(range, marks, params, &found, looks)
+    grid.pieces("border points", job, |range, checks| {
+        grid.label(range, marks, params, &found, checks)
     })?;
     Ok(Some(found))
 }
@@ -94,28 +91,31 @@ struct Marks<'a> {
 }
 
 impl<const D: usize> Grid<D> {
-    /// `work` on pieces of the cells. It looks at the token by the distances it computes: a cell
+    /// `work` on pieces of the cells. Makes cancellation checks by the distances it computes: a cell
     /// may hold any number of points.
     fn pieces<R: Send>(
         &self,
         phase: &'static str,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-        work: impl Fn(Range<usize>, &mut Looks<'_>) -> Result<R, Cancelled> + Send + Sync,
+        job: &Job,
+        work: impl Fn(Range<usize>, &mut CancellationChecks<'_>) -> Result<R, Cancelled> + Send + Sync,
     ) -> Result<Vec<R>> {
         let all = self.cells.len();
         par::map(par::pieces(all, PIECE), |piece| {
-            cancel.check()?;
+            job.check()?;
             let range = par::piece_of(all, PIECE, piece);
             let done = range.len() as u64;
-            let result = work(range, &mut Looks::new(cancel))?;
-            progress.advance(phase, done, all as u64);
+            let result = work(range, &mut job.checks())?;
+            job.advance(phase, done, all as u64);
             Ok(result)
         })
     }
 
     /// Which points of these cells are core.
-    fn core(&self, range: Range<usize>, looks: &mut Looks<'_>) -> Result<Vec<bool>, Cancelled> {
+    fn core(
+        &self,
+        range: Range<usize>,
+        checks: &mut CancellationChecks<'_>,
+    ) -> Result<Vec<bool>, Cancelled> {
         let places = self.cells.range(range.start).start..self.cells.range(range.end - 1).end;
         let mut core = Vec::with_capacity(places.len());
         self.cells.around(range, 2, false, |cell, around| {
@@ -132,7 +132,7 @@ impl<const D: usize> Grid<D> {
                 let from = core.len();
                 core.resize(from + inside.len(), false);
                 for (core, point) in core[from..].iter_mut().zip(inside) {
-                    *core = self.has(point, around, missing, looks)?;
+                    *core = self.has(point, around, missing, checks)?;
                 }
             }
             Ok(())
@@ -146,10 +146,10 @@ impl<const D: usize> Grid<D> {
         point: &[f64; D],
         around: &[u32],
         missing: usize,
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<bool, Cancelled> {
         let mut count = 0;
-        looks.next(around.len())?;
+        checks.next(around.len())?;
         for &other in around {
             let (bounds, inside) = (
                 self.cells.bounds(other as usize),
@@ -162,8 +162,8 @@ impl<const D: usize> Grid<D> {
                 count += inside.len();
             } else {
                 let within = |q: &&[f64; D]| squared(point, *q) <= self.limit;
-                for piece in inside.chunks(Looks::EACH) {
-                    looks.next(piece.len())?;
+                for piece in inside.chunks(CancellationChecks::EACH) {
+                    checks.next(piece.len())?;
                     let within = piece.iter().filter(within);
                     count += within.take(missing - count).count();
                 }
@@ -183,7 +183,7 @@ impl<const D: usize> Grid<D> {
         reach: i64,
         (core, has_core): (&[bool], &[bool]),
         sets: &Union,
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<(), Cancelled> {
         let mut space = (Vec::new(), Vec::new());
         self.cells.around(range, reach, true, |cell, around| {
@@ -194,7 +194,7 @@ impl<const D: usize> Grid<D> {
                 let later = other as usize;
                 if has_core[later]
                     && !sets.together(cell as u32, other)
-                    && self.linked((cell, later), core, &mut space, looks)?
+                    && self.linked((cell, later), core, &mut space, checks)?
                 {
                     sets.unite(cell as u32, other);
                 }
@@ -209,7 +209,7 @@ impl<const D: usize> Grid<D> {
         (a, b): (usize, usize),
         core: &[bool],
         (left, right): &mut (Vec<[f64; D]>, Vec<[f64; D]>),
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<bool, Cancelled> {
         let (bounds_a, bounds_b) = (self.cells.bounds(a), self.cells.bounds(b));
         if bounds_a.gap_to(bounds_b) > self.limit {
@@ -227,38 +227,34 @@ impl<const D: usize> Grid<D> {
         if some(a).any(|p| some(b).any(|q| squared(p, q) <= self.limit)) {
             return Ok(true);
         }
-        let mut gather =
-            |cell: usize, other: usize, into: &mut Vec<[f64; D]>| -> Result<(), Cancelled> {
-                let bounds = self.cells.bounds(other);
-                let close = |&place: &usize| {
-                    core[place] && bounds.gap(&self.cells.points[place]) <= self.limit
-                };
-                into.clear();
-                let mut places = self.cells.range(cell);
-                while !places.is_empty() {
-                    let piece = places.start..places.end.min(places.start + Looks::EACH);
-                    looks.next(piece.len())?;
-                    places.start = piece.end;
-                    let places = piece.filter(close);
-                    into.extend(places.map(|place| self.cells.points[place]));
-                }
-                Ok(())
-            };
+        let mut gather = |cell: usize,
+                          other: usize,
+                          into: &mut Vec<[f64; D]>|
+         -> Result<(), Cancelled> {
+            let bounds = self.cells.bounds(other);
+            let close =
+                |&place: &usize| core[place] && bounds.gap(&self.cells.points[place]) <= self.limit;
+            into.clear();
+            let mut places = self.cells.range(cell);
+            while !places.is_empty() {
+                let piece = places.start..places.end.min(places.start + CancellationChecks::EACH);
+                checks.next(piece.len())?;
+                places.start = piece.end;
+                let places = piece.filter(close);
+                into.extend(places.map(|place| self.cells.points[place]));
+            }
+            Ok(())
+        };
         gather(a, b, left)?;
         gather(b, a, right)?;
-        near(left, right, self.limit, looks)
+        near(left, right, self.limit, checks)
     }
 
     /// The cluster of each cell that has core points (`u32::MAX` for others) and the core point
     /// of the lowest index of each cluster: clusters are numbered in the order of these.
-    fn number(
-        &self,
-        core: &[bool],
-        sets: &Union,
-        cancel: &CancelToken,
-    ) -> Result<(Vec<u32>, Vec<u32>)> {
+    fn number(&self, core: &[bool], sets: &Union, job: &Job) -> Result<(Vec<u32>, Vec<u32>)> {
         let count = self.cells.len();
-        let roots_and_firsts = par::collect(count, (0, 0), cancel, |cell| {
+        let roots_and_firsts = par::collect(count, (0, 0), job, |cell| {
             // Points of a cell are in the order of their indices.
             let first = self.cells.range(cell).find(|&place| core[place]);
             let first = first.map_or(u32::MAX, |place| self.cells.index[place]);
@@ -274,13 +270,13 @@ impl<const D: usize> Grid<D> {
             .filter(|&(&least, _)| least != u32::MAX)
             .map(|(&least, root)| (least, root))
             .collect();
-        cancel.sort_by(&mut seeds, Ord::cmp)?;
+        job.sort_by(&mut seeds, Ord::cmp)?;
         // From here on the number of each root's cluster.
         let mut cluster_of_root = lowest;
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
             cluster_of_root[root as usize] = cluster;
         }
-        let cluster_of = par::collect(count, 0, cancel, |cell| {
+        let cluster_of = par::collect(count, 0, job, |cell| {
             cluster_of_root[roots_and_firsts[cell].0 as usize]
         })?;
         let seeds = seeds.into_iter().map(|(least, _)| least);
@@ -294,7 +290,7 @@ impl<const D: usize> Grid<D> {
         marks: Marks<'_>,
         params: &Checked,
         found: &Found,
-        looks: &mut Looks<'_>,
+        checks: &mut CancellationChecks<'_>,
     ) -> Result<(), Cancelled> {
         let Marks {
             core,
@@ -302,7 +298,7 @@ impl<const D: usize> Grid<D> {
             seeds,
         } = marks;
         self.cells.around(range, 2, false, |cell, around| {
-            looks.next(self.cells.range(cell).len())?;
+            checks.next(self.cells.range(cell).len())?;
             for place in self.cells.range(cell) {
                 let index = self.cells.index[place];
                 if core[place] {
@@ -311,7 +307,7 @@ impl<const D: usize> Grid<D> {
                 }
                 let point = &self.cells.points[place];
                 let mut claim = Claim::new(params.border(), seeds);
-                looks.next(around.len())?;
+                checks.next(around.len())?;
                 for other in std::iter::once(cell).chain(around.iter().map(|&o| o as usize)) {
                     // Cells without core points have no cluster.
                     let cluster = cluster_of[other];
@@ -320,8 +316,9 @@ impl<const D: usize> Grid<D> {
                     }
                     let mut places = self.cells.range(other);
                     while !places.is_empty() {
-                        let piece = places.start..places.end.min(places.start + Looks::EACH);
-                        looks.next(piece.len())?;
+                        let piece =
+                            places.start..places.end.min(places.start + CancellationChecks::EACH);
+                        checks.next(piece.len())?;
                         places.start = piece.end;
                         for place in piece {
                             let is_near =

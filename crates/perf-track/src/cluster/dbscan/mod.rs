@@ -11,7 +11,7 @@ pub use params::{Border, Checked, DbscanParams, Index};
 
 use super::{Clusterer, KdTree};
 use crate::{ClusterId, Labels, Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Density-based clusters (Ester, Kriegel, Sander and Xu 1996).
@@ -26,12 +26,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// them by time. Time is near n log n, whatever the number of neighbours; memory is O(n).
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::{ClusterId, Points, cluster::Dbscan};
 /// let values = [0.0, 0.1, 0.2, 5.0, 5.1, 5.2, 9.0];
 /// let params = Dbscan::params().eps(0.15).min_points(2).check()?;
 /// let points = Points::new(&values, 1)?;
-/// let scan = Dbscan::new(params).scan(points, &(), &CancelToken::new())?;
+/// let scan = Dbscan::new(params).scan(points, &Job::default())?;
 /// assert_eq!(scan.labels().sizes()?, [3, 3]);
 /// assert_eq!(scan.labels().as_slice()[6], ClusterId::NOISE);
 /// assert_eq!((scan.core_points(), scan.border_points(), scan.noise_points()), (6, 0, 1));
@@ -107,13 +107,8 @@ impl Dbscan {
     ///
     /// # Errors
     /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn scan(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Scan> {
-        cancel.check()?;
+    pub fn scan(&self, points: Points<'_>, job: &Job) -> Result<Scan> {
+        job.check()?;
         if points.is_empty() {
             return Ok(Scan::default());
         }
@@ -123,39 +118,34 @@ impl Dbscan {
             // Along a line of the plane: exactly the same distances.
             (_, 1) => {
                 let plane: Vec<f64> = points.values().iter().flat_map(|&x| [x, 0.0]).collect();
-                grid::scan::<2>(Points::new(&plane, 2)?, params, progress, cancel)?
+                grid::scan::<2>(Points::new(&plane, 2)?, params, job)?
             }
-            (_, 2) => grid::scan::<2>(points, params, progress, cancel)?,
-            (_, 3) => grid::scan::<3>(points, params, progress, cancel)?,
+            (_, 2) => grid::scan::<2>(points, params, job)?,
+            (_, 3) => grid::scan::<3>(points, params, job)?,
             _ => None,
         };
         let found = match grid {
             Some(found) => found,
-            None => tree::scan(points, params, progress, cancel)?,
+            None => tree::scan(points, params, job)?,
         };
         Ok(found.finish())
     }
 }
 
 impl Clusterer for Dbscan {
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels> {
-        Ok(self.scan(points, progress, cancel)?.labels)
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
+        Ok(self.scan(points, job)?.labels)
     }
 }
 
 /// What [`Dbscan::scan`] finds.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::{Points, cluster::Dbscan};
 /// let values = [0.0, 0.1, 0.2, 0.29, 5.0, 5.1, 5.2, 9.0];
 /// let dbscan = Dbscan::new(Dbscan::params().eps(0.15).min_points(3).check()?);
-/// let found = dbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// let found = dbscan.scan(Points::new(&values, 1)?, &Job::default())?;
 /// assert_eq!(found.labels().sizes()?, [4, 3]);
 /// assert_eq!((found.core_points(), found.border_points(), found.noise_points()), (3, 4, 1));
 /// assert!(found.core()[1] && !found.core()[0]);

@@ -1,7 +1,7 @@
 //! Whether any two points of two sets are within eps of each other.
 
 use crate::cluster::distance::{Bounds, enclose, squared};
-use perf_core::{Cancelled, Looks};
+use perf_core::{CancellationChecks, Cancelled};
 
 /// Below this many pairs each is looked at.
 const PAIRS: usize = 512;
@@ -14,12 +14,12 @@ pub(super) fn near<const D: usize>(
     a: &mut [[f64; D]],
     b: &mut [[f64; D]],
     limit: f64,
-    looks: &mut Looks<'_>,
+    checks: &mut CancellationChecks<'_>,
 ) -> Result<bool, Cancelled> {
     if a.is_empty() || b.is_empty() {
         return Ok(false);
     }
-    looks.next(a.len() + b.len())?;
+    checks.next(a.len() + b.len())?;
     let (mut a_low, mut a_high, mut b_low, mut b_high) = ([0.0; D], [0.0; D], [0.0; D], [0.0; D]);
     enclose(a.iter().map(|point| &point[..]), &mut a_low, &mut a_high);
     enclose(b.iter().map(|point| &point[..]), &mut b_low, &mut b_high);
@@ -57,5 +57,5 @@ pub(super) fn near<const D: usize>(
     } else {
         (right, left)
     };
-    Ok(near(first, small, limit, looks)? || near(second, small, limit, looks)?)
+    Ok(near(first, small, limit, checks)? || near(second, small, limit, checks)?)
 }

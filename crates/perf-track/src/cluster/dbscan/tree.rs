@@ -11,7 +11,7 @@ use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use crate::cluster::union::Union;
 use crate::par;
 use crate::{Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Points that a thread takes at a time.
@@ -19,37 +19,27 @@ const PIECE: usize = 512;
 /// Pairs of nodes with fewer points than this are not worth another thread.
 const ALONE: usize = 4_096;
 
-pub(super) fn scan(
-    points: Points<'_>,
-    params: &Checked,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Found> {
-    let tree = KdTree::with(points, cancel)?;
-    by_dimension!(tree, view => walk(view, params, progress, cancel))
+pub(super) fn scan(points: Points<'_>, params: &Checked, job: &Job) -> Result<Found> {
+    let tree = KdTree::new(points, job)?;
+    by_dimension!(tree, view => walk(view, params, job))
 }
 
-fn walk<const D: usize>(
-    view: View<'_, D>,
-    params: &Checked,
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Found> {
+fn walk<const D: usize>(view: View<'_, D>, params: &Checked, job: &Job) -> Result<Found> {
     let count = view.tree.len();
     let (limit, least) = (params.eps() * params.eps(), params.min_points());
     let pieces = par::pieces(count, PIECE);
     let range = |piece| par::piece_of(count, PIECE, piece);
     let dense = dense(view, limit, least);
-    cancel.check()?;
+    job.check()?;
     let core = par::map(pieces, |piece| {
         let enough = |place: usize| {
             // A ball may take as many distances as there are points.
-            cancel.check()?;
+            job.check()?;
             let root = view.tree.root();
             Ok(dense[place] || view.count(root, view.point(place), limit, least) >= least)
         };
         let core: Vec<bool> = range(piece).map(enough).collect::<Result<_>>()?;
-        progress.advance("core points", core.len() as u64, count as u64);
+        job.advance("core points", core.len() as u64, count as u64);
         Ok(core)
     })?
     .concat();
@@ -63,17 +53,17 @@ fn walk<const D: usize>(
             .map(|_| AtomicBool::new(false))
             .collect(),
         core: &core,
-        cancel,
+        job,
     };
     join.mark(view.tree.root());
     join.within(view.tree.root());
-    cancel.check()?;
-    progress.advance("clusters", count as u64, count as u64);
+    job.check()?;
+    job.advance("clusters", count as u64, count as u64);
     let (cluster_of, seeds) = join.number();
     let found = Found::new(count);
     par::map(pieces, |piece| {
         for place in range(piece) {
-            cancel.check()?;
+            job.check()?;
             let index = view.tree.indices()[place];
             if core[place] {
                 found.set(index, cluster_of[place], true);
@@ -85,7 +75,7 @@ fn walk<const D: usize>(
                 found.set(index, cluster, false);
             }
         }
-        progress.advance("border points", range(piece).len() as u64, count as u64);
+        job.advance("border points", range(piece).len() as u64, count as u64);
         Ok(())
     })?;
     Ok(found)
@@ -120,7 +110,7 @@ struct Join<'a, const D: usize> {
     /// Whether all core points of a node are known to be in one set.
     whole: Vec<AtomicBool>,
     core: &'a [bool],
-    cancel: &'a CancelToken,
+    job: &'a Job,
 }
 
 impl<const D: usize> Join<'_, D> {
@@ -150,7 +140,7 @@ impl<const D: usize> Join<'_, D> {
     /// Unites the core points below a node that are within eps of each other.
     fn within(&self, node: Node) {
         let first = self.first[node.id];
-        if first == u32::MAX || self.cancel.is_cancelled() {
+        if first == u32::MAX || self.job.is_cancelled() {
             return;
         }
         let bounds = self.view.bounds(node);
@@ -208,7 +198,7 @@ impl<const D: usize> Join<'_, D> {
             return;
         }
         let bounds = (self.view.bounds(a), self.view.bounds(b));
-        if bounds.0.gap_to(bounds.1) > self.limit || self.cancel.is_cancelled() {
+        if bounds.0.gap_to(bounds.1) > self.limit || self.job.is_cancelled() {
             return;
         }
         if self.is_whole(a) && self.is_whole(b) && bounds.0.reach_to(bounds.1) <= self.limit {

@@ -14,7 +14,7 @@ use super::{Agreement, Dbscan};
 use crate::{Error, Labels, Points, Result};
 use modes::Modes;
 use noise::{Tried, noise_weight};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// Finds eps from the points, and says how much the choice matters.
 ///
@@ -51,12 +51,12 @@ use perf_core::{CancelToken, Progress};
 /// 1 % of the time in noise, and step 4 lets it be 9, 1 and 1 %.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::{Points, cluster::EpsSearch};
 /// // Three heaps, 1 apart, of points 0.01 apart.
 /// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
 /// let search = EpsSearch::new(EpsSearch::params().min_points(4).check()?);
-/// let choice = search.choose(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// let choice = search.choose(Points::new(&values, 1)?, &Job::default())?;
 /// assert!(choice.eps > 0.02 && choice.eps < 0.8);
 /// assert_eq!(choice.clusters, 3);
 /// assert_eq!(choice.sensitivity, 0.0);
@@ -195,14 +195,9 @@ impl EpsSearch {
     /// # Errors
     /// [`Error::NoScale`] for less points than a neighbourhood needs; and [`Error::Cancelled`].
     /// Points that are all equal are one cluster with any radius, and get 1.
-    pub fn choose(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<EpsChoice> {
+    pub fn choose(&self, points: Points<'_>, job: &Job) -> Result<EpsChoice> {
         let same = vec![1.0; points.len()];
-        self.find((points, &same), false, progress, cancel)
+        self.find((points, &same), false, job)
     }
 
     /// Finds eps for points of different weight, such as bursts that last longer or shorter, by all
@@ -214,8 +209,7 @@ impl EpsSearch {
         &self,
         points: Points<'_>,
         weights: &[f64],
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<EpsChoice> {
         if weights.len() != points.len() {
             return Err(Error::Length {
@@ -232,34 +226,31 @@ impl EpsSearch {
                 range: "finite and not negative",
             });
         }
-        self.find((points, weights), true, progress, cancel)
+        self.find((points, weights), true, job)
     }
 
     fn find(
         &self,
         (points, weights): (Points<'_>, &[f64]),
         is_weighted: bool,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<EpsChoice> {
         let spread = spread(points);
         let least = self.0.floor().max(spread * self.0.resolution());
-        let bend = self.knee(points, progress, cancel)?;
+        let bend = self.knee(points, job)?;
         let knee = match bend.map_or(least, |bend| bend.max(least)) {
             // All points are equal.
             0.0 => 1.0,
             knee => knee,
         };
-        let sweep = self.sweep((points, weights), (knee, least), progress, cancel)?;
-        let modes = self.modes(points, least, progress, cancel)?;
+        let sweep = self.sweep((points, weights), (knee, least), job)?;
+        let modes = self.modes(points, least, job)?;
         let (eps, mut why) = match spread == 0.0 {
             true => (knee, EpsWhy::Resolution),
             false => self.decide(&sweep, knee, &modes),
         };
-        let mut found = self.tried((points, weights), eps, cancel)?;
-        if is_weighted
-            && let Some(more) = self.take_in((points, weights), &found, &sweep, progress, cancel)?
-        {
+        let mut found = self.tried((points, weights), eps, job)?;
+        if is_weighted && let Some(more) = self.take_in((points, weights), &found, &sweep, job)? {
             let noise = found.noise;
             why = EpsWhy::Noise { from: eps, noise };
             found = more;
@@ -268,7 +259,7 @@ impl EpsSearch {
         let mut sensitivity = 0.0;
         for factor in [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2] {
             let beside = (eps * factor).clamp(1e-150, 1e150);
-            let other = self.cluster(points, beside, cancel)?;
+            let other = self.cluster(points, beside, job)?;
             sensitivity += (1.0 - Agreement::new(&labels, &other)?.adjusted_rand()) / 2.0;
         }
         let least = match why {
@@ -296,21 +287,16 @@ impl EpsSearch {
     }
 
     /// Where the k-distance graph bends; `None` if it does not.
-    fn knee(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Option<f64>> {
-        cancel.check()?;
+    fn knee(&self, points: Points<'_>, job: &Job) -> Result<Option<f64>> {
+        job.check()?;
         let params = &self.0;
         if points.len() < params.min_points() {
             return Err(Error::NoScale);
         }
         let k = params.min_points().saturating_sub(1).max(1);
         let step = points.len().div_ceil(params.queries()).max(1);
-        let tree = KdTree::with(points, cancel)?;
-        let squared = some_squared(&tree, k, step, progress, cancel)?;
+        let tree = KdTree::new(points, job)?;
+        let squared = some_squared(&tree, k, step, job)?;
         let mut distances: Vec<f64> = squared.into_iter().map(f64::sqrt).collect();
         distances.sort_unstable_by(|a, b| b.total_cmp(a));
         Ok(knee(&distances))
@@ -320,8 +306,7 @@ impl EpsSearch {
         &self,
         (points, weights): (Points<'_>, &[f64]),
         (knee, least): (f64, f64),
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Vec<EpsStep>> {
         let steps = (2.0 * self.0.octaves()).round() as i32;
         let (mut sweep, mut before): (Vec<EpsStep>, Option<Labels>) = (Vec::new(), None);
@@ -332,7 +317,7 @@ impl EpsSearch {
             if !(1e-150..=1e150).contains(&eps) || eps < least * (1.0 - 1e-9) {
                 continue;
             }
-            let labels = self.cluster(points, eps, cancel)?;
+            let labels = self.cluster(points, eps, job)?;
             if let (Some(before), Some(last)) = (&before, sweep.last_mut()) {
                 let agreement = Agreement::new(before, &labels)?;
                 (last.rand, last.mirkin) = (agreement.adjusted_rand(), agreement.mirkin());
@@ -346,14 +331,14 @@ impl EpsSearch {
                 mirkin: 0.0,
             });
             before = Some(labels);
-            progress.advance("eps sweep", 1, 2 * steps as u64 + 1);
+            job.advance("eps sweep", 1, 2 * steps as u64 + 1);
         }
         Ok(sweep)
     }
 
-    fn cluster(&self, points: Points<'_>, eps: f64, cancel: &CancelToken) -> Result<Labels> {
+    fn cluster(&self, points: Points<'_>, eps: f64, job: &Job) -> Result<Labels> {
         let params = Dbscan::params().eps(eps).min_points(self.0.min_points());
-        let scan = Dbscan::new(params.check()?).scan(points, &(), cancel)?;
+        let scan = Dbscan::new(params.check()?).scan(points, &job.without_progress())?;
         Ok(scan.into_labels())
     }
 

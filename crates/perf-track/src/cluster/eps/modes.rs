@@ -5,7 +5,7 @@ use crate::cluster::hdbscan::spanning;
 use crate::cluster::k_distance::squared;
 use crate::cluster::tree::KdTree;
 use crate::{Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// Natural logarithm of the odds against a gap by chance: one in 20 recordings of a single mode.
 const ODDS: f64 = 3.0;
@@ -86,19 +86,13 @@ impl Modes {
 impl EpsSearch {
     /// Finds the modes of at least as many points as a neighbourhood needs. `least` is the smallest
     /// radius that is tried; distances below half of it, a tick of the clock, count as that.
-    pub(super) fn modes(
-        &self,
-        points: Points<'_>,
-        least: f64,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Modes> {
+    pub(super) fn modes(&self, points: Points<'_>, least: f64, job: &Job) -> Result<Modes> {
         let least = (least / 2.0).max(f64::MIN_POSITIVE);
-        let tree = KdTree::with(points, cancel)?;
+        let tree = KdTree::new(points, job)?;
         let others = self.0.min_points() - 1;
-        let core = squared(&tree, others, progress, cancel)?;
-        let nearest = squared(&tree, 1, progress, cancel)?;
-        let edges = spanning::edges(&tree, &core, progress, cancel)?;
+        let core = squared(&tree, others, job)?;
+        let nearest = squared(&tree, 1, job)?;
+        let edges = spanning::edges(&tree, &core, job)?;
         let dimension = dimension(&core, &nearest, others, least).min(points.dimensions() as f64);
         let k = self.0.min_points() as f64;
         let enough = (points.len() as f64).ln() + ODDS;

@@ -2,7 +2,7 @@
 
 use super::{EpsSearch, EpsStep};
 use crate::{Labels, Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use std::collections::BTreeMap;
 
 /// The clusters of one eps, and how much lies in none.
@@ -22,8 +22,7 @@ impl EpsSearch {
         (points, weights): (Points<'_>, &[f64]),
         base: &Tried,
         sweep: &[EpsStep],
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Option<Tried>> {
         let wanted = self.0.noise();
         if base.noise <= wanted {
@@ -36,13 +35,13 @@ impl EpsSearch {
         let beyond = (1..=steps).map(|step| last * 2.0_f64.powf(f64::from(step) / 2.0));
         let mut below = base.eps;
         for eps in above.chain(beyond).filter(|&eps| eps <= 1e150) {
-            let tried = self.tried((points, weights), eps, cancel)?;
-            progress.advance("eps sweep", 1, 0);
+            let tried = self.tried((points, weights), eps, job)?;
+            job.advance("eps sweep", 1, 0);
             if tried.labels.clusters() < 2 {
                 return Ok(None);
             }
             if tried.noise <= wanted {
-                let tried = self.least((points, weights), below, tried, cancel)?;
+                let tried = self.least((points, weights), below, tried, job)?;
                 let tied = self.tied(&base.labels, &tried.labels, weights)?;
                 return Ok((tied <= base.noise - tried.noise).then_some(tried));
             }
@@ -58,11 +57,11 @@ impl EpsSearch {
         (points, weights): (Points<'_>, &[f64]),
         mut below: f64,
         mut tried: Tried,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Tried> {
         while tried.eps / below > 2.0_f64.powf(1.0 / 16.0) {
             let middle = (below * tried.eps).sqrt();
-            let between = self.tried((points, weights), middle, cancel)?;
+            let between = self.tried((points, weights), middle, job)?;
             if between.noise <= self.0.noise() && between.labels.clusters() >= 2 {
                 tried = between;
             } else {
@@ -76,9 +75,9 @@ impl EpsSearch {
         &self,
         (points, weights): (Points<'_>, &[f64]),
         eps: f64,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Tried> {
-        let labels = self.cluster(points, eps, cancel)?;
+        let labels = self.cluster(points, eps, job)?;
         let noise = noise_weight(&labels, weights);
         Ok(Tried { eps, labels, noise })
     }

@@ -3,7 +3,7 @@
 use super::Hierarchy;
 use super::spanning::Edge;
 use crate::{ClusterId, Labels, Result};
-use perf_core::{CancelToken, Looks};
+use perf_core::Job;
 
 /// What one merge of the spanning tree's edges, shortest first, unites.
 #[derive(Clone, Copy, Debug)]
@@ -41,9 +41,9 @@ pub(super) fn clusters(
     edges: &[Edge],
     size: usize,
     single: bool,
-    cancel: &CancelToken,
+    job: &Job,
 ) -> Result<Condensed> {
-    let merges = merges(count, edges, cancel)?;
+    let merges = merges(count, edges, job)?;
     let root = Cluster {
         parent: u32::MAX,
         birth: 0.0,
@@ -62,9 +62,9 @@ pub(super) fn clusters(
         None => 1,
     };
     let mut open = vec![(top, 0_u32)];
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     while let Some((node, cluster)) = open.pop() {
-        looks.next(1)?;
+        checks.next(1)?;
         let Some(merge) = (node as usize).checked_sub(count).map(|at| merges[at]) else {
             continue;
         };
@@ -95,7 +95,7 @@ pub(super) fn clusters(
 
 /// Unites along the edges. Distances of 0 count as half the shortest other one, so that densities
 /// are finite.
-fn merges(count: usize, edges: &[Edge], cancel: &CancelToken) -> Result<Vec<Merge>> {
+fn merges(count: usize, edges: &[Edge], job: &Job) -> Result<Vec<Merge>> {
     let shortest = edges
         .iter()
         .map(|edge| edge.0)
@@ -112,9 +112,9 @@ fn merges(count: usize, edges: &[Edge], cancel: &CancelToken) -> Result<Vec<Merg
         x
     };
     let mut merges = Vec::with_capacity(edges.len());
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for (&(squared, a, b), node) in edges.iter().zip(count as u32..) {
-        looks.next(1)?;
+        checks.next(1)?;
         let (a, b) = (find(&mut parent, a), find(&mut parent, b));
         let distance = squared.sqrt().max(shortest);
         let sum = size[a as usize] + size[b as usize];

@@ -8,7 +8,7 @@ pub use params::{HdbscanChecked, HdbscanParams};
 
 use super::{Clusterer, KdTree, k_distance};
 use crate::{ClusterId, Labels, Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// Hierarchical density-based clusters (Campello, Moulavi and Sander 2013).
 ///
@@ -24,14 +24,14 @@ use perf_core::{CancelToken, Progress};
 /// dimensions; memory is O(n).
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::{Points, cluster::Hdbscan};
 /// // Two heaps, one of them ten times as dense, and a point far away.
 /// let mut values: Vec<f64> = (0..20).map(|i| 0.01 * f64::from(i)).collect();
 /// values.extend((0..20).map(|i| 5.0 + 0.1 * f64::from(i)));
 /// values.push(50.0);
 /// let hdbscan = Hdbscan::new(Hdbscan::params().min_cluster_size(5).check()?);
-/// let found = hdbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// let found = hdbscan.scan(Points::new(&values, 1)?, &Job::default())?;
 /// assert_eq!(found.labels().sizes()?, [20, 20]);
 /// assert_eq!(found.labels().noise(), 1);
 /// # Ok::<(), perf_track::Error>(())
@@ -42,12 +42,12 @@ pub struct Hdbscan(HdbscanChecked);
 /// What [`Hdbscan::scan`] finds.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::{Points, cluster::Hdbscan};
 /// let mut values: Vec<f64> = (0..20).map(|i| 0.01 * f64::from(i)).collect();
 /// values.extend((0..20).map(|i| 5.0 + 0.1 * f64::from(i)));
 /// let hdbscan = Hdbscan::new(Hdbscan::params().min_cluster_size(5).check()?);
-/// let found = hdbscan.scan(Points::new(&values, 1)?, &(), &CancelToken::new())?;
+/// let found = hdbscan.scan(Points::new(&values, 1)?, &Job::default())?;
 /// assert_eq!((found.strength().len(), found.stability().len()), (40, 2));
 /// // The denser cluster holds together more firmly.
 /// assert!(found.stability()[0] > found.stability()[1]);
@@ -95,13 +95,8 @@ impl Hdbscan {
     ///
     /// # Errors
     /// [`Error::Cancelled`](crate::Error::Cancelled).
-    pub fn scan(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Hierarchy> {
-        cancel.check()?;
+    pub fn scan(&self, points: Points<'_>, job: &Job) -> Result<Hierarchy> {
+        job.check()?;
         let noise = Hierarchy {
             labels: Labels::new(vec![ClusterId::NOISE; points.len()]),
             strength: vec![0.0; points.len()],
@@ -112,26 +107,21 @@ impl Hdbscan {
         if points.len() < size || points.len() < least {
             return Ok(noise);
         }
-        let tree = KdTree::with(points, cancel)?;
+        let tree = KdTree::new(points, job)?;
         let core = match least {
             1 => vec![0.0; points.len()],
-            _ => k_distance::squared(&tree, least - 1, progress, cancel)?,
+            _ => k_distance::squared(&tree, least - 1, job)?,
         };
-        let edges = spanning::edges(&tree, &core, progress, cancel)?;
+        let edges = spanning::edges(&tree, &core, job)?;
         drop(tree);
         let single = self.0.single();
-        let clusters = condense::clusters(points.len(), &edges, size, single, cancel)?;
+        let clusters = condense::clusters(points.len(), &edges, size, single, job)?;
         Ok(clusters.hierarchy(points.len()))
     }
 }
 
 impl Clusterer for Hdbscan {
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels> {
-        Ok(self.scan(points, progress, cancel)?.labels)
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
+        Ok(self.scan(points, job)?.labels)
     }
 }

@@ -8,7 +8,7 @@ use crate::cluster::distance::squared;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use crate::cluster::union::Union;
 use crate::par;
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Points that a thread takes at a time.
@@ -25,13 +25,8 @@ fn precedes(a: Edge, b: Edge) -> bool {
 }
 
 /// The edges of the tree in ascending order. `core` are squared core distances by index.
-pub(in crate::cluster) fn edges(
-    tree: &KdTree,
-    core: &[f64],
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Vec<Edge>> {
-    by_dimension!(tree, view => grow(view, core, progress, cancel))
+pub(in crate::cluster) fn edges(tree: &KdTree, core: &[f64], job: &Job) -> Result<Vec<Edge>> {
+    by_dimension!(tree, view => grow(view, core, job))
 }
 
 /// What a point knows of its nearest point in another component.
@@ -56,12 +51,7 @@ struct Round<'a, const D: usize> {
     shortest: Vec<AtomicU64>,
 }
 
-fn grow<const D: usize>(
-    view: View<'_, D>,
-    core: &[f64],
-    progress: &dyn Progress,
-    cancel: &CancelToken,
-) -> Result<Vec<Edge>> {
+fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Vec<Edge>> {
     let count = view.tree.len();
     let places = view.tree.indices().iter();
     let core: Vec<f64> = places.map(|&index| core[index as usize]).collect();
@@ -81,7 +71,7 @@ fn grow<const D: usize>(
     let mut edges: Vec<Edge> = Vec::with_capacity(count.saturating_sub(1));
     let mut known = vec![Known::Beyond(0.0); count];
     while edges.len() + 1 < count {
-        let of: Vec<u32> = par::collect(count, 0, cancel, |place| sets.find(place as u32))?;
+        let of: Vec<u32> = par::collect(count, 0, job, |place| sets.find(place as u32))?;
         let mut of_node = vec![MIXED; view.tree.nodes()];
         fold(
             view.tree.root(),
@@ -107,14 +97,14 @@ fn grow<const D: usize>(
             shortest,
         };
         known = par::map(par::pieces(count, PIECE), |piece| {
-            cancel.check()?;
+            job.check()?;
             let range = par::piece_of(count, PIECE, piece);
             Ok(range
                 .map(|place| round.nearest(place, known[place]))
                 .collect::<Vec<_>>())
         })?
         .concat();
-        cancel.check()?;
+        job.check()?;
         let mut best: Vec<Option<(Edge, u32, u32)>> = vec![None; count];
         for (place, known) in known.iter().enumerate() {
             if let Known::Exact(edge, other) = *known {
@@ -131,14 +121,14 @@ fn grow<const D: usize>(
                 edges.push(edge);
             }
         }
-        progress.advance(
+        job.advance(
             "spanning tree",
             (edges.len() - before) as u64,
             count as u64 - 1,
         );
     }
     let order = |a: &Edge, b: &Edge| a.0.total_cmp(&b.0).then((a.1, a.2).cmp(&(b.1, b.2)));
-    cancel.sort_by(&mut edges, order)?;
+    job.sort_by(&mut edges, order)?;
     Ok(edges)
 }
 

@@ -5,7 +5,7 @@ use crate::cluster::{Clusterer, Dbscan};
 use crate::{Labels, Points, Result};
 use linfa::ParamGuard;
 use linfa::traits::Transformer;
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// DBSCAN of linfa: the same core points and clusters as [`Dbscan`](crate::cluster::Dbscan), a
 /// border point to the first cluster that reaches it.
@@ -31,13 +31,8 @@ impl LinfaDbscan {
 }
 
 impl Clusterer for LinfaDbscan {
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        _: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels> {
-        cancel.check()?;
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
+        job.check()?;
         if points.is_empty() {
             return Ok(Labels::default());
         }
@@ -86,13 +81,8 @@ impl LinfaOptics {
 }
 
 impl Clusterer for LinfaOptics {
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        _: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels> {
-        cancel.check()?;
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
+        job.check()?;
         if points.is_empty() {
             return Ok(Labels::default());
         }
@@ -107,7 +97,7 @@ impl Clusterer for LinfaOptics {
         let whole = Dbscan::params()
             .eps(self.max_eps)
             .min_points(self.min_points);
-        let whole = Dbscan::new(whole.check()?).scan(points, &(), cancel)?;
+        let whole = Dbscan::new(whole.check()?).scan(points, &job.without_progress())?;
         let mut begun = vec![false; whole.labels().clusters() + 1];
         let (mut clusters, mut current, mut next) = (vec![None; points.len()], None, 0);
         let within = |distance: &Option<f64>| distance.is_some_and(|value| value <= self.cut);

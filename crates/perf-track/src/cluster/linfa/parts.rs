@@ -5,7 +5,7 @@ use crate::cluster::Clusterer;
 use crate::{Labels, Points, Result};
 use linfa::traits::{Fit, Predict};
 use linfa::{DatasetBase, ParamGuard};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// k-means of linfa, started by k-means++ from a fixed seed, the best of ten runs.
 ///
@@ -30,13 +30,8 @@ impl LinfaKMeans {
 impl Clusterer for LinfaKMeans {
     /// # Errors
     /// Less points than clusters, and what linfa says.
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        _: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels> {
-        cancel.check()?;
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
+        job.check()?;
         enough("linfa k-means", points, self.clusters)?;
         let data = DatasetBase::from(array(points)?);
         let params = linfa_clustering::KMeans::params(self.clusters);
@@ -75,13 +70,8 @@ impl LinfaMixture {
 impl Clusterer for LinfaMixture {
     /// # Errors
     /// Less points than clusters, points that span no volume, and what linfa says.
-    fn cluster(
-        &self,
-        points: Points<'_>,
-        _: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Labels> {
-        cancel.check()?;
+    fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
+        job.check()?;
         enough("linfa Gaussian mixture", points, self.clusters)?;
         let data = DatasetBase::from(array(points)?.to_owned());
         let params = linfa_clustering::GaussianMixtureModel::params(self.clusters);

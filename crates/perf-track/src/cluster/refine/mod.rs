@@ -8,22 +8,23 @@ pub use together::merge_together;
 
 use super::{Dbscan, k_distances, knee};
 use crate::{ClusterId, Error, Labels, Points, Result};
-use perf_core::{CancelToken, Progress};
+use perf_core::Job;
 
 /// How good each cluster is, such as its SPMD score ([`SpmdScorer`](crate::SpmdScorer)).
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_track::{ClusterId, Labels, Result, cluster::Score};
 /// /// Content with clusters of at least so many points.
 /// struct Least(usize);
 /// impl Score for Least {
-///     fn scores(&self, labels: &Labels) -> Result<Vec<f64>> {
+///     fn scores(&self, labels: &Labels, _: &Job) -> Result<Vec<f64>> {
 ///         let score = |size: usize| (size as f64 / self.0 as f64).min(1.0);
 ///         Ok(labels.sizes()?.into_iter().map(score).collect())
 ///     }
 /// }
 /// let labels = Labels::new([1, 1, 1, 1, 2].map(ClusterId).to_vec());
-/// assert_eq!(Least(4).scores(&labels)?, [1.0, 0.25]);
+/// assert_eq!(Least(4).scores(&labels, &Job::default())?, [1.0, 0.25]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 pub trait Score {
@@ -31,7 +32,7 @@ pub trait Score {
     ///
     /// # Errors
     /// Whatever keeps it from a score.
-    fn scores(&self, labels: &Labels) -> Result<Vec<f64>>;
+    fn scores(&self, labels: &Labels, job: &Job) -> Result<Vec<f64>>;
 
     /// The clusters that appear at the same time, such as in one column of an alignment of the
     /// tasks' sequences: one set for each such time. Clusters that always appear together are one
@@ -39,14 +40,15 @@ pub trait Score {
     ///
     /// # Errors
     /// Whatever keeps it from telling.
-    fn simultaneous(&self, labels: &Labels) -> Result<Vec<Vec<ClusterId>>> {
-        let _ = labels;
+    fn simultaneous(&self, labels: &Labels, job: &Job) -> Result<Vec<Vec<ClusterId>>> {
+        let _ = (labels, job);
         Ok(Vec::new())
     }
 }
 
 impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
-    fn scores(&self, labels: &Labels) -> Result<Vec<f64>> {
+    fn scores(&self, labels: &Labels, job: &Job) -> Result<Vec<f64>> {
+        let _ = job;
         self(labels)
     }
 }
@@ -67,7 +69,7 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 /// list, whose constants assume coordinates scaled to 0..1.
 ///
 /// ```
-/// use perf_core::CancelToken;
+/// use perf_core::Job;
 /// use perf_track::cluster::Refinement;
 /// use perf_track::{Labels, Points};
 /// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
@@ -78,7 +80,7 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 /// };
 /// let refinement = Refinement::new(Refinement::params().min_points(3).check()?);
 /// let points = Points::new(&values, 1)?;
-/// let refined = refinement.run(points, &[1.0; 60], &score, &(), &CancelToken::new())?;
+/// let refined = refinement.run(points, &[1.0; 60], &score, &Job::default())?;
 /// assert_eq!(refined.labels.sizes()?, [20, 20, 20]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
@@ -136,10 +138,9 @@ impl Refinement {
         points: Points<'_>,
         weights: &[f64],
         score: &dyn Score,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
+        job: &Job,
     ) -> Result<Refined> {
-        let list = self.eps_list(points, progress, cancel)?;
+        let list = self.eps_list(points, job)?;
         let mut tree: Vec<RefineNode> = Vec::new();
         // The node of each point, and whether the node is settled.
         let mut node_of = vec![usize::MAX; points.len()];
@@ -157,7 +158,7 @@ impl Refinement {
             let params = Dbscan::params().eps(eps).min_points(self.0.min_points());
             let dbscan = Dbscan::new(params.border(self.0.border()).check()?);
             let some = Points::new(&values, points.dimensions())?;
-            let scan = dbscan.scan(some, &(), cancel)?;
+            let scan = dbscan.scan(some, &job.without_progress())?;
             let before = node_of.clone();
             let first = tree.len();
             let clusters = scan.labels().clusters();
@@ -186,7 +187,7 @@ impl Refinement {
             }
             // Settled clusters are scored along with the new ones: a score may depend on all.
             let (labels, nodes) = numbered(&node_of, &tree);
-            let scores = score.scores(&labels)?;
+            let scores = score.scores(&labels, job)?;
             if scores.len() != nodes.len() {
                 return Err(Error::Length {
                     what: "scores of clusters",
@@ -201,10 +202,11 @@ impl Refinement {
                     settled[node] = score >= self.0.perfect();
                 }
             }
-            progress.advance("refinement", 1, list.len() as u64);
+            job.advance("refinement", 1, list.len() as u64);
         }
         let (labels, _) = numbered(&node_of, &tree);
-        let merged = merge_together(&labels, &score.simultaneous(&labels)?)?.by_weight(weights)?;
+        let merged =
+            merge_together(&labels, &score.simultaneous(&labels, job)?)?.by_weight(weights)?;
         for (&node, id) in node_of.iter().zip(merged.as_slice()) {
             if let Some(node) = tree.get_mut(node) {
                 node.last = (!id.is_noise()).then_some(*id);
@@ -217,12 +219,7 @@ impl Refinement {
         })
     }
 
-    fn eps_list(
-        &self,
-        points: Points<'_>,
-        progress: &dyn Progress,
-        cancel: &CancelToken,
-    ) -> Result<Vec<f64>> {
+    fn eps_list(&self, points: Points<'_>, job: &Job) -> Result<Vec<f64>> {
         if let (RefineMode::ScaleFree, Some((low, high))) = (self.0.mode(), self.0.range()) {
             return Ok(self.ratios(low, high));
         }
@@ -230,9 +227,9 @@ impl Refinement {
             RefineMode::Published => self.0.min_points(),
             RefineMode::ScaleFree => self.0.min_points() - 1,
         };
-        let mut falling = k_distances(points, k.max(1), progress, cancel)?;
+        let mut falling = k_distances(points, k.max(1), job)?;
         falling.retain(|distance| distance.is_finite());
-        cancel.sort_by(&mut falling, |a, b| b.total_cmp(a))?;
+        job.sort_by(&mut falling, |a, b| b.total_cmp(a))?;
         let list = match self.0.mode() {
             RefineMode::Published => {
                 let mut list = published(&falling);

@@ -4,12 +4,12 @@ use super::{KdTree, LEAF, nodes};
 use crate::Points;
 use crate::cluster::distance::enclose;
 use crate::par;
-use perf_core::{CancelToken, Looks};
+use perf_core::{CancellationChecks, Job};
 use std::cmp::Ordering;
 
 /// Below this many points one thread builds the rest.
 const ALONE: usize = 8_192;
-/// From so many points on a node takes long enough to look at the token in its midst.
+/// Number of points from which on a node has cancellation checks within it.
 const LONG: usize = 1 << 19;
 /// Keys that tell where about the middle is.
 const SAMPLE: usize = 1_023;
@@ -23,18 +23,18 @@ pub(super) fn levels(count: usize) -> u32 {
     levels
 }
 
-/// The tree; if somebody cancelled, one of points in any order.
-pub(super) fn build(points: Points<'_>, cancel: &CancelToken) -> KdTree {
+/// Builds the tree. Once the job is cancelled, its points are in no order.
+pub(super) fn build(points: Points<'_>, job: &Job) -> KdTree {
     let (count, dimensions) = (points.len(), points.dimensions());
     let levels = levels(count);
     let mut index: Vec<u32> = (0..count as u32).collect();
     let mut boxes = vec![0.0; nodes(levels) * 2 * dimensions];
     let mut space = vec![(0.0, 0); count];
     let nodes = (&mut boxes[..], levels);
-    halve(points, &mut index, nodes, &mut space, cancel);
+    halve(points, &mut index, nodes, &mut space, job);
     let mut values = Vec::with_capacity(points.values().len());
-    for some in index.chunks(Looks::EACH) {
-        if cancel.is_cancelled() {
+    for some in index.chunks(CancellationChecks::EACH) {
+        if job.is_cancelled() {
             break;
         }
         for &at in some {
@@ -61,15 +61,15 @@ fn halve(
     index: &mut [u32],
     (boxes, levels): (&mut [f64], u32),
     space: &mut [(f64, u32)],
-    cancel: &CancelToken,
+    job: &Job,
 ) {
-    if index.len() > ALONE && cancel.is_cancelled() {
+    if index.len() > ALONE && job.is_cancelled() {
         return;
     }
     let d = points.dimensions();
     let (corners, boxes) = boxes.split_at_mut(2 * d);
     let (low, high) = corners.split_at_mut(d);
-    let all = watched(index, cancel);
+    let all = watched(index, job);
     enclose(all.map(|&at| row(points, at)), low, high);
     if levels == 0 {
         return;
@@ -84,11 +84,11 @@ fn halve(
         }
     });
     // Along one axis the keys lie side by side: faster than looking each of them up.
-    for (key, &at) in space.iter_mut().zip(watched(index, cancel)) {
+    for (key, &at) in space.iter_mut().zip(watched(index, job)) {
         *key = (row(points, at)[axis], at);
     }
     let middle = index.len() / 2;
-    select(space, middle, cancel);
+    select(space, middle, job);
     for (at, key) in index.iter_mut().zip(space.iter()) {
         *at = key.1;
     }
@@ -98,20 +98,20 @@ fn halve(
     let levels = levels - 1;
     if left.len() + right.len() > ALONE {
         par::join(
-            &mut || halve(points, left, (left_boxes, levels), left_space, cancel),
-            &mut || halve(points, right, (right_boxes, levels), right_space, cancel),
+            &mut || halve(points, left, (left_boxes, levels), left_space, job),
+            &mut || halve(points, right, (right_boxes, levels), right_space, job),
         );
     } else {
-        halve(points, left, (left_boxes, levels), left_space, cancel);
-        halve(points, right, (right_boxes, levels), right_space, cancel);
+        halve(points, left, (left_boxes, levels), left_space, job);
+        halve(points, right, (right_boxes, levels), right_space, job);
     }
 }
 
 /// All indices, or those before the look at which somebody had cancelled.
-fn watched<'a>(index: &'a [u32], cancel: &CancelToken) -> impl Iterator<Item = &'a u32> {
-    let some = index.chunks(Looks::EACH);
+fn watched<'a>(index: &'a [u32], job: &Job) -> impl Iterator<Item = &'a u32> {
+    let some = index.chunks(CancellationChecks::EACH);
     let is_long = index.len() > LONG;
-    some.take_while(move |_| !is_long || !cancel.is_cancelled())
+    some.take_while(move |_| !is_long || !job.is_cancelled())
         .flatten()
 }
 
@@ -123,8 +123,8 @@ fn order(a: &Key, b: &Key) -> Ordering {
 
 /// Puts the key there that would be at `middle` if all were in order, less before and more behind it.
 /// Of many keys most are put before or behind a key that is likely to be near, until few are left.
-fn select(mut keys: &mut [Key], mut middle: usize, cancel: &CancelToken) {
-    while keys.len() > LONG && !cancel.is_cancelled() {
+fn select(mut keys: &mut [Key], mut middle: usize, job: &Job) {
+    while keys.len() > LONG && !job.is_cancelled() {
         let mut sample: Vec<Key> = keys.iter().step_by(keys.len() / SAMPLE).copied().collect();
         sample.sort_unstable_by(order);
         // Exact enough: a bad guess costs time alone.
@@ -132,7 +132,7 @@ fn select(mut keys: &mut [Key], mut middle: usize, cancel: &CancelToken) {
         let Some(pivot) = sample.get(guess.min(sample.len() - 1)).copied() else {
             break;
         };
-        let below = partition(keys, &pivot, cancel);
+        let below = partition(keys, &pivot, job);
         if middle < below {
             keys = &mut keys[..below];
         } else {
@@ -145,17 +145,17 @@ fn select(mut keys: &mut [Key], mut middle: usize, cancel: &CancelToken) {
             break;
         }
     }
-    if middle < keys.len() && !cancel.is_cancelled() {
+    if middle < keys.len() && !job.is_cancelled() {
         keys.select_nth_unstable_by(middle, order);
     }
 }
 
 /// Puts the keys below a pivot first and says how many there are.
-fn partition(keys: &mut [Key], pivot: &Key, cancel: &CancelToken) -> usize {
+fn partition(keys: &mut [Key], pivot: &Key, job: &Job) -> usize {
     let mut below = 0;
-    let mut looks = Looks::new(cancel);
+    let mut checks = job.checks();
     for at in 0..keys.len() {
-        if looks.next(1).is_err() {
+        if checks.next(1).is_err() {
             break;
         }
         if order(&keys[at], pivot).is_lt() {
@@ -180,7 +180,7 @@ mod tests {
             sorted.sort_unstable_by(order);
             for middle in [0, 1, count / 2, count - 1] {
                 let mut keys = keys.clone();
-                select(&mut keys, middle, &CancelToken::new());
+                select(&mut keys, middle, &Job::default());
                 assert_eq!(keys[middle], sorted[middle], "{spread} {middle}");
                 let least = keys[middle..].iter().min_by(|a, b| order(a, b));
                 assert_eq!(least, Some(&sorted[middle]), "{spread} {middle}");

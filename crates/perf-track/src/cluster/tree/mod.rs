@@ -8,7 +8,7 @@ pub(crate) use query::Nearest;
 
 use crate::cluster::distance::Bounds;
 use crate::{Error, Points, Result};
-use perf_core::CancelToken;
+use perf_core::Job;
 
 /// Points of a leaf, at most.
 const LEAF: usize = 12;
@@ -20,9 +20,10 @@ const LEAF: usize = 12;
 /// the boxes of its nodes.
 ///
 /// ```
+/// use perf_core::Job;
 /// use perf_track::{Points, cluster::KdTree};
 /// let values = [0.0, 0.0, 3.0, 4.0, 1.0, 0.0];
-/// let tree = KdTree::new(Points::new(&values, 2)?);
+/// let tree = KdTree::new(Points::new(&values, 2)?, &Job::default())?;
 /// let near = tree.nearest(&[2.9, 4.0])?.expect("there are points");
 /// assert_eq!(near.index, 1);
 /// assert_eq!(tree.count_within(&[0.0, 0.0], 5.0)?, 3);
@@ -90,30 +91,25 @@ fn nodes(levels: u32) -> usize {
 }
 
 impl KdTree {
-    /// A tree over these points.
-    pub fn new(points: Points<'_>) -> Self {
-        let never = CancelToken::new();
-        build::build(points, &never)
-    }
-
-    /// As [`new`](Self::new), and stops soon after somebody cancelled.
+    /// Builds a tree over these points.
     ///
     /// ```
-    /// use perf_core::CancelToken;
+    /// use perf_core::Job;
     /// use perf_track::{Points, cluster::KdTree};
-    /// let (cancel, points) = (CancelToken::new(), Points::new(&[0.0, 3.0], 1)?);
-    /// assert_eq!(KdTree::with(points, &cancel)?.len(), 2);
-    /// cancel.cancel();
-    /// assert!(KdTree::with(points, &cancel).is_err());
+    /// let (job, points) = (Job::default(), Points::new(&[0.0, 3.0], 1)?);
+    /// assert_eq!(KdTree::new(points, &job)?.len(), 2);
+    /// job.cancel();
+    /// assert!(KdTree::new(points, &job).is_err());
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     ///
     /// # Errors
-    /// [`Error::Cancelled`].
-    pub fn with(points: Points<'_>, cancel: &CancelToken) -> Result<Self> {
-        let tree = build::build(points, cancel);
-        // What was not ordered is in no tree that anyone sees.
-        cancel.check()?;
+    ///
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn new(points: Points<'_>, job: &Job) -> Result<Self> {
+        let tree = build::build(points, job);
+        // A tree whose points are not ordered is not returned.
+        job.check()?;
         Ok(tree)
     }
 

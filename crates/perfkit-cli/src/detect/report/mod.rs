@@ -14,7 +14,7 @@ use perfkit::anomaly::provenance::{
 };
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
-use perfkit::core::{Diagnostics, Weight};
+use perfkit::core::{Diagnostics, Job, Weight};
 use perfkit::view::anomaly::Anomalies;
 use serde_json::json;
 use std::io::Write;
@@ -89,7 +89,7 @@ impl Detected {
             },
         };
         let pruned = match shown.prune && failed.is_none() {
-            true => report.prune().map_err(input)?,
+            true => report.prune(&Job::default()).map_err(input)?,
             false => None,
         };
         let drawn = match shown.draws && failed.is_none() {

@@ -1,34 +1,35 @@
-//! Sorting that can be stopped.
+//! Sorting that can be cancelled.
 
-use crate::{CancelToken, Cancelled, Looks};
+use crate::{CancellationChecks, Cancelled, Job};
 use std::cmp::Ordering;
 
-impl CancelToken {
-    /// Sorts as [`slice::sort_unstable_by`] does, and stops soon after somebody cancelled.
+impl Job {
+    /// Sorts as [`slice::sort_unstable_by`] does, with cancellation checks.
     ///
-    /// Up to 2^16 items are sorted in place; more in pieces of that many, which are then merged: as much memory
-    /// again for that time. What is equal may change places, in the same way each time.
+    /// Up to 2^16 items are sorted in place. More are sorted in pieces of that many and merged, which takes as much
+    /// memory again. Equal items may change places, in the same way each time.
     ///
     /// ```
-    /// use perf_core::CancelToken;
+    /// use perf_core::Job;
     /// let mut times: Vec<u64> = (0..200_000).map(|at| at * 7919 % 200_003).collect();
-    /// CancelToken::new().sort_by(&mut times, Ord::cmp)?;
+    /// Job::default().sort_by(&mut times, Ord::cmp)?;
     /// assert!(times.is_sorted());
     /// # Ok::<(), perf_core::Cancelled>(())
     /// ```
     ///
     /// # Errors
-    /// [`Cancelled`]; the items are then all there, in some order.
+    ///
+    /// Returns [`Cancelled`] if the job is cancelled. All items are then present, in an unspecified order.
     pub fn sort_by<T: Copy>(
         &self,
         items: &mut Vec<T>,
         mut compare: impl FnMut(&T, &T) -> Ordering,
     ) -> Result<(), Cancelled> {
-        for run in items.chunks_mut(Looks::EACH) {
+        for run in items.chunks_mut(CancellationChecks::EACH) {
             self.check()?;
             run.sort_unstable_by(&mut compare);
         }
-        let mut width = Looks::EACH;
+        let mut width = CancellationChecks::EACH;
         let mut merged = Vec::new();
         while width < items.len() {
             merged.clear();
@@ -58,7 +59,7 @@ impl CancelToken {
             while let (Some((a, rest_a)), Some((b, rest_b))) =
                 (left.split_first(), right.split_first())
             {
-                if done.is_multiple_of(Looks::EACH) {
+                if done.is_multiple_of(CancellationChecks::EACH) {
                     self.check()?;
                 }
                 done += 1;
@@ -71,7 +72,10 @@ impl CancelToken {
                 }
             }
         }
-        for piece in left.chunks(Looks::EACH).chain(right.chunks(Looks::EACH)) {
+        for piece in left
+            .chunks(CancellationChecks::EACH)
+            .chain(right.chunks(CancellationChecks::EACH))
+        {
             self.check()?;
             into.extend_from_slice(piece);
         }
@@ -91,32 +95,32 @@ mod tests {
 
     #[test]
     fn sorts_like_the_standard_library() {
-        let run = Looks::EACH as u32;
+        let run = CancellationChecks::EACH as u32;
         for count in [0, 1, 1000, run - 1, run, run + 1, 3 * run, 5 * run + 17] {
             let (mut own, mut theirs) = (numbers(count), numbers(count));
-            CancelToken::new().sort_by(&mut own, Ord::cmp).unwrap();
+            Job::default().sort_by(&mut own, Ord::cmp).unwrap();
             theirs.sort_unstable();
             assert_eq!(own, theirs, "{count}");
             // Sorted ones stay, and those that are the wrong way round turn.
-            CancelToken::new().sort_by(&mut own, Ord::cmp).unwrap();
+            Job::default().sort_by(&mut own, Ord::cmp).unwrap();
             assert_eq!(own, theirs, "{count}, sorted");
             own.reverse();
-            CancelToken::new().sort_by(&mut own, Ord::cmp).unwrap();
+            Job::default().sort_by(&mut own, Ord::cmp).unwrap();
             assert_eq!(own, theirs, "{count}, reversed");
         }
     }
 
     #[test]
-    fn stops_at_every_look_and_loses_nothing() {
-        let all = numbers(3 * Looks::EACH as u32);
-        let token = CancelToken::after(u64::MAX);
-        token.sort_by(&mut all.clone(), Ord::cmp).unwrap();
-        let looks = token.looks().unwrap();
-        assert!(looks >= 9, "{looks}");
-        for most in 0..looks {
+    fn stops_at_every_check_and_loses_nothing() {
+        let all = numbers(3 * CancellationChecks::EACH as u32);
+        let job = Job::stopping_after(u64::MAX);
+        job.sort_by(&mut all.clone(), Ord::cmp).unwrap();
+        let checks = job.checks_made().unwrap();
+        assert!(checks >= 9, "{checks}");
+        for most in 0..checks {
             let mut some = all.clone();
-            let token = CancelToken::after(most);
-            assert_eq!(token.sort_by(&mut some, Ord::cmp), Err(Cancelled));
+            let job = Job::stopping_after(most);
+            assert_eq!(job.sort_by(&mut some, Ord::cmp), Err(Cancelled));
             some.sort_unstable();
             let mut whole = all.clone();
             whole.sort_unstable();

@@ -1,0 +1,41 @@
+//! [`Reading`]: what readers pass on from their entry to each part.
+
+use crate::{OpenOptions, Result};
+use perf_core::Job;
+
+/// Options of one reading, and the job that it is part of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reading {
+    options: OpenOptions,
+    pub(crate) job: Job,
+}
+
+impl Reading {
+    pub(crate) fn new(options: &OpenOptions, job: &Job) -> Self {
+        Reading {
+            options: options.clone(),
+            job: job.clone(),
+        }
+    }
+
+    /// Replaces the locations to read, see [`OpenOptions::locations`].
+    #[cfg(feature = "otf2")]
+    pub(crate) fn locations(mut self, keys: impl Into<Option<Vec<u64>>>) -> Self {
+        self.options = self.options.locations(keys);
+        self
+    }
+
+    /// Reports that `amount` more of `total` bytes were read, 0 for an unknown total, and makes a cancellation check.
+    pub(crate) fn advance(&self, amount: u64, total: u64) -> Result<()> {
+        self.job.advance("read", amount, total);
+        Ok(self.job.check()?)
+    }
+}
+
+impl std::ops::Deref for Reading {
+    type Target = OpenOptions;
+
+    fn deref(&self) -> &OpenOptions {
+        &self.options
+    }
+}
