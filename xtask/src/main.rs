@@ -120,10 +120,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace.
+/// The folder of the workspace. Cargo names it to the program that it runs; what was compiled may be of another copy
+/// that shares the target folder.
 fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    here.parent().unwrap_or(&here).to_path_buf()
 }
 
 /// This program is `<target>/<profile>/xtask`, wherever the target folder is.

@@ -108,7 +108,7 @@ const GPU: &str = "gpu";
 
 /// Makes the named recordings, or all of them.
 pub(crate) fn run(args: &[String]) -> Outcome {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../data");
+    let data = crate::root().join("data");
     if args == [STREAMS] {
         return write_streams(&data);
     }

@@ -1,8 +1,9 @@
 //! As `labels`, of as many ranks as a large job has.
 #![cfg(all(feature = "server", feature = "client"))]
 
+#[path = "all/common/mod.rs"]
 mod common;
-#[path = "common/labels.rs"]
+#[path = "all/common/labels.rs"]
 mod labels;
 
 #[test]

@@ -1,34 +1,25 @@
 //! Crates with their features in the combinations that matter, and tests of features that are no defaults.
 
-use super::{Gate, corpus, install};
+use super::{Gate, install};
 use crate::{Outcome, cargo, execute, output_of, target_folder};
+use std::path::PathBuf;
 
 /// Pinned, so that a new release cannot turn the gate red.
 const CARGO_HACK: &str = "0.6.46";
 
-/// Crates with too many features for every combination, and how those are combined.
-const MANY: &[(&str, &[&str])] = &[
-    // Readers share code by twos and threes (`any(...)`): what nobody uses shows with one or two of them.
-    ("perf-formats", &["--feature-powerset", "--depth", "2"]),
-    // Each feature re-exports a crate and is one of theirs: no two meet.
-    ("perfkit", &["--each-feature", "--exclude-all-features"]),
-];
+/// Each feature of this crate re-exports another crate and is one of that crate: no two meet.
+const UMBRELLA: &str = "perfkit";
 
 /// All features at once are in the step `clippy`.
 pub(super) fn combinations(gate: &mut Gate) -> Outcome {
     install("cargo-hack", CARGO_HACK)?;
-    for (name, how) in MANY {
-        combine(how, &[name])?;
-    }
+    combine(&["--each-feature", "--exclude-all-features"], &[UMBRELLA])?;
     let libraries: Vec<&str> = gate.libraries.iter().map(String::as_str).collect();
     let programs = gate.programs.iter().map(String::as_str);
-    let rest: Vec<&str> = libraries
-        .iter()
-        .copied()
-        .chain(programs)
-        .filter(|name| MANY.iter().all(|many| many.0 != *name))
-        .collect();
-    combine(&["--feature-powerset"], &rest)?;
+    let all = libraries.iter().copied().chain(programs);
+    let rest: Vec<&str> = all.filter(|name| *name != UMBRELLA).collect();
+    // What no two features use shows with one or two of them.
+    combine(&["--feature-powerset", "--depth", "2"], &rest)?;
     hack("check", &["--each-feature", "--tests"], &libraries, &[])
 }
 
@@ -49,51 +40,39 @@ fn hack(check: &str, how: &[&str], packages: &[&str], last: &[&str]) -> Outcome 
     output_of(command.args(last)).map(drop)
 }
 
-/// Features that are no defaults, since they compile the C of SQLite, bring protobuf, or 50 crates of
-/// another library that clusters, and the tests that need them. Built at once, so once.
-const OPTIONAL: &[(&str, &[&str], &[&str])] = &[
-    ("perf-core", &["serde"], &["serde"]),
-    ("perf-formats", &["nsys", "perfetto"], &["nsys", "perfetto"]),
-    ("perf-track", &["linfa"], &["cluster_linfa"]),
-    ("perfkit", &["linfa", "nsys", "perfetto"], &["threads"]),
-    ("perfkit-mutate", &["nsys"], &["limits"]),
-];
-
 /// The features of `perfkit` that are defaults, but `parallel`.
 const SERIAL: &str =
     "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,fold,topology,spectral,track,anomaly,view";
 
-pub(super) fn optional(_: &mut Gate) -> Outcome {
-    let mut command = cargo(&["test", "--quiet", "--locked"]);
-    for (package, features, tests) in OPTIONAL {
-        command.args(["--package", package]);
-        for feature in *features {
-            command.args(["--features", &format!("{package}/{feature}")]);
-        }
-        for test in *tests {
-            command.args(["--test", test]);
-        }
-    }
-    if let Some(folder) = corpus() {
-        command.env("PERFKIT_CORPUS", folder);
-    }
-    execute(&mut command)?;
-    without_threads()?;
+/// The file with results of the feature `parallel`.
+pub(super) fn results() -> Result<PathBuf, String> {
+    Ok(target_folder()?.join("results.txt"))
+}
+
+pub(super) fn optional(gate: &mut Gate) -> Outcome {
+    without_threads(gate)?;
     // So many ranks as only release can play in a minute.
     let arguments = ["test", "--quiet", "--locked", "--release", "--package"];
     execute(cargo(&arguments).args(["perf-live", "--test", "labels_many"]))
 }
 
-/// The same results with the feature `parallel` and without: the first program writes them, the other compares.
-fn without_threads() -> Outcome {
-    let file = target_folder()?.join("results.txt");
-    // Those of an earlier run, if there was one.
-    let _ = std::fs::remove_file(&file);
-    let none = ["--no-default-features", "--features", SERIAL];
-    for features in [&[][..], &none] {
+/// The same results with the feature `parallel` and without: the first program writes them, the other compares. The
+/// step `test` has run the first one.
+fn without_threads(gate: &Gate) -> Outcome {
+    let file = results()?;
+    let none: &[&str] = &["--no-default-features", "--features", SERIAL];
+    let runs = match gate.tests {
+        Some(_) => vec![none],
+        None => {
+            // Those of an earlier run, if there was one.
+            let _ = std::fs::remove_file(&file);
+            vec![&[][..], none]
+        }
+    };
+    for features in runs {
         let arguments = ["test", "--quiet", "--locked", "--package", "perfkit"];
         let mut command = cargo(&arguments);
-        command.args(features).args(["--test", "serial"]);
+        command.args(features).args(["--test", "all", "serial::"]);
         execute(command.env("PERFKIT_RESULTS", &file))?;
     }
     match file.exists() {

@@ -1,0 +1,205 @@
+//! Calls beyond all experience: an alarm where the tail is too uncertain to be a bound, at the stated rate.
+
+use crate::common;
+
+use common::{Random, call, steps};
+use perf_anomaly::{Detector, FunctionId, Judgement, Label, Loss, Sample, Tail};
+use perf_core::{Job, Nanos};
+use std::collections::BTreeMap;
+
+const SEEDS: u64 = 20;
+
+fn tail(per_million: f64) -> Tail {
+    let params = Tail::params().false_positives(per_million).check();
+    Tail::new(params.expect("a rate in range"))
+}
+
+fn judge(detector: &mut Tail, runtimes: &[f64]) -> Vec<Judgement> {
+    let samples: Vec<_> = runtimes.iter().map(|time| call(0, *time)).collect();
+    let mut judgements = Vec::new();
+    detector
+        .detect(&samples, &mut judgements, &Job::default())
+        .expect("not cancelled");
+    judgements
+}
+
+/// A run time as the difference of two readings of a clock with ticks of 1 us.
+fn ticks(random: &mut Random, nanos: f64) -> f64 {
+    1000.0 * (nanos / 1000.0 + random.unit()).floor()
+}
+
+type Draw = fn(&mut Random) -> f64;
+
+/// Run times in nanoseconds before the clock rounds them.
+const NULL: [(&str, Draw); 11] = [
+    // Nearly all calls are ties at 0.
+    ("lognormal, 0.01 us, 2.5", |r| {
+        10.0 * (2.5 * r.normal()).exp()
+    }),
+    ("Pareto 1, 0.05 us", |r| 50.0 / r.unit()),
+    ("interrupts", |r| match r.below(200) {
+        0 => 1000.0 - 2e4 * r.unit().ln(),
+        _ => 300.0,
+    }),
+    ("exponential, 0.3 us", |r| -300.0 * r.unit().ln()),
+    ("exponential, 3 us", |r| -3000.0 * r.unit().ln()),
+    ("lognormal, 0.3 us, 1", |r| 300.0 * r.normal().exp()),
+    ("lognormal, 1 us, 1.5", |r| {
+        1000.0 * (1.5 * r.normal()).exp()
+    }),
+    ("lognormal, 100 us, 1.5", |r| 1e5 * (1.5 * r.normal()).exp()),
+    ("Pareto 2, 0.5 us", |r| 500.0 * r.unit().powf(-0.5)),
+    ("Pareto 1.5, 1 us", |r| 1000.0 * r.unit().powf(-1.0 / 1.5)),
+    ("Pareto 1, 1 us", |r| 1000.0 / r.unit()),
+];
+
+#[test]
+fn the_rate_holds_for_ticks_and_heavy_tails() {
+    for (per_million, sets) in [(10.0, 5), (1000.0, 1)] {
+        for (name, draw) in NULL {
+            let (mut slow, mut fast, mut beyond, mut judged) = (0, 0, 0, 0);
+            for calls in [40, 100, 300, 1000, 2000, 5000] {
+                for seed in 0..SEEDS * sets {
+                    let mut random = Random::new(1 + seed * 7919 + calls);
+                    let runtimes: Vec<_> = (0..calls)
+                        .map(|_| {
+                            let nanos = draw(&mut random);
+                            ticks(&mut random, nanos)
+                        })
+                        .collect();
+                    for judgement in judge(&mut tail(per_million), &runtimes).split_off(32) {
+                        judged += 1;
+                        match judgement.label {
+                            Label::TooSlow => slow += 1,
+                            Label::TooFast => fast += 1,
+                            Label::BeyondExperience => beyond += 1,
+                            _ => {}
+                        }
+                    }
+                }
+            }
+            let expected = per_million * f64::from(judged) / 1e6;
+            println!(
+                "{per_million:>5} per million: {name:24} {slow:3} too slow {fast:3} too fast {beyond:3} beyond experience of {judged} calls, {expected:.1} allowed"
+            );
+            let most = expected + 4.0 * expected.sqrt() + 3.0;
+            assert!(f64::from(slow + fast + beyond) <= most, "{name}");
+        }
+    }
+}
+
+#[test]
+fn one_second_among_calls_of_one_tick_is_an_alarm() {
+    for one_in in [2, 10, 100, 200, 1000] {
+        for calls in [40, 2000] {
+            let mut found = 0;
+            for seed in 0..SEEDS {
+                let mut random = Random::new(seed + 1);
+                let mut runtimes: Vec<_> = (0..calls)
+                    .map(|_| f64::from(u8::from(random.below(one_in) == 0)) * 1000.0)
+                    .collect();
+                runtimes.push(1e9);
+                let judgements = judge(&mut tail(10.0), &runtimes);
+                let last = judgements.last().expect("there are calls");
+                assert!(last.score > 5.0, "{last:?}");
+                assert!(last.severity(&call(0, 1e9)) > Nanos(999_000_000));
+                found += u32::from(last.label.is_anomaly());
+            }
+            println!("1 s after {calls} calls, 1 us in one of {one_in}: {found} of {SEEDS}");
+            assert_eq!(u64::from(found), SEEDS, "{calls}, {one_in}");
+        }
+    }
+}
+
+#[test]
+fn an_outlier_does_not_hide_the_next_ones() {
+    let mut random = Random::new(4);
+    let mut runtimes: Vec<_> = (0..2000).map(|_| 1000.0 * random.below(2) as f64).collect();
+    runtimes.extend([1e9, 2e9, 1e9, 9e8, 3e9]);
+    let judgements = judge(&mut tail(10.0), &runtimes);
+    let last = &judgements[2000..];
+    assert!(last.iter().all(|one| one.label.is_anomaly()), "{last:?}");
+}
+
+#[test]
+fn before_the_minimum_count_nothing_is_beyond_experience() {
+    let mut runtimes = vec![0.0; 31];
+    runtimes.push(1e10);
+    let judgements = judge(&mut tail(10.0), &runtimes);
+    let is_early = |one: &Judgement| one.label == Label::NotEnoughData;
+    assert!(judgements.iter().all(is_early), "{judgements:?}");
+}
+
+#[test]
+fn such_calls_count_as_too_slow_and_by_themselves() {
+    let judgement = Judgement {
+        label: Label::BeyondExperience,
+        score: 8.0,
+        expected: Some(Nanos(500)),
+    };
+    let mut loss = Loss::default();
+    loss.add(&call(0, 2000.0), &judgement);
+    assert_eq!((loss.too_slow, loss.beyond_experience), (1, 1));
+    assert_eq!((loss.anomalies(), loss.time), (1, Nanos(1500)));
+}
+
+/// The functions of a real run with at least so many calls, each with its samples in order.
+fn lammps(least: usize) -> Option<Vec<(FunctionId, Vec<Sample>)>> {
+    let mut functions: BTreeMap<FunctionId, Vec<Sample>> = BTreeMap::new();
+    for step in steps("chimbuko/lammps-0.tsv.gz")? {
+        for sample in step.samples {
+            functions.entry(sample.function).or_default().push(sample);
+        }
+    }
+    functions.retain(|_, samples| samples.len() >= least);
+    Some(functions.into_iter().collect())
+}
+
+#[test]
+fn planted_calls_in_a_real_run_are_found() {
+    let Some(functions) = lammps(100) else {
+        return;
+    };
+    for (function, samples) in &functions {
+        let longest = samples.iter().map(|one| one.runtime.0).max();
+        let longest = longest.unwrap_or_default().max(1000);
+        let mut line = format!("{function:?}: {} calls, {}", samples.len(), Nanos(longest));
+        let mut late = 0;
+        for (name, runtime) in [
+            ("10 s", 10_000_000_000),
+            ("1 s", 1_000_000_000),
+            ("1000 x", 1000 * longest),
+            ("100 x", 100 * longest),
+            ("10 x", 10 * longest),
+        ] {
+            let mut found = 0;
+            for seed in 0..SEEDS {
+                let mut random = Random::new(seed + 1);
+                // After the first half.
+                let half = samples.len() as u64 / 2;
+                let at = (half + random.below(half)) as usize;
+                let mut detector = tail(10.0);
+                let mut judgements = Vec::new();
+                detector
+                    .detect(&samples[..at], &mut judgements, &Job::default())
+                    .unwrap();
+                let planted = Sample {
+                    runtime: Nanos(runtime),
+                    first: false,
+                    ..samples[at]
+                };
+                detector
+                    .detect(&[planted], &mut judgements, &Job::default())
+                    .unwrap();
+                let label = judgements.last().map(|one| one.label);
+                found += u64::from(label.is_some_and(Label::is_anomaly));
+                late += u64::from(label == Some(Label::BeyondExperience));
+            }
+            line += &format!("; {name}: {found}");
+            if name == "10 s" {
+                assert_eq!(found, SEEDS, "{line}");
+            }
+        }
+        println!("{line}; {late} beyond experience");
+    }
+}

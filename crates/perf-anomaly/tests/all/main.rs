@@ -1,0 +1,27 @@
+//! Tests of the detectors, of what they keep and of the server, one program: each program is linked by itself.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+mod calibration;
+mod calls;
+mod calls_laws;
+mod common;
+mod damage;
+mod drift;
+mod experience;
+mod laws;
+mod monitor;
+mod naive;
+mod oracle;
+mod own;
+mod provenance;
+mod replay;
+mod scenarios;
+mod server;
+mod spans;
+mod streams;
+mod tables;
+mod times;

@@ -1,0 +1,20 @@
+//! Tests of timelines, folds and devices, one program: each program is linked by itself.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+mod archives;
+mod as_trace;
+mod cells;
+mod cosmo;
+mod devices;
+mod folders;
+mod gpu_corpus;
+mod laws;
+mod naive;
+mod planted;
+mod streams;
+mod tables;
+mod work;

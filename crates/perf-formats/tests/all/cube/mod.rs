@@ -1,0 +1,761 @@
+//! Cube archives made here: each trap of the format, derived metrics, and damage.
+
+#![cfg(feature = "cube")]
+mod kinds;
+mod made;
+mod odd;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use made::{archive, data, index, member, read, row, seal};
+use perf_core::Job;
+use perf_core::*;
+use perf_formats::cube::{Cube, Layout, WriteOptions, property, rules, write};
+use perf_formats::{Error, OpenOptions};
+use perf_testdata::corpus::corpus;
+use std::io::Write;
+use std::sync::Arc;
+
+/// An anchor with two locations, call paths 0 > (1, 2), and these metrics.
+fn anchor(metrics: &str, attributes: &str) -> String {
+    format!(
+        "<?xml version=\"1.0\"?><cube version=\"4.4\">{attributes}<metrics>{metrics}</metrics>\
+         <program><region id=\"5\" mod=\"\" begin=\"-1\" end=\"-1\"><name>a & b</name></region>\
+         <cnode id=\"0\" calleeId=\"5\"><parameter partype=\"numeric\" parkey=\"n\" parvalue=\"3\"/>\
+         <cnode id=\"1\" line=\"7\" calleeId=\"5\"></cnode>\
+         <cnode id=\"2\" calleeId=\"5\"></cnode></cnode></program><system>\
+         <systemtreenode Id=\"0\"><name>m</name><class>machine</class>\
+         <locationgroup Id=\"0\"><name>r</name><rank>0</rank><type>process</type>\
+         <location Id=\"1\"><name>gpu</name><rank>1</rank><type>gpu</type></location>\
+         <location Id=\"0\"><name>t</name><rank>0</rank><type>thread</type></location>\
+         </locationgroup></systemtreenode>\
+         <topologies><cart name=\"g\" ndims=\"1\"><dim size=\"2\" periodic=\"true\"/>\
+         <coord locId=\"0\">1</coord><coord locId=\"1\">2</coord><coord lgId=\"0\">0</coord>\
+         <coord stnId=\"0\">0</coord><coord locId=\"9\">0</coord></cart></topologies>\
+         </system></cube>"
+    )
+}
+
+fn metric(id: u32, kind: &str, name: &str, more: &str) -> String {
+    format!(
+        "<metric id=\"{id}\" type=\"{kind}\"><uniq_name>{name}</uniq_name>\
+         <dtype>DOUBLE</dtype><uom>sec</uom>{more}</metric>"
+    )
+}
+
+/// Rows 0 and 2 of metric 0.
+fn time() -> Vec<Vec<u8>> {
+    vec![
+        member("0.index", &index(&[0, 2])),
+        member("0.data", &data(&[5.0, 6.0, 1.0, 2.0])),
+    ]
+}
+
+/// An archive of `time`, with an anchor and more members.
+fn with(anchor: &str, more: &[Vec<u8>]) -> Cube {
+    let mut members = time();
+    members.extend_from_slice(more);
+    members.push(member("anchor.xml", anchor.as_bytes()));
+    read(archive(&members)).unwrap()
+}
+
+fn plain() -> String {
+    anchor(&metric(0, "EXCLUSIVE", "time", ""), "")
+}
+
+#[test]
+fn a_plain_archive_is_read() {
+    let cube = with(&plain(), &[]);
+    let profile = cube.profile();
+    assert_eq!(row(&cube, 0, 0), Some(vec![5.0, 6.0]));
+    assert_eq!(row(&cube, 0, 1), None);
+    assert_eq!(row(&cube, 0, 2), Some(vec![1.0, 2.0]));
+    // Columns are ids, whatever the order of the document.
+    assert_eq!(profile.system().locations()[0].name, "t");
+    assert_eq!(
+        profile.system().locations()[1].kind,
+        LocationKind::AcceleratorStream
+    );
+    assert_eq!(profile.regions()[0].name, "a & b");
+    let parameter = ("cube.parameter:numeric:n".to_string(), "3".to_string());
+    assert_eq!(profile.calls().properties(CallPathId(0)), [parameter]);
+    let found = cube.diagnostics();
+    // One coordinate does not fit, one names no location; the others are of three kinds.
+    assert_eq!(found.count(rules::BAD_COORDINATES), 1);
+    assert_eq!(found.count(rules::UNRESOLVED), 1);
+    assert_eq!(found.count(rules::MIXED_TOPOLOGY), 1);
+    let of: Vec<_> = profile
+        .topologies()
+        .iter()
+        .map(|topology| topology.of)
+        .collect();
+    assert_eq!(
+        of,
+        [
+            CartMembers::Locations,
+            CartMembers::Groups,
+            CartMembers::Nodes
+        ]
+    );
+    assert!(profile.topologies()[0].dimensions[0].periodic);
+}
+
+#[test]
+fn containers_may_be_odd() {
+    // Aligned and empty members, with and without the block too many.
+    let more = [
+        member("free", &[7; 512]),
+        member("empty", &[]),
+        member("two", &[1; 1024]),
+    ];
+    let cube = with(&plain(), &more);
+    assert_eq!(cube.members().collect::<Vec<_>>(), ["empty", "free", "two"]);
+    assert_eq!(cube.member("free").unwrap(), Some(vec![7; 512]));
+    let mut tight = member("free", &[7; 512]);
+    tight.truncate(1024);
+    assert_eq!(with(&plain(), &[tight]).members().count(), 1);
+    // The anchor first.
+    let mut members = vec![member("anchor.xml", plain().as_bytes())];
+    members.extend(time());
+    assert_eq!(
+        row(&read(archive(&members)).unwrap(), 0, 0),
+        Some(vec![5.0, 6.0])
+    );
+    // Sizes in base 256 and in an extended header.
+    let mut base = member("free", &[7; 5]);
+    base[124..136].copy_from_slice(&[0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]);
+    seal(&mut base);
+    assert_eq!(
+        with(&plain(), &[base]).member("free").unwrap(),
+        Some(vec![7; 5])
+    );
+    let mut extended = member("PaxHeader", b"9 size=5\n");
+    extended[156] = b'x';
+    seal(&mut extended);
+    let mut wrong = member("free", &[7; 5]);
+    wrong[124..135].copy_from_slice(b"00000000000");
+    seal(&mut wrong);
+    let cube = with(&plain(), &[extended, wrong]);
+    assert_eq!(cube.member("free").unwrap(), Some(vec![7; 5]));
+    // All of it packed, and the anchor.
+    let mut members = time();
+    let packed = |bytes: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    members.push(member("anchor.xml", &packed(plain().as_bytes())));
+    let cube = read(packed(&archive(&members))).unwrap();
+    assert_eq!(row(&cube, 0, 2), Some(vec![1.0, 2.0]));
+    let few = OpenOptions::new().limits(Limits::default().with_memory(100));
+    let bomb = Cube::from_bytes(packed(&archive(&members)), "b", &few, &Job::default());
+    assert!(matches!(bomb, Err(Error::Limit { .. })));
+}
+
+#[test]
+fn documents_may_be_odd() {
+    let odd = plain()
+        .replace("ndims=\"1\"", "ndims=1")
+        .replace("type=\"EXCLUSIVE\"", "type=EXCLUSIVE")
+        .replace("</rank><type>process", "</wrong></rank><type>process");
+    let cube = with(&odd, &[]);
+    assert_eq!(row(&cube, 0, 0), Some(vec![5.0, 6.0]));
+    assert_eq!(cube.diagnostics().count(rules::BAD_NESTING), 1);
+    for (from, to) in [
+        ("<metric id=\"0\"", "<metric id=\"x\""),
+        ("<cnode id=\"1\"", "<cnode id=\"0\""),
+        ("<location Id=\"1\"", "<location Id=\"0\""),
+        ("</cube>", ""),
+        ("<cube version", "<other version"),
+    ] {
+        let mut members = time();
+        members.push(member("anchor.xml", plain().replace(from, to).as_bytes()));
+        let error = read(archive(&members)).unwrap_err();
+        let place = error.place().unwrap();
+        assert!(place.offset.is_some(), "{error}");
+        assert_eq!(&*place.file, "test.cubex/anchor.xml", "{error}");
+    }
+    let deep = plain().replace("<cnode id=\"2\"", &"<x>".repeat(5000));
+    let error = read(archive(&[member("anchor.xml", deep.as_bytes())])).unwrap_err();
+    assert!(matches!(error, Error::Limit { .. }), "{error}");
+    // A region that is not there, and columns with a gap.
+    let lost = plain()
+        .replace("line=\"7\" calleeId=\"5\"", "calleeId=\"6\"")
+        .replace("<location Id=\"1\"", "<location Id=\"4\"");
+    let cube = with(&lost, &[]);
+    assert_eq!(cube.diagnostics().count(rules::SPARSE_LOCATIONS), 1);
+    assert_eq!(cube.profile().regions().len(), 2);
+}
+
+#[test]
+fn indices_and_data_may_be_odd() {
+    let one = |index: &[u8], data: &[u8]| {
+        let anchor = member("anchor.xml", plain().as_bytes());
+        let members = [member("0.index", index), member("0.data", data), anchor];
+        read(archive(&members))
+    };
+    // No rows, and an end right after the kind.
+    let empty = one(&index(&[])[..18], &data(&[])).unwrap();
+    assert!(empty.profile().paths(MetricId(0)).is_empty());
+    // The last row is cut.
+    let cut = one(&index(&[0, 1, 2]), &data(&[1.0, 2.0, 3.0])).unwrap();
+    assert_eq!(cut.profile().paths(MetricId(0)), [CallPathId(0)]);
+    assert_eq!(cut.diagnostics().count(rules::MISSING_ROWS), 2);
+    // Rows that no call path has, or twice.
+    let stray = one(&index(&[0, 7, 0]), &data(&[1.0; 6])).unwrap();
+    assert_eq!(stray.diagnostics().count(rules::BAD_ROWS), 2);
+    assert_eq!(row(&stray, 0, 0), Some(vec![1.0, 1.0]));
+    let mut kind = index(&[0]);
+    kind[17] = 2;
+    assert!(matches!(
+        one(&kind, &data(&[])),
+        Err(Error::Unsupported { .. })
+    ));
+    let mut order = index(&[0]);
+    order[11] = 3;
+    assert!(matches!(
+        one(&order, &data(&[])),
+        Err(Error::Malformed { .. })
+    ));
+    assert!(one(&index(&[0]), b"CUBEX.DOTA").is_err());
+    let mut huge = index(&[0]);
+    huge[18..22].fill(0xff);
+    let error = one(&huge, &data(&[])).unwrap_err();
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
+    assert!(error.to_string().contains("0.index"), "{error}");
+    // One of the two members alone.
+    let anchor = member("anchor.xml", plain().as_bytes());
+    let half = read(archive(&[member("0.index", &index(&[])), anchor])).unwrap();
+    assert_eq!(half.diagnostics().count(rules::HALF_METRIC), 1);
+    assert!(read(archive(&[])).is_err());
+    assert!(read(b"something else".to_vec()).is_err());
+    assert!(read(Vec::new()).is_err());
+}
+
+#[test]
+fn metrics_may_be_of_no_values_and_hidden() {
+    let metrics = metric(0, "EXCLUSIVE", "time", "")
+        + &metric(1, "INCLUSIVE", "void", "<val>VOID</val>")
+        + &metric(2, "SIMPLE", "simple", "").replacen(" type", " viztype=\"GHOST\" type", 1)
+        + &metric(3, "EXCLUSIVE", "odd", "").replace("DOUBLE", "QUATERNION");
+    let more = [
+        member("ghost_2.index", &index(&[1])),
+        member("ghost_2.data", &data(&[8.0, 9.0])),
+        member("1.index", &index(&[1])),
+        member("1.data", &data(&[8.0, 9.0])),
+    ];
+    let on = "<attr key=\"CLUSTERING\" value=\"ON\"/>";
+    let cube = with(&anchor(&metrics, on), &more);
+    assert_eq!(row(&cube, 2, 1), Some(vec![8.0, 9.0]));
+    assert_eq!(row(&cube, 1, 1), None);
+    assert_eq!(cube.diagnostics().count(rules::CLUSTERING), 1);
+    assert_eq!(cube.diagnostics().count(rules::UNKNOWN_TYPE), 1);
+    let mut bytes = Vec::new();
+    write(
+        cube.profile(),
+        &mut bytes,
+        &WriteOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
+    let back = read(bytes).unwrap();
+    assert_eq!(row(&back, 2, 1), Some(vec![8.0, 9.0]));
+    assert_eq!(back.profile().metrics()[2], cube.profile().metrics()[2]);
+}
+
+#[test]
+fn derived_metrics_are_evaluated_after_aggregation() {
+    let derived = |id, kind: &str, name: &str, text: &str| {
+        metric(
+            id,
+            kind,
+            name,
+            &format!("<cubepl rowwise=false>{text}</cubepl>"),
+        )
+    };
+    let metrics = metric(0, "EXCLUSIVE", "time", "")
+        + &derived(
+            1,
+            "POSTDERIVED",
+            "ratio",
+            "metric::time(e) / metric::twice(i)",
+        )
+        + &derived(2, "POSTDERIVED", "twice", "2 * metric::time()")
+        + &derived(
+            3,
+            "POSTDERIVED",
+            "branch",
+            "{ if (1 &lt; 2) { return 1; }; }",
+        )
+        + &derived(4, "PREDERIVED_EXCLUSIVE", "early", "metric::time()")
+        + &derived(5, "POSTDERIVED", "round", "metric::turn()")
+        + &derived(6, "POSTDERIVED", "turn", "metric::round()")
+        + &derived(7, "PREDERIVED_INCLUSIVE", "soon", "metric::time()")
+        + &derived(
+            8,
+            "POSTDERIVED",
+            "all",
+            "(max(metric::time(i), 7) - 1) * min(2, metric::time(e)) + 1 / 2.0",
+        );
+    let cube = with(&anchor(&metrics, ""), &[]);
+    let profile = cube.profile();
+    // Inclusive of call path 0: 5 + 1 and 6 + 2.
+    assert_eq!(row(&cube, 2, 0), Some(vec![12.0, 16.0]));
+    assert_eq!(row(&cube, 1, 0), Some(vec![5.0 / 12.0, 6.0 / 16.0]));
+    assert_eq!(row(&cube, 1, 1), None);
+    let total = |metric, scope| cube.total(MetricId(metric), CallPathId(0), scope).unwrap();
+    assert_eq!(total(1, Scope::Inclusive), 11.0 / 28.0);
+    assert_eq!(total(2, Scope::Exclusive), 22.0);
+    assert_eq!(row(&cube, 8, 0), Some(vec![12.5, 14.5]));
+    // Of zeros it is 0.5, and that everywhere.
+    assert_eq!(
+        profile.paths(MetricId(8)).len(),
+        profile.calls().paths().len()
+    );
+    assert_eq!(row(&cube, 8, 1), Some(vec![0.5, 0.5]));
+    assert_eq!(total(8, Scope::Inclusive), 26.5);
+    let ratio = profile.total(MetricId(1), CallPathId(0)).unwrap();
+    assert_eq!(ratio, Value::F64(11.0 / 28.0));
+    assert_eq!(total(0, Scope::Inclusive), 14.0);
+    let own = profile.scoped(MetricId(2), CallPathId(0), Scope::Exclusive);
+    assert_eq!(own.unwrap().unwrap().to_f64(), [10.0, 12.0]);
+    // Both locations in one part, none in another: a ratio of sums there too.
+    let over = |metric, path, parts: &[u32]| {
+        let mut values = [9.0; 2];
+        let there = profile.over_parts(MetricId(metric), CallPathId(path), parts, &mut values);
+        (there.unwrap(), values)
+    };
+    assert_eq!(over(1, 0, &[1, 1]), (true, [0.0, 11.0 / 28.0]));
+    assert_eq!(over(8, 0, &[1, 1]), (true, [0.0, 26.5]));
+    assert_eq!(over(8, 1, &[0, 9]), (true, [0.5, 0.0]));
+    assert_eq!(over(1, 0, &[1, 0]), (true, [6.0 / 16.0, 5.0 / 12.0]));
+    assert_eq!(over(0, 0, &[1, 1]), (true, [0.0, 11.0]));
+    assert_eq!(over(0, 1, &[1, 1]), (false, [0.0, 0.0]));
+    // What is evaluated before aggregation is not guessed, and what is no expression neither.
+    assert_eq!(cube.diagnostics().count(rules::DERIVED), 5);
+    for id in 3..8 {
+        let error = profile.row(MetricId(id), CallPathId(0)).unwrap_err();
+        let name = &profile.metrics()[id as usize].metric.name;
+        assert!(error.to_string().contains(name.as_str()), "{error}");
+        assert!(
+            cube.total(MetricId(id), CallPathId(0), Scope::Inclusive)
+                .is_err()
+        );
+        let about = &profile.metrics()[id as usize];
+        let kept = about
+            .properties
+            .iter()
+            .any(|(name, _)| name == property::EXPRESSION);
+        assert!(kept, "{id}");
+    }
+    let mut bytes = Vec::new();
+    write(profile, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
+    let back = read(bytes).unwrap();
+    assert_eq!(back.profile().metrics(), profile.metrics());
+    assert_eq!(row(&back, 1, 0), row(&cube, 1, 0));
+    // References that multiply beyond all bounds are not followed.
+    let mut bomb = metric(0, "EXCLUSIVE", "m0", "");
+    for at in 1..64 {
+        let before = at - 1;
+        let text = format!("metric::m{before}() + metric::m{before}()");
+        let name = format!("m{at}");
+        bomb += &derived(at, "POSTDERIVED", &name, &text);
+    }
+    let cube = with(&anchor(&bomb, ""), &[]);
+    assert!(cube.diagnostics().count(rules::DERIVED) > 40);
+    assert!(cube.profile().row(MetricId(63), CallPathId(0)).is_err());
+    assert_eq!(row(&cube, 3, 2), Some(vec![8.0, 16.0]));
+}
+
+/// Call paths where no input has a row: 0 is no row, anything else one everywhere, and a largest value of
+/// none is no value.
+#[test]
+fn expressions_may_be_more_than_zero_of_nothing() {
+    let derived = |id, name: &str, text: &str| {
+        metric(id, "POSTDERIVED", name, &format!("<cubepl>{text}</cubepl>"))
+    };
+    let metrics = metric(0, "EXCLUSIVE", "time", "")
+        + &derived(1, "constant", "2 * 3")
+        + &derived(2, "more", "metric::time() + 1")
+        + &derived(3, "inverse", "1 / metric::time()")
+        + &derived(4, "again", "metric::inverse() - metric::constant()")
+        + &derived(
+            5,
+            "nothing",
+            "metric::more() * metric::time() - metric::time()",
+        )
+        + &metric(6, "EXCLUSIVE", "longest", "").replace("DOUBLE", "MAXDOUBLE")
+        + &derived(7, "unlikely", "metric::longest() / metric::time()");
+    let more = [
+        member("6.index", &index(&[2])),
+        member("6.data", &data(&[8.0, -8.0])),
+    ];
+    let cube = with(&anchor(&metrics, ""), &more);
+    assert_eq!(cube.diagnostics().count(rules::DERIVED), 0);
+    let paths = |metric| -> Vec<u32> {
+        let paths = cube.profile().paths(MetricId(metric));
+        paths.into_iter().map(|path| path.0).collect()
+    };
+    let everywhere: Vec<_> = (1..8)
+        .filter(|metric| paths(*metric) == [0, 1, 2])
+        .collect();
+    assert_eq!(everywhere, [1, 2, 3, 4]);
+    // Time has rows at 0 and 2, the longest at 2, and above.
+    assert_eq!((paths(5), paths(7)), (vec![0, 2], vec![0, 2]));
+    assert_eq!(row(&cube, 1, 1), Some(vec![6.0, 6.0]));
+    assert_eq!(row(&cube, 2, 1), Some(vec![1.0, 1.0]));
+    assert_eq!(row(&cube, 3, 1), Some(vec![f64::MAX; 2]));
+    assert_eq!(row(&cube, 4, 1), Some(vec![f64::MAX; 2]));
+    assert_eq!(row(&cube, 5, 1), None);
+    assert_eq!(row(&cube, 7, 1), None);
+    assert_eq!(row(&cube, 7, 2), Some(vec![8.0, -4.0]));
+    // A row and its sum over locations agree on whether there is anything.
+    let total = |metric| cube.profile().total(MetricId(metric), CallPathId(1));
+    assert_eq!(total(1).unwrap(), Value::F64(6.0));
+    assert_eq!(total(5).unwrap(), Value::F64(0.0));
+    let mut bytes = Vec::new();
+    write(
+        cube.profile(),
+        &mut bytes,
+        &WriteOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
+    let back = read(bytes).unwrap();
+    assert_eq!(back.profile(), cube.profile());
+}
+
+/// What the format has a place for and no noun of ours comes back as it was.
+#[test]
+fn what_stands_around_a_profile_is_kept() {
+    let document = anchor(
+        &(metric(0, "EXCLUSIVE", "time", "<val>VOID</val>").replacen(
+            "type",
+            "cacheable=\"false\" convertible=\"no\" type",
+            1,
+        ) + &metric(
+            1,
+            "POSTDERIVED",
+            "twice",
+            "<cubepl rowwise=false>2 * metric::time()</cubepl>",
+        )),
+        "<attr key=\"a\" value=\"b\"/><doc><mirrors><murl>http://one/?a&amp;b</murl>\
+         <murl>file:///two</murl></mirrors></doc>",
+    );
+    let document = document
+        .replacen("<metrics>", "<metrics title=\"m &lt; n\">", 1)
+        .replacen("<system>", "<system title=\"\">", 1)
+        .replacen(
+            "</name></region>",
+            "</name><url>@mirror@r</url><descr>what &amp; why</descr></region>",
+            1,
+        );
+    let texts: Vec<Vec<u8>> = vec![vec![b'x'; 1024], b"spec".to_vec(), vec![]];
+    let long = "n".repeat(101);
+    let more = [
+        member("remapping.spec", &texts[0]),
+        member("other.bin", &texts[1]),
+        member("empty", &texts[2]),
+        // Names that rows of other metrics may get.
+        member("17.data", b"CUBEX.DATA"),
+        member("ghost_3.index", b"CUBEX.INDEX"),
+    ];
+    let cube = with(&document, &more);
+    let has = |cube: &Cube, name: &str, value: &str| {
+        let own = (name.to_string(), value.to_string());
+        cube.profile().properties().contains(&own)
+    };
+    for (name, value) in [
+        ("a", "b"),
+        ("cube.murl", "http://one/?a&b"),
+        ("cube.murl", "file:///two"),
+        ("cube.title:metrics", "m < n"),
+        ("cube.title:system", ""),
+        ("cube.region_url:0", "@mirror@r"),
+        ("cube.descr:0", "what & why"),
+        ("cube.member", "remapping.spec"),
+    ] {
+        assert!(has(&cube, name, value), "{name}");
+    }
+    let mut bytes = Vec::new();
+    let lost = cube
+        .write(
+            cube.profile(),
+            &mut bytes,
+            &WriteOptions::new(),
+            &Job::default(),
+        )
+        .unwrap();
+    let counts = |lost: &Diagnostics| {
+        [rules::MEMBER_NOT_WRITTEN, rules::MEMBER_LENGTHENED].map(|rule| lost.count(rule))
+    };
+    assert_eq!(counts(&lost), [2, 1], "{lost}");
+    let back = read(bytes).unwrap();
+    assert_eq!(back.profile().metrics(), cube.profile().metrics());
+    let spec = back.member("remapping.spec").unwrap().unwrap();
+    assert_eq!(spec, [&texts[0][..], b"\n"].concat());
+    assert_eq!(back.member("other.bin").unwrap().as_ref(), Some(&texts[1]));
+    assert_eq!(back.member("empty").unwrap().as_ref(), Some(&texts[2]));
+    let properties = cube.profile().properties().iter();
+    let kept = properties.filter(|(_, value)| value != "17.data" && value != "ghost_3.index");
+    assert!(kept.eq(back.profile().properties()));
+    // Without the archive they are at hand nowhere.
+    let lost = write(
+        cube.profile(),
+        Vec::new(),
+        &WriteOptions::new(),
+        &Job::default(),
+    )
+    .unwrap();
+    assert_eq!(counts(&lost), [5, 0], "{lost}");
+    // A name that fits no header.
+    let mut bytes = member("anchor.xml", anchor("", "").as_bytes());
+    let record = format!("{} path={long}\n", long.len() + 10);
+    let mut pax = member("x", record.as_bytes());
+    pax[156] = b'x';
+    seal(&mut pax[..512]);
+    bytes.extend(pax);
+    bytes.extend(member("short", b"1"));
+    let cube = read(archive(&[bytes])).unwrap();
+    assert_eq!(cube.members().collect::<Vec<_>>(), [long.as_str()]);
+    let lost = cube
+        .write(
+            cube.profile(),
+            Vec::new(),
+            &WriteOptions::new(),
+            &Job::default(),
+        )
+        .unwrap();
+    assert_eq!(counts(&lost), [1, 0], "{lost}");
+}
+
+#[test]
+fn results_go_back_as_metrics_dense_or_sparse() {
+    let cube = with(&plain(), &[]);
+    let about = ProfileMetric {
+        metric: Metric {
+            name: "r".into(),
+            value_type: ValueType::F64,
+            parent: Some(MetricId(0)),
+            ..Default::default()
+        },
+        combine: Combine::Never(1),
+        ..Default::default()
+    };
+    let rows = [(CallPathId(1), Severities::F64(vec![0.5, -1.0]))];
+    let profile = cube.profile().clone();
+    let (profile, id) = profile.with_metric(about, rows).unwrap();
+    for layout in [Layout::Sparse, Layout::Dense] {
+        for compress in [false, true] {
+            let options = WriteOptions::new().layout(layout).compress(compress);
+            let mut bytes = Vec::new();
+            assert!(
+                write(&profile, &mut bytes, &options, &Job::default())
+                    .unwrap()
+                    .is_empty()
+            );
+            let back = read(bytes).unwrap();
+            assert_eq!(row(&back, id.0, 1), Some(vec![0.5, -1.0]));
+            assert_eq!(row(&back, 0, 2), Some(vec![1.0, 2.0]));
+            let count = back.profile().paths(id).len();
+            assert_eq!(count, if layout == Layout::Dense { 3 } else { 1 });
+        }
+    }
+    let short = Severities::F64(vec![0.0]);
+    let mut store = Rows::default();
+    store.insert(MetricId(0), CallPathId(0), short);
+    let broken = cube.profile().clone().with_rows(Arc::new(store));
+    let error = write(&broken, Vec::new(), &WriteOptions::new(), &Job::default()).unwrap_err();
+    assert!(matches!(error, Error::Usage { .. }), "{error}");
+}
+
+/// Memory of rows is used again once nobody has them: here somebody does, in several threads, and
+/// types change from metric to metric.
+#[test]
+fn rows_that_are_kept_stay_as_they_are() {
+    // Rows that are read ahead, and rows that are read straight to where they stay.
+    [4, 1500].into_iter().for_each(keep_rows);
+}
+
+fn keep_rows(locations: u64) {
+    let about = |name: &str, kind| ProfileMetric {
+        metric: Metric {
+            name: name.into(),
+            value_type: kind,
+            ..Metric::default()
+        },
+        ..ProfileMetric::default()
+    };
+    let kinds = [ValueType::F64, ValueType::U64, ValueType::I64];
+    let mut rows = Rows::default();
+    let mut calls = CallTree::default();
+    for path in 0..20 {
+        let region = RegionId(0);
+        let parent = None;
+        calls.push(CallPath { region, parent }).unwrap();
+        let value = |at: u64| u64::from(path) * 10_000 + at;
+        let values = || (0..locations).map(value);
+        let all = [
+            Severities::F64(values().map(|value| value as f64).collect()),
+            Severities::U64(values().collect()),
+            Severities::I64(values().map(|value| -value.cast_signed()).collect()),
+        ];
+        for (row, metric) in all.into_iter().zip(0..) {
+            rows.insert(MetricId(metric), CallPathId(path), row);
+        }
+    }
+    let threads = (0..locations).map(|key| Location {
+        key,
+        ..Location::default()
+    });
+    let system = SystemTree::new(vec![], vec![], threads.collect(), &Limits::default()).unwrap();
+    let metrics = kinds.map(|kind| about(&format!("{kind:?}"), kind)).to_vec();
+    let regions = vec![Region::named("f")];
+    let made = Profile::new(system, regions, calls, metrics, Arc::new(rows)).unwrap();
+    let mut bytes = Vec::new();
+    write(&made, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
+    let cube = read(bytes).unwrap();
+    let ids =
+        || (0..3).flat_map(|metric| (0..20).map(move |path| (MetricId(metric), CallPathId(path))));
+    let look = |keep: usize| {
+        let mut kept = Vec::new();
+        for (at, (metric, path)) in ids().enumerate() {
+            let expected = made.row(metric, path).unwrap().unwrap();
+            let row = cube.profile().row(metric, path).unwrap().unwrap();
+            assert_eq!(row, expected);
+            if at % keep == 0 {
+                kept.push((row, expected));
+            }
+        }
+        kept.iter()
+            .for_each(|(row, expected)| assert_eq!(row, expected));
+    };
+    std::thread::scope(|scope| {
+        for keep in [1, 2, 3, 1000] {
+            scope.spawn(move || look(keep));
+        }
+    });
+}
+
+#[test]
+fn the_profile_of_a_trace_can_be_written() {
+    let trace = perf_testdata::wide::trace(4, 500);
+    let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
+    let mut bytes = Vec::new();
+    write(&profile, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();
+    let back = read(bytes).unwrap();
+    for at in (0..5).map(MetricId) {
+        assert_eq!(back.profile().paths(at), profile.paths(at));
+        for path in profile.paths(at) {
+            let row = |profile: &Profile| profile.row(at, path).unwrap();
+            assert_eq!(row(back.profile()), row(&profile));
+        }
+    }
+}
+
+#[test]
+fn documents_of_version_3_may_be_odd() {
+    let Some(path) = corpus("cube/cube3/test0.0.cube") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let text = std::fs::read_to_string(path).unwrap();
+    let read = |text: String| {
+        Cube::from_bytes(text.into_bytes(), "c", &OpenOptions::new(), &Job::default())
+    };
+    let short = read(text.replacen("4\n0\n", "4\n", 1)).unwrap();
+    assert_eq!(short.diagnostics().count(rules::SHORT_ROW), 1);
+    assert_eq!(row(&short, 0, 0), Some(vec![4.0, 0.0]));
+    assert!(read(text.replacen("4\n0\n", "4\n0\n1\n", 1)).is_err());
+    let words = read(text.replacen("4\n0\n", "4\nx\n", 1)).unwrap();
+    let error = words.profile().row(MetricId(0), CallPathId(0)).unwrap_err();
+    assert!(matches!(error, perf_core::Error::Read(_)), "{error}");
+    let lost = read(text.replacen("cnodeId=\"0\"", "cnodeId=\"99\"", 1)).unwrap();
+    assert_eq!(lost.diagnostics().count(rules::UNRESOLVED), 1);
+    let recording = OpenOptions::new().strict(true);
+    let strict = Cube::from_bytes(
+        text.replacen("4\n0\n", "4\n", 1).into_bytes(),
+        "c",
+        &recording,
+        &Job::default(),
+    );
+    assert!(matches!(strict, Err(Error::Strict { .. })));
+}
+
+#[test]
+fn damaged_files_are_no_panic() {
+    let files = [
+        "cube/pycubexr/cube-values_example.cubex",
+        "cube/extrap/mm.x1y1z1.r1.cubex",
+        "cube/metacg/spec-testcases-470.lbm.4.cubex",
+        "cube/cubelib/test0.0.cubex",
+        "cube/cube3/example.cube",
+    ];
+    for file in files {
+        let Some(path) = corpus(file) else {
+            println!("skipped: corpus absent");
+            return;
+        };
+        let bytes = std::fs::read(path).unwrap();
+        let options = OpenOptions::new();
+        for damaged in perf_testdata::damage::all(&bytes, 400, 11) {
+            let Ok(cube) = Cube::from_bytes(damaged, "damaged", &options, &Job::default()) else {
+                continue;
+            };
+            // What opens must answer, with rows or with errors.
+            let profile = cube.profile();
+            for at in (0..profile.metrics().len() as u32).map(MetricId) {
+                for path in profile.paths(at).into_iter().take(20) {
+                    let _ = profile.row(at, path);
+                    let _ = profile.scoped(at, path, Scope::Exclusive);
+                    let _ = profile.scoped(at, path, Scope::Inclusive);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn negative_differences_of_counters_are_kept() {
+    let Some(path) = corpus("cube/pycubexr/L2_DCM_negative.cubex") else {
+        println!("skipped: corpus absent");
+        return;
+    };
+    let cube = Cube::open(path, &OpenOptions::new(), &Job::default()).unwrap();
+    let profile = cube.profile();
+    let mut negative = 0;
+    for (about, at) in profile.metrics().iter().zip(0u32..) {
+        let id = MetricId(at);
+        if about.scope != Scope::Inclusive {
+            continue;
+        }
+        let mut sum = 0.0;
+        // A path without a row can have paths with rows below it.
+        for path in (0..profile.calls().paths().len() as u32).map(CallPathId) {
+            let own = profile.scoped(id, path, Scope::Exclusive).unwrap();
+            let Some(own) = own else { continue };
+            if let Severities::I64(values) = &*own {
+                negative += values.iter().filter(|value| **value < 0).count();
+            }
+            sum += own.to_f64().iter().sum::<f64>();
+        }
+        // All there is exclusively is what the root has inclusively.
+        let root = profile.row(id, CallPathId(0)).unwrap();
+        let root: f64 = root.map_or(0.0, |row| row.to_f64().iter().sum());
+        assert!(
+            (sum - root).abs() <= 1e-9 * root.abs(),
+            "{}",
+            about.metric.name
+        );
+    }
+    assert!(negative > 0);
+}
+
+#[test]
+fn public_types_can_be_shared() {
+    fn shared<T: Send + Sync + Unpin>() {}
+    shared::<Cube>();
+    shared::<Error>();
+    shared::<WriteOptions>();
+    shared::<Profile>();
+}

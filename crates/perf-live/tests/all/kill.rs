@@ -1,0 +1,262 @@
+//! The server dies as hard as can be, again and again, and so do clients: what was answered is there, once.
+#![cfg(all(feature = "server", feature = "simulate"))]
+
+use crate::common;
+
+use common::Rank;
+use perf_anomaly::Result;
+use perf_anomaly::provenance::{Memory, Query, Sqlite, Store};
+use perf_anomaly::server::{Client, Delta, Exchange, View};
+use perf_live::client::{Link, Requests, Target, Who};
+use perf_live::hub::{Finished, Hub};
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+const TOKEN: &str = "a-token-of-a-test";
+
+/// A server in a process of its own.
+struct Process(Child);
+
+impl Process {
+    fn start(database: &Path, address: &str) -> (Self, String) {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_perfkit-live"))
+            .arg("serve")
+            .arg(database)
+            .args(["--listen", address, "--history", "16"])
+            .env("PERFKIT_LIVE_TOKEN", TOKEN)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it was built");
+        let url = common::listening(&mut child);
+        (Process(child), url)
+    }
+
+    /// `kill -9`.
+    fn kill(&mut self) {
+        self.0.kill().expect("it runs");
+        self.0.wait().expect("it ran");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Counts calls whose delta was answered.
+#[derive(Debug)]
+struct Counted {
+    inner: Requests,
+    answered: Arc<AtomicU64>,
+    last: u64,
+}
+
+impl Exchange for Counted {
+    fn send(&mut self, delta: &Delta) -> Result<()> {
+        self.inner.send(delta)?;
+        if delta.sequence > self.last {
+            self.last = delta.sequence;
+            let calls = delta.steps.iter().map(|step| step.loss.calls).sum();
+            self.answered.fetch_add(calls, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<Option<View>> {
+        self.inner.receive()
+    }
+}
+
+fn target(url: &str) -> Target {
+    let target = Target::new(url).expect("it is sound");
+    target.token(TOKEN).patience(Duration::from_secs(60))
+}
+
+/// A client that speaks until it is told to stop, and then says all it has: the records it kept.
+fn faithful(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) -> u64 {
+    let link = Link::open(&target(url), Who::new(0, rank)).expect("it answers");
+    let exchange = Counted {
+        inner: link.exchange(),
+        answered: Arc::clone(answered),
+        last: 0,
+    };
+    let client = Client::new(link.client(), exchange);
+    let mut one = Rank::new(0, rank, client, Box::new(link.store()));
+    while !stop.load(Ordering::SeqCst) {
+        one.step();
+        assert!(one.error().is_none(), "it has the patience");
+    }
+    let report = one.watch.into_sink().finish().expect("all of it is told");
+    let (_, kept) = report.store.expect("there is a recorder");
+    kept.recorded + kept.normals
+}
+
+/// A client that dies after some steps, and starts anew as another one.
+fn mortal(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) {
+    while !stop.load(Ordering::SeqCst) {
+        let link = Link::open(&target(url), Who::new(1, rank)).expect("it answers");
+        let exchange = Counted {
+            inner: link.exchange(),
+            answered: Arc::clone(answered),
+            last: 0,
+        };
+        let client = Client::new(link.client(), exchange);
+        let mut one = Rank::new(1, rank, client, Box::new(Memory::new()));
+        for _ in 0..7 {
+            one.step();
+            assert!(one.error().is_none(), "it has the patience");
+        }
+    }
+}
+
+#[test]
+fn nothing_that_was_answered_is_lost_and_nothing_counts_twice() {
+    let database = std::env::temp_dir().join("perf-live-kill.sqlite");
+    clear(&database);
+    let (mut server, url) = Process::start(&database, "127.0.0.1:0");
+    let address = url.trim_start_matches("http://").to_string();
+    let (answered, stop) = (Arc::new(AtomicU64::new(0)), AtomicBool::new(false));
+    let kept: u64 = std::thread::scope(|scope| {
+        let (url, answered, stop) = (&url, &answered, &stop);
+        let faithful: Vec<_> = (0..4)
+            .map(|rank| scope.spawn(move || faithful(url, rank, answered, stop)))
+            .collect();
+        let mortal: Vec<_> = (0..2)
+            .map(|rank| scope.spawn(move || mortal(url, rank, answered, stop)))
+            .collect();
+        for round in 0..6 {
+            std::thread::sleep(Duration::from_millis(120 + 37 * round));
+            server.kill();
+            // What was answered is in the database, whoever looks.
+            let before = answered.load(Ordering::SeqCst);
+            let found = calls(&database);
+            assert!(found >= before, "{found} of {before} calls");
+            (server, _) = Process::start(&database, &address);
+        }
+        std::thread::sleep(Duration::from_millis(200));
+        stop.store(true, Ordering::SeqCst);
+        mortal
+            .into_iter()
+            .for_each(|thread| thread.join().expect("it does not fail"));
+        faithful
+            .into_iter()
+            .map(|thread| thread.join().expect("it does not fail"))
+            .sum()
+    });
+    let total = answered.load(Ordering::SeqCst);
+    assert!(total > 20 * common::CALLS, "{total} calls");
+    server.kill();
+    assert_eq!(calls(&database), total);
+    let mut store = Sqlite::open(&database).expect("it is sound");
+    let records = store.query(&Query::default()).expect("it can be read");
+    let different: HashSet<_> = records
+        .iter()
+        .map(|one| (one.rank, one.kind, one.call.id.clone()))
+        .collect();
+    assert_eq!(
+        (records.len() as u64, different.len()),
+        (kept, records.len())
+    );
+    drop(store);
+    clear(&database);
+}
+
+/// Names the server to a process of this test that is a client.
+const SERVER: &str = "PERFKIT_LIVE_SERVER_OF_A_TEST";
+
+/// Not a test: what the next one starts as a process. It says aloud how many calls were answered.
+#[test]
+fn a_client_process() {
+    let Ok(url) = std::env::var(SERVER) else {
+        return;
+    };
+    let link = Link::open(&target(&url), Who::new(2, 0)).expect("it answers");
+    let answered = Arc::new(AtomicU64::new(0));
+    let exchange = Counted {
+        inner: link.exchange(),
+        answered: Arc::clone(&answered),
+        last: 0,
+    };
+    let client = Client::new(link.client(), exchange);
+    let mut one = Rank::new(2, 0, client, Box::new(link.store()));
+    loop {
+        one.step();
+        if one.error().is_some() {
+            return;
+        }
+        println!("answered {}", answered.load(Ordering::SeqCst));
+    }
+}
+
+/// A client is killed, and started again as another one, a few times. What it was answered counts; what
+/// it could not hear any more may count, once.
+#[test]
+fn a_client_that_is_killed_loses_nothing_that_was_answered() {
+    let database = std::env::temp_dir().join("perf-live-kill-client.sqlite");
+    clear(&database);
+    let (mut server, url) = Process::start(&database, "127.0.0.1:0");
+    let (mut answered, rounds) = (0, 5);
+    for round in 0..rounds {
+        let own = std::env::current_exe().expect("it runs");
+        let mut client = Command::new(own)
+            .args(["--exact", "a_client_process", "--nocapture"])
+            .env(SERVER, &url)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it was built");
+        let mut lines = BufReader::new(client.stdout.take().expect("a pipe")).lines();
+        let mut last = 0;
+        let mut hear = |line: std::io::Result<String>| {
+            let line = line.expect("it is text");
+            let count = line
+                .split_once("answered ")
+                .map(|(_, count)| count.parse::<u64>());
+            last = count.map_or(last, |count| count.expect("a number"));
+            last
+        };
+        while hear(lines.next().expect("it speaks")) < (3 + round) * common::CALLS {}
+        client.kill().expect("it runs");
+        client.wait().expect("it ran");
+        for line in lines {
+            hear(line);
+        }
+        answered += last;
+    }
+    server.kill();
+    let found = calls(&database);
+    // A delta that was stored, and whose answer nobody heard, for each.
+    let unheard = found.checked_sub(answered).expect("nothing is lost");
+    assert!(
+        unheard <= rounds * common::CALLS && unheard.is_multiple_of(common::CALLS),
+        "{unheard}"
+    );
+    let params = Hub::params().check().expect("defaults");
+    let finished = Finished::open(&database, params).expect("it can be read");
+    assert_eq!(finished.overview().clients as u64, rounds);
+    let mut store = Sqlite::open(&database).expect("it is sound");
+    assert!(store.query(&Query::default()).is_ok() && store.unreadable().is_none());
+    drop(store);
+    clear(&database);
+}
+
+/// Calls that a database has.
+fn calls(database: &Path) -> u64 {
+    let params = Hub::params().check().expect("defaults");
+    let finished = Finished::open(database, params).expect("it can be read");
+    finished.overview().total.calls
+}
+
+fn clear(database: &Path) {
+    for end in ["", "-wal", "-shm", ".lock", ".token"] {
+        let mut name = database.as_os_str().to_os_string();
+        name.push(end);
+        let _ = std::fs::remove_file(PathBuf::from(name));
+    }
+}

@@ -1,0 +1,9 @@
+//! Labels of many ranks that share over HTTP are those of one detector that sees all calls.
+#![cfg(all(feature = "server", feature = "client"))]
+
+use crate::labels_shared as labels;
+
+#[test]
+fn labels_of_80_ranks_are_those_of_one() {
+    labels::compare(80, 120, "80");
+}

@@ -1,0 +1,28 @@
+//! Tests of bursts, clusters, tracking and trends, one program: each program is linked by itself.
+
+mod bursts;
+mod bursts_metrics;
+mod bursts_naive;
+mod bursts_recorded;
+mod cluster_dbscan;
+mod cluster_eps;
+mod cluster_hdbscan;
+mod cluster_linfa;
+mod cluster_modes;
+mod cluster_one_axis;
+mod cluster_peer;
+mod cluster_search;
+mod common;
+mod made;
+mod planted;
+mod reference;
+mod refine_spmd;
+mod scale;
+mod spmd;
+mod tables;
+mod time_balance;
+mod track_epoch;
+mod track_hold_out;
+mod track_planted;
+mod track_presence;
+mod trend;

@@ -1,0 +1,142 @@
+//! Random series that nothing was tuned on: how much of them tracking finds.
+
+use crate::planted;
+
+use perf_testdata::wide::Xorshift;
+use perf_track::track::{Mode, Tracking};
+use planted::{Phase, Planted, moved, order, phase, track, unit};
+
+/// Phases at random, no two of them nearer than 0.08.
+fn scattered(random: &mut Xorshift, count: usize) -> Vec<Phase> {
+    const CALLERS: [&str; 4] = ["solve", "exchange", "pack", "write"];
+    let mut phases: Vec<Phase> = Vec::new();
+    while phases.len() < count {
+        let centre = [0.05 + 0.9 * unit(random), 0.05 + 0.9 * unit(random)];
+        let apart = |other: &Phase| {
+            let (x, y) = (other.centre[0] - centre[0], other.centre[1] - centre[1]);
+            x * x + y * y > 0.08 * 0.08
+        };
+        if phases.iter().all(apart) {
+            let caller = CALLERS[random.below(4) as usize];
+            let bursts = 20 + random.below(80) as usize;
+            let one = phase(phases.len(), centre);
+            phases.push(Phase {
+                bursts,
+                caller,
+                ..one
+            });
+        }
+    }
+    phases
+}
+
+/// Three frames: everything moves together, each phase a little by itself; in each frame a phase may
+/// be gone, and clusters are numbered anew.
+fn series(seed: u64) -> Vec<Planted> {
+    let mut random = Xorshift::new(0x9e37_79b9 ^ (seed * 7_919));
+    let count = 6 + random.below(14) as usize;
+    let mut phases = scattered(&mut random, count);
+    if random.below(2) == 0 {
+        // Without callers.
+        phases.iter_mut().for_each(|phase| phase.caller = "");
+    }
+    let mut shift = || 0.1 * (unit(&mut random) - 0.5);
+    let shift = [shift(), shift()];
+    let mut frames = Vec::new();
+    for frame in 0..3_u64 {
+        let own = |random: &mut Xorshift| 0.03 * (unit(random) - 0.5);
+        for phase in &mut phases {
+            phase.centre = phase.centre.map(|value| value + own(&mut random));
+        }
+        phases = if frame > 0 {
+            moved(&phases, shift)
+        } else {
+            phases
+        };
+        let gone = random.below(2 * count as u64) as usize;
+        let there: Vec<usize> = order(count, seed * 31 + frame)
+            .into_iter()
+            .filter(|&at| at != gone)
+            .collect();
+        let clusters: Vec<Vec<Phase>> = there.iter().map(|&at| vec![phases[at].clone()]).collect();
+        frames.push(Planted::new(seed * 101 + frame, &clusters));
+    }
+    frames
+}
+
+/// Of the pairs of clusters in two frames that are the same phase how many share an object, and of
+/// the pairs that share an object how many are the same phase.
+fn found_and_right(tracking: &Tracking, frames: &[Planted]) -> [usize; 3] {
+    let mut counts = [0; 3];
+    let object_of = |frame: usize, cluster: usize| {
+        let mut objects = tracking.objects.iter();
+        objects.position(|object| {
+            let mut members = object.members[frame].iter();
+            members.any(|id| id.index() == Some(cluster))
+        })
+    };
+    for (a, first) in frames.iter().enumerate() {
+        for (b, second) in frames.iter().enumerate().skip(a + 1) {
+            for (i, truth) in first.truth.iter().enumerate() {
+                for (j, other) in second.truth.iter().enumerate() {
+                    let (of, with) = (object_of(a, i), object_of(b, j));
+                    let together = of.is_some() && of == with;
+                    let same = truth == other;
+                    counts[0] += usize::from(same);
+                    counts[1] += usize::from(same && together);
+                    counts[2] += usize::from(together);
+                }
+            }
+        }
+    }
+    counts
+}
+
+#[test]
+fn most_of_what_nothing_was_tuned_on_is_found() {
+    let mut sums = [[0; 3]; 2];
+    for seed in 1..=60 {
+        let frames = series(seed);
+        for (sum, mode) in sums.iter_mut().zip([Mode::Optimal, Mode::Published]) {
+            let tracking = track(&frames, Tracking::params().mode(mode));
+            let counts = found_and_right(&tracking, &frames);
+            sum.iter_mut()
+                .zip(counts)
+                .for_each(|(sum, count)| *sum += count);
+        }
+    }
+    let shares = sums.map(|[same, found, together]| {
+        [found as f64 / same as f64, found as f64 / together as f64]
+    });
+    println!("optimal and published, found and right: {shares:.4?} of {sums:?}");
+    let [[found, right], [_, published_right]] = shares;
+    assert!(found > 0.97 && right > 0.97, "{shares:?}");
+    assert!(right > published_right, "{shares:?}");
+}
+
+/// What the default of `min_confidence` stands on: of objects below it several times as many are
+/// wrong as of those above.
+#[test]
+fn objects_of_little_confidence_are_more_often_wrong() {
+    // Right and all, below and above.
+    let mut counts = [[0; 2]; 2];
+    for seed in 1..=60 {
+        let frames = series(seed);
+        let tracking = track(&frames, Tracking::params());
+        for object in tracking.objects.iter().filter(|of| of.frames() > 1) {
+            let members = object.members.iter().zip(&frames);
+            let truth = members.flat_map(|(ids, frame)| {
+                let index = ids.iter().filter_map(|id| id.index());
+                index.flat_map(|index| frame.truth[index].clone())
+            });
+            let truth: std::collections::BTreeSet<usize> = truth.collect();
+            let above = usize::from(object.confidence >= 0.5);
+            assert!(!object.is_reliable || above == 1);
+            counts[above][0] += usize::from(truth.len() == 1);
+            counts[above][1] += 1;
+        }
+    }
+    println!("right of all, below and above: {counts:?}");
+    let wrong = counts.map(|[right, all]| 1.0 - f64::from(right as u32) / f64::from(all as u32));
+    assert!(wrong[0] > 3.0 * wrong[1] && wrong[1] < 0.05, "{wrong:?}");
+}

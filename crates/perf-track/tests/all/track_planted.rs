@@ -1,0 +1,582 @@
+//! Planted series: what tracking must find is known beforehand.
+
+use crate::planted;
+
+use perf_core::Job;
+use perf_testdata::wide::Xorshift;
+use perf_track::track::{
+    Evaluator, Event, LinkKind, Mode, Observation, Tracking, split_by_callers,
+};
+use perf_track::{ClusterId, Points};
+use planted::{
+    Phase, Planted, alone, assert_pure, moved, order, phase, track, truths, twelve, unit,
+};
+
+#[test]
+fn twelve_of_twelve() {
+    // 128 and 256 tasks; instructions are halved, which a joint space shows as nearly nothing.
+    let phases = twelve();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&moved(&phases, [0.004, -0.006]), &order(12, 6))),
+    ];
+    for mode in [Mode::Optimal, Mode::Published] {
+        let tracking = track(&frames, Tracking::params().mode(mode));
+        assert_pure(&tracking, &frames, 12);
+        assert!(tracking.frames.iter().all(|frame| frame.coverage > 0.999));
+        assert!(
+            tracking
+                .objects
+                .iter()
+                .all(|object| object.confidence > 0.85),
+            "{mode:?}"
+        );
+        assert!(
+            tracking
+                .objects
+                .iter()
+                .all(|object| object.events.is_empty())
+        );
+    }
+}
+
+#[test]
+fn displaced_together() {
+    // Everything moves by more than the distance of neighbours.
+    let phases = twelve();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&moved(&phases, [0.3, -0.25]), &order(12, 6))),
+        Planted::new(3, &alone(&moved(&phases, [0.6, -0.5]), &order(12, 7))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    let pair = tracking.pair(0, 1).expect("compared");
+    assert!(
+        (pair.displacement[0] - 0.3).abs() < 0.005,
+        "{:?}",
+        pair.displacement
+    );
+    assert!(
+        (pair.displacement[1] + 0.25).abs() < 0.005,
+        "{:?}",
+        pair.displacement
+    );
+    // Without taking the displacement away it cannot be done.
+    let still = track(&frames, Tracking::params().displace(false));
+    let pure = truths(&still, &frames).into_iter().filter(|object| {
+        let mut all = object.concat();
+        all.dedup();
+        all.len() == 1 && object.iter().all(|frame| frame.len() == 1)
+    });
+    assert!(pure.count() < 12);
+}
+
+#[test]
+fn split_and_merged() {
+    let phases = twelve();
+    // In the second frame phase 3 has two modes, and phases 7 and 8 meet.
+    let mut second = alone(&phases, &order(12, 6));
+    let at = second.iter().position(|p| p[0].truth == 3).expect("there");
+    let mut halves = [second[at][0].clone(), second[at][0].clone()];
+    halves[0].centre[0] -= 0.03;
+    halves[1].centre[0] += 0.03;
+    halves.iter_mut().for_each(|half| half.bursts = 30);
+    let [left, right] = halves;
+    second[at] = vec![left];
+    second.push(vec![right]);
+    let mut wide = phases.clone();
+    wide[3].spread = 0.03;
+    let frames = [
+        Planted::new(1, &alone(&wide, &order(12, 5))),
+        Planted::new(2, &second),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    let split: Vec<_> = tracking
+        .objects
+        .iter()
+        .filter(|o| !o.events.is_empty())
+        .collect();
+    assert_eq!(split.len(), 1);
+    assert_eq!(split[0].members[1].len(), 2);
+    let expected = Event::Split {
+        frame: 1,
+        from: split[0].members[0][0],
+        into: split[0].members[1].clone(),
+    };
+    assert_eq!(split[0].events, [expected]);
+    assert!(
+        split[0]
+            .links
+            .iter()
+            .any(|link| link.kind == LinkKind::Splits)
+    );
+
+    // The other way round.
+    let back = [frames[1].clone(), frames[0].clone()];
+    let tracking = track(&back, Tracking::params());
+    assert_pure(&tracking, &back, 12);
+    let merged = tracking
+        .objects
+        .iter()
+        .find(|o| !o.events.is_empty())
+        .expect("one");
+    let expected = Event::Merge {
+        frame: 1,
+        from: merged.members[0].clone(),
+        into: merged.members[1][0],
+    };
+    assert_eq!(merged.events, [expected]);
+}
+
+#[test]
+fn born_and_dead() {
+    // Phase 4 ends after the first frame, phase 12 begins in the second one.
+    let mut phases = twelve();
+    let new = phase(12, [0.95, 0.95]);
+    let first = alone(&phases, &order(12, 5));
+    phases.push(new);
+    let later: Vec<usize> = order(13, 6).into_iter().filter(|&at| at != 4).collect();
+    let frames = [
+        Planted::new(1, &first),
+        Planted::new(2, &alone(&phases, &later)),
+        Planted::new(3, &alone(&phases, &later)),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 13);
+    let events: Vec<_> = tracking
+        .objects
+        .iter()
+        .flat_map(|o| o.events.clone())
+        .collect();
+    assert_eq!(events.len(), 2);
+    assert!(events.contains(&Event::Death { frame: 0 }));
+    assert!(events.contains(&Event::Birth { frame: 1 }));
+}
+
+#[test]
+fn swapped_callers() {
+    // Phases 0 and 1 change places; only their callers say so.
+    const SITES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let mut phases = twelve();
+    for (phase, caller) in phases.iter_mut().zip(SITES) {
+        phase.caller = caller;
+    }
+    let mut swapped = phases.clone();
+    (swapped[0].centre, swapped[1].centre) = (phases[1].centre, phases[0].centre);
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&swapped, &order(12, 6))),
+    ];
+    assert_pure(&track(&frames, Tracking::params()), &frames, 12);
+    let published = Tracking::params().mode(Mode::Published).use_callers(true);
+    assert_pure(&track(&frames, published), &frames, 12);
+    // Space alone is wrong about the two, and right about the others.
+    let blind = track(&frames, Tracking::params().use_callers(false));
+    let pure = truths(&blind, &frames)
+        .iter()
+        .filter(|o| o[0] == o[1])
+        .count();
+    assert_eq!(pure, 10);
+    // A caller that all share says nothing, and does no harm.
+    for phase in phases.iter_mut() {
+        phase.caller = "wrapper";
+    }
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &order(12, 6))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    // The published heuristic, too, is not misled as long as distance is looked at.
+    let published = Tracking::params().mode(Mode::Published).use_callers(true);
+    assert_pure(&track(&frames, published), &frames, 12);
+}
+
+#[test]
+fn thirty_clusters() {
+    let mut random = Xorshift::new(30);
+    let place = |index: usize| {
+        [
+            0.08 + 0.16 * (index % 6) as f64,
+            0.1 + 0.19 * (index / 6) as f64,
+        ]
+    };
+    let mut phases = Vec::new();
+    for index in 0..30 {
+        let centre = place(index).map(|value| value + 0.04 * (unit(&mut random) - 0.5));
+        phases.push(phase(index, centre));
+    }
+    let frames: Vec<Planted> = (0..5)
+        .map(|frame| {
+            // They drift apart, each its own way, by up to a quarter of their distance in all.
+            let mut drifted = phases.clone();
+            for (index, phase) in drifted.iter_mut().enumerate() {
+                let angle = index as f64;
+                let far = 0.01 * frame as f64;
+                phase.centre[0] += far * angle.cos();
+                phase.centre[1] += far * angle.sin();
+            }
+            Planted::new(
+                frame as u64,
+                &alone(&drifted, &order(30, 90 + frame as u64)),
+            )
+        })
+        .collect();
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 30);
+    assert!(tracking.objects.iter().all(|object| object.frames() == 5));
+    assert_pure(
+        &track(&frames, Tracking::params().mode(Mode::Published)),
+        &frames,
+        30,
+    );
+}
+
+#[test]
+fn a_phase_lost_in_noise() {
+    let phases = twelve();
+    let lost: Vec<usize> = order(12, 6).into_iter().filter(|&at| at != 8).collect();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &lost)),
+        Planted::new(3, &alone(&phases, &order(12, 7))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_pure(&tracking, &frames, 12);
+    let object = tracking
+        .objects
+        .iter()
+        .find(|o| !o.events.is_empty())
+        .expect("one has a gap");
+    let expected = Event::Gap {
+        frame: 1,
+        hidden_in: None,
+    };
+    assert_eq!(object.events, [expected]);
+    assert_eq!(
+        object.members.iter().map(Vec::len).collect::<Vec<_>>(),
+        [1, 0, 1]
+    );
+    assert!(
+        object
+            .links
+            .iter()
+            .any(|link| link.kind == LinkKind::Bridges)
+    );
+    // Without looking at the next frame but one it is two objects.
+    assert_eq!(
+        track(&frames, Tracking::params().bridge(false))
+            .objects
+            .len(),
+        13
+    );
+    // The published heuristic ties it to whatever is nearest.
+    let published = track(&frames, Tracking::params().mode(Mode::Published));
+    assert_eq!(published.objects.len(), 11);
+    let two = published
+        .objects
+        .iter()
+        .filter(|object| object.members[0].len() == 2);
+    assert_eq!(two.count(), 1);
+}
+
+#[test]
+fn an_object_is_as_sure_as_the_links_it_needs() {
+    // Phase 8 is off in the second frame, to one side, and in the third a little to the other.
+    let phases = twelve();
+    let off = |by: f64| {
+        let mut phases = phases.clone();
+        phases[8].centre[0] += by;
+        phases
+    };
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&off(0.07), &order(12, 6))),
+        Planted::new(3, &alone(&off(-0.03), &order(12, 7))),
+    ];
+    let [with, without] = [true, false].map(|bridge| {
+        let tracking = track(&frames, Tracking::params().bridge(bridge));
+        assert_pure(&tracking, &frames, 12);
+        let truths = truths(&tracking, &frames);
+        let at = truths.iter().position(|object| object[0] == [8]);
+        tracking.objects[at.expect("it is there")].clone()
+    });
+    let between = |from: usize, to: usize| {
+        let mut links = with.links.iter();
+        let found = links.find(|link| (link.from.0, link.to.0) == (from, to));
+        found.expect("linked").confidence
+    };
+    assert!(between(1, 2) < between(0, 1).min(between(0, 2)), "{with:?}");
+    assert_eq!(with.confidence, between(0, 1).min(between(0, 2)));
+    assert_eq!(without.confidence, between(1, 2));
+    // A bridge that nothing needs is none of the links.
+    let all = track(&frames, Tracking::params());
+    let bridges = all.objects.iter().flat_map(|object| &object.links);
+    let bridges = bridges.filter(|link| link.kind == LinkKind::Bridges);
+    assert_eq!(bridges.count(), 1);
+    assert!(all.objects.iter().all(|object| object.events.is_empty()));
+}
+
+#[test]
+fn what_is_alone_could_have_been_over_a_frame() {
+    // Two phases of the first frame are lost, and one comes back that lies between them.
+    let mut phases = twelve();
+    phases[6].centre = [phases[5].centre[0] + 0.05, phases[5].centre[1]];
+    let none: Vec<usize> = order(12, 6)
+        .into_iter()
+        .filter(|at| ![5, 6].contains(at))
+        .collect();
+    let mut last = phases.clone();
+    last[5].centre[0] += 0.02;
+    let one: Vec<usize> = order(12, 7).into_iter().filter(|&at| at != 6).collect();
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &none)),
+        Planted::new(3, &alone(&last, &one)),
+    ];
+    let alone = |bridge: bool| {
+        let tracking = track(&frames, Tracking::params().bridge(bridge));
+        let truths = truths(&tracking, &frames);
+        let at = truths.iter().position(|object| object[0] == [6]);
+        tracking.objects[at.expect("it is there")].clone()
+    };
+    let (with, without) = (alone(true), alone(false));
+    assert_eq!((with.frames(), without.frames()), (1, 1));
+    assert!(
+        with.confidence < without.confidence - 0.05,
+        "{with:?} {without:?}"
+    );
+}
+
+#[test]
+fn a_phase_hidden_in_another() {
+    // In the second frame phases 5 and 6 are one cluster; afterwards they are two again.
+    let mut phases = twelve();
+    phases[6].centre = [phases[5].centre[0] + 0.06, phases[5].centre[1]];
+    let mut second: Vec<Vec<Phase>> = alone(&phases, &order(12, 6));
+    second.retain(|cluster| ![5, 6].contains(&cluster[0].truth));
+    second.push(vec![phases[5].clone(), phases[6].clone()]);
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &second),
+        Planted::new(3, &alone(&phases, &order(12, 7))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    assert_eq!(tracking.objects.len(), 12);
+    let host = ClusterId(second.len() as u32);
+    let hidden = tracking
+        .objects
+        .iter()
+        .find(|o| o.members[1].is_empty())
+        .expect("one");
+    let expected = Event::Gap {
+        frame: 1,
+        hidden_in: Some(host),
+    };
+    assert_eq!(hidden.events, [expected]);
+    for object in truths(&tracking, &frames) {
+        assert_eq!(object[0], object[2], "{object:?}");
+    }
+}
+
+#[test]
+fn callers_split_what_a_frame_mixes() {
+    // At first phases 5 and 6 are at one place, and called from two; later they part.
+    let mut phases = twelve();
+    for phase in &mut phases {
+        phase.caller = ["a", "b", "c", "d"][phase.truth % 4];
+    }
+    phases[6].centre = phases[5].centre;
+    phases[6].bursts = 8;
+    let mut first = alone(&phases, &order(12, 5));
+    first.retain(|cluster| ![5, 6].contains(&cluster[0].truth));
+    first.insert(0, vec![phases[5].clone(), phases[6].clone()]);
+    let mut apart = phases.clone();
+    apart[6].centre[0] += 0.09;
+    let frames = [
+        Planted::new(1, &first),
+        Planted::new(2, &alone(&apart, &order(12, 6))),
+    ];
+
+    // As it is, the tracker says that one cluster became two.
+    let tracking = track(&frames, Tracking::params());
+    assert_eq!(tracking.objects.len(), 11);
+    let event = tracking.objects.iter().flat_map(|o| &o.events).next();
+    assert!(matches!(event, Some(Event::Split { .. })), "{event:?}");
+
+    // Split by callers first, there are two clean tracks.
+    let seen: Vec<_> = frames.iter().map(|planted| planted.seen(4)).collect();
+    let parts = split_by_callers(&seen).expect("it splits");
+    assert_eq!(parts[0].of, [ClusterId(1)]);
+    assert!(parts[1].of.is_empty());
+    let seen: Vec<_> = seen
+        .into_iter()
+        .zip(&parts)
+        .map(|(seen, parts)| seen.with_labels(&parts.labels).expect("labels"))
+        .collect();
+    let params = Tracking::params().check().expect("defaults");
+    let tracking = Tracking::of(&seen, &params, &Job::default()).expect("it tracks");
+    assert_eq!(tracking.objects.len(), 12);
+    assert!(
+        tracking
+            .objects
+            .iter()
+            .all(|object| object.events.is_empty())
+    );
+    assert!(tracking.objects.iter().all(|object| object.frames() == 2));
+}
+
+#[test]
+fn the_order_of_points_changes_nothing() {
+    let mut phases = twelve();
+    for phase in &mut phases {
+        phase.caller = ["a", "b", "c", "d", "e"][phase.truth % 5];
+    }
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&moved(&phases, [0.02, 0.01]), &order(12, 6))),
+        Planted::new(3, &alone(&moved(&phases, [0.05, 0.01]), &order(12, 7))),
+    ];
+    for mode in [Mode::Optimal, Mode::Published] {
+        let params = || Tracking::params().mode(mode).use_callers(true);
+        let once = track(&frames, params());
+        for seed in 0..4 {
+            let shuffled: Vec<_> = frames
+                .iter()
+                .map(|planted| planted.shuffled(seed))
+                .collect();
+            // To the last bit, and with it every matrix.
+            assert_eq!(
+                format!("{once:?}"),
+                format!("{:?}", track(&shuffled, params()))
+            );
+        }
+    }
+}
+
+#[test]
+fn every_vote_is_shown() {
+    let mut phases = twelve();
+    for phase in &mut phases {
+        phase.caller = ["a", "b", "c", "d"][phase.truth % 4];
+    }
+    let frames = [
+        Planted::new(1, &alone(&phases, &order(12, 5))),
+        Planted::new(2, &alone(&phases, &order(12, 6))),
+    ];
+    let tracking = track(&frames, Tracking::params());
+    let link = &tracking.objects[0].links[0];
+    let who: Vec<Evaluator> = link.votes.iter().map(|vote| vote.0).collect();
+    let expected = [
+        Evaluator::Forward,
+        Evaluator::Backward,
+        Evaluator::Centroid,
+        Evaluator::CallersBefore,
+        Evaluator::Duration,
+        Evaluator::Density,
+    ];
+    assert_eq!(who, expected);
+    let pair = tracking.pair(0, 1).expect("compared");
+    let forward = pair
+        .vote(Evaluator::Forward, link.from.1, link.to.1)
+        .expect("it has a say");
+    assert_eq!(Some(forward), link.votes.first().map(|vote| vote.1));
+    let row: f64 = pair.cross[0].row(0).expect("a row").iter().sum();
+    assert!((row - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn few_frames_and_empty_ones() {
+    let none = track(&[], Tracking::params());
+    assert!(none.objects.is_empty() && none.frames.is_empty());
+    let phases = twelve();
+    let one = [Planted::new(1, &alone(&phases, &order(12, 5)))];
+    let tracking = track(&one, Tracking::params());
+    assert_eq!(
+        (tracking.objects.len(), tracking.frames[0].coverage),
+        (12, 0.0)
+    );
+    let empty = [one[0].clone(), Planted::new(2, &[]), one[0].clone()];
+    let tracking = track(&empty, Tracking::params());
+    assert_pure(&tracking, &empty, 12);
+    assert!(
+        track(&empty, Tracking::params().mode(Mode::Published))
+            .objects
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_said() {
+    let points = [0.0, 1.0];
+    let plane = Points::new(&points, 1).expect("points");
+    let labels = [ClusterId(1), ClusterId(3)];
+    let wrong = Observation::new("", 1, plane, &labels, &[1.0, 1.0]).expect_err("too high");
+    assert_eq!(wrong.to_string(), "cluster 3 is not there: there are 2");
+    let labels = [ClusterId(1), ClusterId(1)];
+    assert!(Observation::new("", 1, plane, &labels, &[1.0, -1.0]).is_err());
+    assert!(Observation::new("", 1, plane, &labels, &[1.0]).is_err());
+    let seen = Observation::new("", 1, plane, &labels, &[1.0, 1.0]).expect("fine");
+    let two = Observation::new(
+        "",
+        1,
+        Points::new(&points, 2).expect("a point"),
+        &labels[..1],
+        &[1.0],
+    );
+    let params = Tracking::params().check().expect("defaults");
+    let job = Job::default();
+    let frames = [seen.clone(), two.expect("fine")];
+    assert!(Tracking::of(&frames, &params, &job).is_err());
+    job.cancel();
+    assert!(Tracking::of(&[seen], &params, &job).is_err());
+}
+
+/// Start-up and two call sites in one object: its trend is that of its composition.
+#[test]
+fn mixtures_of_call_sites_are_told() {
+    let named = |truth: usize, caller: &'static str, centre: [f64; 2]| Phase {
+        caller,
+        ..phase(truth, centre)
+    };
+    let (near, far) = ([0.2, 0.2], [0.7, 0.7]);
+    let (a, b) = (
+        named(0, "solve a.f90:7", near),
+        named(1, "halo b.f90:9", near),
+    );
+    let init = named(2, "start main.f90:3", near);
+    let apart = named(1, "halo b.f90:9", far);
+    // One cluster of two call sites, each of which has an object of its own in the other frame.
+    let frames = [
+        Planted::new(1, &[vec![a.clone(), b.clone()]]),
+        Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
+    ];
+    let published = Tracking::params().mode(Mode::Published);
+    let tracking = track(&frames, published.clone());
+    let mixed = tracking.objects.iter().find_map(|of| of.mixture.clone());
+    let mixed = mixed.expect("one cluster of two sites");
+    assert_eq!(mixed.sites, ["halo b.f90:9", "solve a.f90:7"]);
+    assert_eq!(mixed.frames, [0, 1]);
+    // What is start-up in one frame and computation in the next.
+    let frames = [
+        Planted::new(1, &[vec![init.clone()], vec![apart.clone()]]),
+        Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
+    ];
+    let tracking = track(&frames, published);
+    let mixed = tracking.objects[0].mixture.clone().expect("start-up");
+    assert_eq!(mixed.sites, ["start main.f90:3", "solve a.f90:7"]);
+    assert!(!tracking.objects[0].is_reliable && tracking.objects[1].is_reliable);
+    assert_eq!(tracking.objects[1].mixture, None);
+    // Without callers nothing is known.
+    let unnamed = |caller| named(0, caller, near);
+    let frames = [1, 2].map(|seed| Planted::new(seed, &[vec![unnamed("")]]));
+    let tracking = track(&frames, Tracking::params());
+    assert_eq!(tracking.objects[0].mixture, None);
+    assert!(tracking.objects[0].is_reliable);
+    // The threshold is an option.
+    let strict = track(&frames, Tracking::params().min_confidence(1.0));
+    assert!(!strict.objects[0].is_reliable || strict.objects[0].confidence == 1.0);
+    assert!(Tracking::params().min_confidence(1.1).check().is_err());
+}

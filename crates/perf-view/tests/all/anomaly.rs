@@ -1,0 +1,216 @@
+//! Anomalies: what is drawn is what was found, and names of users stay text.
+
+use crate::made;
+
+use made::anomalies::{report, tail};
+use perf_anomaly::provenance::Kind;
+use perf_anomaly::server::Ranking;
+use perf_anomaly::{Copod, Detector, Hbos, Sstd, StrictParams};
+use perf_core::Job;
+use perf_view::anomaly::{Anomalies, Picture, View};
+use perf_view::{Page, Theme};
+use serde_json::Value;
+
+fn data(html: &str) -> Value {
+    let begin = "<script type=\"application/json\">";
+    let from = html.find(begin).expect("a page has data") + begin.len();
+    let to = from + html[from..].find("</script>").expect("it ends");
+    serde_json::from_str(&html[from..to]).expect("it is JSON")
+}
+
+#[test]
+fn the_model_is_what_was_found() {
+    let mut report = report(tail());
+    let total = report.losses.total();
+    assert_eq!(total.too_slow, 12);
+    let found = Anomalies::of(&mut report).expect("the store is read");
+    let json: Value = serde_json::from_str(&found.json()).expect("it is JSON");
+    let ranks = json["ranks"].as_array().expect("a list");
+    assert_eq!(ranks.len(), 4);
+    assert_eq!(
+        (&ranks[2]["name"], &ranks[2]["slow"]),
+        (&Value::from("rank 2"), &Value::from(12))
+    );
+    // Every statistic of every rank.
+    let of = |by| {
+        report
+            .ranks
+            .ranked(by)
+            .into_iter()
+            .find(|rank| rank.rank == 2)
+            .expect("it is there")
+    };
+    let values = ranks[2]["values"].as_array().expect("a list");
+    assert_eq!(values[0].as_f64(), Some(of(Ranking::Total).anomalies.sum()));
+    assert_eq!(values[3].as_f64(), of(Ranking::Maximum).anomalies.max());
+    assert_eq!(values[5].as_f64(), Some(total.time.0 as f64));
+    // Counts add up to all anomalies, and there is no rest of four ranks.
+    let steps = json["steps"].as_array().expect("a list").iter();
+    let counts = steps.flat_map(|rank| rank[1].as_array().expect("steps"));
+    let sum: u64 = counts.map(|step| step[1].as_u64().expect("a count")).sum();
+    assert_eq!(
+        (sum, json["rest"].as_array().map(Vec::len)),
+        (total.anomalies(), Some(0))
+    );
+    // The worst call first, with its stack, neighbours and messages.
+    let calls = json["calls"].as_array().expect("a list");
+    let worst = &calls[0];
+    let name = |at: &Value| json["names"][at.as_u64().expect("a number") as usize].clone();
+    assert_eq!(
+        (name(&worst["call"][0]), name(&worst["stack"][0][0])),
+        ("MPI_Wait".into(), "main".into())
+    );
+    assert_eq!(worst["messages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&worst["messages"][0][1], &worst["messages"][0][2]),
+        (&Value::from(true), &Value::from(1))
+    );
+    assert!(worst["lost"].as_i64().expect("a time") > 380_000);
+    assert!(calls.iter().any(|call| call["is"] == "normal"));
+    // The thresholds of the function, and a bin for each of its calls but the first of each rank.
+    let function = &json["functions"][0];
+    assert_eq!(
+        (&function["name"], &function["calls"]),
+        (&Value::from("MPI_Wait"), &Value::from(4_000))
+    );
+    let normal = function["distribution"]["normal"][0]
+        .as_array()
+        .expect("a range");
+    let bins = function["distribution"]["bins"].as_array().expect("bins");
+    assert_eq!(
+        bins.iter()
+            .map(|bin| bin[2].as_u64().expect("a count"))
+            .sum::<u64>(),
+        3_996
+    );
+    assert!(normal[0].as_f64() < Some(20_000.0) && normal[1].as_f64() < Some(300_000.0));
+    // Parts of it are the same.
+    let ranks: Value = serde_json::from_str(&found.ranks_json()).expect("it is JSON");
+    assert_eq!(
+        (&ranks["steps"], &ranks["ranks"]),
+        (&json["steps"], &json["ranks"])
+    );
+    let calls: Value = serde_json::from_str(&found.calls_json()).expect("it is JSON");
+    assert_eq!(calls["calls"], json["calls"]);
+}
+
+#[test]
+fn a_page_keeps_names_as_text_and_says_what_it_leaves_out() {
+    let found = Anomalies::of(&mut report(tail())).expect("the store is read");
+    let html = |most| {
+        let view = View::new(&found).most(most);
+        let section = view.section(&Job::default()).expect("it is drawn");
+        Page::new("x").with(section).html(&Job::default()).unwrap()
+    };
+    let page = html(4_000);
+    assert!(!page.contains("<img src=x") && page.contains("12 abnormal calls of"));
+    assert!(!page.contains("there is no record"));
+    let short = html(5);
+    assert!(short.contains("Of 7 more abnormal calls there is no record in this page"));
+    assert_eq!(data(&short)["calls"].as_array().map(Vec::len), Some(5));
+    // Data of both alike but for the calls.
+    assert_eq!(data(&page)["ranks"], data(&short)["ranks"]);
+}
+
+#[test]
+fn pictures_have_bars_points_thresholds_and_arrows() {
+    let found = Anomalies::of(&mut report(tail())).expect("the store is read");
+    let picture = Picture::new(&found)
+        .titled("Who waits")
+        .by(Ranking::TimeLost);
+    let svg = picture.scene().svg();
+    for text in [
+        "Who waits",
+        "Ranks by time lost",
+        "Anomalies by step and rank",
+        "Run times of MPI_Wait",
+        "MPI_Wait on rank 2",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
+    let alarm = Theme::light().alarm.to_string();
+    let stack = picture.stack(0).expect("the worst call").svg();
+    // Two arrows, to the lines of ranks 1 and 3.
+    assert_eq!(stack.matches("<polygon").count(), 2);
+    assert!(stack.contains(">rank 1<") && stack.contains(">rank 3<") && stack.contains(&alarm));
+    assert!(!stack.contains("<img"));
+    let last = found.records().len();
+    assert_eq!(found.records()[last - 1].kind, Kind::Normal);
+    assert!(picture.stack(last).is_none());
+    let distribution = picture.distribution("MPI_Wait").expect("a model").svg();
+    // A mark a recorded call, and two thresholds a mode.
+    let recorded = found
+        .records()
+        .iter()
+        .filter(|one| one.function == "MPI_Wait" && one.kind == Kind::Anomaly);
+    assert_eq!(distribution.matches("<polygon").count(), recorded.count());
+    assert!(picture.distribution("main").is_none());
+    let (light, dark) = (
+        picture.ranking(),
+        picture.clone().theme(Theme::dark()).ranking(),
+    );
+    assert!(light.png().expect("it is small").starts_with(b"\x89PNG"));
+    assert_eq!((light.width, light.height), (dark.width, dark.height));
+    assert!(picture.steps().svg().matches("<circle").count() >= 12);
+}
+
+#[test]
+fn detectors_without_distributions_have_the_rest() {
+    let strict = StrictParams::default().check().expect("good");
+    let found = Anomalies::of(&mut report(Box::new(Sstd::new(strict)))).expect("the store is read");
+    let json: Value = serde_json::from_str(&found.json()).expect("it is JSON");
+    assert!(!json["functions"].as_array().expect("a list").is_empty());
+    assert!(Picture::new(&found).scene().png().is_ok());
+    let section = View::new(&found)
+        .section(&Job::default())
+        .expect("it is drawn");
+    assert!(
+        Page::new("x")
+            .with(section)
+            .html(&Job::default())
+            .unwrap()
+            .contains("MPI_Wait")
+    );
+    // Nothing at all is a page, too.
+    let nothing = Anomalies::new();
+    assert!(View::new(&nothing).section(&Job::default()).is_ok());
+    assert!(Picture::new(&nothing).scene().png().is_ok());
+}
+
+#[test]
+fn histograms_are_distributions_in_nanoseconds() {
+    let strict = || StrictParams::default().check().expect("good");
+    let detectors: [Box<dyn Detector>; 2] = [
+        Box::new(Hbos::new(strict())),
+        Box::new(Copod::new(strict())),
+    ];
+    for detector in detectors {
+        let name = detector.name();
+        let found = Anomalies::of(&mut report(detector)).expect("the store is read");
+        let json: Value = serde_json::from_str(&found.json()).expect("it is JSON");
+        let functions = json["functions"].as_array().expect("a list");
+        let function = functions.iter().find(|one| one["name"] == "MPI_Wait");
+        let distribution = &function.expect("it lost time")["distribution"];
+        let bins = distribution["bins"].as_array().expect("bins");
+        let counted: u64 = bins.iter().filter_map(|bin| bin[2].as_u64()).sum();
+        let facts = distribution["facts"].as_array().expect("facts");
+        let calls = facts
+            .iter()
+            .find(|fact| fact[0] == "calls")
+            .expect("a fact");
+        assert_eq!(Some(counted as f64), calls[1].as_f64(), "{name}");
+        // What is normal is said as times by HBOS alone.
+        let normal = distribution["normal"].as_array().expect("ranges");
+        assert_eq!(normal.is_empty(), name == "copod", "{name}");
+        let picture = Picture::new(&found);
+        assert!(picture.distribution("MPI_Wait").is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_view_stops_when_asked() {
+    let job = Job::default();
+    job.cancel();
+    let nothing = Anomalies::new();
+    assert!(View::new(&nothing).section(&job).is_err());
+}

@@ -1,0 +1,20 @@
+//! Tests of pages and pictures, one program: each program is linked by itself.
+
+#[cfg(feature = "anomaly")]
+mod anomaly;
+#[cfg(all(feature = "track", feature = "anomaly"))]
+mod contrast;
+#[cfg(all(
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly"
+))]
+mod golden;
+mod made;
+#[cfg(feature = "fold")]
+mod timeline;
+#[cfg(feature = "spectral")]
+mod topology;
+#[cfg(feature = "track")]
+mod track;

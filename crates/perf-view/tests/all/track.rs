@@ -1,0 +1,188 @@
+//! Clusters: what is drawn is what was tracked, and names of users stay text.
+
+use crate::made;
+
+use made::clusters::{bursts, clusters};
+use perf_core::Job;
+use perf_track::{ClusterId, Dimension, Scale, Scaled};
+use perf_view::track::{Clusters, Picture, View};
+use perf_view::{Error, Page, Theme, numbered};
+use serde_json::Value;
+
+fn data(html: &str) -> Value {
+    let begin = "<script type=\"application/json\">";
+    let from = html.find(begin).expect("a page has data") + begin.len();
+    let to = from + html[from..].find("</script>").expect("it ends");
+    serde_json::from_str(&html[from..to]).expect("it is JSON")
+}
+
+#[test]
+fn a_page_has_every_point_object_and_vote() {
+    let clusters = clusters(["4 tasks", "8 tasks"], 60);
+    let section = View::new(&clusters)
+        .section(&Job::default())
+        .expect("it is drawn");
+    let html = Page::new("x").with(section).html(&Job::default()).unwrap();
+    let data = data(&html);
+    assert_eq!(
+        (&data["frames"][0]["points"], &data["frames"][0]["cells"]),
+        (&Value::from(240), &Value::from(240))
+    );
+    assert_eq!(data["frames"][0]["noise"], 4);
+    let objects = data["objects"].as_array().expect("a list");
+    assert_eq!(objects.len(), 3);
+    for (at, object) in objects.iter().enumerate() {
+        assert_eq!(object["colour"], numbered(at).to_string());
+        assert_eq!(object["links"].as_array().expect("a list").len(), 1);
+        let votes = object["links"][0]["votes"].as_array().expect("a list");
+        assert!(
+            votes
+                .iter()
+                .any(|vote| vote[0] == "callers before" && vote[1] == 1.0)
+        );
+    }
+    // A row a cluster, and the diagonal is what tracking says.
+    let matrices = data["pairs"][0]["matrices"].as_array().expect("a list");
+    assert_eq!(matrices[0][0], "evidence");
+    let rows = matrices[0][1].as_array().expect("rows");
+    for (at, row) in rows.iter().enumerate() {
+        assert!(row[at].as_f64().expect("a number") > 0.7);
+    }
+    assert!(!html.contains("are drawn as"));
+    assert!(html.contains("<th scope=\"col\">8 tasks</th>"));
+}
+
+#[test]
+fn many_points_are_taken_together_and_the_page_says_so() {
+    let clusters = clusters(["4 tasks", "8 tasks"], 900);
+    let view = View::new(&clusters).most(1_000);
+    let section = view.section(&Job::default()).expect("it is drawn");
+    let html = Page::new("x").with(section).html(&Job::default()).unwrap();
+    assert!(html.contains("10,800 bursts are drawn as"));
+    let data = data(&html);
+    let cells: u64 = (0..2)
+        .map(|frame| data["frames"][frame]["cells"].as_u64().expect("a number"))
+        .sum();
+    assert!(cells <= 1_000, "{cells}");
+    assert!(!data["frames"][0]["counts"].is_null());
+}
+
+#[test]
+fn pictures_show_equal_objects_in_equal_colours() {
+    let clusters = clusters(["four", "eight"], 60);
+    let picture = Picture::new(&clusters).titled("Three phases, twice as many tasks");
+    let scene = picture.scene();
+    let svg = scene.svg();
+    // A circle a burst, one a mean in either frame, two a badge.
+    let circles = |colour: &str| svg.matches(&format!("{colour}\"/>")).count();
+    for at in 0..3 {
+        let bursts = [80, 76, 80][at] + [160, 152, 160][at];
+        let found = circles(&numbered(at).to_string());
+        assert!(
+            found > bursts && found < bursts + 60,
+            "object {}: {found}",
+            at + 1
+        );
+    }
+    for text in [
+        "Three phases, twice as many tasks",
+        "four",
+        "eight",
+        "work, logarithmic",
+        "object 1",
+        "in none",
+    ] {
+        assert!(svg.contains(text), "{text}");
+    }
+    assert!(!svg.contains("<animate"));
+    assert!(
+        picture
+            .clone()
+            .moving(true)
+            .scene()
+            .svg()
+            .contains("<animate")
+    );
+    let canvas = picture
+        .clone()
+        .theme(Theme::dark())
+        .scene()
+        .canvas()
+        .expect("it is small");
+    assert_eq!(canvas.pixel(2, 2), Some(Theme::dark().paper));
+    assert_eq!(scene, picture.scene());
+    let trend = picture.trend("rate").expect("a metric");
+    assert!(trend.svg().contains("quartiles, whiskers and extremes"));
+    assert!(picture.trend("nothing").is_none());
+    let matrices = picture.matrices(0, 1).expect("two frames").svg();
+    assert!(matrices.contains("evidence") && matrices.contains("callers before"));
+    assert!(picture.matrices(1, 0).is_none());
+}
+
+#[test]
+fn names_of_users_are_text() {
+    let clusters = clusters(["</script><script>alert(1)</script>", "<b>&\"'"], 30);
+    let section = View::new(&clusters)
+        .named("<i>", "<i>")
+        .section(&Job::default());
+    let html = Page::new("x")
+        .with(section.expect("it is drawn"))
+        .html(&Job::default())
+        .unwrap();
+    assert!(!html.contains("<script>alert") && !html.contains("<b>&\"") && !html.contains("<i>"));
+    let svg = Picture::new(&clusters).titled("<i>").scene().svg();
+    assert!(!svg.contains("<script") && !svg.contains("<b>") && !svg.contains("<i>"));
+}
+
+#[test]
+fn what_does_not_belong_together_is_an_error() {
+    let bursts = bursts(2, 6);
+    let scale = Scale::params()
+        .dimension(Dimension::new("work"))
+        .check()
+        .expect("good");
+    let scaled = scale.fit(&[&bursts], &Job::default()).expect("it fits");
+    let few = Clusters::of_frame("x", &scaled, &[ClusterId(1)]);
+    assert!(matches!(
+        few,
+        Err(Error::Mismatch {
+            expected: 12,
+            got: 1,
+            ..
+        })
+    ));
+    let none = Clusters::of_frame("x", &Scaled::default(), &[]);
+    assert!(matches!(none, Err(Error::Empty { .. })));
+    // A number of a cluster beyond all reason costs nothing.
+    let mut labels = vec![ClusterId(1); 12];
+    labels[3] = ClusterId(u32::MAX);
+    let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");
+    assert_eq!((found.objects(), found.points()), (1, 12));
+    assert!(matches!(
+        found.metric("m", "", &[1.0]),
+        Err(Error::Mismatch { .. })
+    ));
+}
+
+#[test]
+fn shares_are_of_the_time_where_it_is_known() {
+    let bursts = bursts(2, 6);
+    let scale = Scale::params().dimension(Dimension::new("work"));
+    let scaled = scale
+        .check()
+        .expect("good")
+        .fit(&[&bursts], &Job::default());
+    let scaled = scaled.expect("it fits");
+    let labels: Vec<ClusterId> = (0..12).map(|at| ClusterId(1 + at / 9)).collect();
+    let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");
+    let legend = |found: &Clusters| Picture::new(found).scene().svg();
+    assert!(legend(&found).contains("cluster 1, 75 %"));
+    // Nine bursts of 1 ns, three of 9 ns.
+    let times: Vec<f64> = (0..12).map(|at| if at < 9 { 1.0 } else { 9.0 }).collect();
+    found
+        .metric("duration", "ns", &times)
+        .expect("a value a point");
+    assert!(
+        legend(&found).contains("cluster 1, 25 %") && legend(&found).contains("cluster 2, 75 %")
+    );
+}

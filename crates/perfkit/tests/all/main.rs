@@ -1,0 +1,18 @@
+//! Tests of all crates together, one program: each program is linked by itself.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps fails where it should"
+)]
+
+mod books;
+mod cancel;
+mod correlation;
+#[path = "common/linfa.rs"]
+mod linfa;
+#[path = "common/results.rs"]
+mod results;
+mod serial;
+mod threads;
+#[path = "common/work.rs"]
+mod work;

@@ -1,0 +1,95 @@
+//! The experiments of the papers: what they print without the corpus, and what they must find with it.
+
+#[path = "../../../papers/chimbuko.rs"]
+mod chimbuko;
+#[path = "../../../papers/correlation.rs"]
+mod correlation;
+#[path = "../../../papers/folding.rs"]
+mod folding;
+#[path = "../../../papers/tracking.rs"]
+mod tracking;
+
+use super::{golden, look, print, scratch};
+use perf_testdata::corpus::corpus;
+use perfkit_cli::failure::{Failure, Run};
+use serde_json::Value;
+
+const ALL: [(&str, Run); 4] = [
+    ("correlation", correlation::run),
+    ("folding", folding::run),
+    ("tracking", tracking::run),
+    ("chimbuko", chimbuko::run),
+];
+
+#[test]
+fn papers() {
+    let empty = scratch("no-corpus");
+    std::fs::create_dir_all(&empty).expect("a folder can be made");
+    let empty = empty.display().to_string();
+    for (name, run) in ALL {
+        let words = ["--corpus", &empty];
+        golden(&format!("paper-{name}.txt"), run, &words);
+    }
+}
+
+#[test]
+fn papers_are_drawn() {
+    for (name, run) in ALL {
+        let [png, html] = ["png", "html"].map(|end| scratch(&format!("paper-{name}.{end}")));
+        let [to, page] = [&png, &html].map(|path| path.display().to_string());
+        let printed = print(run, &["--png", &to, "--html", &page, "--json"]);
+        let printed = printed.expect(name);
+        let object: Value = serde_json::from_str(&printed).expect("it is JSON");
+        assert!(
+            object["tables"]
+                .as_array()
+                .is_some_and(|all| all.len() >= 3),
+            "{name}"
+        );
+        assert!(look(&png).2 > 500, "{name}: {:?}", look(&png));
+        let page = std::fs::read_to_string(&html).expect("a page was written");
+        assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
+    }
+    let wrong = print(folding::run, &["--corpus", "/nonexistent"]);
+    assert!(matches!(wrong, Err(Failure::Input(_))));
+    let wrong = print(folding::run, &["--png"]);
+    assert!(matches!(wrong, Err(Failure::Usage(_))));
+}
+
+/// What others found in their recordings is found here, to the digits that they print.
+#[test]
+fn papers_with_the_corpus() {
+    let Some(root) = corpus("") else {
+        return println!("skipped: corpus absent");
+    };
+    let root = root.display().to_string();
+    let known = [
+        ("A profile of NPB bt", 6, "no exception"),
+        ("Real GPUs", 4, "select max"),
+        ("EPOCH", 21, "objects"),
+        ("Labels of its detectors", 9, "data reduction"),
+    ];
+    for ((name, run), (table, count, except)) in ALL.into_iter().zip(known) {
+        let printed = print(run, &["--corpus", &root, "--json"]).expect(name);
+        let object: Value = serde_json::from_str(&printed).expect("it is JSON");
+        assert_eq!(object["skipped"], serde_json::json!([]));
+        let tables = object["tables"].as_array().expect("tables");
+        let is_it = |one: &&Value| {
+            one["title"]
+                .as_str()
+                .is_some_and(|title| title.starts_with(table))
+        };
+        let rows = tables.iter().find(is_it).expect(table)["rows"].as_array();
+        let rows = rows.expect("rows").iter();
+        let is_plain = |row: &&Value| {
+            row["what"]
+                .as_str()
+                .is_some_and(|what| !what.contains(except))
+        };
+        let rows: Vec<_> = rows.filter(is_plain).collect();
+        assert_eq!(rows.len(), count, "{table}");
+        for row in rows {
+            assert_eq!(row["deviation"], 0.0, "{table}: {row}");
+        }
+    }
+}
