@@ -7,6 +7,7 @@ use perf_core::{Nanos, StreamKey};
 
 /// The longest call of a function that was [`Label::NotEnoughData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct UnjudgedCall {
     /// The function or call path.
