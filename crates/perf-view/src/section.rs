@@ -4,6 +4,8 @@ use crate::pack::base64;
 use crate::{Result, Scene, Theme};
 use maud::{Markup, html};
 use perf_core::{Column, Table, Values};
+use serde::Serialize;
+use serde_json::Value;
 
 /// A part of a [`Page`](crate::Page), made by a view.
 #[derive(Clone, Debug)]
@@ -12,9 +14,14 @@ pub struct Section {
     pub(crate) heading: String,
     pub(crate) view: &'static str,
     pub(crate) body: Markup,
-    pub(crate) data: serde_json::Value,
+    pub(crate) data: Value,
     pub(crate) script: &'static str,
     pub(crate) style: &'static str,
+}
+
+/// Returns the data that the script of a section reads.
+pub(crate) fn data(of: &impl Serialize) -> Result<Value> {
+    Ok(serde_json::to_value(of).map_err(std::io::Error::from)?)
 }
 
 impl Section {
@@ -23,7 +30,7 @@ impl Section {
         id: &str,
         heading: &str,
         body: Markup,
-        data: serde_json::Value,
+        data: Value,
         script: &'static str,
         style: &'static str,
     ) -> Self {
@@ -49,7 +56,7 @@ impl Section {
     /// ```
     pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
         let body = html! { @for text in paragraphs { p { (text) } } };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// A picture: as PNG, on light and on dark paper, with what it shows in words.
@@ -73,7 +80,7 @@ impl Section {
         words: &str,
     ) -> Result<Self> {
         let body = html! { @if !words.is_empty() { p { (words) } } (both(draw)?) };
-        let null = serde_json::Value::Null;
+        let null = Value::Null;
         Ok(Section::new("text", id, heading, body, null, "", ""))
     }
 
@@ -107,7 +114,7 @@ impl Section {
                 } } }
             } }
         };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// The beginning of a report: a card for each of its parts, with a link to it.
@@ -130,7 +137,7 @@ impl Section {
                 }
             } }
         };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// A numbered list of statements, each with its place and a command.
@@ -152,7 +159,7 @@ impl Section {
                 }
             } }
         };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// Returns the heading.
