@@ -492,7 +492,7 @@ pub(crate) fn golden(arguments: &[String]) -> Outcome {
     for name in GOLDEN {
         command.args(["--test", name]);
     }
-    let count = run_tests(command.args(arguments).env("PERFKIT_GOLDEN", "write"))?;
+    let count = run_tests(command.args(arguments).env("PERFKIT_GOLDEN", "overwrite"))?;
     if count.passed == 0 {
         return Err("no test with golden files ran, so nothing was written".into());
     }

@@ -3,6 +3,8 @@
 use perf_testdata::bundled::{devices as planted, recording as bundled};
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
+use snapbox::Data;
+use snapbox::data::DataFormat;
 use std::path::Path;
 
 fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
@@ -23,15 +25,9 @@ fn golden(name: &str, command: &str, words: &[&str]) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
-    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
-        std::fs::write(&file, printed).expect("golden files can be written");
-        return;
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(
-        printed, expected,
-        "{name}; `cargo xtask golden` rewrites it"
-    );
+    let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
+    let assert = snapbox::Assert::new().action_env("PERFKIT_GOLDEN");
+    assert.eq(printed, expected);
 }
 
 /// The busy share that a row of `fold` shows by its characters, and the one that it prints.

@@ -7,6 +7,8 @@ use perfkit::core::{Job, Profile};
 use perfkit::formats::cube;
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
+use snapbox::Data;
+use snapbox::data::DataFormat;
 use std::path::{Path, PathBuf};
 
 fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
@@ -32,19 +34,9 @@ fn golden(name: &str, command: &str, words: &[&str]) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
-    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
-        std::fs::write(&file, printed).expect("golden files can be written");
-        return;
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    for (number, (printed, expected)) in printed.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(printed, expected, "{name}, line {}", number + 1);
-    }
-    let (printed, expected) = (printed.lines().count(), expected.lines().count());
-    assert_eq!(
-        printed, expected,
-        "{name}: lines; `cargo xtask golden` rewrites it"
-    );
+    let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
+    let assert = snapbox::Assert::new().action_env("PERFKIT_GOLDEN");
+    assert.eq(printed, expected);
 }
 
 fn recording(name: &str) -> String {
