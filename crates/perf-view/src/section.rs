@@ -89,14 +89,16 @@ impl Section {
     /// their units.
     ///
     /// ```
-    /// use perf_core::{Column, Nanos, Table};
+    /// use perf_core::{Column, Job, Nanos, Table};
     /// use perf_view::{Page, Section};
     /// let table = Table::new("runs", "Two facts.")
     ///     .with(Column::text("run", ["run <1>"]))
     ///     .with(Column::times("time", [Nanos(12_000_000)]));
-    /// let html = Page::new("x").with(Section::table("runs", "Runs", &table)).html();
+    /// let page = Page::new("x").with(Section::table("runs", "Runs", &table));
+    /// let html = page.html(&Job::default())?;
     /// assert!(html.contains("run &lt;1&gt;"));
     /// assert!(html.contains("<td class=\"n\">12.00 ms</td>"));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn table(id: &str, heading: &str, table: &Table) -> Self {
         let is_number = |column: &Column| !matches!(column.values(), Values::Text { .. });
@@ -143,10 +145,13 @@ impl Section {
     /// A numbered list of statements, each with its place and a command.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Item, Page, Section};
     /// let item = Item::new("Imbalance", "Rank 5 computes <longest>.").command("perfkit fold run");
-    /// let html = Page::new("A run").with(Section::items("findings", "Findings", "", &[item])).html();
+    /// let page = Page::new("A run").with(Section::items("findings", "Findings", "", &[item]));
+    /// let html = page.html(&Job::default())?;
     /// assert!(html.contains("&lt;longest&gt;") && html.contains("<code>perfkit fold run</code>"));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn items(id: &str, heading: &str, words: &str, items: &[Item]) -> Self {
         let body = html! {
