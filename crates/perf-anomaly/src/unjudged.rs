@@ -61,8 +61,8 @@ impl Unjudged {
         let batch = calls.batch();
         for (stream, rows) in batch.streams() {
             let rows = rows.clone();
-            let own = batch.calls().get(rows.clone()).unwrap_or_default();
-            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+            let own = &batch.calls()[rows.clone()];
+            let samples = &batch.samples()[rows.clone()];
             let judgements = judgements.get(rows).unwrap_or_default();
             for ((call, sample), judgement) in own.iter().zip(samples).zip(judgements) {
                 let known = self.0.entry(sample.function, Known::default);
