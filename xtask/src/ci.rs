@@ -499,7 +499,7 @@ const GOLDEN: &str = "golden::";
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
     let mut command = cargo(&TEST);
     command.args(["--quiet", "--test", "all"]).args(arguments);
-    let count = run_tests(command.arg(GOLDEN).env("PERFKIT_GOLDEN", "write"))?;
+    let count = run_tests(command.arg(GOLDEN).env("PERFKIT_GOLDEN", "overwrite"))?;
     if count.passed == 0 {
         return Err("no test with golden files ran, so nothing was written".into());
     }

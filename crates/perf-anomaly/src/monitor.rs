@@ -442,8 +442,8 @@ impl Monitor {
             for start in rows.clone().step_by(LOOK) {
                 self.job.check()?;
                 let rows = start..rows.end.min(start + LOOK);
-                let calls = batch.calls().get(rows.clone()).unwrap_or_default();
-                let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+                let calls = &batch.calls()[rows.clone()];
+                let samples = &batch.samples()[rows.clone()];
                 let judgements = self.judgements.get(rows).unwrap_or_default();
                 let paths = calls.iter().map(|call| call.path);
                 self.losses.add(place, samples, judgements, paths);

@@ -2,7 +2,9 @@
 
 use crate::calls::{Calls, StreamHealth};
 use crate::server::{RankSummary, Ranking};
-use crate::{Change, FunctionId, Histogram, Judgement, Label, Loss, Losses, Moments, Report};
+use crate::{
+    Change, FunctionId, Histogram, Judgement, Label, Loss, Losses, Moments, Report, UnjudgedCall,
+};
 use perf_core::{CallPathId, Column, Nanos, Table};
 
 impl Label {
@@ -339,6 +341,41 @@ pub fn facts_table<'a>(named: impl IntoIterator<Item = (&'a str, &'a [(String, f
         .with(Column::floats("value", "", rows.iter().map(value)))
         .with(Column::text("unit", rows.iter().map(unit)))
         .with(Column::text("text", text))
+}
+
+impl UnjudgedCall {
+    /// Returns calls that were not judged as a table: `program`, `rank`, `thread`, `step`, `function`, `entry`, `run
+    /// time`, `calls known`, the number of calls of the function that were seen before, and the flag `first call` for
+    /// the first one on its thread.
+    pub fn table(longest: &[UnjudgedCall], calls: &Calls) -> Table {
+        let all = || longest.iter();
+        let functions = all().map(|it| calls.function_name(it.function));
+        Table::new(
+            "calls that were not judged",
+            "Calls without enough data to judge them.",
+        )
+        .with(Column::unsigned(
+            "program",
+            "",
+            all().map(|it| it.stream.program),
+        ))
+        .with(Column::unsigned("rank", "", all().map(|it| it.stream.rank)))
+        .with(Column::unsigned(
+            "thread",
+            "",
+            all().map(|it| it.stream.thread),
+        ))
+        .with(Column::unsigned("step", "", all().map(|it| it.step)))
+        .with(Column::text("function", functions))
+        .with(Column::times("entry", all().map(|it| it.entry)))
+        .with(Column::times("run time", all().map(|it| it.runtime)))
+        .with(Column::unsigned(
+            "calls known",
+            "",
+            all().map(|it| it.known),
+        ))
+        .with(Column::flags("first call", all().map(|it| it.is_first)))
+    }
 }
 
 /// A column of moments: words after the name, and its number.

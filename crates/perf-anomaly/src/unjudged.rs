@@ -7,6 +7,7 @@ use perf_core::{Nanos, StreamKey};
 
 /// The longest call of a function that was [`Label::NotEnoughData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct UnjudgedCall {
     /// The function or call path.
@@ -60,8 +61,8 @@ impl Unjudged {
         let batch = calls.batch();
         for (stream, rows) in batch.streams() {
             let rows = rows.clone();
-            let own = batch.calls().get(rows.clone()).unwrap_or_default();
-            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+            let own = &batch.calls()[rows.clone()];
+            let samples = &batch.samples()[rows.clone()];
             let judgements = judgements.get(rows).unwrap_or_default();
             for ((call, sample), judgement) in own.iter().zip(samples).zip(judgements) {
                 let known = self.0.entry(sample.function, Known::default);

@@ -71,6 +71,12 @@ pub enum Error {
         /// What happened.
         what: String,
     },
+    /// A result that has no form in JSON.
+    #[error("an answer cannot be written as JSON: {what}")]
+    Json {
+        /// Reason.
+        what: String,
+    },
     /// The server was closed.
     #[error("the server was closed")]
     Closed,

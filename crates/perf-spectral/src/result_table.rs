@@ -218,7 +218,7 @@ impl Confidence {
     /// ```
     pub fn table(&self, matches: &[Match], names: &ViewNames<'_>) -> Table {
         let count = matches.len().min(self.p.len()).min(self.p_of_all.len());
-        let matches = matches.get(..count).unwrap_or_default();
+        let matches = &matches[..count];
         let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
         let table = Table::new("confidence", "Probability of correlations by chance.");
         let first = |values: &[f64]| values.iter().copied().take(count).collect::<Vec<_>>();

@@ -52,8 +52,8 @@ impl StepStats {
             let Some(step) = all.last_mut() else {
                 continue;
             };
-            let calls = batch.calls().get(rows.clone()).unwrap_or_default();
-            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+            let calls = &batch.calls()[rows.clone()];
+            let samples = &batch.samples()[rows.clone()];
             let judgements = judgements.get(rows.clone()).unwrap_or_default();
             for ((call, sample), judgement) in calls.iter().zip(samples).zip(judgements) {
                 step.start = step.start.min(call.entry);

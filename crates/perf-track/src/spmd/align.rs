@@ -146,7 +146,7 @@ impl Align {
             return Err(Error::NotFinite {
                 point: at,
                 dimension: 0,
-                value: shares.get(at).copied().unwrap_or_default(),
+                value: shares[at],
             });
         }
         if sequences
@@ -187,6 +187,7 @@ impl Align {
             let (columns, places) = found?;
             return Ok(Alignment::new(sequences.clone(), places, columns));
         }
+        // A cluster without a share weighs nothing.
         let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
         let worth = Worth::new(&counts, &clusters.iter().map(of).collect::<Vec<_>>());
         let group = Group {
@@ -318,20 +319,14 @@ impl<'a> Group<'a> {
             };
             let mut which = Vec::with_capacity(of_slot.len());
             for (_, sequence, from, to) in of_slot {
-                let symbols = self
-                    .sequences
-                    .get(*sequence)
-                    .and_then(|s| s.get(*from..*to));
-                let symbols = symbols.unwrap_or_default();
-                let weight = self.weights.get(*sequence).copied().unwrap_or_default();
+                let symbols = &self.sequences[*sequence][*from..*to];
+                let weight = self.weights[*sequence];
                 let index = *known.entry(symbols).or_insert(group.sequences.len());
                 if index == group.sequences.len() {
                     group.sequences.push(symbols);
                     group.weights.push(0);
                 }
-                if let Some(sum) = group.weights.get_mut(index) {
-                    *sum += weight;
-                }
+                group.weights[index] += weight;
                 which.push(index);
             }
             let layout = group.arrange(depth + 1, job)?;
@@ -341,7 +336,7 @@ impl<'a> Group<'a> {
                 *width = layout.columns;
             }
             for ((_, sequence, from, _), index) in of_slot.iter().zip(which) {
-                let places = layout.places.get(index).cloned().unwrap_or_default();
+                let places = layout.places[index].clone();
                 inner.push((*sequence, *from, places));
             }
         }

@@ -314,7 +314,7 @@ fn stretches(
         let [only] = step[..] else { continue };
         let Some(name) = anchor(only) else { continue };
         if let Some((before, start)) = last {
-            let between = steps.get(start + 1..at).unwrap_or(&[]);
+            let between = &steps[start + 1..at];
             let key = (before, name, between.len());
             let tally = found
                 .entry(key)

@@ -359,6 +359,6 @@ impl Trends {
     }
 
     fn frame_name(&self, frame: usize) -> &str {
-        self.frames.get(frame).map_or("", |frame| &frame.0)
+        &self.frames[frame].0
     }
 }

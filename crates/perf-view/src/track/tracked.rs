@@ -95,7 +95,7 @@ fn links(object: &Object) -> Vec<Match> {
 
 /// What happens to an object, in words.
 fn said(event: &Event, tracking: &Tracking) -> String {
-    let name = |frame: &usize| tracking.frames.get(*frame).map_or("", |frame| &frame.name);
+    let name = |frame: &usize| &tracking.frames[*frame].name;
     let list = |ids: &[ClusterId]| {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         ids.join(" + ")

@@ -44,7 +44,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let mut found = find(options.clone(), !files.is_empty(), out)?;
     output::csv(options.csv.as_ref(), || found.records())?;
     match options.general.json {
-        true => writeln!(out, "{}", found.json())?,
+        true => output::json(out, &found.json())?,
         false => found.text(out)?,
     }
     if let Some(anomalies) = found.drawn() {

@@ -7,6 +7,7 @@ mod text;
 use crate::failure::{self, Failure, Outcome};
 use crate::messages;
 use crate::options::{General, TRACE};
+use crate::output;
 use crate::phases::options::ClusterArgs;
 use crate::phases::recolour;
 use crate::phases::series::{self, ClusterOptions, Series};
@@ -112,8 +113,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let report = Report::of(&series, &clustering)?;
     if options.general.json {
-        writeln!(out, "{}", report.json(clustering.mode()))?;
-        return Ok(());
+        return output::json(out, &report.json(clustering.mode())?);
     }
     report.text(options.top, out)
 }

@@ -126,7 +126,10 @@ fn tables_are_complete() {
         &output(["inspect", &small, "--json", "--top", "99"]).expect("it prints"),
     )
     .expect("JSON");
-    let paths = inspected["call_paths"].as_array().expect("a list").len();
+    let paths = inspected["call_paths"]["rows"]
+        .as_array()
+        .expect("a list")
+        .len();
     assert!(rows > 3 * paths && rows <= 4 * paths, "{rows} of {paths}");
 
     let words = [small.as_str(), "--by", "rank", "--columns", "7"];

@@ -248,11 +248,7 @@ impl Refinement {
 
     fn scale_free(&self, falling: &[f64]) -> Result<Vec<f64>> {
         let low = knee(falling).ok_or(Error::NoScale)?;
-        let high = falling
-            .get(falling.len() / 200)
-            .copied()
-            .unwrap_or(low)
-            .max(low);
+        let high = falling[falling.len() / 200].max(low);
         Ok(self.ratios(low, high))
     }
 
