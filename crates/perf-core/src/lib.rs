@@ -63,6 +63,7 @@
 //! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
 //! | in which rows and columns? | [`Table`], [`Column`], [`Cell`] |
 //! | how far is it, and can it stop? | [`Progress`], [`Job`] |
+//! | on how many cores? | [`parallel`] |
 //!
 //! # Cost
 //! An enter or leave takes 12 bytes: a tick, and a word of kind and region. Everything else has a record
@@ -82,6 +83,7 @@
 //! # Features
 //! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
 //!   is checked as it is read; `Serialize` alone for [`Diagnostics`], whose rules are constants.
+//! * `parallel`: the loops of [`parallel`] run on all cores. The feature of that name of every crate turns it on.
 //! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 
@@ -99,6 +101,7 @@ mod merge;
 mod messages;
 mod metric;
 mod overlap;
+pub mod parallel;
 mod profile;
 mod properties;
 mod replay;

@@ -195,7 +195,7 @@ impl<T: Real> Transform<T> {
         let space = 2 * (tile + along * layout.block() + first + along * layout.step)
             + self.reading_space()
             + layout.points;
-        let lanes = crate::par::lanes().min(views);
+        let lanes = perf_core::parallel::current_threads().min(views);
         let batch = usize::from(views > 0);
         (views + batch).saturating_mul(layout.points * size_of::<T>())
             + lanes * space * size_of::<T>()
