@@ -64,6 +64,7 @@
 //! | in which rows and columns? | [`Table`], [`Column`], [`Cell`] |
 //! | how far is it, and can it stop? | [`Progress`], [`Job`] |
 //! | on how many cores? | [`parallel`] |
+//! | as which bytes? | [`codec`] |
 //!
 //! # Cost
 //! An enter or leave takes 12 bytes: a tick, and a word of kind and region. Everything else has a record
@@ -89,6 +90,7 @@
 
 mod children;
 mod code;
+pub mod codec;
 mod comm;
 mod diagnostics;
 mod error;
