@@ -1,8 +1,8 @@
 //! The cases of a recording: what is damaged, and how.
 
 use crate::Asked;
-use perf_testdata::wide::Xorshift;
 use perf_testdata::damage::{self, Damage, thin_to};
+use perf_testdata::wide::Xorshift;
 use perfkit_mutate::layers::Layer;
 use perfkit_mutate::places;
 use perfkit_mutate::recordings::Recording;
