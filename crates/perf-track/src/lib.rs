@@ -112,7 +112,6 @@ mod error;
 mod frame;
 mod labels;
 mod mode;
-mod par;
 mod points;
 mod scale;
 #[cfg(feature = "serde")]

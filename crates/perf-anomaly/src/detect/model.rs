@@ -63,7 +63,7 @@ impl ScoredHistogram {
         let threshold = from.f64("a threshold")?;
         match threshold.is_finite() {
             true => Ok(Self::new(Histogram::decode(from)?, threshold)),
-            false => Err(from.error(8, "a finite threshold")),
+            false => Err(from.error(8, "a finite threshold").into()),
         }
     }
 }
@@ -337,10 +337,10 @@ impl Model {
 
     pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
         if from.u32("a model")? != MAGIC {
-            return Err(from.error(4, "a model"));
+            return Err(from.error(4, "a model").into());
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 2 of a model"));
+            return Err(from.error(2, "version 2 of a model").into());
         }
         match from.u8("the kind of a model")? {
             0 => Functions::read(from, Sketch::LEAST, Sketch::decode).map(Model::Tail),
@@ -348,7 +348,7 @@ impl Model {
             2 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Hbos),
             3 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Copod),
             4 => Ok(Model::Own),
-            _ => Err(from.error(1, "the kind of a model")),
+            _ => Err(from.error(1, "the kind of a model").into()),
         }
     }
 

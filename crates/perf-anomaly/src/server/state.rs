@@ -498,19 +498,19 @@ impl Server {
     pub fn decode(params: CheckedServerParams, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a server")? != MAGIC {
-            return Err(from.error(4, "a server"));
+            return Err(from.error(4, "a server").into());
         }
-        from.has_beyond_experience = match from.u16("a version")? {
+        from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
             WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 3 or 4 of a server")),
+            _ => return Err(from.error(2, "version 3 or 4 of a server").into()),
         };
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;
         // Which functions are new to whom is not kept: everybody is told all of them once.
         server.base = from.u64("the number of a view")?;
         if server.base > MOST_VIEWS {
-            return Err(from.error(8, "the number of a view, at most 2^63"));
+            return Err(from.error(8, "the number of a view, at most 2^63").into());
         }
         for name in FunctionName::read(&mut from)? {
             server.names.number(&name, usize::MAX);
@@ -526,7 +526,7 @@ impl Server {
                 .clients
                 .insert(client, (from.u64("the last delta")?, 0));
         }
-        if from.has_beyond_experience {
+        if from.context.has_beyond_experience {
             for _ in 0..from.count(12, "as many clients as there are")? {
                 let client = from.u64("a client")?;
                 let positions = Position::read(&mut from)?;

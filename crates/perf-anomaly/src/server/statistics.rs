@@ -173,7 +173,7 @@ impl FunctionStats {
         let loss = Loss::decode(from)?;
         let flags = from.u8("what is told of a function")?;
         if flags & !(LEAF | ABNORMAL | STEPS) != 0 {
-            return Err(from.error(1, "what is told of a function"));
+            return Err(from.error(1, "what is told of a function").into());
         }
         let exclusive = Moments::decode(from)?;
         let mut stats = FunctionStats {
@@ -201,7 +201,7 @@ fn read_step(from: &mut Reader<'_>) -> Result<u64> {
     let before = *from;
     match from.varint("a step")? {
         step if step <= 1 << 63 => Ok(step),
-        _ => Err(before.error(0, "a step up to 2^63")),
+        _ => Err(before.error(0, "a step up to 2^63").into()),
     }
 }
 

@@ -199,12 +199,12 @@ impl Sum {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a sum")? != MAGIC {
-            return Err(from.error(4, "a sum"));
+            return Err(from.error(4, "a sum").into());
         }
-        from.has_beyond_experience = match from.u16("a version")? {
+        from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
             WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 1 or 2 of a sum")),
+            _ => return Err(from.error(2, "version 1 or 2 of a sum").into()),
         };
         let mut sum = Sum {
             deltas: from.varint("how many deltas there are")?,

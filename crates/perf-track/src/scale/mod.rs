@@ -267,7 +267,8 @@ impl Scale {
                 });
             }
         }
-        let raw: Vec<Raw> = crate::par::map(frames.len(), |at| self.raw(frames[at], job))?;
+        let raw: Vec<Raw> =
+            perf_core::parallel::try_map(frames.len(), |at| self.raw(frames[at], job))?;
         let unit = |metric: &str| match frames.first().and_then(|f| f.column(metric).ok()) {
             Some(column) => column.unit.clone(),
             None if metric == "duration" => "ns".into(),

@@ -4,8 +4,8 @@ use super::consensus::{Consensus, Worth};
 use super::kernel::{LONGEST, Place, Scratch, align};
 use super::progressive;
 use super::{Alignment, Sequences};
-use crate::{ClusterId, Error, Result, par};
-use perf_core::Job;
+use crate::{ClusterId, Error, Result};
+use perf_core::{Job, parallel};
 use std::collections::HashMap;
 
 /// Deepest nesting of bursts between columns between columns. Beyond it they are put side by side.
@@ -199,7 +199,7 @@ impl Align {
         };
         let work = |consensus: &Consensus| {
             let total = (group.sequences.len() * self.0.rounds) as u64;
-            let places = par::map(group.sequences.len(), |at| {
+            let places = parallel::try_map(group.sequences.len(), |at| -> Result<_> {
                 job.check()?;
                 let sequence = group.sequences[at];
                 let mut scratch = Scratch::default();

@@ -2,8 +2,8 @@
 
 use super::join::{Tree, join_order};
 use super::profile::{Profile, Sweep, merge};
-use crate::{ClusterId, Error, Result, par};
-use perf_core::{CancellationChecks, Cancelled, Job};
+use crate::{ClusterId, Error, Result};
+use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 
 /// The most cells of the pairwise alignments together.
 const MOST_CELLS: u128 = 1 << 40;
@@ -82,7 +82,7 @@ pub(super) fn align(
             limit: MOST_CELLS as u64,
         });
     }
-    let rows = par::map(count, |first| {
+    let rows = parallel::try_map(count, |first| -> Result<_> {
         let mut row = Vec::with_capacity(count - first - 1);
         let mut checks = job.checks();
         for second in &sequences[first + 1..] {

@@ -61,7 +61,7 @@ fn found(
     job: &Job,
 ) -> Result<Vec<Vec<Found>>> {
     let pieces: Vec<&[f64]> = from.coordinates.chunks(PIECE * from.dimensions).collect();
-    crate::par::map(pieces.len(), |at| {
+    perf_core::parallel::try_map(pieces.len(), |at| -> Result<_> {
         job.check()?;
         let piece = pieces[at];
         let mut moved = vec![0.0; from.dimensions];

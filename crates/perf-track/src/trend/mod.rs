@@ -47,7 +47,6 @@ mod change;
 mod fit;
 mod flags;
 mod measured;
-mod student;
 mod summary;
 mod table;
 mod trends;

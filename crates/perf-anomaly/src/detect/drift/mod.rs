@@ -201,23 +201,25 @@ impl Drift {
     pub fn decode(params: DriftChecked, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a drift")? != MAGIC {
-            return Err(from.error(4, "a drift"));
+            return Err(from.error(4, "a drift").into());
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a drift"));
+            return Err(from.error(2, "version 1 of a drift").into());
         }
         let mut drift = Drift::new(params);
         let before = from;
         let count = from.varint("a number of changes")?;
         if count > MOST {
-            return Err(before.error(0, "less than 2^53 changes"));
+            return Err(before.error(0, "less than 2^53 changes").into());
         }
         for _ in 0..from.count(27, "as many changes as there are")? {
             let change = read_change(&mut from)?;
             drift.insert(change);
         }
         if count < drift.count {
-            return Err(from.error(0, "at least as many changes as there are"));
+            return Err(from
+                .error(0, "at least as many changes as there are")
+                .into());
         }
         drift.count = count;
         drift.functions = Functions::read(&mut from, State::LEAST, State::decode)?;
@@ -262,7 +264,7 @@ fn read_change(from: &mut Reader<'_>) -> Result<Change> {
     };
     match change.score.is_finite() {
         true => Ok(change),
-        false => Err(from.error(8, "a finite score")),
+        false => Err(from.error(8, "a finite score").into()),
     }
 }
 

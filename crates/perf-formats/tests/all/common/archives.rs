@@ -38,16 +38,3 @@ pub(crate) fn locations(keys: std::ops::Range<u64>) -> SystemTree {
     let all = keys.map(location).collect();
     SystemTree::new(vec![], vec![], all, &Default::default()).unwrap()
 }
-
-/// xorshift64*.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let value = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        value as usize % most.max(1)
-    }
-}

@@ -1,4 +1,8 @@
 //! [`Dbscan`]: clusters of density, exactly.
+//!
+//! The grid is our own: 100,000 points with eps 0.002 take 10.5 ms on one core, and 2.93 s with linfa, whose labels are
+//! equal. With eps 0.01, which makes balls 25 times as full, it is 4.04 ms against 35.1 s (`docs/benchmarks.md`).
+//! linfa serves as the oracle of tests, and as another [`Clusterer`] behind the feature `linfa`.
 
 mod border;
 mod cells;
