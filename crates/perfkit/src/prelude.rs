@@ -25,7 +25,7 @@
 //! let mut monitor = Monitor::default();
 //! let mut replay = Replay::in_steps(trace.view(), 10);
 //! while replay.next_step(&mut monitor, &job)? {}
-//! assert!(monitor.finish()?.losses.total().calls > 40_000);
+//! assert!(monitor.finish()?.losses.total().calls > 10_000);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
