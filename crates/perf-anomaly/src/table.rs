@@ -65,10 +65,9 @@ impl Judgement {
     /// | `time lost` | time | run time above the expected one of a slow call, else 0 |
     ///
     /// ```
-    /// use perf_anomaly::{Judgement, Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Judgement, Monitor, Watch};
     /// use perf_core::{Cell, Nanos};
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// let monitor = Monitor::default();
     /// let mut watch = Watch::new(monitor, 0, 3);
     /// let solve = watch.region("solve");
     /// for k in 0..1000 {
@@ -188,10 +187,9 @@ impl Losses {
     /// | `steps` | `step`; the last 1,024 |
     ///
     /// ```
-    /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Monitor, Watch};
     /// use perf_core::{Cell, Nanos};
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// let monitor = Monitor::default();
     /// let mut watch = Watch::new(monitor, 0, 3);
     /// let solve = watch.region("solve");
     /// for k in 0..1000 {
@@ -254,11 +252,10 @@ impl Change {
     /// | `score` | float | distance in standard deviations of the rank sum |
     ///
     /// ```
-    /// use perf_anomaly::{Change, Drift, Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Change, Drift, Monitor, Watch};
     /// use perf_core::Nanos;
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
-    /// let monitor = monitor.watch_drift(Drift::new(Drift::params().check()?));
+    /// let monitor = Monitor::default();
+    /// let monitor = monitor.watch_drift(Drift::default());
     /// let mut watch = Watch::new(monitor, 0, 0);
     /// let solve = watch.region("solve");
     /// for k in 0..4000 {
@@ -494,10 +491,9 @@ impl Report {
     /// * `health` of [`StreamHealth::table`].
     ///
     /// ```
-    /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Monitor, Watch};
     /// use perf_core::Nanos;
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))), 0, 0);
+    /// let mut watch = Watch::new(Monitor::default(), 0, 0);
     /// let solve = watch.region("solve");
     /// for at in 0..1000 {
     ///     watch.enter(0, solve, Nanos(1_000_000 * at));

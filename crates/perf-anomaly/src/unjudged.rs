@@ -34,8 +34,8 @@ pub struct UnjudgedCall {
 /// ```
 /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
 /// use perf_core::Nanos;
-/// let calls = Calls::new(Calls::params().check()?);
-/// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))), 0, 3);
+/// let calls = Calls::default();
+/// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::default())), 0, 3);
 /// let load = watch.region("load");
 /// for (at, length) in [(0, 50), (1000, 700), (2000, 60)] {
 ///     watch.enter(0, load, Nanos(at));

@@ -2,7 +2,8 @@
 
 use crate::kernel::{self, Pixels, Workspace};
 use crate::{
-    Cell, Checked, Error, Fold, FoldParams, GroupId, Groups, Result, Tally, Timelines, sample,
+    Cell, Checked, Error, Fold, FoldParams, GroupBy, GroupId, Groups, Result, Tally, Timelines,
+    sample,
 };
 use perf_core::parallel::{self, Workspaces};
 use perf_core::{Job, Ticks, TimeRange};
@@ -81,6 +82,26 @@ impl Folder {
     /// Parameters with their defaults, see [`FoldParams`].
     pub fn params() -> FoldParams {
         FoldParams::default()
+    }
+
+    /// Plans folds with the default parameters and one row for each process.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{Folder, RegionMap, Timelines};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let regions = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &regions, &Job::default())?;
+    /// let folder = Folder::default_for(&timelines)?;
+    /// assert_eq!(folder.groups().rows().len(), 40);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn default_for(timelines: &Timelines) -> Result<Self> {
+        let rows = Groups::by(timelines, GroupBy::Process);
+        Folder::new(timelines, rows, Checked::default())
     }
 
     /// Plans folds.

@@ -189,7 +189,7 @@ impl Folder {
     /// let trace = perf_testdata::cosmo::trace();
     /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
     /// let groups = Groups::by(&timelines, GroupBy::Node);
-    /// let folder = Folder::new(&timelines, groups, Folder::params().check()?)?;
+    /// let folder = Folder::new(&timelines, groups, Default::default())?;
     /// let usage = folder.usage(timelines.range())?;
     /// let [utilisation, states] = folder.usage_tables(&usage);
     /// assert_eq!((utilisation.rows(), utilisation.name()), (4, "utilisation"));

@@ -209,7 +209,7 @@ impl Confidence {
     /// let mut builder = Spectra::<f64>::builder(&[4])?;
     /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]])?;
     /// let (spectra, all) = (builder.finish(), AxisFilter::all(1));
-    /// let list = spectra.rank(0, &all, &RankParams::default().check()?)?;
+    /// let list = spectra.rank(0, &all, &Default::default())?;
     /// let params = NullParams::default().count(19).check()?;
     /// let chance = spectra.confidence(0, &[1], &all, &params, &Job::default())?;
     /// let table = chance.table(&list.matches, &ViewNames::of_views(spectra.views()));

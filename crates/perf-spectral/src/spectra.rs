@@ -88,7 +88,7 @@ impl View {
 /// builder.extend(&[view(|p, e| p * e), view(|p, _| p), view(|_, e| e)], &Job::default())?;
 /// let spectra = builder.finish();
 /// let along_x1 = AxisFilter::new(&[1.0, 0.0])?;
-/// let list = spectra.rank(0, &along_x1, &RankParams::default().check()?, &Job::default())?;
+/// let list = spectra.rank(0, &along_x1, &Default::default(), &Job::default())?;
 /// assert_eq!(list.matches[0].view, 1);
 /// assert!((list.matches[0].r() - 0.9129).abs() < 1e-4);
 /// assert!((list.matches[0].pearson.unwrap_or(0.0) - 0.4602).abs() < 1e-4);

@@ -102,7 +102,7 @@ impl NullParams {
 }
 
 /// Parameters that [`NullParams::check`] let pass.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedNull(NullParams);
 
 /// What correlations with a reference are worth.

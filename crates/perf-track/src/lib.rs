@@ -43,7 +43,7 @@
 //!     let frame = Frame::new("", bursts.clone(), labels)?;
 //!     seen.push(Observation::of(&frame, scaled.points()?, scaled.rows())?);
 //! }
-//! let tracking = Tracking::of(&seen, &Tracking::params().check()?, &job)?;
+//! let tracking = Tracking::of(&seen, &Default::default(), &job)?;
 //! assert_eq!(tracking.objects.len(), 2);
 //! assert_eq!(tracking.objects[0].members, [[perf_track::ClusterId(1)], [perf_track::ClusterId(1)]]);
 //! # Ok::<(), perf_track::Error>(())

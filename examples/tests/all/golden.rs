@@ -10,7 +10,7 @@
 )]
 #[path = "golden/papers.rs"]
 mod papers;
-#[path = "../../tour.rs"]
+#[path = "../../tour/main.rs"]
 #[allow(dead_code, reason = "the example brings a `main` that no test calls")]
 mod tour;
 

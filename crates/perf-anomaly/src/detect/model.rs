@@ -89,7 +89,7 @@ impl Merge for ScoredHistogram {
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Model, Sample, Sstd};
 /// use perf_core::Nanos;
-/// let mut rank = Sstd::new(Sstd::params().check()?);
+/// let mut rank = Sstd::default();
 /// rank.learn(&[Sample { function: FunctionId(3), runtime: Nanos(5_000), first: false }]);
 /// let bytes = rank.take_delta().encode();
 /// let mut server = Model::decode(&bytes)?;
@@ -144,7 +144,7 @@ impl Model {
     /// ```
     /// use perf_anomaly::{Detector, FunctionId, Sample, Tail};
     /// use perf_core::Nanos;
-    /// let mut tail = Tail::new(Tail::params().check()?);
+    /// let mut tail = Tail::default();
     /// let mut learn = |function| {
     ///     let call = |k: i64| Sample { function: FunctionId(function), runtime: Nanos(5_000 + k), first: false };
     ///     tail.learn(&(0..1_000).map(call).collect::<Vec<_>>());

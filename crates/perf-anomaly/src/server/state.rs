@@ -34,9 +34,9 @@ const RECENT: u64 = 16;
 /// use perf_anomaly::server::{Client, Local, Ranking, Server};
 /// use perf_anomaly::{Detector, Tail, Watch};
 /// use perf_core::{Job, Nanos};
-/// let local = Local::new(Server::new(Server::params().check()?));
+/// let local = Local::new(Server::default());
 /// for rank in 0..2 {
-///     let calls = Calls::new(Calls::params().check()?);
+///     let calls = Calls::default();
 ///     let mut watch = Watch::new(calls, 0, rank);
 ///     let solve = watch.region("solve");
 ///     for k in 0..40 {
@@ -44,7 +44,7 @@ const RECENT: u64 = 16;
 ///         watch.exit(0, solve, Nanos(1_000_000 * k + 50_000));
 ///     }
 ///     watch.end_step();
-///     let mut detector = Tail::new(Tail::params().check()?);
+///     let mut detector = Tail::default();
 ///     let mut client = Client::new(rank.into(), local.clone());
 ///     let mut judgements = Vec::new();
 ///     detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
@@ -80,6 +80,13 @@ pub struct Server {
     taken: u64,
     since: u64,
     refused: u64,
+}
+
+impl Default for Server {
+    /// Returns a server with the default parameters that knows nothing yet.
+    fn default() -> Self {
+        Server::new(CheckedServerParams::default())
+    }
 }
 
 impl Server {
@@ -321,7 +328,7 @@ impl Server {
     ///
     /// ```
     /// use perf_anomaly::server::Server;
-    /// let mut server = Server::new(Server::params().check()?);
+    /// let mut server = Server::default();
     /// server.go_on_from(1000);
     /// assert_eq!(server.latest(), 1000);
     /// server.go_on_from(7);
@@ -436,7 +443,7 @@ impl Server {
     ///
     /// ```
     /// use perf_anomaly::server::Server;
-    /// let server = Server::new(Server::params().check()?);
+    /// let server = Server::default();
     /// assert_eq!(server.memory(), 0);
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```

@@ -39,7 +39,7 @@ const WITHOUT_BEYOND: u16 = 1;
 /// #     fn receive(&mut self) -> perf_anomaly::Result<Option<View>> { Ok(None) }
 /// # }
 /// # fn delta(rank: u32) -> perf_anomaly::Result<Delta> {
-/// #     let mut watch = Watch::new(Calls::new(Calls::params().check()?), 0, rank);
+/// #     let mut watch = Watch::new(Calls::default(), 0, rank);
 /// #     let solve = watch.region("solve");
 /// #     for k in 0..10 {
 /// #         watch.enter(0, solve, Nanos(1_000_000 * k));
@@ -55,7 +55,7 @@ const WITHOUT_BEYOND: u16 = 1;
 /// # }
 /// // Deltas of two ranks of 10 calls each.
 /// let deltas = [delta(0)?, delta(1)?];
-/// let mut server = Server::new(Server::params().check()?);
+/// let mut server = Server::default();
 /// let mut sum = server.sum(&deltas[0])?;
 /// sum.merge(&server.sum(&deltas[1])?)?;
 /// server.add(&Sum::decode(&sum.encode())?)?;

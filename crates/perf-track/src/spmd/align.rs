@@ -112,14 +112,14 @@ impl AlignParams {
 /// // Cluster 3 is computed by one thread alone, in the middle.
 /// let sequences = Sequences::new(vec![ids(&[1, 2, 1, 2]), ids(&[1, 2, 3, 1, 2])]);
 /// let shares = [0.0, 0.5, 0.4, 0.1];
-/// let align = Align::params().check()?;
+/// let align = Align::default();
 /// let alignment = align.align(&sequences, &shares, &Job::default())?;
 /// assert_eq!(alignment.columns(), 5);
 /// assert_eq!(alignment.row(0).expect("a thread")[2], None);
 /// assert!((alignment.score(&shares).global - 0.95).abs() < 1e-12);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Align(AlignParams);
 
 /// Sequences in columns: how many, and the column of each symbol of each sequence.

@@ -16,7 +16,7 @@ use crate::ClusterId;
 /// # for (run, points) in runs.iter().zip(&points) {
 /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
 /// // One phase in three frames: what the evaluators say of its cluster in the first two.
 /// let pair = tracking.pair(0, 1).expect("neighbours are compared");
 /// assert_eq!((pair.evidence.rows(), pair.evidence.columns()), (1, 1));

@@ -184,7 +184,7 @@ impl TrackParams {
 }
 
 /// Parameters that make sense.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrackChecked(TrackParams);
 
 impl TrackChecked {

@@ -289,7 +289,7 @@ pub struct TrackedFrame {
 /// # for (run, points) in runs.iter().zip(&points) {
 /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
 /// // One phase in three frames.
 /// let object = &tracking.objects[0];
 /// assert_eq!((tracking.objects.len(), object.frames()), (1, 3));

@@ -119,7 +119,7 @@ impl Tracking {
     /// for (run, points) in runs.iter().zip(&points) {
     ///     frames.push(Observation::new(run.0, run.1, Points::new(points, 1)?, &id, &[run.2 / 2e9; 2])?);
     /// }
-    /// let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// let [regions, clusters, events, links, experiments, _] = tracking.tables();
     /// assert_eq!(regions.cell(0, "experiments"), Some(Cell::Unsigned(2)));
     /// assert_eq!(clusters.cell(1, "experiment"), Some(Cell::Text("8 tasks")));
@@ -343,7 +343,7 @@ impl Pair {
     /// let (id, points) = ([ClusterId(1); 2], [3.2e10; 2]);
     /// let run = |tasks: u32, time| Observation::new("", tasks, Points::new(&points, 1)?, &id, time);
     /// let frames = [run(4, &[4.0; 2])?, run(8, &[2.0; 2])?];
-    /// let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// let table = tracking.pairs[0].table();
     /// assert_eq!((table.rows(), table.text_of(0, "nearest in later")), (1, "100 %".into()));
     /// # Ok::<(), perf_track::Error>(())

@@ -41,7 +41,7 @@ impl Trends {
     /// # for (run, points) in runs.iter().zip(&points) {
     /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// // One region on 4, 8 and 16 tasks, which divide its work.
     /// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
     /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
@@ -219,7 +219,7 @@ impl Trends {
     /// # for (run, points) in runs.iter().zip(&points) {
     /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// // Half of the instructions take half of the time.
     /// let frame = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("duration", "s", vec![run.1 / 2e9; 2])?;
@@ -309,7 +309,7 @@ impl Trends {
     /// #     let name = format!("{} tasks", run.0);
     /// #     frames.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// // The instructions are divided, instructions a cycle fall.
     /// let frame = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("instructions", "", vec![run.1; 2])?;

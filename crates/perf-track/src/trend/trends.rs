@@ -28,7 +28,7 @@ pub struct Metric {
 /// # for (run, points) in runs.iter().zip(&points) {
 /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
 /// // One phase on 4, 8 and 16 tasks, which divide its work.
 /// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
 /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;

@@ -87,7 +87,7 @@ fn through(runs: &[(&str, u32)], steps: usize) -> Result<track::Clusters, Box<dy
         measured.push(Measured::of(bursts, of.rows(), labels)?);
     }
     let job = Job::default();
-    let tracking = Tracking::of(&seen, &Tracking::params().check()?, &job)?;
+    let tracking = Tracking::of(&seen, &Default::default(), &job)?;
     let trends = Trends::of(&tracking, measured)?;
     let labels: Vec<&[ClusterId]> = all.iter().map(|(_, labels)| labels.as_slice()).collect();
     Ok(track::Clusters::of(&tracking, &trends, &scaled, &labels)?)

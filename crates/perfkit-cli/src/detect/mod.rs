@@ -173,7 +173,7 @@ fn monitor(options: &Options) -> Result<Monitor, Failure> {
     let server = Server::open(url, token, run, &options.files)?;
     let store = server.keep(store(options)?);
     let recorder = Recorder::new(recorder.check().map_err(usage)?, store);
-    let drift = Drift::new(Drift::params().check().map_err(usage)?);
+    let drift = Drift::default();
     let mut monitor = Monitor::new(calls, detector)
         .record(recorder)
         .watch_drift(drift)

@@ -83,7 +83,7 @@ impl Change {
 /// ```
 /// use perf_anomaly::{Drift, FunctionId, Judgement, Sample};
 /// use perf_core::Nanos;
-/// let mut drift = Drift::new(Drift::params().check()?);
+/// let mut drift = Drift::default();
 /// for step in 0..40_u64 {
 ///     let usual = if step < 25 { 100_000 } else { 150_000 };
 ///     let calls: Vec<Sample> = (0..100)
@@ -107,6 +107,13 @@ pub struct Drift {
     /// In order, at most as many as the parameters say.
     changes: Vec<Change>,
     count: u64,
+}
+
+impl Default for Drift {
+    /// Returns a drift with the default parameters that has seen nothing.
+    fn default() -> Self {
+        Drift::new(DriftChecked::default())
+    }
 }
 
 impl Drift {

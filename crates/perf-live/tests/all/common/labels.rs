@@ -15,7 +15,7 @@ const TOKEN: &str = "a-token-of-a-test";
 type Labels = HashMap<(u32, u64), Label>;
 
 fn sink() -> Calls {
-    Calls::new(Calls::params().check().expect("defaults"))
+    Calls::default()
 }
 
 fn tail() -> Tail {

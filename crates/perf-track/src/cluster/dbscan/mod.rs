@@ -41,7 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// assert_eq!((scan.core_points(), scan.border_points(), scan.noise_points()), (6, 0, 1));
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dbscan(Checked);
 
 impl Dbscan {

@@ -84,7 +84,7 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 /// assert_eq!(refined.labels.sizes()?, [20, 20, 20]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refinement(RefineChecked);
 
 /// A cluster, or the noise, of one step.

@@ -80,10 +80,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
             .check()
             .map_err(input)?,
     );
-    let mut monitor = Monitor::new(
-        calls,
-        Box::new(Tail::new(Tail::params().check().map_err(input)?)),
-    );
+    let mut monitor = Monitor::new(calls, Box::new(Tail::default()));
     if !files.is_empty() {
         let params = Recorder::params().check().map_err(input)?;
         monitor = monitor.record(Recorder::new(params, Box::new(Memory::new())));
