@@ -1,5 +1,6 @@
 //! Archives in memory for tests of damage: a written one, those of the corpus, and random numbers.
 
+#![cfg(feature = "otf2")]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use perf_core::{Job, SystemTree, Trace};

@@ -1,5 +1,20 @@
 //! More of what is read and found: every operation, every detector with its records, pictures and pages.
 
+#![cfg(all(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "adios",
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly",
+    feature = "chrome",
+    feature = "streams",
+    feature = "view"
+))]
+
 use crate::work::{Given, Work, digest};
 use perf_testdata::{device, planted};
 use perfkit::anomaly::calls::Calls;

@@ -1,5 +1,19 @@
 //! Everything that reads or analyses, as one list: what it gives is told as a short text.
 
+#![cfg(all(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "adios",
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly",
+    feature = "chrome",
+    feature = "streams"
+))]
+
 use perf_testdata::{clusters, cosmo};
 use perfkit::anomaly::{Monitor, Replay};
 use perfkit::core::{EventSource, Job, MetricId, Nanos, Profile, Trace, match_messages};

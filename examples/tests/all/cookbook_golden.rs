@@ -34,7 +34,7 @@ fn run(name: &str, source: &Path) -> String {
     let program = folder.join("examples").join(name);
     let program = program.with_extension(std::env::consts::EXE_EXTENSION);
     let time = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
-    // `cargo test --test cookbook` builds no examples.
+    // `cargo test --test all` builds no examples.
     assert!(
         time(&program) >= time(source),
         "{name} is older than its source: run `cargo build -p perfkit-examples --examples`"
@@ -70,7 +70,7 @@ fn cookbook_shows_each_example_and_what_it_prints() {
         let printed = block(&text, at, "```text\n").expect("its output follows the program");
         text.replace_range(printed, &run(&name, &source));
     }
-    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
+    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "overwrite") {
         std::fs::write(&page, text).expect("the cookbook can be written");
         return;
     }
