@@ -7,7 +7,7 @@ use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
 use perfkit::track::Mode;
-use perfkit::track::track::{LinkKind, Object, Occurrence};
+use perfkit::track::tracking::{LinkKind, Object, Occurrence};
 use perfkit::track::trend::Summary;
 use serde_json::{Value, json};
 
