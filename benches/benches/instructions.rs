@@ -31,7 +31,7 @@ use perfkit::formats::tau::Tau;
 use perfkit::formats::{OpenOptions, chrome, rocprof};
 use perfkit::spectral::{AxisFilter, Correlation, Reference, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
-use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{Align, ClusterId, Extract, Labels, Points, Sequences};
 use perfkit_benches::{inputs, stream};
 use std::hint::black_box;

@@ -7,7 +7,7 @@
 use perfkit::core::{Job, Nanos};
 use perfkit::formats::{OpenOptions, open};
 use perfkit::track::cluster::{Clusterer, Dbscan};
-use perfkit::track::track::{Observation, Tracking, split_by_callers};
+use perfkit::track::tracking::{Observation, Tracking, split_by_callers};
 use perfkit::track::{
     Align, Bursts, ClusterId, Dimension, Extract, Frame, Labels, Scale, ScaledFrame,
 };

@@ -48,7 +48,7 @@ pub use crate::topology::{AxisOrder, Shape, Topology};
 #[cfg(feature = "track")]
 pub use crate::track::cluster::{Clusterer, Dbscan, EpsSearch};
 #[cfg(feature = "track")]
-pub use crate::track::{Dimension, Extract, Scale, track::Observation, track::Tracking};
+pub use crate::track::{Dimension, Extract, Scale, tracking::Observation, tracking::Tracking};
 #[cfg(feature = "view")]
 pub use crate::view::{Page, Section, Theme};
 
@@ -75,7 +75,7 @@ mod tests {
         use crate::anomaly::server::{CheckedServerParams, Server};
         use crate::anomaly::{Drift, DriftChecked, Sstd, StrictChecked, Tail, TailChecked};
         use crate::spectral::{CheckedNull, CheckedRank, NullParams, RankParams};
-        use crate::track::track::{TrackChecked, Tracking};
+        use crate::track::tracking::{TrackChecked, Tracking};
         use crate::track::{Align, Extract, cluster};
 
         assert_same(CheckedCallsParams::default(), Calls::params().check());

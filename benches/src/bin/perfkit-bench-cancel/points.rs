@@ -4,7 +4,7 @@ use crate::Make;
 use perf_testdata::clusters;
 use perfkit::core::Nanos;
 use perfkit::track::cluster::{Dbscan, EpsSearch, Hdbscan, Index, Refinement, k_distances};
-use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{Align, Burst, Bursts, ClusterId, Points, Sequences, SpmdScorer, Thread};
 use perfkit_benches::inputs;
 use std::error::Error;

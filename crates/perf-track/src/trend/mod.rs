@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use perf_core::Job;
-//! use perf_track::track::{Observation, Tracking};
+//! use perf_track::tracking::{Observation, Tracking};
 //! use perf_track::trend::{Counters, Expect, Measured, Trends};
 //! use perf_track::{ClusterId, Points};
 //!

@@ -3,7 +3,7 @@
 use super::trends::{Metric, Trends};
 use super::{Counters, Flag, PowerLaw, Prediction, Summary, TimeChange};
 use crate::Result;
-use crate::track::ObjectId;
+use crate::tracking::ObjectId;
 use perf_core::{Column, Table};
 
 /// A law of a metric of a region, and its prediction for the next number of tasks.
@@ -32,7 +32,7 @@ impl Trends {
     /// use perf_core::Cell;
     /// use perf_track::trend::{Measured, Trends};
     /// # use perf_core::Job;
-    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::tracking::{Observation, Tracking};
     /// # use perf_track::{ClusterId, Points};
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
@@ -67,7 +67,7 @@ impl Trends {
         }
         let clusters = rows.iter().map(|row| {
             let members = self.members.get(row.0).and_then(|frames| frames.get(row.1));
-            members.map(|ids| crate::track::clusters(ids))
+            members.map(|ids| crate::tracking::clusters(ids))
         });
         let tasks = |frame: usize| self.frames.get(frame).map(|frame| frame.1);
         let floats = |name: &'static str, of: fn(&Summary) -> f64| {
@@ -210,7 +210,7 @@ impl Trends {
     /// ```
     /// use perf_track::trend::{Counters, Measured, Trends};
     /// # use perf_core::Job;
-    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::tracking::{Observation, Tracking};
     /// # use perf_track::{ClusterId, Points};
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
@@ -299,7 +299,7 @@ impl Trends {
     /// use perf_core::Cell;
     /// use perf_track::trend::{Expect, Measured, Trends};
     /// # use perf_core::Job;
-    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::tracking::{Observation, Tracking};
     /// # use perf_track::{ClusterId, Points};
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];

@@ -2,7 +2,7 @@
 
 use super::{HOSTILE, Outcome, noise, save};
 use perf_core::{Job, Nanos};
-use perf_track::track::{Observation, Tracking};
+use perf_track::tracking::{Observation, Tracking};
 use perf_track::trend::{Measured, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
 use perf_view::{Page, Theme, track};

@@ -463,5 +463,5 @@ fn map_data(maps: &[ColourMap]) -> Vec<(&str, String)> {
         let bytes: Vec<u8> = map.table().iter().flat_map(|c| [c.r, c.g, c.b]).collect();
         (map.name(), base64(&bytes))
     };
-    maps.iter().map(|map| value(map)).collect()
+    maps.iter().map(value).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
-use perf_track::track::{Event, Link, LinkKind, Mixture, Object, Occurrence, Pair, Tracking};
+use perf_track::tracking::{Event, Link, LinkKind, Mixture, Object, Occurrence, Pair, Tracking};
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 

@@ -7,7 +7,7 @@ use crate::phases::radius::Neighbourhood;
 use crate::phases::time_balance::MinDuration;
 use perfkit::core::Table;
 use perfkit::track::cluster::EpsChoice;
-use perfkit::track::track::{Object, TrackedFrame};
+use perfkit::track::tracking::{Object, TrackedFrame};
 use perfkit::track::{Amount, ClusterId, Dropped, Mode, TimeBalance};
 use serde::Serialize;
 use std::collections::BTreeMap;

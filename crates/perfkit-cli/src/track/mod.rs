@@ -16,7 +16,7 @@ use crate::progress::Bar;
 use crate::table;
 use clap::Args;
 use perfkit::formats::paraver::Cluster;
-use perfkit::track::track::{Object, ObjectId};
+use perfkit::track::tracking::{Object, ObjectId};
 use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
 use perfkit::view::track::{Clusters, Picture, View};
 use perfkit::view::{Section, Theme};

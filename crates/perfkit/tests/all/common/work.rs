@@ -23,7 +23,7 @@ use perfkit::formats::{OpenOptions, Recording, cube, paraver};
 use perfkit::spectral::{AxisFilter, Missing, NullParams, RankParams, Spectra, stored_rows};
 use perfkit::topology::{AxisOrder, Shape, Topology, balanced};
 use perfkit::track::cluster::{Dbscan, EpsSearch, Hdbscan, Index, Refinement, k_distances};
-use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{Align, Bursts, ClusterId, Extract, Labels, Points, Sequences, SpmdScorer};
 use std::error::Error;
 use std::fmt::{self, Debug, Write};

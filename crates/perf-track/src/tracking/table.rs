@@ -110,7 +110,7 @@ impl Tracking {
     ///
     /// ```
     /// use perf_core::{Job, Cell};
-    /// use perf_track::track::{Observation, Tracking};
+    /// use perf_track::tracking::{Observation, Tracking};
     /// use perf_track::{ClusterId, Points};
     /// let id = [ClusterId(1); 2];
     /// let runs = [("4 tasks", 4_u32, 8e9_f64), ("8 tasks", 8, 4e9)];
@@ -338,7 +338,7 @@ impl Pair {
     ///
     /// ```
     /// use perf_core::{Job, Cell};
-    /// use perf_track::track::{Observation, Tracking};
+    /// use perf_track::tracking::{Observation, Tracking};
     /// use perf_track::{ClusterId, Points};
     /// let (id, points) = ([ClusterId(1); 2], [3.2e10; 2]);
     /// let run = |tasks: u32, time| Observation::new("", tasks, Points::new(&points, 1)?, &id, time);

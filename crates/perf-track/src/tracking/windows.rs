@@ -23,7 +23,7 @@ const MOST: u64 = 1 << 16;
 /// ```
 /// use perf_core::Nanos;
 /// use perf_track::{Burst, Bursts, Thread};
-/// use perf_track::track::{Windows, windows};
+/// use perf_track::tracking::{Windows, windows};
 /// let mut bursts = Bursts::new(["instructions"]);
 /// let thread = bursts.add_thread(Thread::default())?;
 /// for begin in [0, 40, 90] {

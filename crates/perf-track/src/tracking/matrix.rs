@@ -7,7 +7,7 @@ use crate::ClusterId;
 ///
 /// ```
 /// # use perf_core::Job;
-/// # use perf_track::track::{Observation, Tracking};
+/// # use perf_track::tracking::{Observation, Tracking};
 /// # use perf_track::{ClusterId, Points};
 /// # let id = [ClusterId(1); 2];
 /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];

@@ -38,7 +38,7 @@ pub struct Parts {
 /// None that observations that were made can cause.
 ///
 /// ```
-/// use perf_track::track::{Callers, Observation, split_by_callers};
+/// use perf_track::tracking::{Callers, Observation, split_by_callers};
 /// use perf_track::{ClusterId, Points};
 /// let (a, b) = (ClusterId(1), ClusterId(2));
 /// let place = [0.0, 0.1, 0.9, 1.0];

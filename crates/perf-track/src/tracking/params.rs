@@ -18,7 +18,7 @@ pub enum Threshold {
 /// Parameters of tracking: set them, then [`check`](Self::check).
 ///
 /// ```
-/// use perf_track::track::{Mode, Tracking};
+/// use perf_track::tracking::{Mode, Tracking};
 /// let params = Tracking::params().mode(Mode::Published).check()?;
 /// assert_eq!(params.mode(), Mode::Published);
 /// assert!(Tracking::params().birth(1.5).check().is_err());

@@ -6,7 +6,7 @@ use crate::{Alignment, ClusterId, Error, Result};
 /// a thread, whose cells are points of an [`Observation`](super::Observation) or gaps.
 ///
 /// ```
-/// use perf_track::{Alignment, ClusterId, track::AlignedBursts};
+/// use perf_track::{Alignment, ClusterId, tracking::AlignedBursts};
 /// // Rank 0 computes clusters 1 and 2, rank 1 leaves the first out.
 /// let (one, two) = (Some(ClusterId(1)), Some(ClusterId(2)));
 /// let alignment = Alignment::from_rows(&[vec![one, two], vec![None, two]])?;

@@ -17,7 +17,7 @@ pub const MOST_CLUSTERS: usize = 2048;
 /// filtered need not be there.
 ///
 /// ```
-/// use perf_track::{ClusterId, Points, track::Observation};
+/// use perf_track::{ClusterId, Points, tracking::Observation};
 /// let points = Points::new(&[0.1, 0.2, 0.8, 0.9], 2)?;
 /// let labels = [ClusterId(1), ClusterId::NOISE];
 /// let seen = Observation::new("4 tasks", 4, points, &labels, &[2e6, 1e6])?;

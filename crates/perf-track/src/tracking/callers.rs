@@ -18,7 +18,7 @@ pub enum CallerWeight {
 /// frames.
 ///
 /// ```
-/// use perf_track::track::Callers;
+/// use perf_track::tracking::Callers;
 /// let callers = Callers::new(["solve a.f90:1", "halo b.f90:9"], vec![Some(0), None, Some(1)])?;
 /// assert_eq!(callers.name(2), Some("halo b.f90:9"));
 /// assert_eq!(callers.name(1), None);

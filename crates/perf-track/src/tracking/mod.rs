@@ -7,7 +7,7 @@
 //! ```
 //! use perf_core::Job;
 //! use perf_track::{ClusterId, Points};
-//! use perf_track::track::{Observation, Tracking};
+//! use perf_track::tracking::{Observation, Tracking};
 //!
 //! // Two phases; with twice the tasks both have half the instructions (second axis, logarithms).
 //! let (a, b) = (ClusterId(1), ClusterId(2));
