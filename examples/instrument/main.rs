@@ -15,9 +15,10 @@ use perfkit::anomaly::{Monitor, Report, Tail};
 use perfkit::core::Job;
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_cli::failure::{self, Outcome, input};
+use perfkit_cli::output;
 use perfkit_cli::pictures::{self, Files};
 use perfkit_cli::table::{self, grouped};
-use serde_json::json;
+use serde::Serialize;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -58,12 +59,14 @@ struct Plan {
 }
 
 /// A call that was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 struct Found {
     step: u64,
     thread: u32,
     stack: String,
+    #[serde(rename = "us")]
     micros: f64,
+    #[serde(rename = "expected_us")]
     expected: f64,
 }
 
@@ -102,7 +105,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     draw(&mut report, &files)?;
     let found = found.lock().map(|found| found.clone()).unwrap_or_default();
     match as_json {
-        true => write_json(&report, &found, out),
+        true => {
+            let calls = report.losses.total().calls;
+            let anomalies = &found;
+            output::json(out, &Document { calls, anomalies })
+        }
         false => write_text(&report, &found, out),
     }
 }
@@ -200,17 +207,12 @@ fn write_text(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome 
     Ok(())
 }
 
-fn write_json(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome {
-    let calls = report.losses.total().calls;
-    let found = found.iter().map(|found| {
-        json!({
-            "step": found.step, "thread": found.thread, "stack": found.stack,
-            "us": found.micros, "expected_us": found.expected,
-        })
-    });
-    let found: Vec<_> = found.collect();
-    writeln!(out, "{}", json!({ "calls": calls, "anomalies": found }))?;
-    Ok(())
+/// The output with `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// Number of calls that were judged.
+    calls: u64,
+    anomalies: &'a [Found],
 }
 
 /// Side of a thread's part of the plate, in cells.
