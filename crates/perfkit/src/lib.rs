@@ -51,7 +51,7 @@
 //!
 //! # What to mind
 //! * Each crate's documentation has its method with equations, what it costs, and its pitfalls.
-//! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing`, `linfa` and `serde` are asked for.
+//! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing` and `serde` are not defaults.
 //! * Parallel results equal serial ones bit by bit.
 #![doc(html_root_url = "../")]
 
