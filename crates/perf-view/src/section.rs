@@ -4,7 +4,6 @@ use crate::pack::base64;
 use crate::{Result, Scene, Theme};
 use maud::{Markup, html};
 use perf_core::{Column, Table, Values};
-use serde::Serialize;
 use serde_json::Value;
 
 /// A part of a [`Page`](crate::Page), made by a view.
@@ -20,7 +19,13 @@ pub struct Section {
 }
 
 /// Returns the data that the script of a section reads.
-pub(crate) fn data(of: &impl Serialize) -> Result<Value> {
+#[cfg(any(
+    feature = "fold",
+    feature = "topology",
+    feature = "track",
+    feature = "anomaly"
+))]
+pub(crate) fn data(of: &impl serde::Serialize) -> Result<Value> {
     Ok(serde_json::to_value(of).map_err(std::io::Error::from)?)
 }
 
