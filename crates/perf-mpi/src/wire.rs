@@ -27,7 +27,7 @@ pub trait Wire: Sized {
     /// Takes one from bytes.
     ///
     /// # Errors
-    /// [`Error::Decode`] with the place of what is wrong.
+    /// [`Error::Decode`](crate::Error::Decode) with the place of what is wrong.
     fn read(from: &mut Reader<'_>) -> Result<Self>;
 
     /// Its bytes alone.
