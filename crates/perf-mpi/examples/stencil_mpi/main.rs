@@ -19,7 +19,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Server};
-use perf_anomaly::{Monitor, Tail, Watch};
+use perf_anomaly::{Monitor, Watch};
 use perf_core::{EventSink, Nanos, RegionId};
 use perf_mpi::{Background, Finished, Pace, Polled, Post, Ranks};
 use plate::Plate;
