@@ -1,5 +1,7 @@
 //! Labels of ranks that share over HTTP, beside those of one detector that sees all calls.
 
+#![cfg(all(feature = "server", feature = "client"))]
+
 use super::common::Random;
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::Client;
