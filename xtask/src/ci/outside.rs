@@ -1,7 +1,7 @@
 //! Short examples and new crates as packages outside of the workspace, as a user has them.
 
 use super::files::entries;
-use super::{Gate, at};
+use super::{Gate, TEST, at};
 use crate::{Outcome, cargo, execute, output_of, root, target_folder};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,13 +24,17 @@ pub(super) fn outside(_: &mut Gate) -> Outcome {
     let count = copy_examples(&examples)?;
     build(&examples, &folder, &["build", "--quiet", "--examples"])?;
     println!("   {count} examples build outside of the workspace");
+    // The program that the step `test` built: with the features of all packages.
+    execute(cargo(&["build", "--quiet", "--locked", "--bin", "perfkit"]).args(&TEST[1..]))?;
+    let perfkit = target_folder()?.join("debug/perfkit");
     for (kind, recording) in KINDS {
         let package = folder.join(kind);
         remove(&package)?;
-        let manifest = root().join("Cargo.toml").display().to_string();
-        let new = ["--package", "perfkit-cli", "--", "new", kind, kind];
-        let mut command = cargo(&["run", "--quiet", "--locked", "--manifest-path", &manifest]);
-        output_of(command.args(new).current_dir(&folder))?;
+        output_of(
+            Command::new(&perfkit)
+                .args(["new", kind, kind])
+                .current_dir(&folder),
+        )?;
         build(&package, &folder, &["build", "--quiet"])?;
         let mut program = Command::new(folder.join("target/debug").join(kind));
         let printed = output_of(program.arg(root().join(recording)))?;
