@@ -40,9 +40,10 @@ fn hack(check: &str, how: &[&str], packages: &[&str], last: &[&str]) -> Outcome 
     output_of(command.args(last)).map(drop)
 }
 
-/// The features of `perfkit` that are defaults, but `parallel`.
-const SERIAL: &str =
-    "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,fold,topology,spectral,track,anomaly,view";
+/// The features of `perfkit` with which the step `test` computes results, without `parallel`. The command, another
+/// package of the workspace, enables `perfetto`.
+const SERIAL: &str = "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,perfetto,fold,topology,spectral,track,\
+                      anomaly,view";
 
 /// The file with results of the feature `parallel`.
 pub(super) fn results() -> Result<PathBuf, String> {
@@ -60,13 +61,14 @@ pub(super) fn optional(gate: &mut Gate) -> Outcome {
 /// step `test` has run the first one.
 fn without_threads(gate: &Gate) -> Outcome {
     let file = results()?;
-    let none: &[&str] = &["--no-default-features", "--features", SERIAL];
+    let serial: &[&str] = &["--no-default-features", "--features", SERIAL];
+    let parallel: &[&str] = &["--features", "perfetto"];
     let runs = match gate.tests {
-        Some(_) => vec![none],
+        Some(_) => vec![serial],
         None => {
             // Those of an earlier run, if there was one.
             let _ = std::fs::remove_file(&file);
-            vec![&[][..], none]
+            vec![parallel, serial]
         }
     };
     for features in runs {
