@@ -154,7 +154,7 @@ impl<'a, C> Reader<'a, C> {
     /// Returns [`Malformed`] if fewer are left.
     #[inline]
     pub fn bytes(&mut self, count: usize, expected: &'static str) -> Result<&'a [u8], Malformed> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = &self.bytes[self.at..];
         let Some(bytes) = rest.get(..count) else {
             return Err(self.error(0, expected));
         };
@@ -168,7 +168,7 @@ impl<'a, C> Reader<'a, C> {
     /// Returns [`Malformed`] if fewer are left.
     #[inline]
     pub fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N], Malformed> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = &self.bytes[self.at..];
         let Some(bytes) = rest.first_chunk::<N>() else {
             return Err(self.error(0, expected));
         };
@@ -237,7 +237,7 @@ impl<'a, C> Reader<'a, C> {
         most: u64,
         expected: &'static str,
     ) -> Result<&'a str, Malformed> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let rest = &self.bytes[self.at..];
         let bytes = match usize::try_from(length) {
             Ok(length) if length as u64 <= most => rest.get(..length),
             _ => None,

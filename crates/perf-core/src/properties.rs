@@ -91,10 +91,7 @@ impl Properties {
         };
         let (name, value) = (usize::from(*name), usize::from(*value));
         // Both are as they came, so that they are UTF-8.
-        let part = |range| {
-            let bytes = text.get(range).unwrap_or_default();
-            std::str::from_utf8(bytes).unwrap_or_default()
-        };
+        let part = |range| std::str::from_utf8(&text[range]).unwrap_or_default();
         Some((part(0..name), part(name..name + value)))
     }
 

@@ -127,7 +127,7 @@ pub fn replay<V: Visitor + ?Sized>(
     }
     for piece in checks.pieces(0..stack.frames.len()) {
         let piece = piece?;
-        let frames = stack.frames.get(piece.clone()).unwrap_or_default();
+        let frames = &stack.frames[piece.clone()];
         for (depth, region) in piece.zip(frames) {
             visitor.enter(window.start, *region, depth);
         }
@@ -278,6 +278,7 @@ impl FrameStack {
             }
             open
         });
+        // A region that is not in the map is open zero times.
         if open.get(&region).copied().unwrap_or_default() == 0 {
             self.counts.renamed += 1;
             self.pop();

@@ -56,8 +56,7 @@ pub fn read(ranks: &Ranks, path: &Path, options: &OpenOptions, job: &Job) -> Res
         .map(|(id, _)| reader.declared_events(*id).unwrap_or_default() | 1)
         .collect();
     let blocks = weighted(&weights, ranks.size());
-    let block = blocks.get(ranks.rank()).cloned().unwrap_or_default();
-    let block = wanted.get(block).unwrap_or_default();
+    let block = &wanted[blocks[ranks.rank()].clone()];
     let keys = block.iter().map(|(_, key)| *key).collect();
     let own = block.iter().map(|(id, _)| *id).collect();
     let (trace, found) = ranks.agree(reader.only(keys).read().map_err(Into::into))?;

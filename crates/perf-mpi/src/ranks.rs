@@ -212,7 +212,7 @@ impl Ranks {
                 slot.extend_from_slice(out);
                 continue;
             }
-            let len = lens.get(from).copied().unwrap_or_default() as usize;
+            let len = lens[from] as usize;
             *slot = self.swap(out, to, len, from, rounds);
         }
         Ok(all)
@@ -234,7 +234,7 @@ impl Ranks {
         if to == self.rank {
             return Ok(bytes.to_vec());
         }
-        let len = lens.get(from).copied().unwrap_or_default() as usize;
+        let len = lens[from] as usize;
         Ok(self.swap(bytes, to, len, from, most.div_ceil(self.piece)))
     }
 

@@ -226,7 +226,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         let (reference, plain) = references;
         let spectra = self.spectra;
         let mut found = spectra.rank_with(reference, plain, candidates, params, job)?;
-        let number = |at: usize| self.numbers.get(at).copied().unwrap_or(at);
+        let number = |at: usize| self.numbers[at];
         for one in &mut found.matches {
             one.view = number(one.view);
         }

@@ -201,8 +201,7 @@ impl Messages {
         }
         let inside = |end: Endpoint| {
             let range = view.location(end.location).map(|location| location.range());
-            seen.get(end.location.index()).copied().unwrap_or_default()
-                && range.is_some_and(|range| range.contains(&end.index))
+            seen[end.location.index()] && range.is_some_and(|range| range.contains(&end.index))
         };
         // Once cancelled, all stay: what is found then is given to nobody.
         let (mut checks, mut is_over) = (job.checks(), false);

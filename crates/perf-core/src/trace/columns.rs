@@ -263,7 +263,7 @@ impl Events {
     /// Attributes of event `index`.
     pub fn attributes(&self, index: usize) -> impl Iterator<Item = AttributeValue> {
         let from = self.attributes.partition_point(|(event, _)| *event < index);
-        let rest = self.attributes.get(from..).unwrap_or_default();
+        let rest = &self.attributes[from..];
         rest.iter()
             .take_while(move |(event, _)| *event == index)
             .map(|(_, value)| *value)

@@ -212,6 +212,7 @@ impl Records {
         let record = *self.table.get(id)?;
         let start = record.start as usize;
         let args = self.args.get(start..start + usize::from(record.len))?;
+        // Kinds differ in their number of arguments: each reads only those that it has.
         let arg = |index: usize| args.get(index).copied().unwrap_or_default();
         let request = arg(0);
         let transfer = |request: Option<u64>| Transfer {

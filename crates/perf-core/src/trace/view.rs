@@ -260,7 +260,7 @@ impl<'a> LocationView<'a> {
 
     /// The times of the events in view, ascending.
     pub fn times(&self) -> &'a [Ticks] {
-        self.events.times().get(self.range()).unwrap_or_default()
+        &self.events.times()[self.range()]
     }
 
     /// Time and event, in order.

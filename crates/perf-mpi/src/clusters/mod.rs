@@ -88,7 +88,7 @@ pub fn cluster(
     ranks.same("dimensions or parameters", &told)?;
     let starts = starts(ranks, points.len())?;
     let slabs = Slabs::new(ranks, points, params.eps())?;
-    let first = starts.get(ranks.rank()).copied().unwrap_or_default();
+    let first = starts[ranks.rank()];
     let slab = Slab::gather(ranks, points, &slabs, first)?;
     let scan = slab.scan(params, job);
     let scan = ranks.agree(scan)?;
@@ -132,9 +132,8 @@ pub fn durations_first(ranks: &Ranks, found: &SharedScan, weights: &[f64]) -> Re
         }
     }
     let mut order: Vec<usize> = (0..all.len()).collect();
-    let rank_of = |at: usize| all.get(at).copied().unwrap_or_default();
     order.sort_by(|a, b| {
-        let (a, b) = (rank_of(*a), rank_of(*b));
+        let (a, b) = (all[*a], all[*b]);
         b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
     });
     let mut new = vec![ClusterId::NOISE; order.len()];
@@ -186,7 +185,7 @@ impl Slab {
         let dimensions = points.dimensions();
         let mut parcels: Vec<(Vec<u32>, Vec<f64>)> = vec![Default::default(); ranks.size()];
         for (point, index) in points.iter().zip(first..) {
-            let x = point.get(slabs.axis).copied().unwrap_or_default();
+            let x = point[slabs.axis];
             for rank in slabs.seen_by(x) {
                 if let Some((indices, values)) = parcels.get_mut(rank) {
                     indices.push(index);
@@ -208,7 +207,7 @@ impl Slab {
         // Ranks come in order, and so do their points.
         let (index, values): (Vec<u32>, Vec<f64>) = ranks.agree(read())?;
         let owner = values.chunks_exact(dimensions).map(|point| {
-            let x = point.get(slabs.axis).copied().unwrap_or_default();
+            let x = point[slabs.axis];
             slabs.owner(x) as u32
         });
         let owner: Vec<u32> = owner.collect();
@@ -237,11 +236,11 @@ impl Slab {
         let mut lowest = vec![u32::MAX; scan.labels().clusters()];
         for (at, index) in self.index.iter().enumerate() {
             let cluster = labels.get(at).and_then(|label| label.index());
-            let is_core = scan.core().get(at).copied().unwrap_or_default();
+            let is_core = scan.core()[at];
             let (Some(cluster), true) = (cluster, is_core) else {
                 continue;
             };
-            if self.own.get(at).copied().unwrap_or_default() {
+            if self.own[at] {
                 if let Some(low) = lowest.get_mut(cluster) {
                     *low = (*low).min(*index);
                 }
@@ -290,9 +289,8 @@ impl Slab {
         }
         let parcels: Vec<Vec<u8>> = parcels.iter().map(Wire::to_bytes).collect();
         let parcels = ranks.all_to_all(&parcels)?;
-        let start = |rank: usize| starts.get(rank).copied().unwrap_or_default();
-        let (first, end) = (start(ranks.rank()), start(ranks.rank() + 1));
-        let own = end.saturating_sub(first) as usize;
+        let (first, end) = (starts[ranks.rank()], starts[ranks.rank() + 1]);
+        let own = (end - first) as usize;
         let read = || {
             let (mut labels, mut core) = (vec![ClusterId::NOISE; own], vec![false; own]);
             for parcel in &parcels {

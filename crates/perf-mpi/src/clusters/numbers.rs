@@ -54,10 +54,8 @@ impl Numbers {
                 *slot = place as u32 + 1;
             }
         }
-        let start = offsets.get(rank).copied().unwrap_or_default();
-        let end = offsets.get(rank + 1).copied().unwrap_or_default();
-        let own = roots.get(start..end).unwrap_or_default().iter();
-        let of = own.map(|root| number.get(*root).copied().unwrap_or_default());
+        let own = roots[offsets[rank]..offsets[rank + 1]].iter();
+        let of = own.map(|root| number[*root]);
         Numbers {
             of: of.collect(),
             clusters: order.len() as u32,
@@ -67,18 +65,13 @@ impl Numbers {
 
 /// The root of a set, which becomes the parent of all on the way.
 fn find(parent: &mut [usize], at: usize) -> usize {
-    let up = |parent: &[usize], at: usize| parent.get(at).copied().unwrap_or(at);
     let mut root = at;
-    while up(parent, root) != root {
-        root = up(parent, root);
+    while parent[root] != root {
+        root = parent[root];
     }
     let mut at = at;
     while at != root {
-        let next = up(parent, at);
-        if let Some(slot) = parent.get_mut(at) {
-            *slot = root;
-        }
-        at = next;
+        at = std::mem::replace(&mut parent[at], root);
     }
     root
 }

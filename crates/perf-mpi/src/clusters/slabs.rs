@@ -41,7 +41,7 @@ impl Slabs {
         // Of no points, of points in one place, and beyond the largest number there is one slab.
         if size > 0.0 && size.is_finite() {
             for point in points.iter() {
-                let x = point.get(axis).copied().unwrap_or(low);
+                let x = point[axis];
                 let column = ((x - low) / size) as usize;
                 if let Some(count) = counts.get_mut(column.min(COLUMNS - 1)) {
                     *count += 1;

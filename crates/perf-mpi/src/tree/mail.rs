@@ -111,7 +111,7 @@ impl Outgoing {
             self.is_over = end == self.bytes.len();
             chunk.clear();
             chunk.push(if self.is_over { LAST } else { MORE });
-            chunk.extend_from_slice(self.bytes.get(self.at..end).unwrap_or_default());
+            chunk.extend_from_slice(&self.bytes[self.at..end]);
             way.send(comm, self.to, &chunk, self.tag);
             (self.at, self.sent) = (end, self.sent + 1);
         }
