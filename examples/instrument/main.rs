@@ -12,7 +12,7 @@ use perfkit::anomaly::calls::{Calls, Runtime};
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::spans::Spans;
 use perfkit::anomaly::{Monitor, Report, Tail};
-use perfkit::core::Job;
+use perfkit::core::{Column, Job, Table};
 use perfkit::view::anomaly::{Anomalies, Picture, View};
 use perfkit_cli::failure::{self, Outcome, input};
 use perfkit_cli::output;
@@ -168,41 +168,62 @@ fn write_text(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome 
         found.len()
     )?;
     writeln!(out)?;
-    let rows = report
-        .losses
-        .worst_functions()
-        .into_iter()
-        .map(|(function, loss)| {
-            vec![
-                report.calls.function_name(function),
-                grouped(loss.calls),
-                grouped(loss.too_slow),
-                format!("{:.3}", loss.time.0 as f64 / 1e6),
-            ]
-        });
-    let rows: Vec<_> = rows.collect();
-    table::write(out, &["function", "calls", "too slow", "ms lost"], &rows)?;
+    let functions = report.losses.worst_functions();
+    let functions = || functions.iter();
+    let name = |function| report.calls.function_name(function);
+    let table = Table::new("functions", "Anomalies of each function.")
+        .with(Column::text(
+            "function",
+            functions().map(|(function, _)| name(*function)),
+        ))
+        .with(Column::unsigned(
+            "calls",
+            "",
+            functions().map(|(_, loss)| loss.calls),
+        ))
+        .with(Column::unsigned(
+            "too slow",
+            "",
+            functions().map(|(_, loss)| loss.too_slow),
+        ))
+        .with(Column::times(
+            "time lost",
+            functions().map(|(_, loss)| loss.time),
+        ));
+    table::print(out, &table, 60)?;
     let mut worst = found.to_vec();
     worst.sort_by(|one, other| {
         (other.micros - other.expected).total_cmp(&(one.micros - one.expected))
     });
-    let rows = worst.iter().take(10).map(|found| {
-        vec![
-            found.stack.clone(),
-            found.thread.to_string(),
-            found.step.to_string(),
-            format!("{:.1}", found.micros),
-            format!("{:.1}", found.expected),
-        ]
-    });
-    let rows: Vec<_> = rows.collect();
-    if !rows.is_empty() {
+    worst.truncate(10);
+    if !worst.is_empty() {
+        let table = Table::new("worst calls", "Calls that lost most time.")
+            .with(Column::text(
+                "worst calls",
+                worst.iter().map(|one| one.stack.as_str()),
+            ))
+            .with(Column::unsigned(
+                "thread",
+                "",
+                worst.iter().map(|one| one.thread),
+            ))
+            .with(Column::unsigned(
+                "step",
+                "",
+                worst.iter().map(|one| one.step),
+            ))
+            .with(Column::floats(
+                "time",
+                "us",
+                worst.iter().map(|one| one.micros),
+            ))
+            .with(Column::floats(
+                "expected",
+                "us",
+                worst.iter().map(|one| one.expected),
+            ));
         writeln!(out)?;
-        table::write(
-            out,
-            &["worst calls", "thread", "step", "us", "expected"],
-            &rows,
-        )?;
+        table::print(out, &table, 60)?;
     }
     Ok(())
 }

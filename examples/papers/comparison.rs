@@ -1,6 +1,7 @@
 //! Tables of what was published and what is found here, for the experiments of the papers.
 
 use clap::{Args, Command, FromArgMatches};
+use perfkit::core::Column;
 use perfkit_cli::failure::{Failure, Outcome};
 use perfkit_cli::output;
 use perfkit_cli::pictures::Files;
@@ -211,26 +212,28 @@ impl Compared {
     pub(crate) fn text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.title)?;
         let mut reasons: Vec<&str> = Vec::new();
-        let rows = self.rows.iter().map(|row| {
-            let mut cells = vec![
-                row.what.clone(),
-                row.theirs.clone(),
-                row.ours.text(),
-                row.deviation_text(),
-            ];
-            if !row.why.is_empty() {
-                let known = reasons.iter().position(|known| *known == row.why);
+        let notes = self.rows.iter().map(|row| {
+            let known = reasons.iter().position(|known| *known == row.why);
+            (!row.why.is_empty()).then(|| {
                 let number = known.unwrap_or_else(|| {
                     reasons.push(&row.why);
                     reasons.len() - 1
                 });
-                cells.push(format!("[{}]", number + 1));
-            }
-            cells
+                format!("[{}]", number + 1)
+            })
         });
-        let rows: Vec<_> = rows.collect();
-        let head = ["what", self.against, "ours", "deviation", ""];
-        table::write(out, &head, &rows)?;
+        let notes = Column::text("note", notes);
+        let rows = || self.rows.iter();
+        let table = perfkit::core::Table::new("comparison", self.title.clone())
+            .with(Column::text("what", rows().map(|row| row.what.as_str())))
+            .with(Column::text(
+                self.against,
+                rows().map(|row| row.theirs.as_str()),
+            ))
+            .with(Column::text("ours", rows().map(|row| row.ours.text())))
+            .with(Column::text("deviation", rows().map(Row::deviation_text)))
+            .with(notes);
+        table::print(out, &table, 60)?;
         for (number, reason) in reasons.iter().enumerate() {
             writeln!(out, "  [{}] {reason}", number + 1)?;
         }

@@ -1,45 +1,7 @@
-//! Tables of text.
+//! Tables and numbers as text.
 
 use perfkit::core::{Cell, Column, Table, Values};
 use std::io::{self, Write};
-
-/// Writes rows in columns: the first column to the left, numbers to the right.
-///
-/// ```
-/// let mut out = Vec::new();
-/// perfkit_cli::table::write(&mut out, &["region", "visits"], &[
-///     vec!["main".into(), "1".into()],
-///     vec!["solve".into(), "120".into()],
-/// ])?;
-/// assert_eq!(String::from_utf8(out).expect("text"), "  region  visits\n  main         1\n  solve      120\n");
-/// # Ok::<(), std::io::Error>(())
-/// ```
-///
-/// # Errors
-/// What `out` fails with.
-pub fn write(out: &mut dyn Write, head: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
-    let length = |text: &str| text.chars().count();
-    let mut widths: Vec<usize> = head.iter().map(|name| length(name)).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(length(cell));
-        }
-    }
-    let head: Vec<String> = head.iter().map(|name| (*name).to_string()).collect();
-    for row in std::iter::once(&head).chain(rows) {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            line.push_str("  ");
-            if column == 0 {
-                line.push_str(&format!("{cell:<width$}"));
-            } else {
-                line.push_str(&format!("{cell:>width$}"));
-            }
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
-}
 
 /// Writes a table with texts of at most `most` characters.
 ///

@@ -410,58 +410,49 @@ impl Shown<'_> {
             Some(rank) => format!("rank {rank}, device {}", device.name),
             None => format!("device {}", device.name),
         };
-        let percent = |share: f64| format!("{:.3}", 100.0 * share);
-        let rows = devices.iter().map(|device| {
-            let found = device.utilisation;
-            let share = |work| percent(device.busy(work) as f64 / found.span.max(1) as f64);
-            vec![
-                name(device),
-                device.streams.len().to_string(),
-                device.events.to_string(),
-                Nanos(self.nanos(found.span)).to_string(),
-                Nanos(self.nanos(found.busy)).to_string(),
-                percent(found.utilisation()),
-                percent(found.overlap_share()),
-                share(Work::Compute),
-                share(Work::Communication),
-                share(Work::Copy),
-                share(Work::Set),
-            ]
+        let all = || devices.iter();
+        let names = || Column::text("", all().map(name));
+        let percent = |name: String, of: &dyn Fn(&Device) -> f64| {
+            Column::floats(name, "%", all().map(|device| 100.0 * of(device)))
+        };
+        let time = |name, of: fn(&Device) -> u64| {
+            Column::times(name, all().map(|device| Nanos(self.nanos(of(device)))))
+        };
+        let share =
+            |device: &Device, ticks: u64| ticks as f64 / device.utilisation.span.max(1) as f64;
+        let table = Table::new("devices", "Work of each device.")
+            .with(names())
+            .with(Column::unsigned(
+                "streams",
+                "",
+                all().map(|device| device.streams.len()),
+            ))
+            .with(Column::unsigned(
+                "work",
+                "",
+                all().map(|device| device.events),
+            ))
+            .with(time("span", |device| device.utilisation.span))
+            .with(time("busy", |device| device.utilisation.busy))
+            .with(percent("busy".into(), &|device| {
+                device.utilisation.utilisation()
+            }))
+            .with(percent("overlap".into(), &|device| {
+                device.utilisation.overlap_share()
+            }));
+        let table = Work::ALL.iter().fold(table, |table, work| {
+            table.with(percent(work.name().into(), &|device| {
+                share(device, device.busy(*work))
+            }))
         });
-        let head = [
-            "",
-            "streams",
-            "work",
-            "span",
-            "busy",
-            "busy %",
-            "overlap %",
-            "compute %",
-            "comm. %",
-            "copy %",
-            "set %",
-        ];
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        table::print(out, &table, 60)?;
         writeln!(out, "  idle, % of the span, waiting for")?;
-        let rows = devices.iter().map(|device| {
-            let span = device.utilisation.span.max(1) as f64;
-            let idle = Cause::ALL.map(|cause| percent(device.idle(cause) as f64 / span));
-            std::iter::once(name(device))
-                .chain(idle)
-                .collect::<Vec<_>>()
+        let table = Table::new("idle", "Idle time of each device by its cause.").with(names());
+        let table = Cause::ALL.iter().fold(table, |table, cause| {
+            let name = cause.name().replace('_', " ");
+            table.with(percent(name, &|device| share(device, device.idle(*cause))))
         });
-        let head = [
-            "",
-            "late host",
-            "launch",
-            "copy",
-            "set",
-            "comm.",
-            "kernel",
-            "empty queue",
-            "unknown",
-        ];
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        table::print(out, &table, 60)?;
         for device in devices.iter().filter(|_| self.gaps > 0) {
             match device.gaps.is_empty() {
                 true => writeln!(out, "  no gaps of {}", name(device))?,
@@ -497,30 +488,27 @@ impl Shown<'_> {
             return Ok(());
         };
         writeln!(out, "  by the rules of Holistic Trace Analysis, in us")?;
-        let micros = |nanos: i64| format!("{}", nanos.div_euclid(1_000));
-        let rows = hta.iter().map(|it| {
-            vec![
-                it.rank.map_or("-".into(), |rank| format!("rank {rank}")),
-                micros(it.idle),
-                micros(it.compute),
-                micros(it.non_compute),
-                micros(it.total),
-                format!("{:.3}", 100.0 * it.utilisation()),
-                it.events.to_string(),
-                it.left_out.to_string(),
-            ]
-        });
-        let head = [
-            "",
-            "idle",
-            "compute",
-            "non-compute",
-            "kernel time",
-            "busy %",
-            "work",
-            "left out",
-        ];
-        Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
+        let micros = |name, of: fn(&Hta) -> i64| {
+            Column::signed(name, "", hta.iter().map(|it| of(it).div_euclid(1_000)))
+        };
+        let ranks = hta
+            .iter()
+            .map(|it| it.rank.map(|rank| format!("rank {rank}")));
+        let busy = hta.iter().map(|it| 100.0 * it.utilisation());
+        let table = Table::new("hta", "Time of each rank by Holistic Trace Analysis.")
+            .with(Column::text("", ranks))
+            .with(micros("idle", |it| it.idle))
+            .with(micros("compute", |it| it.compute))
+            .with(micros("non-compute", |it| it.non_compute))
+            .with(micros("kernel time", |it| it.total))
+            .with(Column::floats("busy", "%", busy))
+            .with(Column::unsigned("work", "", hta.iter().map(|it| it.events)))
+            .with(Column::unsigned(
+                "left out",
+                "",
+                hta.iter().map(|it| it.left_out),
+            ));
+        Ok(table::print(out, &table, 60)?)
     }
 }
 

@@ -5,7 +5,7 @@ use super::{Options, Related, call_path, metric};
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::Findings;
 use crate::progress::Bar;
-use crate::table::{self, shortened};
+use crate::table;
 use perfkit::core::{CallPathId, Column, Combine, Job, MetricId, Profile, Table};
 use perfkit::spectral::{
     AxisFilter, AxisPower, CheckedRank, Confidence, Correlation, Match, Missing, NullParams,
@@ -14,6 +14,7 @@ use perfkit::spectral::{
 use perfkit::topology::Topology;
 use perfkit::view::Section;
 use serde::Serialize;
+use std::borrow::Cow;
 use std::io::Write;
 
 /// The ordered list, and what it was made of.
@@ -289,28 +290,8 @@ impl<'a> List<'a> {
             self.band()?,
             weights(&self.axes)
         );
-        let matches = self.matches.iter().take(top);
-        let labels: Vec<_> = matches.clone().map(|it| self.label(self.row(it))).collect();
-        let chances: Vec<_> = (0..labels.len()).map(|at| self.chance_texts(at)).collect();
-        let chance = |which: usize| {
-            let of = move |texts: &Option<[String; 2]>| texts.as_ref().map(|of| of[which].clone());
-            chances.iter().map(of)
-        };
-        let table = Table::new("chances", words)
-            .with(Column::text(
-                "call path",
-                labels.iter().map(|it| it.1.as_str()),
-            ))
-            .with(Column::text(
-                "metric",
-                labels.iter().map(|it| it.0.as_str()),
-            ))
-            .with(Column::text(
-                "r",
-                matches.map(|found| format!("{:+.3}", found.r())),
-            ))
-            .with(Column::text("p", chance(0)))
-            .with(Column::text("p of all", chance(1)));
+        let columns = ["call path", "metric", "r", "p", "p of all"];
+        let table = self.listed(top, words).select(&columns);
         Some(Section::table("chances", "Correlations by chance", &table))
     }
 
@@ -474,43 +455,42 @@ impl<'a> List<'a> {
                 "  note        equal |r| (within {TIE:e}) stand in the order of metrics and call paths"
             )?;
         }
-        let rows = self
-            .matches
-            .iter()
-            .take(top)
-            .enumerate()
-            .map(|(at, found)| {
-                let (metric, path) = self.label(self.row(found));
-                let pearson = found
-                    .pearson
-                    .map_or_else(String::new, |r| format!("{r:+.3}"));
-                let mut row = vec![
-                    format!("  {}", shortened(&path, 56)),
-                    metric,
-                    format!("{:+.3}", found.r()),
-                    self.shift(found),
-                    format!("{:+.3}", found.correlation.zero),
-                    pearson,
-                ];
-                row.extend(self.chance_texts(at).into_iter().flatten());
-                row
-            });
-        let head = [
-            "  call path",
-            "metric",
-            "r",
-            "shift",
-            "unshifted",
-            "Pearson",
-            "p",
-            "p of all",
-        ];
-        let head = match self.chances {
-            Some(_) => &head[..],
-            None => &head[..6],
+        Ok(table::print(out, &self.listed(top, ""), 56)?)
+    }
+
+    /// Returns the first `top` views with the names that people read.
+    fn listed(&self, top: usize, description: impl Into<Cow<'static, str>>) -> Table {
+        let matches = || self.matches.iter().take(top);
+        let labels: Vec<_> = matches().map(|it| self.label(self.row(it))).collect();
+        let number = |name, of: fn(&Match) -> f64| Column::floats(name, "", matches().map(of));
+        let pearson = matches().map(|found| found.pearson);
+        let table = Table::new("views", description)
+            .with(Column::text(
+                "call path",
+                labels.iter().map(|it| it.1.as_str()),
+            ))
+            .with(Column::text(
+                "metric",
+                labels.iter().map(|it| it.0.as_str()),
+            ))
+            .with(number("r", Match::r))
+            .with(Column::text(
+                "shift",
+                matches().map(|found| self.shift(found)),
+            ))
+            .with(number("unshifted", |found| found.correlation.zero))
+            .with(Column::floats("Pearson", "", pearson));
+        if self.chances.is_none() {
+            return table;
+        }
+        let chances: Vec<_> = (0..labels.len()).map(|at| self.chance_texts(at)).collect();
+        let chance = |which: usize| {
+            let of = move |texts: &Option<[String; 2]>| texts.as_ref().map(|of| of[which].clone());
+            chances.iter().map(of)
         };
-        table::write(out, head, &rows.collect::<Vec<_>>())?;
-        Ok(())
+        table
+            .with(Column::text("p", chance(0)))
+            .with(Column::text("p of all", chance(1)))
     }
 
     /// Returns a row for each view, in the order of the list.

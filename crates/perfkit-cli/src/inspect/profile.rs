@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Findings, Found};
-use crate::inspect::severities::{About, Spread, about, number};
+use crate::inspect::severities::{About, Spread, about};
 use crate::pictures;
 use crate::recording::Profiled;
 use crate::suggest::hint;
@@ -329,31 +329,37 @@ impl<'a> ProfileSummary<'a> {
             out,
             "  metrics, over all call paths, and their spread over locations"
         )?;
-        let rows = self.metrics.iter().map(|about| {
+        let all = || self.metrics.iter();
+        let name = |about: &About| {
+            let name = &self.metric(about.id).metric.name;
+            format!("{}{name}", "  ".repeat(about.depth))
+        };
+        let kind = |about: &About| {
             let metric = self.metric(about.id);
-            let spread = about.severities.as_ref();
-            let of =
-                |value: fn(&Spread) -> f64| spread.map_or_else(String::new, |s| number(value(s)));
-            let kind = match (&about.failed, metric.combine) {
+            match (&about.failed, metric.combine) {
                 (Some(_), _) => "not supported".into(),
                 (None, Combine::Sum) => format!("{:?}", metric.scope).to_lowercase(),
                 (None, other) => format!("{other:?}").to_lowercase(),
-            };
-            vec![
-                format!("  {}{}", "  ".repeat(about.depth), metric.metric.name),
-                metric.metric.unit.clone(),
-                kind,
-                grouped(about.rows as u64),
-                of(|spread| spread.total),
-                of(|spread| spread.min),
-                of(|spread| spread.mean),
-                of(|spread| spread.max),
-            ]
-        });
-        let head = [
-            "  metric", "unit", "kind", "rows", "total", "min", "mean", "max",
-        ];
-        Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
+            }
+        };
+        let units = all().map(|about| self.metric(about.id).metric.unit.as_str());
+        let number = |name, of: fn(&Spread) -> f64| {
+            Column::floats(
+                name,
+                "",
+                all().map(|about| about.severities.as_ref().map(of)),
+            )
+        };
+        let table = Table::new("metrics", "Metrics over all call paths.")
+            .with(Column::text("metric", all().map(name)))
+            .with(Column::text("unit", units))
+            .with(Column::text("kind", all().map(kind)))
+            .with(Column::unsigned("rows", "", all().map(|about| about.rows)))
+            .with(number("total", |spread| spread.total))
+            .with(number("min", |spread| spread.min))
+            .with(number("mean", |spread| spread.mean))
+            .with(number("max", |spread| spread.max));
+        Ok(table::print(out, &table, 60)?)
     }
 
     fn write_call_paths(&self, out: &mut dyn Write) -> Outcome {

@@ -1,6 +1,5 @@
 //! What a profile has of a metric, over all call paths.
 
-use crate::table::grouped;
 use perfkit::core::{Combine, MetricId, Profile, Severities};
 
 /// A metric and its severities.
@@ -79,39 +78,4 @@ fn spread(profile: &Profile, id: MetricId) -> perfkit::core::Result<Option<Sprea
         mean: sum / values.len().max(1) as f64,
         max: fold(f64::max, f64::NEG_INFINITY),
     }))
-}
-
-/// Whole numbers in groups of digits, others with the digits that matter.
-pub(crate) fn number(value: f64) -> String {
-    let whole = value.abs() < 9e15 && value.fract() == 0.0;
-    let sign = if value < 0.0 { "-" } else { "" };
-    match value.abs() {
-        _ if !value.is_finite() => value.to_string(),
-        size if whole || (1e4..9e15).contains(&size) => {
-            format!("{sign}{}", grouped(size.round() as u64))
-        }
-        size if (1e-3..1e4).contains(&size) => format!("{value:.4}"),
-        _ => format!("{value:.3e}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_short() {
-        for (value, expected) in [
-            (0.0, "0"),
-            (-3.0, "-3"),
-            (1_234_567.0, "1 234 567"),
-            (12.345_67, "12.3457"),
-            (98_765.4, "98 765"),
-            (1.5e-7, "1.500e-7"),
-            (3e20, "3.000e20"),
-            (f64::INFINITY, "inf"),
-        ] {
-            assert_eq!(number(value), expected);
-        }
-    }
 }

@@ -1,12 +1,12 @@
 //! The division of the CPU time of experiments: as a table, and the minimum duration.
 
 use crate::table;
-use perfkit::core::Nanos;
+use perfkit::core::{Column, Nanos, Table};
 use perfkit::track::{Amount, TimeBalance};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A definition of what is divided, for tables.
+/// Definition of the time that is divided, for tables.
 pub const TOTAL: &str = "CPU time: the time of all bursts, before any filter";
 
 /// Classes with their names. Experiments that were not tracked have one class of clusters.
@@ -18,8 +18,8 @@ fn parts(balance: &TimeBalance, is_tracked: bool) -> Vec<(&'static str, Amount)>
     parts
 }
 
-/// Writes a line an experiment, and one for all of several. Classes that no experiment has are not
-/// shown.
+/// Writes a row for each experiment, and one for all of them if there are several. Classes that no experiment has
+/// are left out.
 ///
 /// # Errors
 /// What `out` fails with.
@@ -40,17 +40,22 @@ pub fn write(
     };
     let names = parts(&TimeBalance::default(), is_tracked);
     let shown: Vec<usize> = (0..names.len()).filter(|&class| is_shown(class)).collect();
-    let mut head = vec!["experiment", "CPU time"];
-    head.extend(shown.iter().map(|&class| names[class].0));
-    let rows = balances.iter().zip(&all).map(|((name, balance), parts)| {
-        let mut row = vec![name.clone(), balance.total.time.to_string()];
-        row.extend(shown.iter().map(|&class| {
-            let share = balance.share(parts[class].1);
-            format!("{:.1} %", 100.0 * share)
-        }));
-        row
+    let of = balances.iter();
+    let table = Table::new("experiments", TOTAL)
+        .with(Column::text(
+            "experiment",
+            of.clone().map(|(name, _)| name.as_str()),
+        ))
+        .with(Column::times(
+            "CPU time",
+            of.clone().map(|(_, balance)| balance.total.time),
+        ));
+    let table = shown.into_iter().fold(table, |table, class| {
+        let shares = of.clone().zip(&all);
+        let shares = shares.map(|((_, balance), parts)| 100.0 * balance.share(parts[class].1));
+        table.with(Column::floats(names[class].0, "%", shares))
     });
-    table::write(out, &head, &rows.collect::<Vec<_>>())
+    table::print(out, &table, 60)
 }
 
 /// Writes the minimum duration and its origin. Nothing if there is none. `window` is the window of a

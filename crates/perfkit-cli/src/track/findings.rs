@@ -3,14 +3,10 @@
 use super::{Report, ids, percent};
 use crate::failure::Outcome;
 use crate::table::{self, short};
-use perfkit::track::tracking::{Event, Mixture, Occurrence};
+use perfkit::core::{Column, Table};
+use perfkit::track::tracking::{Event, Mixture, Object, Occurrence};
 use perfkit::track::trend::Flag;
 use std::io::Write;
-
-/// A factor as a signed change.
-fn signed(factor: f64) -> String {
-    format!("{:+.1} %", 100.0 * (factor - 1.0))
-}
 
 /// Call sites as short as they differ: of each the fewest callers, from the innermost on, that no
 /// other has.
@@ -38,26 +34,33 @@ impl Report<'_> {
             out,
             "\nobjects by CPU time: their clusters in each experiment, and the share of its CPU time"
         )?;
-        let rows = objects.iter().take(top).map(|object| {
-            let mut row = vec![object.id.to_string()];
-            for (members, share) in object.members.iter().zip(&object.share) {
-                row.push(ids(members));
-                row.push(if members.is_empty() {
-                    String::new()
-                } else {
-                    percent(*share)
-                });
-            }
-            row.push(format!("{:.2}", object.confidence));
-            row
+        let listed = || objects.iter().take(top);
+        let table = Table::new("objects", "Tracked regions.").with(Column::unsigned(
+            "object",
+            "",
+            listed().map(|object| object.id.0),
+        ));
+        let frames = self.series.tracking.frames.iter().enumerate();
+        let table = frames.fold(table, |table, (at, frame)| {
+            let members = |object: &Object| object.members.get(at).map(|members| ids(members));
+            let share = |object: &Object| {
+                let is_there = object
+                    .members
+                    .get(at)
+                    .is_some_and(|members| !members.is_empty());
+                object
+                    .share
+                    .get(at)
+                    .filter(|_| is_there)
+                    .map(|share| 100.0 * share)
+            };
+            table
+                .with(Column::text(frame.name.clone(), listed().map(members)))
+                .with(Column::floats("CPU time", "%", listed().map(share)))
         });
-        let rows: Vec<Vec<String>> = rows.collect();
-        let mut head = vec!["object"];
-        for frame in &self.series.tracking.frames {
-            head.extend([frame.name.as_str(), "CPU time"]);
-        }
-        head.push("confidence");
-        table::write(out, &head, &rows)?;
+        let confidences = listed().map(|object| object.confidence);
+        let table = table.with(Column::floats("confidence", "", confidences));
+        table::print(out, &table, 60)?;
         if objects.len() > top {
             writeln!(out, "  and {} more", objects.len() - top)?;
         }
@@ -182,19 +185,7 @@ impl Report<'_> {
                 let Some(change) = self.change(object, from, to) else {
                     continue;
                 };
-                let [more, slower, clock] = change.factors();
-                let mut row = vec![
-                    object.id.to_string(),
-                    format!("{} -> {}", self.name(from), self.name(to)),
-                    format!("x {:.3}", change.time.exp()),
-                    format!("x {more:.3}"),
-                    format!("x {slower:.3}"),
-                ];
-                if by_ipc {
-                    row.push(format!("x {clock:.3}"));
-                }
-                row.push(signed(change.ipc.exp()));
-                rows.push(row);
+                rows.push((object.id, [from, to].map(|frame| self.name(frame)), change));
             }
         }
         if rows.is_empty() {
@@ -204,15 +195,32 @@ impl Report<'_> {
             out,
             "\nmean time of a burst: its factor, and the factors due to each cause, whose product it is"
         )?;
-        let due = format!("due to {work}");
-        let mut head = vec!["object", "from -> to", "time", due.as_str()];
-        if by_ipc {
-            head.extend(["due to IPC", "due to frequency", "change in IPC"]);
-        } else {
-            head.extend(["due to rate", "change in rate"]);
-        }
-        table::write(out, &head, &rows)?;
-        Ok(())
+        let all = || rows.iter().map(|(.., change)| change);
+        let factor =
+            |name: String, at: usize| Column::floats(name, "", all().map(|it| it.factors()[at]));
+        let rate = if by_ipc { "IPC" } else { "rate" };
+        let table = Table::new("changes", "Factors of the mean time of a burst.")
+            .with(Column::unsigned(
+                "object",
+                "",
+                rows.iter().map(|row| row.0.0),
+            ))
+            .with(Column::text("from", rows.iter().map(|row| row.1[0])))
+            .with(Column::text("to", rows.iter().map(|row| row.1[1])))
+            .with(Column::floats(
+                "time",
+                "",
+                all().map(|change| change.time.exp()),
+            ))
+            .with(factor(format!("due to {work}"), 0))
+            .with(factor(format!("due to {rate}"), 1));
+        let table = match by_ipc {
+            true => table.with(factor("due to frequency".into(), 2)),
+            false => table,
+        };
+        let changes = all().map(|change| 100.0 * (change.ipc.exp() - 1.0));
+        let table = table.with(Column::floats(format!("change in {rate}"), "%", changes));
+        Ok(table::print(out, &table, 60)?)
     }
 
     pub(super) fn laws(&self, top: usize, out: &mut dyn Write) -> Outcome {
@@ -223,32 +231,16 @@ impl Report<'_> {
                 let Ok(Some(law)) = self.series.trends.fit(object.id, metric, 0.95) else {
                     continue;
                 };
-                let range = |interval: Option<(f64, f64)>, text: fn(f64) -> String| {
-                    interval
-                        .map_or_else(String::new, |(a, b)| format!("{} to {}", text(a), text(b)))
-                };
-                let next = self
-                    .series
-                    .trends
-                    .next_tasks()
-                    .map(|tasks| law.predict(tasks));
-                let [value, interval] = next.map_or_else(Default::default, |next| {
-                    [short(next.value), range(next.interval, short)]
-                });
+                let next = self.series.trends.next_tasks();
+                let next = next.map(|tasks| law.predict(tasks));
                 let metrics = self.series.trends.metrics().iter();
                 let unit = metrics.clone().find(|of| of.name == metric);
                 let unit = unit.map_or("", |of| of.unit.as_str());
-                rows.push(vec![
-                    object.id.to_string(),
-                    match unit {
-                        "" | "#" => format!("mean {metric}"),
-                        unit => format!("mean {metric} [{unit}]"),
-                    },
-                    format!("{:+.2}", law.exponent),
-                    range(law.interval, |v| format!("{v:+.2}")),
-                    value,
-                    interval,
-                ]);
+                let name = match unit {
+                    "" | "#" => format!("mean {metric}"),
+                    unit => format!("mean {metric} [{unit}]"),
+                };
+                rows.push((object.id, name, law, next));
             }
         }
         let Some(next) = self.series.trends.next_tasks().filter(|_| !rows.is_empty()) else {
@@ -258,17 +250,33 @@ impl Report<'_> {
             out,
             "\npower laws over tasks, and their values at {next:.0} tasks"
         )?;
-        let at = format!("at {next:.0} tasks");
-        let head = [
-            "object",
-            "metric",
-            "exponent",
-            "95 % interval",
-            at.as_str(),
-            "95 % interval",
-        ];
-        table::write(out, &head, &rows)?;
-        Ok(())
+        let range = |interval: Option<(f64, f64)>| {
+            interval.map(|(a, b)| format!("{} to {}", short(a), short(b)))
+        };
+        let values = rows.iter().map(|row| Some(short(row.3.as_ref()?.value)));
+        let intervals = rows.iter().map(|row| range(row.3.as_ref()?.interval));
+        let table = Table::new("laws", "Power laws over tasks.")
+            .with(Column::unsigned(
+                "object",
+                "",
+                rows.iter().map(|row| row.0.0),
+            ))
+            .with(Column::text(
+                "metric",
+                rows.iter().map(|row| row.1.as_str()),
+            ))
+            .with(Column::floats(
+                "exponent",
+                "",
+                rows.iter().map(|row| row.2.exponent),
+            ))
+            .with(Column::text(
+                "95 % interval",
+                rows.iter().map(|row| range(row.2.interval)),
+            ))
+            .with(Column::text(format!("at {next:.0} tasks"), values))
+            .with(Column::text("95 % interval", intervals));
+        Ok(table::print(out, &table, 60)?)
     }
 
     /// Durations and the axes of the space.

@@ -1,11 +1,12 @@
 //! What is said about a series, as text: its frames and how they came about.
 
-use super::{Report, percent};
+use super::Report;
 use crate::failure::Outcome;
 use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
-use crate::table::{self, grouped};
+use crate::table;
+use perfkit::core::{Column, Table};
 use perfkit::track::Amount;
 use std::io::Write;
 
@@ -37,34 +38,32 @@ impl Report<'_> {
             "experiments, in the space of {}",
             self.series.metrics.join(" and ")
         )?;
-        let frames = self.series.frames.iter().zip(&self.series.tracking.frames);
-        let rows = frames.map(|(clustered, found)| {
-            let partition = &clustered.partition;
-            vec![
-                found.name.clone(),
-                found.tasks.to_string(),
-                clustered.rows.len().to_string(),
-                partition
-                    .eps
-                    .map_or_else(|| "read".into(), |eps| format!("{eps:.3}")),
-                (found.clusters - clustered.parts.len()).to_string(),
-                clustered.parts.len().to_string(),
-                found
-                    .score
-                    .map_or_else(String::new, |score| format!("{score:.2}")),
-            ]
-        });
-        let head = [
-            "experiment",
-            "tasks",
-            "clustered bursts",
-            "eps",
-            "clusters",
-            "split off",
-            "SPMD score",
-        ];
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
-        Ok(())
+        let clustered = || self.series.frames.iter();
+        let found = || self.series.tracking.frames.iter();
+        let split_off = || clustered().map(|of| of.parts.len());
+        let clusters = found()
+            .zip(split_off())
+            .map(|(found, parts)| found.clusters - parts);
+        let table = Table::new("experiments", "Clusters of each experiment.")
+            .with(Column::text(
+                "experiment",
+                found().map(|of| of.name.as_str()),
+            ))
+            .with(Column::unsigned("tasks", "", found().map(|of| of.tasks)))
+            .with(Column::unsigned(
+                "clustered bursts",
+                "",
+                clustered().map(|of| of.rows.len()),
+            ))
+            .with(Column::floats(
+                "eps",
+                "",
+                clustered().map(|of| of.partition.eps),
+            ))
+            .with(Column::unsigned("clusters", "", clusters))
+            .with(Column::unsigned("split off", "", split_off()))
+            .with(Column::floats("SPMD score", "", found().map(|of| of.score)));
+        Ok(table::print(out, &table, 60)?)
     }
 
     /// The CPU time of each frame and of all.
@@ -147,35 +146,33 @@ impl Report<'_> {
         for of in &self.series.recordings {
             for (why, amount) in skipped::reasons(&of.dropped) {
                 let share = skipped::share(amount.time, of.dropped.found.time);
-                let time = amount.time.to_string();
-                rows.push(vec![
-                    of.name.clone(),
-                    why,
-                    grouped(amount.bursts),
-                    time,
-                    percent(share),
-                ]);
+                rows.push((of.name.as_str(), why, amount, Some(100.0 * share)));
             }
         }
         for frame in 0..self.series.frames.len() {
             for (metric, amount) in self.no_points(frame) {
                 let why = format!("no finite value or logarithm of {metric}");
-                let (bursts, time) = (grouped(amount.bursts), amount.time.to_string());
-                rows.push(vec![
-                    self.name(frame).to_owned(),
-                    why,
-                    bursts,
-                    time,
-                    String::new(),
-                ]);
+                rows.push((self.name(frame), why, amount, None));
             }
         }
         if rows.is_empty() {
             return Ok(());
         }
         writeln!(out)?;
-        let head = ["left out of", "by", "bursts", "time", "share of CPU time"];
-        table::write(out, &head, &rows)?;
-        Ok(())
+        let table = Table::new("left out", "Bursts that filters and axes left out.")
+            .with(Column::text("left out of", rows.iter().map(|row| row.0)))
+            .with(Column::text("by", rows.iter().map(|row| row.1.as_str())))
+            .with(Column::unsigned(
+                "bursts",
+                "",
+                rows.iter().map(|row| row.2.bursts),
+            ))
+            .with(Column::times("time", rows.iter().map(|row| row.2.time)))
+            .with(Column::floats(
+                "share of CPU time",
+                "%",
+                rows.iter().map(|row| row.3),
+            ));
+        Ok(table::print(out, &table, 60)?)
     }
 }

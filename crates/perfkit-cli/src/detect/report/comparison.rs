@@ -1,9 +1,9 @@
 //! The anomalies of this run beside those that another one recorded.
 
 use crate::failure::{Failure, Outcome, input};
-use crate::table::{self, grouped, shortened};
+use crate::table;
 use perfkit::anomaly::provenance::{Comparison, Difference, Store};
-use perfkit::core::{Nanos, Table};
+use perfkit::core::{Column, Nanos, Table};
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -46,29 +46,34 @@ impl Compared {
         if all.is_empty() {
             return Ok(writeln!(out, "  nothing differs")?);
         }
-        let rows = all.iter().take(top).map(|one| {
-            // The table has the time that the other run lost more.
-            let more = Nanos(one.more_time_lost().0.saturating_neg());
-            let sign = if more.0 > 0 { "+" } else { "" };
-            vec![
-                shortened(&one.name, 48),
-                grouped(one.other.anomalies),
-                grouped(one.one.anomalies),
-                one.other.time_lost.to_string(),
-                one.one.time_lost.to_string(),
-                format!("{sign}{more}"),
-            ]
-        });
-        let rows: Vec<_> = rows.collect();
-        let head = [
-            "function",
-            "anomalies then",
-            "now",
-            "lost then",
-            "now",
-            "difference",
-        ];
-        table::write(out, &head, &rows)?;
+        let rows = || all.iter().take(top);
+        // The result has the time that the other run lost more.
+        let more = |one: &&Difference| Nanos(one.more_time_lost().0.saturating_neg());
+        let table = Table::new("functions", "Anomalies of each function in two runs.")
+            .with(Column::text(
+                "function",
+                rows().map(|one| one.name.as_str()),
+            ))
+            .with(Column::unsigned(
+                "anomalies then",
+                "",
+                rows().map(|one| one.other.anomalies),
+            ))
+            .with(Column::unsigned(
+                "anomalies now",
+                "",
+                rows().map(|one| one.one.anomalies),
+            ))
+            .with(Column::times(
+                "lost then",
+                rows().map(|one| one.other.time_lost),
+            ))
+            .with(Column::times(
+                "lost now",
+                rows().map(|one| one.one.time_lost),
+            ))
+            .with(Column::times("difference", rows().map(more)));
+        table::print(out, &table, 48)?;
         match all.len().saturating_sub(top) {
             0 => Ok(()),
             more => Ok(writeln!(out, "  and {more} more")?),

@@ -15,7 +15,7 @@ use perfkit::anomaly::provenance::{
 };
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
-use perfkit::core::{Diagnostics, Job, Nanos, Table, Weight};
+use perfkit::core::{Column, Diagnostics, Job, Nanos, Table, Weight};
 use perfkit::view::anomaly::Anomalies;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -247,31 +247,39 @@ impl Detected {
             grouped(total.not_enough_data)
         )?;
         writeln!(out, "\nranks, by {}", ranking_name(self.shown.ranking))?;
-        let rows = self.ranks.iter().take(self.shown.top).map(|rank| {
-            let anomalies = &rank.anomalies;
-            let whole = |value: Option<f64>| format!("{:.0}", value.unwrap_or_default());
-            vec![
-                self.of_program(rank.program, rank.rank.to_string()),
-                grouped(rank.loss.calls),
-                grouped(rank.loss.anomalies()),
-                format!("{:.2}", anomalies.mean()),
-                format!("{:.2}", anomalies.std_dev()),
-                whole(anomalies.min()),
-                whole(anomalies.max()),
-                rank.loss.time.to_string(),
-            ]
-        });
-        let head = [
-            "rank",
-            "calls",
-            "anomalies",
-            "a step",
-            "deviation",
-            "least",
-            "most",
-            "time lost",
-        ];
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        let ranks = || self.ranks.iter().take(self.shown.top);
+        let names = ranks().map(|rank| self.of_program(rank.program, rank.rank.to_string()));
+        let number =
+            |name, of: fn(&RankSummary) -> Option<f64>| Column::floats(name, "", ranks().map(of));
+        // Counts, of which statistics are floating-point numbers.
+        let whole = |name, of: fn(&RankSummary) -> Option<f64>| {
+            Column::unsigned(
+                name,
+                "",
+                ranks().map(|rank| of(rank).map(|count| count as u64)),
+            )
+        };
+        let table = Table::new("ranks", "Anomalies of each rank, in all and in a step.")
+            .with(Column::text("rank", names))
+            .with(Column::unsigned(
+                "calls",
+                "",
+                ranks().map(|rank| rank.loss.calls),
+            ))
+            .with(Column::unsigned(
+                "anomalies",
+                "",
+                ranks().map(|rank| rank.loss.anomalies()),
+            ))
+            .with(number("mean of a step", |rank| Some(rank.anomalies.mean())))
+            .with(number("deviation", |rank| Some(rank.anomalies.std_dev())))
+            .with(whole("least", |rank| rank.anomalies.min()))
+            .with(whole("most", |rank| rank.anomalies.max()))
+            .with(Column::times(
+                "time lost",
+                ranks().map(|rank| rank.loss.time),
+            ));
+        table::print(out, &table, 60)?;
         self.functions(out)?;
         self.places(out)?;
         self.changes(out)?;
@@ -297,30 +305,25 @@ impl Detected {
             .functions
             .iter()
             .filter(|(.., loss)| loss.anomalies() > 0);
-        let rows = abnormal.take(self.shown.top).map(|(program, name, loss)| {
-            vec![
-                self.of_program(*program, shortened(name, 48)),
-                grouped(loss.calls),
-                grouped(loss.too_slow),
-                grouped(loss.too_fast),
-                grouped(loss.not_enough_data),
-                loss.time.to_string(),
-            ]
-        });
-        let rows: Vec<_> = rows.collect();
+        let rows: Vec<_> = abnormal.take(self.shown.top).collect();
         if rows.is_empty() {
             return Ok(());
         }
         writeln!(out, "\nfunctions, by time lost")?;
-        let head = [
-            "function",
-            "calls",
-            "too slow",
-            "too fast",
-            "not enough data",
-            "time lost",
-        ];
-        Ok(table::write(out, &head, &rows)?)
+        let names = rows.iter();
+        let names = names.map(|(program, name, _)| self.of_program(*program, shortened(name, 48)));
+        let count = |name, of: fn(&Loss) -> u64| {
+            Column::unsigned(name, "", rows.iter().map(|(.., loss)| of(loss)))
+        };
+        let times = rows.iter().map(|(.., loss)| loss.time);
+        let table = Table::new("functions", "Anomalies of each function.")
+            .with(Column::text("function", names))
+            .with(count("calls", |loss| loss.calls))
+            .with(count("too slow", |loss| loss.too_slow))
+            .with(count("too fast", |loss| loss.too_fast))
+            .with(count("not enough data", |loss| loss.not_enough_data))
+            .with(Column::times("time lost", times));
+        Ok(table::print(out, &table, 80)?)
     }
 
     /// Functions that became slower or faster.

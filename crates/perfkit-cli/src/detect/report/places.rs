@@ -2,9 +2,9 @@
 
 use super::Detected;
 use crate::failure::Outcome;
-use crate::table::{self, counted, grouped, shortened};
+use crate::table::{self, counted, grouped};
 use perfkit::anomaly::Loss;
-use perfkit::core::CallPathId;
+use perfkit::core::{CallPathId, Column, Table};
 use std::io::Write;
 
 impl Detected {
@@ -38,10 +38,7 @@ impl Detected {
 
     /// Tables of both.
     pub(super) fn places(&self, out: &mut dyn Write) -> Outcome {
-        let paths = self
-            .paths()
-            .map(|(name, loss)| (shortened(&name, 60), loss));
-        self.table(out, "path", paths.collect())?;
+        self.table(out, "path", self.paths().collect())?;
         let steps = self.steps().into_iter();
         self.table(
             out,
@@ -50,22 +47,22 @@ impl Detected {
         )
     }
 
-    fn table(&self, out: &mut dyn Write, what: &str, all: Vec<(String, Loss)>) -> Outcome {
+    fn table(&self, out: &mut dyn Write, what: &'static str, all: Vec<(String, Loss)>) -> Outcome {
         if all.is_empty() {
             return Ok(());
         }
         writeln!(out, "\n{what}s, by time lost")?;
-        let rows = all.iter().take(self.shown.top).map(|(name, loss)| {
-            vec![
-                name.clone(),
-                grouped(loss.calls),
-                grouped(loss.too_slow),
-                grouped(loss.too_fast),
-                loss.time.to_string(),
-            ]
-        });
-        let head = [what, "calls", "too slow", "too fast", "time lost"];
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        let top = || all.iter().take(self.shown.top);
+        let count = |name, of: fn(&Loss) -> u64| {
+            Column::unsigned(name, "", top().map(|(_, loss)| of(loss)))
+        };
+        let table = Table::new("places", "Anomalies of each call path or step.")
+            .with(Column::text(what, top().map(|(name, _)| name.as_str())))
+            .with(count("calls", |loss| loss.calls))
+            .with(count("too slow", |loss| loss.too_slow))
+            .with(count("too fast", |loss| loss.too_fast))
+            .with(Column::times("time lost", top().map(|(_, loss)| loss.time)));
+        table::print(out, &table, 60)?;
         match all.len().saturating_sub(self.shown.top) {
             0 => Ok(()),
             more => Ok(writeln!(out, "  and {} more", counted(more, what))?),
