@@ -29,12 +29,12 @@ const STEPS: &[Step] = &[
     Step("fmt", "every file is formatted", fmt),
     Step(
         "clippy",
-        "each crate alone, all its features, warnings denied",
+        "all targets, all features, warnings denied",
         clippy,
     ),
     Step(
         "features",
-        "each crate with its features, two at a time; its tests with each one",
+        "each crate alone with none, each and all of its features, warnings denied",
         features::combinations,
     ),
     Step(
@@ -284,34 +284,22 @@ fn fmt(_: &mut Gate) -> Outcome {
     execute(&mut cargo(&["fmt", "--manifest-path", FUZZ, "--check"]))
 }
 
-/// One crate at a time: a workspace build unifies features, and so hides a crate that only builds
-/// with what another one switched on. `incompatible_msrv`, on by default, holds the standard library
-/// calls to the `rust-version` of the workspace.
+/// All targets with all features. The step `features` has the crates by themselves. `incompatible_msrv`, on by default,
+/// holds the standard library calls to the `rust-version` of the workspace.
 fn clippy(gate: &mut Gate) -> Outcome {
-    for name in gate.libraries.iter().chain(&gate.programs) {
-        println!("   {name}");
-        execute(
-            cargo(&["clippy", "--quiet", "--locked", "--all-targets"]).args([
-                "--all-features",
-                "--package",
-                name,
-                "--",
-                "--deny",
-                "warnings",
-            ]),
-        )?;
+    let mut all = cargo(&[
+        "clippy",
+        "--quiet",
+        "--locked",
+        "--workspace",
+        "--all-features",
+    ]);
+    for name in &gate.left_out {
+        all.args(["--exclude", name]);
     }
     // `--all-targets` leaves out what `cargo test` does not run by itself.
-    let arguments = ["clippy", "--quiet", "--locked", "--all-features"];
-    execute(cargo(&arguments).args([
-        "--package",
-        "perf-live",
-        "--test",
-        "labels_many",
-        "--",
-        "--deny",
-        "warnings",
-    ]))
+    let targets = ["--all-targets", "--test", "labels_many"];
+    execute(all.args(targets).args(["--", "--deny", "warnings"]))
 }
 
 /// Compares what each package of the lock file declares with what the workspace declares. This and

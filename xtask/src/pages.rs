@@ -69,40 +69,59 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         execute(command.stderr(Stdio::null()))?;
     }
     let program = program().ok_or("there is no Chromium: install the package `chromium`")?;
-    let mut browser = Browser::start(program, &folder.join("profile"))?;
-    let mut failures = Vec::new();
-    for (name, place, check) in checks::PAGES {
-        if !is_wanted(name) {
-            continue;
-        }
-        for size in WIDTHS {
-            let begin = Instant::now();
-            let found = one(&mut browser, &folder, (name, place), size, *check);
-            let took = begin.elapsed().as_secs_f64();
-            match found {
-                Ok(first) => println!(
-                    "{name:<14} {:>4} wide: first picture {first:.0} ms, {took:.1} s in all",
-                    size.0
-                ),
-                Err(error) => {
-                    println!("{name:<14} {:>4} wide: {error}", size.0);
-                    failures.push(format!("{name} at {}: {error}", size.0));
-                }
-            }
-        }
-    }
+    let wanted: Vec<_> = checks::PAGES
+        .iter()
+        .filter(|(name, ..)| is_wanted(name))
+        .collect();
+    // A browser for each width, side by side: a page waits for timers most of the time.
+    let (folder, wanted) = (&folder, &wanted);
+    let mut failures = std::thread::scope(|scope| {
+        let started = WIDTHS.map(|size| scope.spawn(move || width(program, folder, wanted, size)));
+        let failed = |_| Err("a thread that opens pages ended".to_owned());
+        let ended = started.map(|thread| thread.join().unwrap_or_else(failed));
+        ended.into_iter().collect::<Result<Vec<_>, _>>()
+    })?
+    .concat();
     if is_wanted("live") {
-        let found = live::run(&mut browser, &folder);
-        if let Err(error) = found {
+        let mut browser = Browser::start(program, &folder.join("profile"))?;
+        if let Err(error) = live::run(&mut browser, folder) {
             println!("live           {error}");
             failures.push(format!("live: {error}"));
         }
+        browser.stop()?;
     }
-    browser.stop()?;
     match failures.is_empty() {
         true => Ok(()),
         false => Err(failures.join("\n")),
     }
+}
+
+/// Opens pages at one width, one after the other, and returns what failed.
+fn width(
+    program: &str,
+    folder: &Path,
+    pages: &[&(&str, &str, checks::Check)],
+    size: (u32, u32),
+) -> Result<Vec<String>, String> {
+    let mut browser = Browser::start(program, &folder.join(format!("profile-{}", size.0)))?;
+    let mut failures = Vec::new();
+    for (name, place, check) in pages {
+        let begin = Instant::now();
+        let found = one(&mut browser, folder, (name, place), size, *check);
+        let took = begin.elapsed().as_secs_f64();
+        match found {
+            Ok(first) => println!(
+                "{name:<14} {:>4} wide: first picture {first:.0} ms, {took:.1} s in all",
+                size.0
+            ),
+            Err(error) => {
+                println!("{name:<14} {:>4} wide: {error}", size.0);
+                failures.push(format!("{name} at {}: {error}", size.0));
+            }
+        }
+    }
+    browser.stop()?;
+    Ok(failures)
 }
 
 /// Where pages and their pictures are.

@@ -7,37 +7,18 @@ use std::path::PathBuf;
 /// Pinned, so that a new release cannot turn the gate red.
 const CARGO_HACK: &str = "0.6.46";
 
-/// Each feature of this crate re-exports another crate and is one of that crate: no two meet.
-const UMBRELLA: &str = "perfkit";
-
-/// All features at once are in the step `clippy`.
+/// One crate at a time: a workspace build unifies features, and so hides a crate that only builds with what another one
+/// switched on. Clippy rather than check: an import that only one feature uses is a warning without it. Nothing of tests
+/// is compiled here, so that their dependencies bring no feature.
 pub(super) fn combinations(gate: &mut Gate) -> Outcome {
     install("cargo-hack", CARGO_HACK)?;
-    combine(&["--each-feature", "--exclude-all-features"], &[UMBRELLA])?;
-    let libraries: Vec<&str> = gate.libraries.iter().map(String::as_str).collect();
-    let programs = gate.programs.iter().map(String::as_str);
-    let all = libraries.iter().copied().chain(programs);
-    let rest: Vec<&str> = all.filter(|name| *name != UMBRELLA).collect();
-    // What no two features use shows with one or two of them.
-    combine(&["--feature-powerset", "--depth", "2"], &rest)?;
-    hack("check", &["--each-feature", "--tests"], &libraries, &[])
-}
-
-/// Clippy rather than check: an import that only one feature uses is a warning without it. Nothing of tests
-/// is compiled here, so that their dependencies bring no feature.
-fn combine(how: &[&str], packages: &[&str]) -> Outcome {
-    hack("clippy", how, packages, &["--", "--deny", "warnings"])
-}
-
-/// Says what it did only where it fails: there are 200 combinations.
-fn hack(check: &str, how: &[&str], packages: &[&str], last: &[&str]) -> Outcome {
-    println!("   {check} {}: {}", packages.join(", "), how.join(" "));
-    let mut command = cargo(&["hack", check, "--quiet", "--locked"]);
-    command.args(how).args(["--exclude-features", "default"]);
-    for name in packages {
+    let mut command = cargo(&["hack", "clippy", "--quiet", "--locked", "--each-feature"]);
+    command.args(["--exclude-features", "default"]);
+    for name in gate.libraries.iter().chain(&gate.programs) {
         command.args(["--package", name]);
     }
-    output_of(command.args(last)).map(drop)
+    // It describes its work only where it fails: there are 120 combinations.
+    output_of(command.args(["--", "--deny", "warnings"])).map(drop)
 }
 
 /// The features of `perfkit` with which the step `test` computes results, without `parallel`. The command, another
