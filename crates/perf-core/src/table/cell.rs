@@ -55,8 +55,9 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Returns the cell for people, followed by its unit: three significant digits for fractions, groups of three
-    /// digits for whole numbers, times in the unit that fits, `-` for a missing cell.
+    /// Returns the cell for people, followed by its unit: one decimal for shares in per cent, three significant digits
+    /// for other fractions, groups of three digits for whole numbers, times in the unit that fits, `-` for a missing
+    /// cell.
     ///
     /// ```
     /// use perf_core::{Cell, Nanos};
@@ -74,6 +75,7 @@ impl<'a> Cell<'a> {
             Cell::Flag(false) => return "no".into(),
             Cell::Unsigned(value) => grouped(value.to_string()),
             Cell::Signed(value) => grouped(value.to_string()),
+            Cell::Float(value) if unit == "%" => return percent(*value),
             Cell::Float(value) => significant(*value),
         };
         match unit {
@@ -130,6 +132,16 @@ fn significant(value: f64) -> String {
     }
 }
 
+/// Formats a share with one decimal, so that the decimals of a column are aligned. A small share is not printed as 0.
+fn percent(value: f64) -> String {
+    match value {
+        0.0 => "0 %".into(),
+        0.0..0.05 => "< 0.1 %".into(),
+        -0.05..0.0 => "> -0.1 %".into(),
+        _ => format!("{value:.1} %"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +161,15 @@ mod tests {
             (2.5e15, "2.50e15"),
         ] {
             assert_eq!(Cell::Float(value).text(""), text);
+        }
+        for (share, text) in [
+            (0.0, "0 %"),
+            (0.049, "< 0.1 %"),
+            (-0.01, "> -0.1 %"),
+            (0.05, "0.1 %"),
+            (99.96, "100.0 %"),
+        ] {
+            assert_eq!(Cell::Float(share).text("%"), text);
         }
         assert_eq!(Cell::Signed(-1_234).text("B"), "-1 234 B");
         assert_eq!(Cell::Unsigned(999).text(""), "999");

@@ -40,6 +40,8 @@ pub struct Column {
     name: Cow<'static, str>,
     unit: Cow<'static, str>,
     values: Values,
+    /// `true` if all cells of a column of floating-point numbers are whole: they are written without decimals.
+    is_whole: bool,
 }
 
 /// The cells of a [`Column`]; `None` is a missing cell.
@@ -95,6 +97,15 @@ impl Values {
         }
     }
 
+    /// Returns `true` for floating-point numbers that are whole and below 2^53.
+    fn is_whole(&self) -> bool {
+        let is_whole = |value: &f64| value.fract() == 0.0 && value.abs() < (1_u64 << 53) as f64;
+        match self {
+            Values::Floats(cells) => cells.iter().flatten().all(is_whole),
+            _ => false,
+        }
+    }
+
     /// Keeps the cells of `rows`, in that order. Rows that do not exist are dropped.
     fn pick(&self, rows: &[usize]) -> Values {
         fn of<T: Copy>(cells: &[T], rows: &[usize]) -> Vec<T> {
@@ -121,6 +132,7 @@ impl Column {
         Column {
             name: name.into(),
             unit,
+            is_whole: values.is_whole(),
             values,
         }
     }
@@ -224,7 +236,10 @@ impl Column {
 
     /// Returns the cell of a row as text with its unit: `12.4 ms`, `40.0 %`, `12 345 678`, `-`.
     pub fn text_of(&self, row: usize) -> String {
-        self.cell(row).text(&self.unit)
+        match self.cell(row) {
+            Cell::Float(value) if self.is_whole => Cell::Signed(value as i64).text(&self.unit),
+            cell => cell.text(&self.unit),
+        }
     }
 
     /// Returns the name followed by the unit in brackets, for formats whose cells carry no unit:

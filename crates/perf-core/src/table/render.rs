@@ -182,6 +182,16 @@ mod tests {
     }
 
     #[test]
+    fn whole_columns_have_no_decimals_and_shares_have_one() {
+        let table = Table::new("numbers", "")
+            .with(Column::floats("whole", "", [8.0, 1_200.0]))
+            .with(Column::floats("mixed", "", [8.0, 0.5]))
+            .with(Column::floats("share", "%", [0.584, 52.9]));
+        let text = "  whole  mixed   share\n      8   8.00   0.6 %\n  1 200  0.500  52.9 %\n";
+        assert_eq!(table.to_text(), text);
+    }
+
+    #[test]
     fn an_empty_table_has_headings_alone() {
         let table = table().head(0);
         let mut csv = Vec::new();

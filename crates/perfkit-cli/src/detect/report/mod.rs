@@ -271,7 +271,7 @@ impl Detected {
                 "",
                 ranks().map(|rank| rank.loss.anomalies()),
             ))
-            .with(number("mean of a step", |rank| Some(rank.anomalies.mean())))
+            .with(number("mean by step", |rank| Some(rank.anomalies.mean())))
             .with(number("deviation", |rank| Some(rank.anomalies.std_dev())))
             .with(whole("least", |rank| rank.anomalies.min()))
             .with(whole("most", |rank| rank.anomalies.max()))
