@@ -1,30 +1,31 @@
-//! [`Children`]: the call path that enters a region from another, found in a table that grows bit by bit.
+//! [`Children`]: table of call paths by parent and region, which grows in small steps.
 
 use crate::{CallPath, CallPathId, RegionId};
 use std::hash::{BuildHasher, RandomState};
 
 /// Call paths by parent and region.
 ///
-/// Linear hashing (Litwin, 1980): each call path that is added makes one more bucket, and parts the call paths
-/// of one that is there. So no step takes long, however many call paths there are, as the doubling of a table
-/// does; and all of it is given back by two calls.
+/// Linear hashing (Litwin, 1980): each added call path adds one bucket and splits an existing one.
+/// No insertion therefore takes long, however many call paths there are, in contrast to a table
+/// that doubles. The memory is freed with two calls.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Children {
-    /// The first call path of each bucket: its number and 1, or 0 for none.
+    /// First call path of each bucket: its number plus 1, or 0 for none.
     heads: Vec<u32>,
-    /// The next one in its bucket, by call path.
+    /// Next call path in the same bucket, for each call path.
     next: Vec<u32>,
+    /// Keys of the hash function.
     keys: RandomState,
 }
 
-/// What one is known by.
+/// Key of a call path: its parent and region.
 type Key = (Option<CallPathId>, RegionId);
 
 impl Children {
-    /// Bytes of a call path: a bucket and what comes next.
+    /// Size of an entry in bytes: a bucket and a link.
     pub(crate) const A_PATH: usize = 2 * size_of::<u32>();
 
-    /// The call path of a key among `paths`.
+    /// Returns the call path of a key among `paths`.
     pub(crate) fn find(&self, paths: &[CallPath], key: Key) -> Option<CallPathId> {
         let mut at = *self.heads.get(self.bucket(self.hash(key)))?;
         while let Some(index) = at.checked_sub(1) {
@@ -37,7 +38,7 @@ impl Children {
         None
     }
 
-    /// Adds the last of `paths`, which was not there.
+    /// Adds the last of `paths`, which must be new.
     pub(crate) fn add(&mut self, paths: &[CallPath]) {
         let Some(index) = paths.len().checked_sub(1) else {
             return;
@@ -53,7 +54,8 @@ impl Children {
         }
     }
 
-    /// One more bucket, and in it what belongs there of that whose number lacks its highest bit.
+    /// Adds a bucket, and moves to it the entries that belong there from the bucket whose number
+    /// lacks its highest bit.
     fn part(&mut self, paths: &[CallPath]) {
         let new = self.heads.len();
         self.heads.push(0);
@@ -75,12 +77,13 @@ impl Children {
     }
 
     fn hash(&self, (parent, region): Key) -> u64 {
-        // No parent is 0.
+        // No parent is encoded as 0.
         let parent = parent.map_or(0, |parent| u64::from(parent.0) + 1);
         self.keys.hash_one(parent << 32 | u64::from(region.0))
     }
 
-    /// The bucket of a hash: by as many bits as the last bucket has, by one less where there is none of that.
+    /// Returns the bucket of a hash: by as many bits as the last bucket number has, or by one bit
+    /// less if that bucket does not exist yet.
     fn bucket(&self, hash: u64) -> usize {
         let bits = self.heads.len().checked_ilog2().unwrap_or_default();
         let wide = hash as usize & ((2 << bits) - 1);
@@ -98,7 +101,7 @@ mod tests {
     use std::collections::hash_map::Entry;
 
     #[test]
-    fn finds_what_a_map_finds() {
+    fn agrees_with_a_map() {
         let (mut children, mut paths, mut naive) =
             (Children::default(), Vec::new(), HashMap::new());
         let mut state = 7_u64;
@@ -107,7 +110,7 @@ mod tests {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
             let random = (state >> 33) as u32;
-            // Now and then one without a parent, and one that is not in the table.
+            // Sometimes without a parent, and sometimes a key that is not in the table.
             let parent = (!random.is_multiple_of(5) && !paths.is_empty())
                 .then(|| CallPathId(random / 5 % paths.len() as u32));
             let key = (parent, RegionId(random % 7));

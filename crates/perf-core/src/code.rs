@@ -1,21 +1,21 @@
-//! [`Region`] and [`CallTree`]: the code a program ran.
+//! [`Region`] and [`CallTree`]: functions, loops and their call paths.
 
 use crate::children::Children;
 use crate::{CallPathId, Error, RegionId, Result};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// The programming model a region belongs to.
+/// Programming model of a region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Paradigm {
-    /// The recording does not say.
+    /// Not recorded.
     #[default]
     Unknown,
-    /// Marked by hand.
+    /// Manual instrumentation.
     User,
-    /// Instrumented by a compiler.
+    /// Instrumentation by a compiler.
     Compiler,
     /// OpenMP.
     OpenMp,
@@ -35,49 +35,49 @@ pub enum Paradigm {
     Pthread,
     /// SHMEM.
     Shmem,
-    /// The measurement system itself.
+    /// Measurement system.
     Measurement,
-    /// Sampled rather than instrumented.
+    /// Sampling instead of instrumentation.
     Sampling,
-    /// Another one, by its number in OTF2.
+    /// Another paradigm, by its number in OTF2.
     Other(u8),
 }
 
-/// What a region is for, as far as analyses ask.
+/// Role of a region, as far as analyses distinguish it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum RegionRole {
-    /// The recording does not say.
+    /// Not recorded.
     #[default]
     Unknown,
     /// A function.
     Function,
-    /// A wrapper around one.
+    /// Wrapper around a function.
     Wrapper,
     /// A loop.
     Loop,
     /// A parallel region.
     Parallel,
-    /// A barrier, called or implied.
+    /// Barrier, explicit or implied.
     Barrier,
     /// A collective operation.
     Collective,
-    /// Communication between two.
+    /// Communication between two ranks.
     PointToPoint,
     /// One-sided communication.
     Rma,
-    /// A copy between memories.
+    /// Copy between memories.
     DataTransfer,
-    /// Reads or writes files.
+    /// File input or output.
     FileIo,
     /// A task.
     Task,
-    /// Another one, by its number in OTF2.
+    /// Another role, by its number in OTF2.
     Other(u8),
 }
 
-/// A code region: a function, loop, parallel construct or marked phase.
+/// Code region: a function, loop, parallel construct or marked phase.
 ///
 /// ```
 /// use perf_core::{Paradigm, Region};
@@ -89,22 +89,22 @@ pub enum RegionRole {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Region {
-    /// Name for people.
+    /// Display name.
     pub name: String,
-    /// Name for linkers (mangled), the same as `name` where there is none.
+    /// Linker name (mangled); the same as `name` if there is none.
     pub canonical: String,
     /// Programming model.
     pub paradigm: Paradigm,
-    /// What it is for.
+    /// Role.
     pub role: RegionRole,
-    /// Source file, where known.
+    /// Source file, if known.
     pub file: Option<String>,
-    /// First and last line in that file, where known.
+    /// First and last line in that file, if known.
     pub lines: Option<(u32, u32)>,
 }
 
 impl Region {
-    /// A region of which only the name is known.
+    /// Creates a region of which only the name is known.
     pub fn named(name: impl Into<String>) -> Self {
         let name = name.into();
         Region {
@@ -114,24 +114,24 @@ impl Region {
         }
     }
 
-    /// Whether the region is MPI: by its paradigm, or by an `MPI_` name, since some tools record
-    /// their MPI wrappers as user code.
+    /// Returns `true` if the region belongs to MPI, by its paradigm or by an `MPI_` prefix, since
+    /// some tools record their MPI wrappers as user code.
     pub fn is_mpi(&self) -> bool {
         self.paradigm == Paradigm::Mpi || self.name.starts_with("MPI_")
     }
 }
 
-/// A node of a [`CallTree`].
+/// Node of a [`CallTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CallPath {
-    /// The region on top of the call path.
+    /// Innermost region of the call path.
     pub region: RegionId,
-    /// The call path it was entered from; `None` at a root.
+    /// Calling call path; `None` for a root.
     pub parent: Option<CallPathId>,
 }
 
-/// Call paths as a forest. A parent has a lower id than its children.
+/// Forest of call paths. A parent has a lower id than its children.
 ///
 /// ```
 /// use perf_core::{CallTree, RegionId};
@@ -144,15 +144,17 @@ pub struct CallPath {
 /// ```
 #[derive(Clone, Default)]
 pub struct CallTree {
+    /// Call paths by id.
     paths: Vec<CallPath>,
-    /// Of those that [`child`](Self::child) made.
+    /// Index of the call paths created by [`child`](Self::child).
     children: Children,
+    /// Properties of each call path, as (name, value).
     properties: BTreeMap<CallPathId, Vec<(String, String)>>,
-    /// Made when children are asked for.
+    /// Child lists, built on first use.
     below: OnceLock<Below>,
 }
 
-/// The call paths and their facts, in order: the same text each time.
+/// Writes the call paths and their properties in order, so that equal trees give equal text.
 impl std::fmt::Debug for CallTree {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CallTree")
@@ -162,7 +164,8 @@ impl std::fmt::Debug for CallTree {
     }
 }
 
-/// The same call paths, made in the same way, with the same facts.
+/// Trees are equal if they have the same call paths, created in the same way, and the same
+/// properties.
 impl PartialEq for CallTree {
     fn eq(&self, other: &Self) -> bool {
         self.paths == other.paths
@@ -176,11 +179,13 @@ impl PartialEq for CallTree {
 
 impl Eq for CallTree {}
 
-/// The children of all call paths, one list after the other.
+/// Child lists of all call paths, one after the other.
 #[derive(Clone, Debug)]
 struct Below {
-    /// Roots first, then those of call path 0 and so on: where each list begins, and the end.
+    /// Start of each list and the end of the last: first the roots, then the children of call path
+    /// 0, and so on.
     starts: Vec<u32>,
+    /// Concatenated child lists.
     ids: Vec<CallPathId>,
 }
 
@@ -198,7 +203,7 @@ impl Below {
         }
         let mut next = starts.clone();
         let mut ids = vec![CallPathId(0); paths.len()];
-        // `push` saw to it that there are at most 2^32 paths.
+        // `push` ensures that there are at most 2^32 paths.
         for (path, id) in paths.iter().zip(0..) {
             let at = &mut next[list(path)];
             ids[*at as usize] = CallPathId(id);
@@ -217,15 +222,17 @@ impl Below {
 }
 
 impl CallTree {
-    /// Bytes that so many call paths take, made one by one.
+    /// Returns the size in bytes of `paths` call paths that are created one by one.
     pub(crate) fn memory(paths: usize) -> usize {
         paths.next_power_of_two() * (size_of::<CallPath>() + Children::A_PATH)
     }
 
-    /// The call path that enters `region` from `parent`, made if there is none yet.
+    /// Returns the call path that enters `region` from `parent`, after adding it if it does not
+    /// exist.
     ///
     /// # Errors
-    /// [`Error::Undefined`] for a parent that is not there, [`Error::TooMany`] past 2^32 paths.
+    /// Returns [`Error::Undefined`] if the parent does not exist, or [`Error::TooMany`] for more
+    /// than 2^32 paths.
     pub fn child(&mut self, parent: Option<CallPathId>, region: RegionId) -> Result<CallPathId> {
         if let Some(id) = self.find(parent, region) {
             return Ok(id);
@@ -235,11 +242,11 @@ impl CallTree {
         Ok(id)
     }
 
-    /// Adds a call path even where one of the same region and parent exists: call trees of files
-    /// may tell call sites apart.
+    /// Adds a call path even if one with the same region and parent exists, because the call trees
+    /// of some files distinguish call sites.
     ///
     /// # Errors
-    /// As [`child`](Self::child).
+    /// Returns the errors of [`child`](Self::child).
     pub fn push(&mut self, path: CallPath) -> Result<CallPathId> {
         if let Some(parent) = path.parent
             && parent.index() >= self.paths.len()
@@ -259,22 +266,23 @@ impl CallTree {
         Ok(id)
     }
 
-    /// All call paths, by [`CallPathId`].
+    /// Returns all call paths by [`CallPathId`].
     pub fn paths(&self) -> &[CallPath] {
         &self.paths
     }
 
-    /// A call path by id.
+    /// Returns a call path by id.
     pub fn get(&self, id: CallPathId) -> Option<CallPath> {
         self.paths.get(id.index()).copied()
     }
 
-    /// The call path that enters `region` from `parent`, if [`child`](Self::child) made one.
+    /// Returns the call path that enters `region` from `parent`, if [`child`](Self::child) created
+    /// it.
     pub fn find(&self, parent: Option<CallPathId>, region: RegionId) -> Option<CallPathId> {
         self.children.find(&self.paths, (parent, region))
     }
 
-    /// Notes a further fact about a call path, such as the line it was called from.
+    /// Adds a property to a call path, such as the line of the call.
     pub fn annotate(&mut self, id: CallPathId, name: impl Into<String>, value: impl Into<String>) {
         if id.index() < self.paths.len() {
             let properties = self.properties.entry(id).or_default();
@@ -282,13 +290,13 @@ impl CallTree {
         }
     }
 
-    /// Further facts about a call path, as (name, value).
+    /// Returns the properties of a call path, as (name, value).
     pub fn properties(&self, id: CallPathId) -> &[(String, String)] {
         self.properties.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// The call paths entered from `parent`, or the roots, ascending. The first time after a call
-    /// path was added costs a walk over the tree.
+    /// Returns the call paths entered from `parent`, or the roots, in ascending order. The first
+    /// call after an insertion walks the whole tree.
     pub fn children(&self, parent: Option<CallPathId>) -> impl Iterator<Item = CallPathId> + '_ {
         self.list(parent).iter().copied()
     }
@@ -298,8 +306,8 @@ impl CallTree {
         below.list(parent.map_or(0, |id| id.index().saturating_add(1)))
     }
 
-    /// A call path and all below it, ascending; empty for an id that is not there. As
-    /// [`children`](Self::children) it costs a walk over the tree the first time.
+    /// Returns a call path and all its descendants in ascending order; empty for an unknown id.
+    /// Like [`children`](Self::children), the first call walks the whole tree.
     pub fn subtree(&self, root: CallPathId) -> Vec<CallPathId> {
         if root.index() >= self.paths.len() {
             return Vec::new();
@@ -314,7 +322,7 @@ impl CallTree {
         found
     }
 
-    /// The regions of a call path from the root; empty for an id that is not there.
+    /// Returns the regions of a call path from the root; empty for an unknown id.
     pub fn path(&self, id: CallPathId) -> Vec<RegionId> {
         let mut regions = Vec::new();
         let mut at = Some(id);
@@ -326,7 +334,7 @@ impl CallTree {
         regions
     }
 
-    /// The call path with names, `main > solve > MPI_Wait`.
+    /// Returns the call path as text, `main > solve > MPI_Wait`.
     pub fn name(&self, id: CallPathId, regions: &[Region]) -> String {
         let names = self.path(id).into_iter().map(|id| {
             regions
@@ -353,7 +361,7 @@ mod tests {
         assert_eq!(tree.subtree(main), [main, solve]);
         assert_eq!(tree.children(Some(CallPathId(u32::MAX))).count(), 0);
         assert!(tree.subtree(CallPathId(2)).is_empty());
-        // What was asked makes no difference.
+        // Building the child lists does not change equality.
         let mut other = CallTree::default();
         let root = other.child(None, RegionId(0)).unwrap();
         other.child(Some(root), RegionId(1)).unwrap();
@@ -362,7 +370,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn children_and_subtrees_are_what_a_walk_finds(
+        fn children_and_subtrees_equal_a_walk(
             parents in prop::collection::vec(prop::option::of(0..40_usize), 0..40),
         ) {
             let mut tree = CallTree::default();

@@ -1,8 +1,9 @@
-//! Numbers and texts as little-endian bytes: what travels between ranks and servers, and what is stored.
+//! Numbers and texts as little-endian bytes, for messages between ranks and servers and for
+//! storage.
 //!
-//! A [`Writer`] appends and a [`Reader`] takes. Every length is checked against the bytes that are left before anything
-//! is allocated, and an error has the place of the bytes concerned. No reflection and no dependency: a server of ten
-//! thousand ranks reads each number once.
+//! A [`Writer`] appends values and a [`Reader`] consumes them. Every length is checked against the
+//! remaining bytes before anything is allocated, and errors contain the offset of the invalid
+//! bytes. There is no reflection and no dependency.
 //!
 //! ```
 //! use perf_core::codec::{Malformed, Reader, Writer};
@@ -19,22 +20,22 @@
 //! # Ok::<(), Malformed>(())
 //! ```
 
-/// Bytes that are not what was expected, or end too early.
+/// Unexpected or truncated bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}: expected {expected}")]
 pub struct Malformed {
-    /// Place in the bytes.
+    /// Offset of the bytes.
     pub at: usize,
-    /// Description of the bytes that should be there.
+    /// Description of the expected bytes.
     pub expected: &'static str,
 }
 
-/// Appends numbers and texts to bytes, which are its field.
+/// Appends numbers and texts to its buffer.
 #[derive(Clone, Debug, Default)]
 pub struct Writer(pub Vec<u8>);
 
 impl Writer {
-    /// Appends bytes as they are.
+    /// Appends bytes unchanged.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
@@ -64,7 +65,7 @@ impl Writer {
         self.bytes(&value.to_le_bytes());
     }
 
-    /// Appends 64 bits with a sign.
+    /// Appends 64 bits, signed.
     #[inline]
     pub fn i64(&mut self, value: i64) {
         self.u64(value.cast_unsigned());
@@ -90,13 +91,14 @@ impl Writer {
         self.bytes(bytes);
     }
 
-    /// Appends a number that is short near 0, whatever its sign.
+    /// Appends a number in an encoding that is short for values near 0 of either sign.
     #[inline]
     pub fn signed(&mut self, value: i64) {
         self.varint(((value << 1) ^ (value >> 63)).cast_unsigned());
     }
 
-    /// Appends a number as seven bits a byte, low ones first, with the eighth bit on all bytes but the last.
+    /// Appends a number with seven bits for each byte, low ones first, and the eighth bit set on
+    /// all bytes but the last.
     #[inline]
     pub fn varint(&mut self, mut value: u64) {
         while value >= 0x80 {
@@ -107,12 +109,15 @@ impl Writer {
     }
 }
 
-/// Takes numbers and texts from bytes. `C` is what the reading of parts depends on, such as a version.
+/// Reads numbers and texts from bytes. `C` is context that the readers of parts need, such as a
+/// version.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a, C = ()> {
+    /// Bytes to read.
     bytes: &'a [u8],
+    /// Current offset.
     at: usize,
-    /// What the reading of parts depends on.
+    /// Context that the readers of parts need.
     pub context: C,
 }
 
@@ -128,7 +133,7 @@ impl<'a, C: Default> Reader<'a, C> {
 }
 
 impl<'a, C> Reader<'a, C> {
-    /// Returns the number of bytes taken.
+    /// Returns the number of bytes read.
     #[inline]
     pub fn at(&self) -> usize {
         self.at
@@ -140,7 +145,7 @@ impl<'a, C> Reader<'a, C> {
         self.bytes.len().saturating_sub(self.at)
     }
 
-    /// Returns the error that something else was expected `back` bytes before here.
+    /// Returns an error that describes the bytes expected `back` bytes before the current offset.
     pub fn error(&self, back: usize, expected: &'static str) -> Malformed {
         Malformed {
             at: self.at.saturating_sub(back),
@@ -148,7 +153,7 @@ impl<'a, C> Reader<'a, C> {
         }
     }
 
-    /// Takes `count` bytes.
+    /// Reads `count` bytes.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -162,7 +167,7 @@ impl<'a, C> Reader<'a, C> {
         Ok(bytes)
     }
 
-    /// Takes `N` bytes.
+    /// Reads `N` bytes.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -176,7 +181,7 @@ impl<'a, C> Reader<'a, C> {
         Ok(*bytes)
     }
 
-    /// Takes 8 bits.
+    /// Reads 8 bits.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -185,7 +190,7 @@ impl<'a, C> Reader<'a, C> {
         self.array(expected).map(|[byte]| byte)
     }
 
-    /// Takes 16 bits.
+    /// Reads 16 bits.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -194,7 +199,7 @@ impl<'a, C> Reader<'a, C> {
         self.array(expected).map(u16::from_le_bytes)
     }
 
-    /// Takes 32 bits.
+    /// Reads 32 bits.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -203,7 +208,7 @@ impl<'a, C> Reader<'a, C> {
         self.array(expected).map(u32::from_le_bytes)
     }
 
-    /// Takes 64 bits.
+    /// Reads 64 bits.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -212,7 +217,7 @@ impl<'a, C> Reader<'a, C> {
         self.array(expected).map(u64::from_le_bytes)
     }
 
-    /// Takes the 64 bits of a floating-point number.
+    /// Reads the 64 bits of a floating-point number.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -221,7 +226,7 @@ impl<'a, C> Reader<'a, C> {
         self.u64(expected).map(f64::from_bits)
     }
 
-    /// Takes 64 bits with a sign.
+    /// Reads 64 bits, signed.
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -230,7 +235,7 @@ impl<'a, C> Reader<'a, C> {
         self.u64(expected).map(u64::cast_signed)
     }
 
-    /// Takes a text of `length` bytes, of which there may be `most`.
+    /// Reads a text of `length` bytes, at most `most`.
     fn text_of(
         &mut self,
         length: u64,
@@ -248,25 +253,27 @@ impl<'a, C> Reader<'a, C> {
         Ok(text)
     }
 
-    /// Takes a text of at most `most` bytes written by [`Writer::text`].
+    /// Reads a text of at most `most` bytes written by [`Writer::text`].
     ///
     /// # Errors
-    /// Returns [`Malformed`] if it is longer than that or than the bytes left, or is no UTF-8.
+    /// Returns [`Malformed`] if the text is longer than that or than the bytes left, or is not
+    /// UTF-8.
     pub fn text(&mut self, most: u64, expected: &'static str) -> Result<&'a str, Malformed> {
         let length = self.varint(expected)?;
         self.text_of(length, most, expected)
     }
 
-    /// Takes a text of at most `most` bytes written by [`Writer::block`].
+    /// Reads a text of at most `most` bytes written by [`Writer::block`].
     ///
     /// # Errors
-    /// Returns [`Malformed`] if it is longer than that or than the bytes left, or is no UTF-8.
+    /// Returns [`Malformed`] if the text is longer than that or than the bytes left, or is not
+    /// UTF-8.
     pub fn text_block(&mut self, most: u64, expected: &'static str) -> Result<&'a str, Malformed> {
         let length = self.u32(expected)?;
         self.text_of(length.into(), most, expected)
     }
 
-    /// Takes bytes written by [`Writer::block`].
+    /// Reads bytes written by [`Writer::block`].
     ///
     /// # Errors
     /// Returns [`Malformed`] if fewer are left.
@@ -275,20 +282,20 @@ impl<'a, C> Reader<'a, C> {
         self.bytes(length as usize, expected)
     }
 
-    /// Takes a number written by [`Writer::signed`].
+    /// Reads a number written by [`Writer::signed`].
     ///
     /// # Errors
-    /// Returns [`Malformed`] if it is no such number.
+    /// Returns [`Malformed`] if the bytes are not such a number.
     #[inline]
     pub fn signed(&mut self, expected: &'static str) -> Result<i64, Malformed> {
         let value = self.varint(expected)?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
-    /// Takes a number written by [`Writer::varint`].
+    /// Reads a number written by [`Writer::varint`].
     ///
     /// # Errors
-    /// Returns [`Malformed`] if it is no such number, or longer than a writer writes it.
+    /// Returns [`Malformed`] if the bytes are not such a number, or not its shortest encoding.
     #[inline]
     pub fn varint(&mut self, expected: &'static str) -> Result<u64, Malformed> {
         match self.bytes.get(self.at) {
@@ -303,9 +310,9 @@ impl<'a, C> Reader<'a, C> {
         }
     }
 
-    /// Takes a number of up to eight bytes at once: the first byte below 128 ends it, and groups of seven bits are
-    /// moved together in three steps. Returns `None` for others, which are read byte by byte. An error is larger than
-    /// registers, and is left to [`slow_varint`](Self::slow_varint).
+    /// Reads a number of up to eight bytes at once. The first byte below 128 ends it, and groups of
+    /// seven bits are joined in three steps. Returns `None` for all other encodings, which
+    /// [`slow_varint`](Self::slow_varint) reads byte by byte; an error would not fit in registers.
     #[inline]
     fn long_varint(&mut self) -> Option<u64> {
         let chunk = self.bytes.get(self.at..)?.first_chunk::<8>()?;
@@ -316,7 +323,7 @@ impl<'a, C> Reader<'a, C> {
         }
         let end = ends.trailing_zeros();
         let bits = word & (u64::MAX >> (63 - end)) & 0x7f7f_7f7f_7f7f_7f7f;
-        // A last byte that adds nothing is not what a writer writes.
+        // A final zero byte is not the shortest encoding.
         if end > 7 && (bits >> (end - 7)) == 0 {
             return None;
         }
@@ -332,7 +339,7 @@ impl<'a, C> Reader<'a, C> {
         for shift in (0..64).step_by(7) {
             let byte = self.u8(expected)?;
             let bits = u64::from(byte & 0x7f);
-            // Bits beyond 64, or a last byte that adds nothing: not what a writer writes.
+            // Bits beyond 64, or a final zero byte: not an encoding that a writer produces.
             if (bits << shift) >> shift != bits || (byte == 0 && shift > 0) {
                 break;
             }
@@ -344,37 +351,38 @@ impl<'a, C> Reader<'a, C> {
         Err(self.error(1, expected))
     }
 
-    /// Takes a number of 32 bits written by [`Writer::varint`].
+    /// Reads a number of 32 bits written by [`Writer::varint`].
     ///
     /// # Errors
-    /// Returns [`Malformed`] if it is no such number, or larger.
+    /// Returns [`Malformed`] if the bytes are not such a number, or if it is larger.
     #[inline]
     pub fn varint32(&mut self, expected: &'static str) -> Result<u32, Malformed> {
         let value = self.varint(expected)?;
         u32::try_from(value).map_err(|_| self.error(1, expected))
     }
 
-    /// Takes a number of 32 bits: the number of items of at least `size` bytes each that follow.
+    /// Reads a 32-bit count of items that follow, of at least `size` bytes each.
     ///
     /// # Errors
-    /// Returns [`Malformed`] if the bytes left cannot hold them.
+    /// Returns [`Malformed`] if the bytes left cannot hold the items.
     #[inline]
     pub fn count(&mut self, size: usize, expected: &'static str) -> Result<usize, Malformed> {
         let count = self.u32(expected)?;
         self.fits(count.into(), size, 4, expected)
     }
 
-    /// Takes a number of 64 bits: the number of items of at least `size` bytes each that follow.
+    /// Reads a 64-bit count of items that follow, of at least `size` bytes each.
     ///
     /// # Errors
-    /// Returns [`Malformed`] if the bytes left cannot hold them.
+    /// Returns [`Malformed`] if the bytes left cannot hold the items.
     #[inline]
     pub fn count64(&mut self, size: usize, expected: &'static str) -> Result<usize, Malformed> {
         let count = self.u64(expected)?;
         self.fits(count, size, 8, expected)
     }
 
-    /// Returns a count that was taken `back` bytes before here if the bytes left can hold so many items.
+    /// Returns a count that was read `back` bytes before the current offset, if the bytes left can
+    /// hold so many items.
     #[inline]
     fn fits(
         &self,
@@ -392,7 +400,7 @@ impl<'a, C> Reader<'a, C> {
     /// Checks that no bytes are left.
     ///
     /// # Errors
-    /// Returns [`Malformed`] if there are.
+    /// Returns [`Malformed`] if there are bytes left.
     pub fn end(&self) -> Result<(), Malformed> {
         match self.left() {
             0 => Ok(()),
@@ -417,7 +425,7 @@ mod tests {
             assert_eq!(reader.varint("a number").ok(), Some(value));
         }
         assert!(reader.end().is_ok());
-        // All lengths, with bytes behind them and without.
+        // All encoded lengths, with and without further bytes.
         for bits in 0..64 {
             for value in [1_u64 << bits, (1 << bits) - 1, u64::MAX >> bits] {
                 for behind in [0, 9] {
@@ -478,7 +486,7 @@ mod tests {
         assert_eq!(other.bytes(2, "two bytes"), Ok(&[1, 2][..]));
         assert_eq!(other.end(), Ok(()));
         assert!(other.bytes(usize::MAX, "more").is_err());
-        // Not UTF-8, and a length beyond the end.
+        // Invalid UTF-8, and a length beyond the end.
         for bytes in [&[1, 0, 0, 0, 0xff][..], &[0xff, 0xff, 0xff, 0xff, 1]] {
             assert!(
                 Reader::<()>::new(bytes)

@@ -1,41 +1,41 @@
-//! Who talks to whom: [`Communicator`], [`Window`], [`CartTopology`].
+//! [`Communicator`], [`Window`] and [`CartTopology`]: groups of communicating ranks.
 
 use crate::{CommId, LocationId};
 
-/// Who the ranks of a communicator are.
+/// Members of a communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Members {
-    /// Rank `i` is the `i`-th of these; `None` where the recording does not say.
+    /// Rank `i` is the `i`-th location; `None` if it is not recorded.
     Ranks(Vec<Option<LocationId>>),
-    /// Each location's own: rank 0 is the location itself.
+    /// Each location has its own communicator: rank 0 is the location itself.
     Own,
-    /// Two groups that talk to each other: a rank of an event is one of the other group.
+    /// Two groups of an inter-communicator: the rank in an event belongs to the remote group.
     Between(Vec<Option<LocationId>>, Vec<Option<LocationId>>),
-    /// The recording does not say.
+    /// Not recorded.
     #[default]
     Unknown,
 }
 
-/// A communicator: a set of ranks that talk to one another.
+/// Communicator: a set of ranks that exchange messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Communicator {
     /// Name, such as `MPI_COMM_WORLD`.
     pub name: String,
-    /// Who its ranks are.
+    /// Members.
     pub members: Members,
-    /// The communicator it was made from.
+    /// Communicator from which it was derived.
     pub parent: Option<CommId>,
 }
 
-/// A window of remote memory access.
+/// Window for remote memory access.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Window {
     /// Name.
     pub name: String,
-    /// Whose ranks its events name.
+    /// Communicator whose ranks the events of the window refer to.
     pub comm: Option<CommId>,
 }
 
@@ -43,15 +43,15 @@ pub struct Window {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CartDimension {
-    /// Name, may be empty.
+    /// Name; may be empty.
     pub name: String,
-    /// Number of coordinates along it.
+    /// Number of coordinates.
     pub size: u32,
-    /// Whether the last neighbours the first.
+    /// `true` if the last coordinate is adjacent to the first.
     pub periodic: bool,
 }
 
-/// What the number beside the coordinates of a [`CartTopology`] names.
+/// Kind of entity that has coordinates in a [`CartTopology`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -63,33 +63,33 @@ pub enum CartMembers {
     Locations,
     /// Processes and accelerators, by [`LocationGroupId`](crate::LocationGroupId).
     Groups,
-    /// Nodes of the machine, by [`SystemNodeId`](crate::SystemNodeId).
+    /// Machine nodes, by [`SystemNodeId`](crate::SystemNodeId).
     Nodes,
 }
 
-/// A Cartesian grid over the ranks of a communicator, or over parts of the machine.
+/// Cartesian grid over the ranks of a communicator, or over parts of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct CartTopology {
-    /// Name, may be empty.
+    /// Name; may be empty.
     pub name: String,
-    /// What has coordinates.
+    /// Kind of entity that has coordinates.
     pub of: CartMembers,
-    /// The communicator, of ranks.
+    /// Communicator, for a grid of ranks.
     pub comm: Option<CommId>,
-    /// Its axes.
+    /// Axes.
     pub dimensions: Vec<CartDimension>,
-    /// Rank, or number of what [`of`](Self::of) says, and coordinates, one number an axis.
-    /// Several may share coordinates, and not all need have some.
+    /// Number of the entity and its coordinates, one for each axis. Several entities may share
+    /// coordinates, and some may have none.
     pub coordinates: Vec<(u32, Vec<u32>)>,
 }
 
-/// A named value that events may carry.
+/// Named value that events may carry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Attribute {
     /// Name.
     pub name: String,
-    /// What it means.
+    /// Meaning.
     pub description: String,
 }

@@ -1,40 +1,41 @@
-//! [`Diagnostics`]: what a reader repaired or skipped, counted and located.
+//! [`Diagnostics`]: repairs and losses of a reader, counted and located.
 
 use crate::Merge;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A kind of repair or loss, by a short stable name such as `duplicate-definition`.
+/// Kind of repair or loss, with a short stable name such as `duplicate-definition`.
 ///
-/// Crates declare theirs as constants, so that a test or a tool can ask for one by value.
+/// Crates declare their rules as constants, so that tests and tools can look up a rule by value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Rule {
-    /// Short and stable, in kebab case.
+    /// Short, stable name in kebab case.
     pub name: &'static str,
-    /// One clause for people: what was found and what was done about it.
+    /// Description in one clause: the defect and its treatment.
     pub what: &'static str,
-    /// How much it matters.
+    /// Severity.
     pub weight: Weight,
 }
 
-/// How much a diagnostic matters.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Weight {
-    /// Usual in recordings of the format, changes no answer: a flow with one end, a wrong count that many
-    /// tools write. Commands count such rules in one line.
+    /// Common in recordings of the format and without effect on results, such as a flow with one
+    /// end or a wrong count that many tools write. Commands print the count of such rules in one
+    /// line.
     Ordinary,
-    /// Worth knowing, nothing was changed: a wrong count that nothing relies on.
+    /// Worth reporting, without a change of the data, such as a wrong count that has no effect.
     Note,
-    /// The recording broke a rule of its format and was mended.
+    /// The recording violated a rule of its format and was repaired.
     Repair,
-    /// Something of the recording could not be kept.
+    /// Part of the recording was dropped.
     Loss,
 }
 
 impl Weight {
-    /// Returns `true` if something was changed or lost, and not only noted.
+    /// Returns `true` if data was changed or dropped.
     ///
     /// ```
     /// use perf_core::Weight;
@@ -46,7 +47,7 @@ impl Weight {
     }
 }
 
-/// Where in the input something was found. All parts are optional but the file.
+/// Position of a defect in the input. All parts but the file are optional.
 ///
 /// ```
 /// use perf_core::Place;
@@ -59,12 +60,12 @@ pub struct Place {
     pub file: Arc<str>,
     /// Offset in bytes from the start of the file.
     pub offset: Option<u64>,
-    /// What stood there: `Group 0`, `location 3`.
+    /// Record at that position: `Group 0`, `location 3`.
     pub record: Option<Arc<str>>,
 }
 
 impl Place {
-    /// Somewhere in `file`.
+    /// Creates a place in `file` without an offset.
     pub fn file(file: impl Into<Arc<str>>) -> Self {
         Place {
             file: file.into(),
@@ -72,13 +73,13 @@ impl Place {
         }
     }
 
-    /// The same place, at a byte.
+    /// Sets the offset in bytes.
     pub fn at(mut self, offset: u64) -> Self {
         self.offset = Some(offset);
         self
     }
 
-    /// The same place, with the record that stood there.
+    /// Sets the record.
     pub fn record(mut self, record: impl Into<Arc<str>>) -> Self {
         self.record = Some(record.into());
         self
@@ -98,17 +99,17 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// How often one [`Rule`] was applied, and the first places.
+/// Number of applications of one [`Rule`] and the first places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Finding {
-    /// How often.
+    /// Number of applications.
     pub count: u64,
-    /// The first places in order of file, offset and record; at most [`Diagnostics::PLACES`].
+    /// First places in order of file, offset and record; at most [`Diagnostics::PLACES`].
     pub places: Vec<Place>,
 }
 
-/// What a reader repaired or skipped, by rule.
+/// Repairs and losses of a reader, by rule.
 ///
 /// ```
 /// use perf_core::{Diagnostics, Merge, Place, Rule, Weight};
@@ -127,7 +128,7 @@ pub struct Finding {
 pub struct Diagnostics(BTreeMap<Rule, Finding>);
 
 impl Diagnostics {
-    /// How many places are kept a rule; counts go on beyond.
+    /// Largest number of places kept for each rule. Applications are counted beyond that.
     pub const PLACES: usize = 8;
 
     /// Counts one application of `rule`.
@@ -144,36 +145,38 @@ impl Diagnostics {
         }
     }
 
-    /// How often `rule` was applied.
+    /// Returns the number of applications of `rule`.
     pub fn count(&self, rule: Rule) -> u64 {
         self.0.get(&rule).map_or(0, |finding| finding.count)
     }
 
-    /// What was repaired or lost, without the notes.
+    /// Returns the number of repairs and losses, without notes.
     pub fn repairs(&self) -> u64 {
         self.iter()
             .filter(|(rule, _)| rule.weight.is_repair())
             .fold(0, |sum, (_, finding)| sum.saturating_add(finding.count))
     }
 
-    /// Whether nothing at all was found.
+    /// Returns `true` if there are no findings.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Rules by name, with what was found.
+    /// Returns the rules by name, with their findings.
     pub fn iter(&self) -> impl Iterator<Item = (Rule, &Finding)> {
         self.0.iter().map(|(rule, finding)| (*rule, finding))
     }
 }
 
-/// A list of `{"rule": .., "finding": ..}`, by name of the rule.
+/// Serializes a list of `{"rule": .., "finding": ..}`, ordered by the name of the rule.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Diagnostics {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
         struct Entry<'a> {
+            /// The rule.
             rule: Rule,
+            /// Its findings.
             finding: &'a Finding,
         }
         serializer.collect_seq(self.iter().map(|(rule, finding)| Entry { rule, finding }))
@@ -185,8 +188,11 @@ impl serde::Serialize for Place {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
         struct Plain<'a> {
+            /// File.
             file: &'a str,
+            /// Offset in bytes.
             offset: Option<u64>,
+            /// Record at that offset.
             record: Option<&'a str>,
         }
         let plain = Plain {
@@ -199,7 +205,8 @@ impl serde::Serialize for Place {
 }
 
 impl Finding {
-    /// Places are kept sorted, so that the order in which threads report does not show.
+    /// Keeps the places sorted, so that the result does not depend on the order in which threads
+    /// report.
     fn keep(&mut self, place: Place) {
         if let Err(at) = self.places.binary_search(&place)
             && at < Diagnostics::PLACES
@@ -222,7 +229,7 @@ impl Merge for Diagnostics {
     }
 }
 
-/// One line a rule: `12 x duplicate-definition: ... (first: a.def, byte 40)`.
+/// Writes one line for each rule: `12 x duplicate-definition: ... (first: a.def, byte 40)`.
 impl std::fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, (rule, finding)) in self.iter().enumerate() {

@@ -1,98 +1,98 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
 use crate::Cancelled;
 
-/// What can be wrong with nouns that are put together.
+/// Reasons why a trace, profile or one of their parts is invalid.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An id points past the end of its table.
+    /// An id is out of range.
     #[error("{what} {id} is not defined: there are {count}")]
     Undefined {
-        /// The kind of the thing, such as `region`.
+        /// Kind of the element, such as `region`.
         what: &'static str,
-        /// The id that was asked for.
+        /// The id.
         id: u64,
-        /// How many there are.
+        /// Number of elements.
         count: usize,
     },
-    /// Two elements share what must be their own.
+    /// Two elements share a value that must be unique.
     #[error("{what} {id} is defined twice")]
     Duplicate {
-        /// What they share, such as `location key`.
+        /// Kind of the value, such as `location key`.
         what: &'static str,
-        /// Its value.
+        /// The shared value.
         id: u64,
     },
-    /// A parent is its own descendant.
+    /// An element is its own ancestor.
     #[error("{what} {id} is its own ancestor")]
     Cycle {
-        /// The kind of the thing, such as `system node`.
+        /// Kind of the element, such as `system node`.
         what: &'static str,
-        /// One of those on the cycle.
+        /// Id of an element of the cycle.
         id: u64,
     },
     /// A tree is deeper than [`Limits::depth`](crate::Limits::depth).
     #[error("{what} {id} lies deeper than {limit} levels")]
     TooDeep {
-        /// The kind of the thing.
+        /// Kind of the element.
         what: &'static str,
-        /// The one that lies too deep.
+        /// Id of the element that lies too deep.
         id: u64,
         /// The limit.
         limit: u32,
     },
-    /// More elements than ids can name.
+    /// There are more elements than ids can number.
     #[error("more than {limit} {what}")]
     TooMany {
-        /// The kind of the thing, in the plural.
+        /// Kind of the element, in the plural.
         what: &'static str,
-        /// The most there can be.
+        /// Largest possible number of elements.
         limit: u64,
     },
-    /// An event is earlier than the one before it on its location.
+    /// An event is earlier than its predecessor on the same location.
     #[error("event {index} of location {location} is at tick {at}, before {last}")]
     Backwards {
-        /// The location.
+        /// Number of the location.
         location: u32,
-        /// Number of the event on the location.
+        /// Index of the event on the location.
         index: usize,
-        /// Its time.
+        /// Time of the event.
         at: u64,
-        /// The time of the event before.
+        /// Time of the preceding event.
         last: u64,
     },
-    /// Two tables that belong together differ in length.
+    /// Two lengths that must agree differ.
     #[error("{what}: expected {expected}, got {got}")]
     Length {
-        /// What was counted.
+        /// Name of the quantity that was counted.
         what: &'static str,
-        /// How many there should be.
+        /// Expected length.
         expected: usize,
-        /// How many there are.
+        /// Actual length.
         got: usize,
     },
-    /// A row could not be read from where the profile has its rows.
+    /// A row could not be read from the source of the profile.
     #[error("reading a row failed: {0}")]
     Read(#[source] std::sync::Arc<dyn std::error::Error + Send + Sync>),
-    /// The caller asked to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write_chain(self, out)
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Writes the message of an error and those of its causes, separated by colons.
 ///
-/// A cause is skipped if its message already stands in the text.
+/// A cause is skipped if the text already contains its message.
 ///
 /// ```
 /// # use std::error::Error;

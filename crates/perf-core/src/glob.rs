@@ -1,15 +1,15 @@
 //! Patterns with `*` and `?`.
 
-/// Whether the whole of `text` fits `pattern`, in which `*` stands for any characters and `?` for
-/// one: how people name regions.
+/// Returns `true` if the whole of `text` matches `pattern`, in which `*` stands for any characters
+/// and `?` for one.
 ///
 /// ```
 /// use perf_core::fits;
 /// assert!(fits("MPI_*", "MPI_Wait") && !fits("MPI_*", "PMPI_Wait"));
 /// ```
 ///
-/// On a mismatch the last `*` takes one character more; earlier ones never need to change, so
-/// that the time is at most the product of both lengths and no pattern can make it explode.
+/// On a mismatch only the last `*` is extended by one character; earlier ones never need to change.
+/// The time is therefore at most proportional to the product of both lengths, for any pattern.
 pub fn fits(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();

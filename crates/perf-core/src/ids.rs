@@ -1,7 +1,7 @@
-//! Ids: one `u32` newtype a kind, so that a region can never index a location.
+//! Ids: one `u32` newtype for each kind of element, so that a region id cannot index a location.
 //!
 //! Ids are dense: `LocationId(i)` is the `i`-th location of its [`SystemTree`](crate::SystemTree).
-//! What a file calls its locations (sparse 64-bit keys in OTF2) is kept beside them, as
+//! The id of a location in the file (a sparse 64-bit key in OTF2) is stored as
 //! [`Location::key`](crate::Location::key).
 
 macro_rules! ids {
@@ -13,12 +13,12 @@ macro_rules! ids {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The id of the element at `index`, or `None` past 2^32 elements.
+            /// Returns the id of the element at `index`, or `None` for more than 2^32 elements.
             pub fn from_index(index: usize) -> Option<Self> {
                 u32::try_from(index).ok().map(Self)
             }
 
-            /// The place of the element in its table.
+            /// Returns the index of the element in its table.
             pub fn index(self) -> usize {
                 self.0 as usize
             }
@@ -33,28 +33,29 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A node of the machine part of a [`SystemTree`](crate::SystemTree): machine, rack, host.
+    /// Node of the machine part of a [`SystemTree`](crate::SystemTree): machine, rack, host.
     SystemNodeId,
-    /// A process or an accelerator, which holds locations.
+    /// Process or accelerator, which contains locations.
     LocationGroupId,
-    /// A CPU thread, an accelerator stream or a source of metrics.
+    /// CPU thread, accelerator stream or metric source.
     LocationId,
-    /// A code [`Region`](crate::Region).
+    /// Code [`Region`](crate::Region).
     RegionId,
-    /// A node of a [`CallTree`](crate::CallTree).
+    /// Node of a [`CallTree`](crate::CallTree).
     CallPathId,
-    /// A [`Metric`](crate::Metric).
+    /// [`Metric`](crate::Metric).
     MetricId,
-    /// A [`MetricSet`](crate::MetricSet): metrics that are recorded together.
+    /// [`MetricSet`](crate::MetricSet): metrics that are recorded together.
     MetricSetId,
-    /// A [`Communicator`](crate::Communicator).
+    /// [`Communicator`](crate::Communicator).
     CommId,
-    /// A [`Window`](crate::Window) of remote memory access.
+    /// [`Window`](crate::Window) for remote memory access.
     WindowId,
-    /// An [`Attribute`](crate::Attribute) that events may carry.
+    /// [`Attribute`](crate::Attribute) that events may carry.
     AttributeId,
-    /// The name of a kind of event that has no noun of its own, see [`Event::Other`](crate::Event::Other).
+    /// Name of a kind of event without a variant of its own, see
+    /// [`Event::Other`](crate::Event::Other).
     KindId,
-    /// A stream of events as they happen, see [`EventSink`](crate::EventSink).
+    /// Live stream of events, see [`EventSink`](crate::EventSink).
     StreamId,
 }

@@ -1,4 +1,4 @@
-//! [`intervals()`]: the calls of a location whose regions may overlap.
+//! [`intervals()`]: calls of a location whose regions may overlap.
 
 use crate::{
     CancellationChecks, Cancelled, Close, Event, Events, Job, LocationView, RegionId, ReplayCounts,
@@ -7,33 +7,34 @@ use crate::{
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// A stretch of time that a location spent in a region, found by [`intervals()`].
+/// Time that a location spent in one call of a region, found by [`intervals()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Interval {
-    /// The region.
+    /// Region.
     pub region: RegionId,
-    /// When it was entered, or the start of the window.
+    /// Time of the enter, or the start of the window.
     pub start: Ticks,
-    /// When it was left, or the end of the window; `start` for one of no length.
+    /// Time of the leave, or the end of the window; equal to `start` for a zero-length interval.
     pub end: Ticks,
-    /// The number of its enter on the location: what [`Events::attributes`](crate::Events::attributes)
-    /// and [`EventId`](crate::EventId) know it by.
+    /// Index of its enter event on the location, as used by
+    /// [`Events::attributes`](crate::Events::attributes) and [`EventId`](crate::EventId).
     pub enter: usize,
-    /// Why it ends: [`Close::Top`] for a leave of its own.
+    /// Reason for its end: [`Close::Top`] for a leave of its own.
     pub why: Close,
 }
 
-/// Finds the calls of one location whose regions may overlap, as those of an accelerator stream do:
-/// each leave closes **the first entered of its region that is still open**, and no other.
+/// Finds the calls of one location whose regions may overlap, as on an accelerator stream. Each
+/// leave closes **the first entered open call of its region**, and no other.
 ///
-/// Calls are told as they end, in the order of the leaves. That first in is first out makes the
-/// lengths exact where calls of one region overlap; a reader that knows of one that lies wholly
-/// within another of the same region gives it a second region of that name. How long anything is
-/// open, and the sum of the lengths by region, do not depend on the rule.
+/// Calls are reported as they end, in the order of the leaves. First in, first out yields exact
+/// lengths if calls of one region overlap. A reader that knows of a call nested within another of
+/// the same region gives it a second region of that name. The busy time, and the sum of the lengths
+/// by region, do not depend on the rule.
 ///
-/// A leave of a region that is not open closes the last one entered (`renamed`), one with nothing
-/// open is ignored (`orphan`), and what is open at the last event ends there. Within a window,
-/// intervals are cut to it. Takes time in proportion to the events up to the end of the window.
+/// A leave of a region that is not open closes the last call entered (`renamed`). A leave with no
+/// open call is ignored (`orphan`). Calls that are still open end at the last event. Within a
+/// window, intervals are cut to it. The time is proportional to the number of events up to the end
+/// of the window.
 ///
 /// ```
 /// use perf_core::{Event, Events, Job, LocationId, LocationView, RegionId, Ticks, intervals};
@@ -54,7 +55,7 @@ pub struct Interval {
 ///
 /// # Errors
 ///
-/// Returns [`Cancelled`] if the job is cancelled. `found` has then received a part of the calls.
+/// Returns [`Cancelled`] if the job is cancelled. `found` has then received some of the calls.
 pub fn intervals(
     location: LocationView<'_>,
     mut found: impl FnMut(Interval),
@@ -68,13 +69,13 @@ pub fn intervals(
     walk(location, tell, job)
 }
 
-/// What a walk over a location meets inside its window.
+/// Step of a walk over a location within its window.
 pub(crate) enum Step<'a> {
-    /// Something is open from here on; within a window also what was open before it.
+    /// A call begins, or was open at the start of the window.
     Begin(RegionId),
     /// A call ends.
     End(Interval),
-    /// Neither enter nor leave, with the last region entered that is still open.
+    /// Any other event, with the open region that was entered last.
     Other(Event<'a>, Option<RegionId>),
 }
 
@@ -128,7 +129,7 @@ pub(crate) fn walk<'a>(
             other => tell(Step::Other(other, open.newest())),
         },
     )?;
-    // What an event after the window closes is not open at the end of the recording.
+    // Calls that an event after the window closes are not open at the end of the recording.
     let is_end = range.end == events.len();
     let end = last.min(window.end);
     let mut counts = open.counts;
@@ -140,7 +141,7 @@ pub(crate) fn walk<'a>(
     Ok(counts)
 }
 
-/// `with` on each event of a range, its number and time, with cancellation checks.
+/// Calls `with` for each event of a range, with its index and time, and makes cancellation checks.
 fn each_event<'a>(
     events: &'a Events,
     range: Range<usize>,
@@ -157,18 +158,21 @@ fn each_event<'a>(
     Ok(())
 }
 
-/// The enter of a call.
+/// Enter event of a call.
 #[derive(Clone, Copy, Debug)]
 struct Entered {
+    /// Index of the event.
     index: usize,
+    /// Time of the event.
     at: Ticks,
 }
 
-/// What is open where regions may overlap, and the rules for leaves: [`intervals()`] one event at a time, for who
-/// does not have a location's events at once, as [`FrameStack`](crate::FrameStack) is where they nest.
+/// Open calls of a location whose regions may overlap, with the rules for leaves. It is
+/// [`intervals()`] one event at a time, for callers that do not have all events of a location at
+/// once, as [`FrameStack`](crate::FrameStack) is for nested regions.
 ///
-/// Something may be kept of each that is open. Each step costs the same, however much is open, and memory is taken for
-/// what is open, however much was left.
+/// A value may be stored with each open call. Each step takes amortised constant time, and memory
+/// is proportional to the number of open calls.
 ///
 /// ```
 /// use perf_core::{Close, OpenIntervals, RegionId};
@@ -185,14 +189,16 @@ struct Entered {
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpenIntervals<T = ()> {
-    /// In the order they were entered; `None` for one that was left. Neither the first nor the last was.
+    /// Calls in the order in which they were entered; `None` for one that was left. The first and
+    /// the last are always open.
     calls: VecDeque<Option<(RegionId, T)>>,
-    /// How many of `calls` were left.
+    /// Number of `None` entries in `calls`.
     left: usize,
-    /// How many were taken off the front of `calls`.
+    /// Number of entries removed from the front of `calls`.
     gone: usize,
-    /// The places of what is open, by region, the first entered first.
+    /// Positions of the open calls of each region, the first entered first.
     places: HashMap<RegionId, VecDeque<usize>>,
+    /// Counts of repairs.
     counts: ReplayCounts,
 }
 
@@ -209,18 +215,18 @@ impl<T> Default for OpenIntervals<T> {
 }
 
 impl<T> OpenIntervals<T> {
-    /// Room for calls that were left behind one that is open, beside as much as is open.
+    /// Number of left entries that are tolerated beyond the number of open calls.
     const ROOM: usize = 1 << 10;
 
-    /// Opens a region, of which `kept` is kept.
+    /// Opens a call of a region and stores `kept` with it.
     pub fn enter(&mut self, region: RegionId, kept: T) {
         let place = self.gone + self.calls.len();
         self.places.entry(region).or_default().push_back(place);
         self.calls.push_back(Some((region, kept)));
     }
 
-    /// Closes the region that was entered last if it is `region`, and as [`leave`](Self::leave) otherwise: for
-    /// locations of which nobody knows yet if they [overlap](LocationView::overlaps).
+    /// Closes the call that was entered last if its region is `region`, and otherwise acts like
+    /// [`leave`](Self::leave). For locations that may or may not [overlap](LocationView::overlaps).
     ///
     /// ```
     /// use perf_core::{Close, OpenIntervals, RegionId};
@@ -237,7 +243,7 @@ impl<T> OpenIntervals<T> {
         if self.newest() != Some(region) {
             return self.leave(region);
         }
-        // Nothing of the region was entered later, so that its place is the last one.
+        // No later call of the region is open, so its position is the last one.
         if let Some(places) = self.places.get_mut(&region) {
             places.pop_back();
         }
@@ -247,8 +253,8 @@ impl<T> OpenIntervals<T> {
         Some((region, kept, Close::Top))
     }
 
-    /// Closes a region by the rules of [`intervals()`], and tells which, what was kept of it, and why;
-    /// `None` where nothing is open.
+    /// Closes a call by the rules of [`intervals()`] and returns its region, stored value and
+    /// reason; `None` if no call is open.
     pub fn leave(&mut self, region: RegionId) -> Option<(RegionId, T, Close)> {
         let first = self.places.get_mut(&region).and_then(VecDeque::pop_front);
         let closed = match first {
@@ -278,7 +284,7 @@ impl<T> OpenIntervals<T> {
         closed
     }
 
-    /// Removes what was left at both ends, and everywhere once there is much of it.
+    /// Removes left entries at both ends, and everywhere once there are many.
     fn tidy(&mut self) {
         while self.calls.back().is_some_and(Option::is_none) {
             self.calls.pop_back();
@@ -294,7 +300,7 @@ impl<T> OpenIntervals<T> {
         }
     }
 
-    /// Forgets what was left.
+    /// Removes all left entries.
     #[cold]
     fn compact(&mut self) {
         self.calls.retain(Option::is_some);
@@ -305,13 +311,13 @@ impl<T> OpenIntervals<T> {
         }
     }
 
-    /// What is open, with what is kept of each, in the order in which they were entered.
+    /// Returns the open calls with their stored values, in the order in which they were entered.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (RegionId, &T)> {
         let open = self.calls.iter().flatten();
         open.map(|(region, kept)| (*region, kept))
     }
 
-    /// What was mended so far.
+    /// Returns the repairs so far.
     pub fn counts(&self) -> ReplayCounts {
         self.counts
     }
@@ -326,10 +332,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_left_behind_a_call_that_stays_takes_no_room() {
+    fn left_calls_behind_an_open_one_take_no_memory() {
         let mut open = OpenIntervals::default();
         open.enter(RegionId(0), 0);
-        // One of two is open at any time.
+        // One of two calls is open at any time.
         for at in 1..100_000_u32 {
             open.enter(RegionId(at), at);
             if at > 1 {

@@ -1,9 +1,9 @@
-//! The nouns of perfkit: time, places, code, traces and profiles of parallel programs.
+//! Data model of perfkit: time, locations, regions, traces and profiles of parallel programs.
 //!
-//! Readers turn files into a [`Trace`] or a [`Profile`], analyses are functions of them, and
-//! neither knows the other. This crate holds what both speak about and no algorithm but
-//! [`replay()`], which turns enter and leave into call frames, [`intervals()`], which does so where
-//! they overlap, and [`match_messages`], which finds the two ends of each message.
+//! Readers convert files to a [`Trace`] or a [`Profile`], and analyses are functions of these.
+//! Neither depends on the other. This crate contains the shared types and three algorithms:
+//! [`replay()`] converts enter and leave events to call frames, [`intervals()`] does so for
+//! overlapping regions, and [`match_messages`] finds the two ends of each message.
 //!
 //! ```
 //! use perf_core::{Job, Definitions, Event, Events, Location, Nanos, Profile, Region, RegionId};
@@ -29,62 +29,66 @@
 //! # Ok::<(), perf_core::Error>(())
 //! ```
 //!
-//! # How
-//! With a clock of `r` ticks a second and origin `t0`, tick `t` is at `floor((t - t0) 10^9 / r)` ns. Frames of
-//! calls come from [`replay()`]: a leave closes the innermost frame of its region, and by one of four counted
-//! rules ([`ReplayCounts`]) what else must be closed. Of a call that is open from `e` to `l`, and the calls that
-//! it makes,
+//! # Method
+//! With a clock of `r` ticks per second and origin `t0`, tick `t` corresponds to
+//! `floor((t - t0) 10^9 / r)` ns. Call frames come from [`replay()`]: a leave closes the innermost frame of its
+//! region, and four counted rules ([`ReplayCounts`]) decide which other frames it closes. A call
+//! that is open from `e` to `l` contributes, together with the calls that it makes,
 //!
 //! ```text
 //! inclusive = l - e        exclusive = inclusive - sum of the inclusive times of those calls
 //! ```
 //!
-//! which [`Profile::from_trace`] sums by call path and location. The k-th send and the k-th receive of one
-//! communicator, pair of ranks and tag are one message, receives in the order they were posted (MPI's rule that
-//! messages do not overtake one another); the k-th collective of a communicator on one rank is the k-th on all.
+//! These are summed by call path and location in [`Profile::from_trace`]. The k-th send and the
+//! k-th receive of one communicator, pair of ranks and tag form one message, with receives in the
+//! order in which they were posted (the non-overtaking rule of MPI). The k-th collective of a
+//! communicator on one rank is the k-th on all ranks.
 //!
 //! # Devices
 //! A stream of an accelerator is a location of [`LocationKind::AcceleratorStream`] in a group of
-//! [`GroupKind::Accelerator`], whose creator is the process that drives it. Readers tell streams
-//! apart by process, device, context and number, never by the number alone. Work is an enter and a
-//! leave like any call. Streams nest like threads unless an overlap is seen: read a location that
-//! [overlaps](LocationView::overlaps) by [`intervals()`], and any other one by [`replay()`]. Work of
-//! no length is an enter and a leave at one time and counts like any other. The [`Link`]s of a
-//! [`Trace`] lead from the call that started work to the work.
+//! [`GroupKind::Accelerator`], whose creator is the process that drives it. Readers distinguish
+//! streams by process, device, context and number, never by the number alone. Work is an enter and
+//! a leave like any call. Streams nest like threads unless an overlap is found: read a location
+//! that [overlaps](LocationView::overlaps) with [`intervals()`], and any other with [`replay()`].
+//! Zero-length work is an enter and a leave at one time and counts like any other. The [`Link`]s of
+//! a [`Trace`] lead from the call that launched work to the work.
 //!
-//! | question | noun |
+//! | question | types |
 //! |---|---|
-//! | when? | [`Ticks`], [`Nanos`], [`Clock`], [`TimeRange`] |
-//! | where? | [`SystemTree`], [`Location`], [`LocationGroup`] |
-//! | in which code? | [`Region`], [`CallTree`] |
-//! | how much? | [`Metric`], [`Value`], [`Profile`] |
-//! | what happened? | [`Trace`], [`Event`], [`TraceView`] |
-//! | what is happening? | [`EventSource`], [`EventSink`], [`StreamEvent`] |
-//! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
-//! | in which rows and columns? | [`Table`], [`Column`], [`Cell`] |
-//! | how far is it, and can it stop? | [`Progress`], [`Job`] |
-//! | on how many cores? | [`parallel`] |
-//! | as which bytes? | [`codec`] |
+//! | When? | [`Ticks`], [`Nanos`], [`Clock`], [`TimeRange`] |
+//! | Where? | [`SystemTree`], [`Location`], [`LocationGroup`] |
+//! | In which region? | [`Region`], [`CallTree`] |
+//! | How much? | [`Metric`], [`Value`], [`Profile`] |
+//! | Which events are recorded? | [`Trace`], [`Event`], [`TraceView`] |
+//! | Which events occur now? | [`EventSource`], [`EventSink`], [`StreamEvent`] |
+//! | Which defects does the recording have? | [`Diagnostics`], [`ReplayCounts`] |
+//! | How is a result tabulated? | [`Table`], [`Column`], [`Cell`] |
+//! | How are progress and cancellation handled? | [`Progress`], [`Job`] |
+//! | How is work distributed over cores? | [`parallel`] |
+//! | How are values encoded as bytes? | [`codec`] |
 //!
 //! # Cost
-//! An enter or leave takes 12 bytes: a tick, and a word of kind and region. Everything else has a record
-//! beside them. Views of a window or of some locations copy nothing. [`replay()`] and [`intervals()`]
-//! take time in proportion to the events, [`match_messages`] n log n in the messages. Rows of a
-//! [`Profile`] exist where a view is not zero, and are read when asked.
+//! An enter or leave takes 12 bytes: a tick, and a word with kind and region. All other events have
+//! an additional record. Views of a window or of some locations do not copy events. [`replay()`]
+//! and [`intervals()`] take time proportional to the number of events, [`match_messages`] n log n
+//! in the number of messages. Rows of a [`Profile`] exist only where a view is not zero, and are
+//! read on demand.
 //!
-//! # What to mind
-//! * [`Ticks`] are of the recording's own clock, [`Nanos`] since its origin; a conversion that does not fit is
-//!   `None`. Ranges are half-open: the last event of a trace is at `range.end - 1`.
-//! * Ids are dense numbers of one recording. What a file calls its locations is [`Location::key`]; names are
-//!   what two recordings have in common.
-//! * A location whose events are missing is [absent](Events::is_absent), which is not the same as idle.
-//! * Clocks of ranks are corrected by the offsets a recording holds; none is estimated. A message that comes
-//!   before it goes tells that they disagree.
+//! # Pitfalls
+//! * [`Ticks`] count the recording's own clock; [`Nanos`] count from its origin. A conversion that
+//!   does not fit yields `None`. Ranges are half-open: the last event of a trace is at `range.end -
+//!   1`.
+//! * Ids are dense numbers within one recording. The id of a location in the file is
+//!   [`Location::key`]. Two recordings can only be matched by names.
+//! * A location whose events are missing is [absent](Events::is_absent), which differs from idle.
+//! * Clocks of ranks are corrected by the offsets stored in a recording; offsets are not estimated.
+//!   A message that arrives before it is sent shows that clocks disagree.
 //!
 //! # Features
 //! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
-//!   is checked as it is read; `Serialize` alone for [`Diagnostics`], whose rules are constants.
-//! * `parallel`: the loops of [`parallel`] run on all cores. The feature of that name of every crate turns it on.
+//!   is validated on reading; only `Serialize` for [`Diagnostics`], whose rules are constants.
+//! * `parallel`: the loops of [`parallel`] run on all cores. The feature of that name of every
+//!   crate enables it.
 //! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 

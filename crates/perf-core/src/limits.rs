@@ -1,9 +1,11 @@
-//! [`Limits`]: what a reader grants an untrusted file.
+//! [`Limits`]: bounds on the resources that an untrusted file may use.
 
-/// What a reader grants an untrusted file before it gives up with an error that names the limit.
+/// Bounds on the resources that an untrusted file may use. A reader that exceeds one fails with an
+/// error that names the limit.
 ///
-/// The defaults let every sane recording pass on a machine that can hold it. Counts in a file
-/// are never believed beyond what the bytes of the file can hold, whatever the limits say.
+/// The defaults admit every reasonable recording on a machine that can hold it. Counts in a file
+/// are never trusted beyond the number of elements that the bytes of the file can hold, independent
+/// of the limits.
 ///
 /// ```
 /// use perf_core::Limits;
@@ -13,15 +15,16 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Most bytes of events of a recording to hold in memory, default no limit. OTF2 compares its estimate
-    /// with this before it starts, other readers stop where they pass it; what is unpacked into memory as a
-    /// whole (profiles, companions of a trace) takes no more either.
+    /// Memory budget in bytes for the events of a recording; default unlimited. The OTF2 reader
+    /// compares its estimate with the budget before it starts; other readers stop when they exceed
+    /// it. Data that is unpacked as a whole (profiles, companion files of a trace) is bounded by it
+    /// too.
     pub memory: u64,
-    /// Deepest nesting of system nodes and call paths, default 4,096.
+    /// Deepest nesting of system nodes and call paths; default 4,096.
     pub depth: u32,
-    /// Most definitions of one kind, default 16,777,216 (2^24).
+    /// Largest number of definitions of one kind; default 16,777,216 (2^24).
     pub definitions: u32,
-    /// Longest string in bytes, default 1,048,576 (1 MiB).
+    /// Longest string in bytes; default 1,048,576 (1 MiB).
     pub string: u32,
 }
 
@@ -37,25 +40,25 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same limits with at most `bytes` of events in memory. Default: no limit.
+    /// Sets the memory budget for events to `bytes`. Default: unlimited.
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = bytes;
         self
     }
 
-    /// The same limits with at most `depth` levels. Default: 4,096.
+    /// Sets the deepest nesting to `depth` levels. Default: 4,096.
     pub fn with_depth(mut self, depth: u32) -> Self {
         self.depth = depth;
         self
     }
 
-    /// The same limits with at most `count` definitions of a kind. Default: 2^24.
+    /// Sets the largest number of definitions of a kind to `count`. Default: 2^24.
     pub fn with_definitions(mut self, count: u32) -> Self {
         self.definitions = count;
         self
     }
 
-    /// The same limits with strings of at most `bytes`. Default: 1 MiB.
+    /// Sets the longest string to `bytes`. Default: 1 MiB.
     pub fn with_string(mut self, bytes: u32) -> Self {
         self.string = bytes;
         self

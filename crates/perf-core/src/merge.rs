@@ -1,10 +1,10 @@
 //! [`Merge`]: results that can be computed in parts.
 
-/// A result that can be computed in parts and put together in any grouping.
+/// Result that can be computed in parts and merged in any grouping.
 ///
-/// Threads, MPI ranks and a parameter server all rely on these laws, which each implementation
-/// tests: `Default` is the identity, and `merge` is associative and commutative (up to rounding
-/// where floating point is summed).
+/// Threads, MPI ranks and the parameter server rely on these laws, which each implementation tests:
+/// `Default` is the identity, and `merge` is associative and commutative (up to rounding of
+/// floating-point sums).
 ///
 /// ```
 /// use perf_core::{Merge, ReplayCounts};
@@ -13,6 +13,6 @@
 /// assert_eq!((left.top, left.orphan), (7, 1));
 /// ```
 pub trait Merge: Default {
-    /// Adds what `other` holds to `self`.
+    /// Adds the content of `other` to `self`.
     fn merge(&mut self, other: &Self);
 }

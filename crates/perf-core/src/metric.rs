@@ -2,7 +2,7 @@
 
 use crate::{LocationId, MetricId};
 
-/// The type of a metric's values.
+/// Type of the values of a metric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum ValueType {
@@ -15,7 +15,7 @@ pub enum ValueType {
     F64,
 }
 
-/// A value of a metric or attribute.
+/// Value of a metric or attribute.
 ///
 /// ```
 /// use perf_core::{Value, ValueType};
@@ -35,7 +35,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As a float, for arithmetic; integers past 2^53 are rounded.
+    /// Returns the value as a float; integers above 2^53 are rounded.
     pub fn as_f64(self) -> f64 {
         match self {
             Value::U64(value) => value as f64,
@@ -44,7 +44,7 @@ impl Value {
         }
     }
 
-    /// Its 64 bits; [`from_bits`](Self::from_bits) undoes it.
+    /// Returns the 64 bits of the value; [`from_bits`](Self::from_bits) is the inverse.
     pub fn to_bits(self) -> u64 {
         match self {
             Value::U64(value) => value,
@@ -53,7 +53,7 @@ impl Value {
         }
     }
 
-    /// 64 bits read as `kind`.
+    /// Interprets 64 bits as a value of type `kind`.
     pub fn from_bits(kind: ValueType, bits: u64) -> Self {
         match kind {
             ValueType::U64 => Value::U64(bits),
@@ -63,49 +63,49 @@ impl Value {
     }
 }
 
-/// What a sample of a metric says about time.
+/// Relation of a metric sample to time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum MetricMode {
-    /// A counter that has been rising since the start of the recording.
+    /// Counter that increases from the start of the recording.
     #[default]
     Accumulated,
-    /// The amount since the last sample.
+    /// Increase since the last sample.
     Relative,
-    /// A value of its own, at this instant or since the last sample.
+    /// Independent value, at this instant or since the last sample.
     Absolute,
-    /// Another one, by its number in OTF2.
+    /// Another mode, by its number in OTF2.
     Other(u8),
 }
 
-/// A metric: what is counted, in which unit.
+/// Definition of a metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Metric {
     /// Name, such as `PAPI_TOT_INS`.
     pub name: String,
-    /// What it counts.
+    /// Description.
     pub description: String,
     /// Unit, such as `#` or `bytes`.
     pub unit: String,
     /// Type of the values.
     pub value_type: ValueType,
-    /// What a sample says about time.
+    /// Relation of a sample to time.
     pub mode: MetricMode,
-    /// The metric it is part of, in profiles.
+    /// Parent metric in the metric tree of a profile.
     pub parent: Option<MetricId>,
 }
 
-/// Metrics that are sampled together, in this order, by one event.
+/// Metrics that one event samples together, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MetricSet {
-    /// The metrics.
+    /// Metrics in order.
     pub members: Vec<MetricId>,
-    /// The location they are about, where it is not the one that recorded them.
+    /// Location that they describe, if it is not the one that recorded them.
     pub scope: Option<LocationId>,
-    /// Whether they are about more than one location: a process, a node, a device.
+    /// `true` if they describe more than one location: a process, a node or a device.
     #[cfg_attr(feature = "serde", serde(default))]
     pub is_shared: bool,
 }

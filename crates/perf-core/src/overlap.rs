@@ -1,4 +1,4 @@
-//! The decision between nesting and overlapping regions, location by location.
+//! Decision between nested and overlapping regions for each location.
 
 use crate::{
     Cancelled, Close, Definitions, Event, Events, FrameStack, Job, LocationId, LocationKind,
@@ -8,17 +8,18 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 impl LocationKind {
-    /// Returns `true` if regions on a location of this kind may overlap without one calling the other.
+    /// Returns `true` if regions on a location of this kind may overlap without a call relation.
     ///
-    /// Work of one accelerator stream may: a kernel can begin before the one ahead of it has ended.
-    /// [`LocationView::overlaps`](crate::LocationView::overlaps) tells from the events of a location if it
-    /// does.
+    /// Work on one accelerator stream may overlap: a kernel can begin before its predecessor has
+    /// ended. [`LocationView::overlaps`](crate::LocationView::overlaps) decides from the events of
+    /// a location.
     pub fn may_overlap(self) -> bool {
         self == LocationKind::AcceleratorStream
     }
 }
 
-/// Looks for an overlap on a location; see [`LocationView::overlaps`](crate::LocationView::overlaps).
+/// Searches for an overlap on a location; see
+/// [`LocationView::overlaps`](crate::LocationView::overlaps).
 pub(crate) fn is_seen(
     definitions: &Definitions,
     location: LocationId,
@@ -34,7 +35,7 @@ pub(crate) fn is_seen(
         region.is_some_and(|region| is_device_work(region.paradigm))
     };
     let (mut stack, mut checks) = (FrameStack::default(), job.checks());
-    // Regions that a leave further out closed: a leave of their own may still come.
+    // Regions closed by a leave further out, whose own leave may still follow.
     let mut early: HashSet<RegionId> = HashSet::new();
     for index in 0..events.len() {
         checks.next(1)?;
@@ -64,12 +65,13 @@ pub(crate) fn is_seen(
     Ok(false)
 }
 
-/// Returns `true` for models whose regions on a stream are kernels and copies, which call nothing.
+/// Returns `true` for paradigms whose regions on a stream are kernels and copies, which make no
+/// calls.
 fn is_device_work(paradigm: Paradigm) -> bool {
     matches!(paradigm, Paradigm::Cuda | Paradigm::Hip | Paradigm::OpenCl)
 }
 
-/// The answers for each location of a trace, computed when first needed.
+/// Cached results for each location of a trace, computed on first use.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverlapCache(Vec<OnceLock<bool>>);
 
@@ -83,7 +85,7 @@ impl OverlapCache {
     }
 }
 
-/// All are equal: a cache is no part of the value that keeps it.
+/// All caches are equal, because a cache is not part of the value that contains it.
 impl PartialEq for OverlapCache {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -1,11 +1,13 @@
-//! Parallel loops of all crates, and their serial twins.
+//! Parallel loops for all crates, and their serial counterparts.
 //!
-//! With the feature `parallel` the loops run on the threads of the current pool of rayon, and without it on the
-//! calling thread. Results come in the order of their numbers either way, and of several errors the one with the
-//! lowest number is returned, so that no result depends on the number of threads.
+//! With the feature `parallel` the loops run on the threads of the current rayon pool, otherwise on
+//! the calling thread. Results are in the order of their numbers in both cases, and of several
+//! errors the one with the lowest number is returned. No result therefore depends on the number of
+//! threads.
 //!
-//! Loops receive their tasks as `dyn` functions: the code of rayon behind them is compiled once, not once for each
-//! closure. The indirect call costs nothing beside a task, which takes microseconds or more.
+//! Loops receive their tasks as `dyn` functions, so the code of rayon is compiled once instead of
+//! once for each closure. The indirect call is negligible, because a task takes microseconds or
+//! more.
 //!
 //! ```
 //! use perf_core::{Cancelled, Job, parallel};
@@ -33,7 +35,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// Smallest number of elements of a task of [`fill`].
 const MIN_TASK: usize = 1_024;
-/// Tasks of [`fill`] for each thread: enough that no thread waits long for the last one.
+/// Tasks of [`fill`] for each thread, enough to balance the load.
 const TASKS_PER_THREAD: usize = 8;
 
 /// Runs `task` with each number below `count`.
@@ -49,7 +51,8 @@ fn run(count: usize, task: &(dyn Fn(usize) + Sync)) {
     (0..count).for_each(task);
 }
 
-/// Returns the number of tasks that can run at once on the current pool: 1 without the feature `parallel`.
+/// Returns the number of tasks that can run concurrently on the current pool; 1 without the feature
+/// `parallel`.
 pub fn current_threads() -> usize {
     #[cfg(feature = "parallel")]
     return rayon::current_num_threads();
@@ -57,7 +60,7 @@ pub fn current_threads() -> usize {
     return 1;
 }
 
-/// Runs both functions, at once if a thread is free.
+/// Runs both functions, concurrently if a thread is free.
 #[cfg(feature = "parallel")]
 pub fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
     rayon::join(a, b);
@@ -80,7 +83,7 @@ pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
             .lock()
             .unwrap_or_else(PoisonError::into_inner) = Some(result);
     });
-    // Only a task that panicked leaves no result, and the loop panics with it.
+    // Only a task that panicked leaves no result, and the loop propagates the panic.
     let results = places.into_iter();
     let results =
         results.filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
@@ -90,15 +93,15 @@ pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
 /// Returns the results of `work` for each number below `count`, each in a task of its own.
 ///
 /// # Errors
-/// Returns the error of the lowest number, whichever thread met one first. Tasks of higher numbers that have not
-/// begun by then are skipped.
+/// Returns the error of the lowest number, regardless of the order in which threads fail. Tasks
+/// with higher numbers that have not begun by then are skipped.
 pub fn try_map<R: Send, E: Send>(
     count: usize,
     work: impl Fn(usize) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
     let failed = AtomicUsize::new(usize::MAX);
     let results = map(count, |number| {
-        // Tasks below the lowest failure so far always run: one of them may fail, too.
+        // Tasks below the lowest failure so far always run, because one of them may fail too.
         if number > failed.load(Ordering::Relaxed) {
             return None;
         }
@@ -128,10 +131,10 @@ pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
     });
 }
 
-/// Returns the results of `work` for each number below `count`, many numbers a task. The list is filled with
-/// `default` before.
+/// Returns the results of `work` for each number below `count`, with many numbers in a task.
+/// `default` initialises the list.
 ///
-/// The job is checked once a task, of at most [`CancellationChecks::EACH`] numbers.
+/// The job is checked once for each task of at most [`CancellationChecks::EACH`] numbers.
 ///
 /// # Errors
 /// Returns [`Cancelled`] if the job is cancelled.
@@ -162,11 +165,11 @@ pub fn fill<R: Clone + Send>(
     Ok(all)
 }
 
-/// Runs `work` on chunks of at most `size` columns of each row of a row-major table: the row, the first column of
-/// the chunk, and its cells. Allocates nothing.
+/// Runs `work` on chunks of at most `size` columns of each row of a row-major table, with the row,
+/// the first column of the chunk, and its cells. Does not allocate.
 ///
 /// # Errors
-/// Returns one of the errors of `work`. With several different ones it depends on the threads which.
+/// Returns one of the errors of `work`. If several differ, the choice depends on the threads.
 #[cfg(feature = "parallel")]
 pub fn try_for_each_chunk<T: Send, E: Send>(
     cells: &mut [T],
@@ -182,8 +185,8 @@ pub fn try_for_each_chunk<T: Send, E: Send>(
     })
 }
 
-/// Runs `work` on chunks of at most `size` columns of each row of a row-major table: the row, the first column of
-/// the chunk, and its cells. Allocates nothing.
+/// Runs `work` on chunks of at most `size` columns of each row of a row-major table, with the row,
+/// the first column of the chunk, and its cells. Does not allocate.
 ///
 /// # Errors
 /// Returns the first error of `work`.
@@ -202,10 +205,10 @@ pub fn try_for_each_chunk<T: Send, E: Send>(
     Ok(())
 }
 
-/// Sorts a list: each thread a stretch, then the calling thread the stretches.
+/// Sorts a list: each thread sorts a part, then the calling thread merges the parts.
 ///
 /// # Errors
-/// Returns [`Cancelled`] if the job is cancelled. The list then has its elements in any order.
+/// Returns [`Cancelled`] if the job is cancelled. The elements are then in an unspecified order.
 pub fn sort<T: Ord + Copy + Send + Sync>(list: &mut Vec<T>, job: &Job) -> Result<(), Cancelled> {
     let threads = current_threads().min(list.len().div_ceil(CancellationChecks::EACH));
     if threads > 1 {
@@ -220,13 +223,13 @@ pub fn sort<T: Ord + Copy + Send + Sync>(list: &mut Vec<T>, job: &Job) -> Result
     job.sort_by(list, Ord::cmp)
 }
 
-/// Returns the number of chunks of at most `size` elements, of `total` in all.
+/// Returns the number of chunks of at most `size` elements in `total` elements.
 #[inline]
 pub fn chunk_count(total: usize, size: usize) -> usize {
     total.div_ceil(size.max(1))
 }
 
-/// Returns the elements of the chunk of a number below [`chunk_count`].
+/// Returns the range of elements of chunk `number`, which must be below [`chunk_count`].
 #[inline]
 pub fn chunk(total: usize, size: usize, number: usize) -> Range<usize> {
     let start = number * size.max(1);

@@ -1,14 +1,14 @@
-//! [`Properties`]: further facts about a part of the machine.
+//! [`Properties`]: additional properties of a part of the machine.
 
 use std::fmt;
 
-/// Bytes of name and value together up to which a single fact needs no memory of its own.
+/// Total length in bytes of a name and value up to which a single property needs no allocation.
 const SHORT: usize = 14;
 
-/// Further facts about something, as (name, value), in the order they were added.
+/// List of properties as (name, value), in the order in which they were added.
 ///
-/// Most parts of a machine have no fact or one short one, such as a rank. That takes no memory
-/// beyond that of the list itself.
+/// Most parts of a machine have no property or a single short one, such as a rank, which needs no
+/// allocation.
 ///
 /// ```
 /// use perf_core::Properties;
@@ -24,7 +24,7 @@ pub struct Properties(Facts);
 
 #[derive(Clone)]
 enum Facts {
-    /// One fact: its name, then its value, of these lengths.
+    /// One property: its name followed by its value, with their lengths.
     Short {
         name: u8,
         value: u8,
@@ -34,12 +34,12 @@ enum Facts {
 }
 
 impl Properties {
-    /// No facts.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Properties(Facts::Many(Vec::new()))
     }
 
-    /// Adds a fact behind the others.
+    /// Adds a property at the end.
     pub fn add(&mut self, name: &str, value: &str) {
         match self.only(name, value) {
             Some(short) => self.0 = short,
@@ -47,7 +47,7 @@ impl Properties {
         }
     }
 
-    /// Adds a fact behind the others, as [`add`](Self::add) does.
+    /// Adds a property at the end, like [`add`](Self::add).
     pub fn push(&mut self, (name, value): (String, String)) {
         match self.only(&name, &value) {
             Some(short) => self.0 = short,
@@ -55,7 +55,7 @@ impl Properties {
         }
     }
 
-    /// Puts a fact before the others, in the place of the first if that has its name.
+    /// Inserts a property at the front, or replaces the first one if it has the same name.
     pub fn set_first(&mut self, name: &str, value: &str) {
         match self.only(name, value) {
             Some(short) => self.0 = short,
@@ -66,12 +66,12 @@ impl Properties {
         }
     }
 
-    /// A fact without memory of its own, if it is short and there is no other.
+    /// Returns a property stored without an allocation, if it is short and there is no other.
     fn only(&self, name: &str, value: &str) -> Option<Facts> {
         self.is_empty().then(|| short(name, value))?
     }
 
-    /// Changes the facts as a list.
+    /// Modifies the properties as a list.
     fn change(&mut self, change: impl FnOnce(&mut Vec<(String, String)>)) {
         let fact = self.short();
         let mut facts: Vec<_> = fact
@@ -90,18 +90,18 @@ impl Properties {
             return None;
         };
         let (name, value) = (usize::from(*name), usize::from(*value));
-        // Both are as they came, so that they are UTF-8.
+        // Both parts were copied from strings, so they are UTF-8.
         let part = |range| std::str::from_utf8(&text[range]).unwrap_or_default();
         Some((part(0..name), part(name..name + value)))
     }
 
-    /// The value of the first fact of this name.
+    /// Returns the value of the first property of this name.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut facts = self.iter();
         facts.find_map(|(own, value)| (own == name).then_some(value))
     }
 
-    /// The facts, as (name, value).
+    /// Returns the properties as (name, value).
     pub fn iter(&self) -> PropertiesIter<'_> {
         let many = match &self.0 {
             Facts::Many(facts) => facts.as_slice(),
@@ -113,7 +113,7 @@ impl Properties {
         }
     }
 
-    /// How many facts there are.
+    /// Returns the number of properties.
     pub fn len(&self) -> usize {
         match &self.0 {
             Facts::Many(facts) => facts.len(),
@@ -121,7 +121,7 @@ impl Properties {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no properties.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -146,7 +146,7 @@ impl Default for Properties {
     }
 }
 
-/// Equal facts in the same order, however they are kept.
+/// Lists are equal if they have equal properties in the same order, regardless of their storage.
 impl PartialEq for Properties {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -209,10 +209,12 @@ impl<'a> IntoIterator for &'a Properties {
     }
 }
 
-/// Walks over [`Properties`].
+/// Iterator over [`Properties`].
 #[derive(Clone, Debug)]
 pub struct PropertiesIter<'a> {
+    /// The property stored without an allocation.
     short: Option<(&'a str, &'a str)>,
+    /// The remaining allocated properties.
     many: std::slice::Iter<'a, (String, String)>,
 }
 
@@ -235,7 +237,7 @@ impl<'a> Iterator for PropertiesIter<'a> {
 
 impl ExactSizeIterator for PropertiesIter<'_> {}
 
-/// A list of pairs.
+/// Serializes as a list of pairs.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Properties {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -266,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_hold_what_a_list_holds(
+        fn properties_equal_a_list(
             facts in prop::collection::vec((".{0,8}", ".{0,8}"), 0..4),
             first in prop::option::of((".{0,8}", ".{0,8}")),
         ) {

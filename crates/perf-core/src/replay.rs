@@ -1,46 +1,45 @@
-//! [`replay()`]: the one place that turns enter and leave into call frames.
+//! [`replay()`]: conversion of enter and leave events to call frames.
 
 use crate::{Cancelled, Event, Events, Job, LocationView, Merge, RegionId, Ticks};
 
-/// Why a frame was closed.
+/// Reason why a frame was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Close {
-    /// A leave named the innermost region.
+    /// A leave matched the innermost region.
     Top,
-    /// A leave named a region further out; this frame was the one it named.
+    /// A leave matched an outer region, and this is its frame.
     Nearest,
-    /// A leave named a region further out; this frame lay inside it.
+    /// A leave matched an outer region, and this frame lies inside it.
     Implicit,
-    /// A leave named a region that was not open; it was taken to mean the innermost one.
+    /// A leave referred to a region that is not open, and was applied to the innermost frame.
     Renamed,
-    /// The recording ended; the frame is closed at the last event.
+    /// The recording ended, and the frame is closed at the last event.
     End,
 }
 
-/// What [`replay()`] had to mend, and what it did not.
+/// Repairs made by [`replay()`], and the leaves that needed none.
 ///
-/// The four rules are tried in the order of the fields: each leave is `top`, `nearest`, `renamed`
-/// or `orphan`.
+/// The rules are tried in this order: each leave is `top`, `nearest`, `renamed` or `orphan`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ReplayCounts {
-    /// Leaves that named the innermost region.
+    /// Number of leaves that matched the innermost region.
     pub top: u64,
-    /// Leaves that named a region further out, which was closed with all inside it.
+    /// Number of leaves that matched an outer region, which was closed with all frames inside it.
     pub nearest: u64,
-    /// Frames inside the named one that a `nearest` leave closed.
+    /// Number of inner frames that `nearest` leaves closed.
     pub implicit_closes: u64,
-    /// Leaves that named a region that was not open, taken to mean the innermost one.
+    /// Number of leaves of a region that was not open, applied to the innermost frame.
     pub renamed: u64,
-    /// Leaves with nothing open, ignored.
+    /// Number of leaves without an open frame, which were ignored.
     pub orphan: u64,
-    /// Frames still open at the last event.
+    /// Number of frames still open at the last event.
     pub open_at_end: u64,
 }
 
 impl ReplayCounts {
-    /// How many leaves and frames had to be mended.
+    /// Returns the number of repaired leaves and frames.
     pub fn repairs(&self) -> u64 {
         self.nearest + self.renamed + self.orphan + self.open_at_end
     }
@@ -57,32 +56,32 @@ impl Merge for ReplayCounts {
     }
 }
 
-/// What is told while a location is replayed.
+/// Receiver of the frames of a replay.
 ///
-/// Frames nest: each `enter` has one `leave`, and they come in order of time. Within a window,
-/// the frames open at its start are entered at its start, and those open at its end left there.
+/// Frames nest: each `enter` has one `leave`, in order of time. Within a window, frames open at its
+/// start are entered at its start, and frames open at its end are left there.
 pub trait Visitor {
-    /// A frame was opened at `depth` (0 for the outermost).
+    /// Receives a frame opened at `depth` (0 for the outermost).
     fn enter(&mut self, at: Ticks, region: RegionId, depth: usize);
 
-    /// The innermost frame, of `region` and at `depth`, was closed.
+    /// Receives that the innermost frame, of `region` and at `depth`, was closed.
     fn leave(&mut self, at: Ticks, region: RegionId, depth: usize, why: Close);
 
-    /// An event that is neither enter nor leave; `index` is its number on the location.
+    /// Receives any other event; `index` is its index on the location.
     fn event(&mut self, _at: Ticks, _event: Event<'_>, _index: usize) {}
 }
 
-/// Replays one location: turns its enters and leaves into frames that nest.
+/// Replays one location: converts its enter and leave events to nested frames.
 ///
-/// A leave that does not fit is mended by the first rule that applies: the region further out is
-/// closed with all inside it (`nearest`), the innermost frame is closed under another name
-/// (`renamed`), the leave is ignored (`orphan`). What was mended is counted within the view.
+/// A leave that does not match is repaired by the first rule that applies: the outer region is
+/// closed with all frames inside it (`nearest`), the innermost frame is closed under another name
+/// (`renamed`), or the leave is ignored (`orphan`). Repairs within the view are counted.
 ///
-/// Regions of accelerator streams may overlap and then have no frames that nest. Locations that
-/// [overlap](LocationView::overlaps) are read by [`intervals()`](crate::intervals()).
+/// Regions of accelerator streams may overlap, so that their frames do not nest. Read locations
+/// that [overlap](LocationView::overlaps) with [`intervals()`](crate::intervals()).
 ///
-/// Takes time in proportion to the events, also where none fits; within a window also to the
-/// enters and leaves before it, which tell what is open at its start.
+/// The time is proportional to the number of events, even if none matches. Within a window it
+/// includes the enters and leaves before the window, which determine the frames open at its start.
 ///
 /// ```
 /// use perf_core::{Close, Event, Job, RegionId, Ticks, Visitor, replay};
@@ -122,7 +121,7 @@ pub fn replay<V: Visitor + ?Sized>(
     let window = location.window();
     let last = events.times().last().copied().unwrap_or_default();
     if last < window.start {
-        // What was still open was closed at the last event, before the window.
+        // Frames that were still open were closed at the last event, before the window.
         stack.frames.clear();
     }
     for piece in checks.pieces(0..stack.frames.len()) {
@@ -132,7 +131,7 @@ pub fn replay<V: Visitor + ?Sized>(
             visitor.enter(window.start, *region, depth);
         }
     }
-    // Not by `each_event`, which takes a tenth more instructions where the visitor does little.
+    // `each_event` would take 10 % more instructions here for a visitor that does little.
     for piece in checks.pieces(range.clone()) {
         for index in piece? {
             let (Some(at), Some(event)) = (events.time(index), events.event(index)) else {
@@ -153,7 +152,7 @@ pub fn replay<V: Visitor + ?Sized>(
         }
     }
     let end = last.min(window.end);
-    // What an event after the window closes is not open at the end of the recording.
+    // Frames that an event after the window closes are not open at the end of the recording.
     let is_end = range.end == events.len();
     while let Some(region) = stack.frames.pop() {
         checks.next(1)?;
@@ -163,8 +162,8 @@ pub fn replay<V: Visitor + ?Sized>(
     Ok(stack.counts.without(counts_before))
 }
 
-/// The frames that are open before event `index` of a location, the outermost first, by the rules
-/// of [`replay`].
+/// Returns the frames that are open before event `index` of a location, outermost first, by the
+/// rules of [`replay`].
 ///
 /// ```
 /// use perf_core::{Event, Events, RegionId, Ticks, open_frames};
@@ -194,8 +193,8 @@ impl ReplayCounts {
     }
 }
 
-/// The frames that are open, and the rules for leaves: [`replay`] one event at a time, for who
-/// does not have a location's events at once.
+/// Open frames with the rules for leaves. It is [`replay`] one event at a time, for callers that do
+/// not have all events of a location at once.
 ///
 /// ```
 /// use perf_core::{Close, FrameStack, RegionId};
@@ -209,15 +208,18 @@ impl ReplayCounts {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct FrameStack {
+    /// Open frames, outermost first.
     frames: Vec<RegionId>,
+    /// Counts of repairs.
     counts: ReplayCounts,
-    /// How often each region is open. Filled at the first leave that does not fit, so that a
-    /// recording in order pays nothing, and one without order does not search its stack each time.
+    /// Number of open frames of each region. Built at the first leave that does not match, so that
+    /// an intact recording does not pay for it and a damaged one does not search its stack at each
+    /// leave.
     open: Option<std::collections::HashMap<RegionId, u32>>,
 }
 
 impl FrameStack {
-    /// Passes some events by.
+    /// Processes some events without reporting frames.
     fn pass(&mut self, events: &Events, range: std::ops::Range<usize>) {
         for index in range {
             match events.event(index) {
@@ -228,12 +230,12 @@ impl FrameStack {
         }
     }
 
-    /// The open frames, the outermost first.
+    /// Returns the open frames, outermost first.
     pub fn frames(&self) -> &[RegionId] {
         &self.frames
     }
 
-    /// What was mended so far.
+    /// Returns the repairs so far.
     pub fn counts(&self) -> ReplayCounts {
         self.counts
     }
@@ -247,7 +249,7 @@ impl FrameStack {
         }
     }
 
-    /// Closes frames by the rules of [`replay`], telling region, depth and reason of each, the
+    /// Closes frames by the rules of [`replay`], and reports region, depth and reason of each,
     /// innermost first.
     #[inline]
     pub fn leave(&mut self, region: RegionId, mut closed: impl FnMut(RegionId, usize, Close)) {

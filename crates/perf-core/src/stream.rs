@@ -1,36 +1,36 @@
-//! Events as they happen: an [`EventSource`] gives them step by step, an [`EventSink`] takes them.
+//! Live events: an [`EventSource`] provides them step by step, an [`EventSink`] receives them.
 //!
-//! A [`Trace`](crate::Trace) is a whole recording in memory; a stream is one that may not have an
-//! end. Readers of streams and programs that watch themselves push into a sink and need to know
-//! nothing of the analysis behind it.
+//! A [`Trace`](crate::Trace) is a complete recording in memory; a stream need not have an end.
+//! Readers of streams and self-instrumented programs push events into a sink and need not know the
+//! analysis behind it.
 
 use crate::{Job, MetricId, Nanos, RegionId, StreamId, Value};
 
-/// Who runs: a thread of a rank of a program.
+/// Identity of a stream: a thread of a rank of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct StreamKey {
-    /// The program, of those of one workflow.
+    /// Program within a workflow.
     pub program: u32,
-    /// The rank in the program.
+    /// Rank within the program.
     pub rank: u32,
-    /// The thread in the rank; streams of accelerators are threads too.
+    /// Thread within the rank; streams of accelerators are threads too.
     pub thread: u32,
 }
 
-/// A message as one of its ends sees it.
+/// Message as seen from one of its ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Peer {
-    /// Rank of the other end: where it is sent to, or received from.
+    /// Rank of the other end, the receiver or the sender.
     pub rank: u32,
-    /// The message tag.
+    /// Message tag.
     pub tag: u32,
     /// Length in bytes.
     pub bytes: u64,
 }
 
-/// One thing that happens on a stream.
+/// Event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum StreamEvent {
@@ -38,22 +38,22 @@ pub enum StreamEvent {
     Enter(RegionId),
     /// A region is left.
     Exit(RegionId),
-    /// A message is sent.
+    /// A message was sent.
     Send(Peer),
-    /// A message is received.
+    /// A message was received.
     Receive(Peer),
     /// A counter has a value.
     Counter(MetricId, Value),
-    /// The region that was entered last launches work on an accelerator, or is such work: a launch and
-    /// its work have the same id.
+    /// The region that was entered last launches work on an accelerator, or is such work. A launch
+    /// and its work have the same id.
     Correlation(u64),
 }
 
-/// What takes events as they happen.
+/// Receiver of live events.
 ///
-/// Names come first: the sink gives each an id, so that an event carries no text. Events of one
-/// stream should come in order of time; streams may interleave in any way. A sink never fails on
-/// an event: what is wrong with it is repaired, counted and reported by the sink.
+/// Names are registered first: the sink assigns an id to each, so that events contain no text.
+/// Events of one stream should be in order of time; streams may interleave. A sink never fails on
+/// an event: it repairs, counts and reports defects.
 ///
 /// ```
 /// use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
@@ -93,27 +93,28 @@ pub enum StreamEvent {
 /// assert_eq!(calls.count, 1);
 /// ```
 pub trait EventSink {
-    /// The id of a region of a program; equal names of one program have one id.
+    /// Returns the id of a region of a program. Equal names of one program have the same id.
     fn region(&mut self, program: u32, name: &str) -> RegionId;
 
-    /// The id of a counter; equal names have one id.
+    /// Returns the id of a counter. Equal names have the same id.
     fn counter(&mut self, name: &str) -> MetricId;
 
-    /// The id of a stream.
+    /// Returns the id of a stream.
     fn stream(&mut self, key: StreamKey) -> StreamId;
 
-    /// One event of a stream, at a time since any origin that all streams share.
+    /// Receives an event of a stream. The time counts from any origin that all streams share.
     fn push(&mut self, stream: StreamId, at: Nanos, event: StreamEvent);
 
-    /// A fact about a stream, such as its host, as name and value.
+    /// Receives a property of a stream, such as its host, as name and value.
     fn metadata(&mut self, stream: StreamId, name: &str, value: &str);
 
-    /// All events of a step have been pushed. Steps mean the same on all ranks, and those of a rank count up. A
-    /// rank that is late may end steps after later ones of other ranks.
+    /// Receives that all events of a step have been pushed. Step numbers have the same meaning on
+    /// all ranks and ascend on each rank. A delayed rank may end steps after later steps of other
+    /// ranks.
     fn end_step(&mut self, step: u64);
 }
 
-/// What gives events as they happen.
+/// Provider of live events.
 ///
 /// ```
 /// use perf_core::{EventSink, EventSource, Job, Nanos, StreamEvent, StreamKey};
@@ -169,14 +170,15 @@ pub trait EventSink {
 /// # Ok::<(), Infallible>(())
 /// ```
 pub trait EventSource {
-    /// What can be wrong with the source.
+    /// Error of the source.
     type Error;
 
-    /// Pushes the events of the next step and its end; `false` when there are no more.
+    /// Pushes the events of the next step and its end. Returns `false` if there are no more.
     ///
     /// # Errors
     ///
-    /// Returns an error for what the source cannot repair; later steps may still be readable. Once the job is cancelled, a
-    /// source returns an error or, if it waits for more events, ends.
+    /// Returns an error for defects that the source cannot repair; later steps may still be
+    /// readable. Once the job is cancelled, a source returns an error or, if it waits for events,
+    /// ends.
     fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool, Self::Error>;
 }

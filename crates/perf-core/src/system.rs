@@ -2,7 +2,7 @@
 
 use crate::{Error, Limits, LocationGroupId, LocationId, Properties, Result, SystemNodeId};
 
-/// A node of the machine: the machine itself, a rack, a host.
+/// Node of the machine: the machine itself, a rack or a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SystemNode {
@@ -10,77 +10,77 @@ pub struct SystemNode {
     pub name: String,
     /// Class, such as `machine` or `node`.
     pub class: String,
-    /// What it is part of; `None` at a root.
+    /// Parent node; `None` for a root.
     pub parent: Option<SystemNodeId>,
-    /// Further facts about it.
+    /// Additional properties.
     pub properties: Properties,
 }
 
-/// What a [`LocationGroup`] is.
+/// Kind of a [`LocationGroup`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum GroupKind {
-    /// A process: its locations share an address space.
+    /// Process: its locations share an address space.
     #[default]
     Process,
-    /// A device, used by the process that [`LocationGroup::creator`] names.
+    /// Device, driven by the process in [`LocationGroup::creator`].
     Accelerator,
-    /// The recording does not say, or says something newer than this crate.
+    /// Not recorded, or a kind that this crate does not know.
     Unknown,
 }
 
-/// A process or an accelerator.
+/// Process or accelerator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct LocationGroup {
     /// Name, such as `MPI Rank 3`.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: GroupKind,
-    /// Where it runs.
+    /// Node that it belongs to.
     pub parent: Option<SystemNodeId>,
-    /// The process an accelerator works for.
+    /// Process that drives an accelerator.
     pub creator: Option<LocationGroupId>,
-    /// Further facts about it.
+    /// Additional properties.
     pub properties: Properties,
 }
 
-/// What a [`Location`] is.
+/// Kind of a [`Location`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum LocationKind {
-    /// A thread of a process.
+    /// Thread of a process.
     #[default]
     CpuThread,
-    /// A queue of work on an accelerator.
+    /// Work queue of an accelerator.
     AcceleratorStream,
-    /// A source of metrics that runs no code.
+    /// Metric source, which executes no regions.
     Metric,
-    /// The recording does not say, or says something newer than this crate.
+    /// Not recorded, or a kind that this crate does not know.
     Unknown,
 }
 
-/// A CPU thread, an accelerator stream or a metric source: what has a stream of events.
+/// CPU thread, accelerator stream or metric source, which has a stream of events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Location {
     /// Name, such as `Master thread`.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: LocationKind,
-    /// The process or accelerator it belongs to.
+    /// Process or accelerator that it belongs to.
     pub group: Option<LocationGroupId>,
-    /// What the recording calls it; keys are unique and may be sparse.
+    /// Id in the recording. Keys are unique and may be sparse.
     pub key: u64,
-    /// Further facts about it.
+    /// Additional properties.
     pub properties: Properties,
 }
 
-/// The machine a program ran on: nodes, processes and accelerators, locations.
+/// System tree of a recording: machine nodes, processes and accelerators, locations.
 ///
-/// Nodes and groups form a forest; every reference in it is valid and no node is its own ancestor.
+/// Nodes and groups form a forest. Every reference is valid, and no node is its own ancestor.
 ///
 /// ```
 /// use perf_core::{Location, LocationGroup, LocationGroupId, LocationId, SystemTree};
@@ -100,20 +100,26 @@ pub struct Location {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "Parts"))]
 pub struct SystemTree {
+    /// Machine nodes by id.
     nodes: Vec<SystemNode>,
+    /// Processes and accelerators by id.
     groups: Vec<LocationGroup>,
+    /// Locations by id.
     locations: Vec<Location>,
-    /// Locations by ascending key.
+    /// Locations in ascending order of key.
     #[cfg_attr(feature = "serde", serde(skip_serializing))]
     keys: Vec<(u64, LocationId)>,
 }
 
-/// A tree as it is stored, not yet checked.
+/// Deserialized tree before validation.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Parts {
+    /// Machine nodes.
     nodes: Vec<SystemNode>,
+    /// Processes and accelerators.
     groups: Vec<LocationGroup>,
+    /// Locations.
     locations: Vec<Location>,
 }
 
@@ -128,13 +134,13 @@ impl TryFrom<Parts> for SystemTree {
 }
 
 impl SystemTree {
-    /// Puts the tree together.
+    /// Creates a system tree from its parts.
     ///
     /// # Errors
-    /// [`Error::Undefined`] for a parent, group or creator that is not there, [`Error::Cycle`] for
-    /// a node among its own ancestors, [`Error::TooDeep`] past [`Limits::depth`],
-    /// [`Error::Duplicate`] for two locations of one key, and [`Error::TooMany`] past 2^32
-    /// locations.
+    /// Returns [`Error::Undefined`] if a parent, group or creator does not exist, [`Error::Cycle`]
+    /// for a node among its own ancestors, [`Error::TooDeep`] beyond [`Limits::depth`],
+    /// [`Error::Duplicate`] for two locations with the same key, and [`Error::TooMany`] for more
+    /// than 2^32 locations.
     pub fn new(
         nodes: Vec<SystemNode>,
         groups: Vec<LocationGroup>,
@@ -186,51 +192,51 @@ impl SystemTree {
         })
     }
 
-    /// Nodes, by [`SystemNodeId`].
+    /// Returns the machine nodes by [`SystemNodeId`].
     pub fn nodes(&self) -> &[SystemNode] {
         &self.nodes
     }
 
-    /// Processes and accelerators, by [`LocationGroupId`].
+    /// Returns the processes and accelerators by [`LocationGroupId`].
     pub fn groups(&self) -> &[LocationGroup] {
         &self.groups
     }
 
-    /// Locations, by [`LocationId`].
+    /// Returns the locations by [`LocationId`].
     pub fn locations(&self) -> &[Location] {
         &self.locations
     }
 
-    /// A location by id.
+    /// Returns a location by id.
     pub fn location(&self, id: LocationId) -> Option<&Location> {
         self.locations.get(id.index())
     }
 
-    /// A group by id.
+    /// Returns a group by id.
     pub fn group(&self, id: LocationGroupId) -> Option<&LocationGroup> {
         self.groups.get(id.index())
     }
 
-    /// A node by id.
+    /// Returns a node by id.
     pub fn node(&self, id: SystemNodeId) -> Option<&SystemNode> {
         self.nodes.get(id.index())
     }
 
-    /// The location the recording calls `key`.
+    /// Returns the location with the given key in the recording.
     pub fn by_key(&self, key: u64) -> Option<LocationId> {
         let at = self.keys.partition_point(|(other, _)| *other < key);
         let (found, id) = self.keys.get(at)?;
         (*found == key).then_some(*id)
     }
 
-    /// The ids of all locations, in order.
+    /// Returns the ids of all locations in order.
     pub fn location_ids(&self) -> impl ExactSizeIterator<Item = LocationId> + use<> {
-        // `new` saw to it that there are at most 2^32 locations.
+        // `new` ensures that there are at most 2^32 locations.
         (0..self.locations.len()).map(|index| LocationId(index as u32))
     }
 
-    /// The process a location belongs to; for the stream of an accelerator the process that
-    /// created the accelerator, where the recording tells.
+    /// Returns the process of a location. For the stream of an accelerator it is the process that
+    /// created the accelerator, if recorded.
     pub fn process(&self, location: LocationId) -> Option<LocationGroupId> {
         let id = self.location(location)?.group?;
         let group = self.group(id)?;
@@ -240,7 +246,8 @@ impl SystemTree {
         }
     }
 
-    /// `process, thread`: a name for people that tells locations of different processes apart.
+    /// Returns `process, thread`, a display name that distinguishes locations of different
+    /// processes.
     pub fn label(&self, id: LocationId) -> String {
         let Some(location) = self.location(id) else {
             return format!("location {id}");
@@ -252,8 +259,8 @@ impl SystemTree {
     }
 }
 
-/// Each node is walked up to the first ancestor whose depth is known, so that the whole costs
-/// one step a node however deep the tree is.
+/// Walks from each node up to the first ancestor of known depth, so that the total is one step for
+/// each node, for trees of any depth.
 fn check_nodes(nodes: &[SystemNode], limit: u32) -> Result<()> {
     const UNKNOWN: u32 = u32::MAX;
     let what = "system node";
@@ -327,7 +334,7 @@ mod tests {
             tree(vec![node(Some(1)), node(Some(0))]),
             Err(Error::Cycle { .. })
         ));
-        // Node 0 is no part of the cycle it leads to; the depth limit ends the walk.
+        // Node 0 is not part of the cycle that it leads to; the depth limit ends the walk.
         let into_cycle = vec![node(Some(1)), node(Some(2)), node(Some(1))];
         assert!(tree(into_cycle).is_err());
         assert!(matches!(

@@ -1,14 +1,14 @@
-//! Time as types: [`Ticks`] of a clock, [`Nanos`] of everyday, and the [`Clock`] between them.
+//! Types for time: [`Ticks`] of a clock, [`Nanos`], and the [`Clock`] that converts between them.
 //!
-//! A recording counts ticks of its own clock and is kept so, because a clock faster than 1 GHz
-//! cannot be written in nanoseconds and read back. What leaves an analysis is in [`Nanos`].
+//! A recording stores ticks of its own clock, because times of a clock faster than 1 GHz cannot be
+//! converted to nanoseconds and back without loss. Results of analyses are in [`Nanos`].
 
 use std::cmp::Ordering;
 use std::num::NonZeroU64;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 use std::time::Duration;
 
-/// A point in time, in ticks of the [`Clock`] of its recording.
+/// Point in time, in ticks of the [`Clock`] of its recording.
 ///
 /// ```
 /// use perf_core::Ticks;
@@ -21,12 +21,12 @@ use std::time::Duration;
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// The ticks from `earlier` to `self`; `None` if `earlier` is the later one.
+    /// Returns the ticks from `earlier` to `self`; `None` if `earlier` is later.
     pub fn since(self, earlier: Ticks) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
-    /// The ticks from `earlier` to `self`, 0 if `earlier` is the later one.
+    /// Returns the ticks from `earlier` to `self`; 0 if `earlier` is later.
     pub fn saturating_since(self, earlier: Ticks) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
@@ -40,10 +40,10 @@ impl std::fmt::Display for Ticks {
 
 /// Nanoseconds: a duration, or a point in time relative to the origin of a [`Clock`].
 ///
-/// Signed, since a location whose clock was corrected may hold events before the origin.
+/// Times are signed, because a location with a corrected clock may have events before the origin.
 ///
-/// Times add, subtract, scale and compare, also with [`Duration`]. The operators panic on overflow, as those of
-/// `Duration` do; the methods `checked_*` and `saturating_*` do not.
+/// Times add, subtract, scale and compare, also with [`Duration`]. The operators panic on overflow,
+/// like those of `Duration`; the methods `checked_*` and `saturating_*` do not.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -61,20 +61,20 @@ impl std::fmt::Display for Ticks {
 pub struct Nanos(pub i64);
 
 impl Nanos {
-    /// No time.
+    /// Zero duration.
     pub const ZERO: Nanos = Nanos(0);
 
-    /// Returns the time in seconds, for printing only.
+    /// Returns the time in seconds, for display only.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Returns the sum, `None` if it is beyond 292 years.
+    /// Returns the sum, or `None` beyond 292 years.
     pub fn checked_add(self, other: Nanos) -> Option<Nanos> {
         self.0.checked_add(other.0).map(Nanos)
     }
 
-    /// Returns the difference, `None` if it is beyond 292 years.
+    /// Returns the difference, or `None` beyond 292 years.
     pub fn checked_sub(self, other: Nanos) -> Option<Nanos> {
         self.0.checked_sub(other.0).map(Nanos)
     }
@@ -89,13 +89,13 @@ impl Nanos {
         Nanos(self.0.saturating_sub(other.0))
     }
 
-    /// Returns the time without its sign.
+    /// Returns the absolute value.
     pub fn abs(self) -> Nanos {
         Nanos(self.0.saturating_abs())
     }
 }
 
-/// Panics with the operator where a result is beyond 292 years.
+/// Unwraps the result of an operator; panics with the name of the operator beyond 292 years.
 fn in_range(result: Option<i64>, operation: &str) -> Nanos {
     match result {
         Some(result) => Nanos(result),
@@ -190,13 +190,13 @@ impl PartialOrd<Duration> for Nanos {
     fn partial_cmp(&self, other: &Duration) -> Option<Ordering> {
         Some(match Duration::try_from(*self) {
             Ok(own) => own.cmp(other),
-            // Below zero.
+            // The other time is negative.
             Err(_) => Ordering::Less,
         })
     }
 }
 
-/// Prints with the unit that leaves one to three digits before the point: `12.4 ms`.
+/// Formats with the unit that leaves one to three digits before the decimal point: `12.4 ms`.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -207,7 +207,7 @@ impl std::fmt::Display for Nanos {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let size = self.0.unsigned_abs();
         let value = self.0 as f64;
-        // What would round up to 1000 of a unit is printed in the next one.
+        // Values that would round up to 1000 of a unit are printed in the next one.
         match size {
             0..1_000 => write!(f, "{} ns", self.0),
             1_000..999_995 => write!(f, "{:.2} us", value / 1e3),
@@ -217,7 +217,7 @@ impl std::fmt::Display for Nanos {
     }
 }
 
-/// How the ticks of a recording relate to nanoseconds.
+/// Conversion between the ticks of a recording and nanoseconds.
 ///
 /// ```
 /// use perf_core::{Clock, Nanos, Ticks};
@@ -229,14 +229,16 @@ impl std::fmt::Display for Nanos {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Clock {
+    /// Resolution in ticks per second.
     ticks_per_second: NonZeroU64,
+    /// Tick that is nanosecond 0.
     origin: Ticks,
-    /// Nanoseconds since 1970-01-01 00:00 UTC at the origin, where the recording tells.
+    /// Time of the origin in nanoseconds since 1970-01-01 00:00 UTC, if recorded.
     pub realtime: Option<u64>,
 }
 
 impl Default for Clock {
-    /// One tick a nanosecond, from 0.
+    /// Returns a clock with one tick per nanosecond and origin 0.
     fn default() -> Self {
         Clock {
             ticks_per_second: GIGA,
@@ -252,8 +254,8 @@ const GIGA: NonZeroU64 = match NonZeroU64::new(1_000_000_000) {
 };
 
 impl Clock {
-    /// A clock of `ticks_per_second` whose origin, nanosecond 0, is at `origin`.
-    /// `None` for a resolution of 0.
+    /// Creates a clock of `ticks_per_second` with nanosecond 0 at `origin`. Returns `None` for a
+    /// resolution of 0.
     pub fn new(ticks_per_second: u64, origin: Ticks) -> Option<Self> {
         Some(Clock {
             ticks_per_second: NonZeroU64::new(ticks_per_second)?,
@@ -262,23 +264,23 @@ impl Clock {
         })
     }
 
-    /// Resolution in ticks a second.
+    /// Returns the resolution in ticks per second.
     pub fn ticks_per_second(&self) -> u64 {
         self.ticks_per_second.get()
     }
 
-    /// The tick that is nanosecond 0.
+    /// Returns the tick that is nanosecond 0.
     pub fn origin(&self) -> Ticks {
         self.origin
     }
 
-    /// Nanoseconds from the origin to `at`, rounded down. `None` outside +-292 years.
+    /// Returns the nanoseconds from the origin to `at`, rounded down. `None` beyond +-292 years.
     pub fn nanos(&self, at: Ticks) -> Option<Nanos> {
         let ticks = i128::from(at.0) - i128::from(self.origin.0);
         self.scale(ticks).map(Nanos)
     }
 
-    /// The last tick at or before `at`. `None` where it is not a `u64`.
+    /// Returns the last tick at or before `at`. `None` if it is not a `u64`.
     pub fn ticks(&self, at: Nanos) -> Option<Ticks> {
         let ticks = (i128::from(at.0) * i128::from(self.ticks_per_second.get()))
             .div_euclid(i128::from(GIGA.get()));
@@ -287,12 +289,12 @@ impl Clock {
             .map(Ticks)
     }
 
-    /// A number of ticks as nanoseconds, rounded down. `None` past 292 years.
+    /// Converts a number of ticks to nanoseconds, rounded down. `None` beyond 292 years.
     pub fn duration(&self, ticks: u64) -> Option<Nanos> {
         self.scale(i128::from(ticks)).map(Nanos)
     }
 
-    /// A sum of ticks as nanoseconds, rounded down, the largest [`Nanos`] past 292 years.
+    /// Converts a sum of ticks to nanoseconds, rounded down. Saturates at 292 years.
     pub fn total(&self, ticks: u128) -> Nanos {
         i128::try_from(ticks)
             .ok()
@@ -309,7 +311,7 @@ impl Clock {
     }
 }
 
-/// A half-open interval of time, `[start, end)`.
+/// Half-open interval of time, `[start, end)`.
 ///
 /// ```
 /// use perf_core::{Ticks, TimeRange};
@@ -321,40 +323,40 @@ impl Clock {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TimeRange {
-    /// The first tick inside.
+    /// First tick inside.
     pub start: Ticks,
-    /// The first tick after.
+    /// First tick after.
     pub end: Ticks,
 }
 
 impl TimeRange {
-    /// All of time.
+    /// Range of all ticks.
     pub const ALL: TimeRange = TimeRange {
         start: Ticks(0),
         end: Ticks(u64::MAX),
     };
 
-    /// `[start, end)`; `None` if `end` lies before `start`.
+    /// Creates `[start, end)`; `None` if `end` lies before `start`.
     pub fn new(start: Ticks, end: Ticks) -> Option<Self> {
         (start <= end).then_some(TimeRange { start, end })
     }
 
-    /// Length in ticks.
+    /// Returns the length in ticks.
     pub fn len(&self) -> u64 {
         self.end.saturating_since(self.start)
     }
 
-    /// Whether no tick lies inside.
+    /// Returns `true` if no tick lies inside.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether `at` lies inside.
+    /// Returns `true` if `at` lies inside.
     pub fn contains(&self, at: Ticks) -> bool {
         self.start <= at && at < self.end
     }
 
-    /// What both cover, `None` if they do not touch.
+    /// Returns the intersection; `None` if the ranges neither overlap nor touch.
     pub fn intersect(&self, other: TimeRange) -> Option<TimeRange> {
         TimeRange::new(self.start.max(other.start), self.end.min(other.end))
     }
@@ -373,7 +375,7 @@ mod tests {
             let nanos = clock.nanos(at).unwrap();
             if let Some(back) = clock.ticks(nanos) {
                 prop_assert!(back <= at);
-                // One nanosecond holds `rate / 1e9` ticks; no more than these are lost.
+                // One nanosecond is `rate / 1e9` ticks; the round trip loses no more than that.
                 prop_assert!(at.0 - back.0 <= rate.div_ceil(GIGA.get()));
             }
         }

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 
 /// Rule that decides which regions of a recording are one function.
 ///
-/// Recordings may define one function several times, such as once for each rank. They may also define two
-/// functions of one name, such as `static` functions of two source files.
+/// Recordings may define one function several times, such as once for each rank. They may also
+/// define two functions with the same name, such as `static` functions in two source files.
 ///
 /// ```
 /// use perf_core::{Region, RegionId, Unify};
@@ -27,9 +27,10 @@ use std::collections::{HashMap, HashSet};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unify {
-    /// Regions of one name are one function.
+    /// Regions with the same name are one function.
     Name,
-    /// Regions of one name, source file and first line are one function, as far as file and line are known.
+    /// Regions with the same name, source file and first line are one function, as far as file and
+    /// line are known.
     #[default]
     Location,
     /// Each definition is a function of its own.
@@ -56,11 +57,11 @@ impl Unify {
         same
     }
 
-    /// Returns a text for each region that is the same for one function and different for two.
+    /// Returns a label for each region. Labels are equal for one function and different for two.
     ///
-    /// The text is the name of the region. Where several functions have one name, the source file and line
-    /// follow in parentheses, without the folders where the file name alone tells the functions apart. The
-    /// number of the region follows where nothing else does.
+    /// The label is the name of the region. If several functions have the same name, the source
+    /// file and line follow in parentheses, without the folders if the file name alone
+    /// distinguishes the functions. The number of the region follows if the labels are still equal.
     pub fn labels(self, regions: &[Region]) -> Vec<Cow<'_, str>> {
         let same = self.representatives(regions);
         let mut by_name: HashMap<&str, Vec<RegionId>> = HashMap::new();
@@ -87,7 +88,7 @@ impl Unify {
                 }
             }
         }
-        // The representative comes first, so that its label is final.
+        // The representative comes first, so its label is final.
         for (at, first) in same.iter().enumerate() {
             if first.index() != at
                 && let Some(label) = labels.get(first.index()).cloned()
@@ -100,12 +101,13 @@ impl Unify {
     }
 }
 
-/// Source file and first line, where known.
+/// Returns source file and first line, if known.
 fn place(region: &Region) -> (Option<&str>, Option<u32>) {
     (region.file.as_deref(), region.lines.map(|lines| lines.0))
 }
 
-/// Names with the place of each function, with or without the folders of the file.
+/// Returns names with the source location of each function, with or without the folders of the
+/// file.
 fn placed(functions: &[RegionId], regions: &[Region], is_whole: bool) -> Vec<String> {
     let known = functions.iter().filter_map(|id| regions.get(id.index()));
     let text = |region: &Region| {

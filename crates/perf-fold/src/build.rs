@@ -1,4 +1,4 @@
-//! From the events of one location to the columns of its timeline.
+//! Builds the columns of a timeline from the events of one location.
 
 use crate::class::code;
 use crate::overlap::Overlaps;
@@ -9,10 +9,10 @@ use perf_core::{
     Visitor, intervals, replay,
 };
 
-/// The timeline of one location, within the window of its view.
+/// Builds the timeline of one location within the window of its view.
 ///
-/// Regions nest unless the location [overlaps](LocationView::overlaps). Work of no length is kept for
-/// accelerator streams.
+/// Regions nest unless the location [overlaps](LocationView::overlaps). Zero-length work is kept
+/// for accelerator streams.
 pub(crate) fn stream<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     definitions: &Definitions,
@@ -36,7 +36,7 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
         walk.set(lifetime.start);
         replay(location, &mut walk, job)?
     };
-    // What is still open ends here; from here on nothing is known.
+    // Regions that are still open end here. After its lifetime the location is absent.
     walk.until(lifetime.end);
     walk.transition(lifetime.end, code::ABSENT);
     walk.times.shrink_to_fit();
@@ -59,7 +59,8 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     Ok((columns, counts))
 }
 
-/// Work of no length, by time. Each has the state that it has alone.
+/// Returns the zero-length work of a location in order of time, each piece with the state of its
+/// region alone.
 fn instants<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
@@ -74,7 +75,7 @@ fn instants<M: StateMap + ?Sized>(
     intervals(
         location,
         |call| {
-            // What was cut to the window to no length is not of no length.
+            // A call that the window cuts to length 0 is not zero-length work.
             if call.start == call.end
                 && call.why == Close::Top
                 && all.time(call.enter) == Some(call.start)
@@ -94,16 +95,17 @@ fn instants<M: StateMap + ?Sized>(
     Ok(found)
 }
 
-/// From the first to the last event of the location, as far as that lies in the window.
+/// Returns the range from the first to the last event of the location, cut to the window.
 fn lifetime(location: LocationView<'_>) -> Option<TimeRange> {
     let times = location.all().times();
     let all = TimeRange::new(*times.first()?, *times.last()?)?;
     all.intersect(location.window())
 }
 
-/// As [`replay`], for regions that overlap: each leave closes one of its region, and no other.
+/// Replays a location with overlapping regions, like [`replay`]: each leave closes one open call of
+/// its own region.
 ///
-/// All leaves that fit count as `top`, since nothing is mended.
+/// All matching leaves count as `top`, since none of them needs a repair.
 fn overlapping<M: StateMap + ?Sized>(
     location: LocationView<'_>,
     walk: &mut Walk<'_, M>,
@@ -148,16 +150,21 @@ fn overlapping<M: StateMap + ?Sized>(
 }
 
 struct Walk<'a, M: ?Sized> {
+    /// State map that assigns the classes.
     map: &'a M,
+    /// Number of classes of the map.
     classes: usize,
-    /// What is open, the outermost first; see [`Overlaps`] for what may be missing.
+    /// Open regions, outermost first; [`Overlaps`] may hold the outer ones.
     stack: Vec<RegionId>,
+    /// Times of the transitions so far.
     times: Vec<Ticks>,
+    /// State code after each transition; one more than `times`.
     codes: Vec<u32>,
-    /// Recording is switched off.
+    /// `true` while recording is switched off.
     off: bool,
-    /// The buffer is being written out until then.
+    /// End of the current flush of the trace buffer.
     flushed: Option<Ticks>,
+    /// First invalid class that the map returned.
     unknown: Option<u32>,
 }
 
@@ -177,7 +184,7 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
         }
     }
 
-    /// Learns from the events before the window whether recording is off at its start.
+    /// Reads the events before the window to find out if recording is off at its start.
     fn recall(&mut self, location: LocationView<'_>, job: &Job) -> Result<()> {
         let mut checks = job.checks();
         for index in 0..location.range().start {
@@ -191,11 +198,11 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
         Ok(())
     }
 
-    /// From `at` on, the state is `code`.
+    /// Adds a transition to state `code` at `at`.
     #[inline]
     fn transition(&mut self, at: Ticks, code: u32) {
         if self.times.last() == Some(&at) {
-            // The state before lasted no time: it vanishes.
+            // The previous state lasted no time, so its transition is removed.
             self.times.pop();
             self.codes.pop();
         }
@@ -205,7 +212,7 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
         }
     }
 
-    /// The state that the stack and the recording give, from `at` on.
+    /// Adds a transition to the state that follows from the stack and the recording switch.
     #[inline]
     fn set(&mut self, at: Ticks) {
         let lost = self.off || self.flushed.is_some_and(|until| at < until);
@@ -228,7 +235,7 @@ impl<'a, M: StateMap + ?Sized> Walk<'a, M> {
         }
     }
 
-    /// Ends a flush that is over at `at`: what is open shows from its end on.
+    /// Ends a flush that is over at `at`. The open regions show again from its end.
     #[inline]
     fn until(&mut self, at: Ticks) {
         if let Some(until) = self.flushed

@@ -1,4 +1,4 @@
-//! [`State`], [`ClassId`] and [`Classes`]: what a stream can be doing.
+//! [`State`], [`ClassId`] and [`Classes`]: the possible states of a stream.
 
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 pub struct ClassId(pub u32);
 
 impl ClassId {
-    /// The place of the class in its table.
+    /// Returns the index of the class in its table.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -22,23 +22,23 @@ impl std::fmt::Display for ClassId {
     }
 }
 
-/// What one stream does at one time.
+/// State of one stream at one time.
 ///
-/// Ordered as the tie rule [`Ties::LowestStateId`](crate::Ties::LowestStateId) wants it: classes
-/// by id, then idle, then absent.
+/// The order of the variants is the one that [`Ties::LowestStateId`](crate::Ties::LowestStateId)
+/// uses: classes by id, then idle, then absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum State {
-    /// It runs code of this class.
+    /// The stream executes a region of this class.
     Class(ClassId),
     /// Its call stack is empty: the paper's no-state, `None`.
     Idle,
-    /// Nobody knows or it does not exist: before its first event and after its last, while
-    /// recording was off or the buffer was written out, or where its events are missing.
+    /// The state is unknown or the stream does not exist: before its first event and after its
+    /// last, while recording was off or the buffer was flushed, or where events are missing.
     Absent,
 }
 
-/// States as the columns hold them: a dense index, so that counting needs no map.
+/// States as stored in the columns: dense indices, so that counting needs no map.
 pub(crate) mod code {
     use super::{ClassId, State};
 
@@ -64,7 +64,7 @@ pub(crate) mod code {
 }
 
 impl State {
-    /// The class, `None` for idle and absent: what the paper's pictures show.
+    /// Returns the class, or `None` for idle and absent, as the pictures of the paper show it.
     pub fn class(self) -> Option<ClassId> {
         match self {
             State::Class(class) => Some(class),
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-/// The table of classes: their names, by [`ClassId`]. Names are unique.
+/// Table of classes: their unique names by [`ClassId`].
 ///
 /// ```
 /// use perf_fold::Classes;
@@ -86,21 +86,23 @@ impl State {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Classes {
+    /// Names by class id.
     names: Vec<String>,
+    /// Class ids by name.
     #[cfg_attr(feature = "serde", serde(skip))]
     ids: HashMap<String, ClassId>,
 }
 
 impl Classes {
-    /// The class called `name`, made if there is none yet.
+    /// Returns the class called `name`, after adding it if it does not exist.
     ///
     /// # Errors
-    /// [`Error::TooManyClasses`] past 2^32 - 4 classes.
+    /// Returns [`Error::TooManyClasses`] for more than 2^32 - 4 classes.
     pub fn add(&mut self, name: &str) -> Result<ClassId> {
         if let Some(id) = self.ids.get(name) {
             return Ok(*id);
         }
-        // Codes need two values beside the classes.
+        // Codes need two values besides the classes.
         const LIMIT: u32 = u32::MAX - 3;
         let id = u32::try_from(self.names.len())
             .ok()
@@ -112,33 +114,33 @@ impl Classes {
         Ok(id)
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no classes.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// The class called `name`.
+    /// Returns the class called `name`.
     pub fn id(&self, name: &str) -> Option<ClassId> {
         self.ids.get(name).copied()
     }
 
-    /// The name of a class, empty for one that is not there.
+    /// Returns the name of a class, empty for an unknown id.
     pub fn name(&self, id: ClassId) -> &str {
         self.names.get(id.index()).map_or("", String::as_str)
     }
 
-    /// All names, by [`ClassId`].
+    /// Returns all names by [`ClassId`].
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// A name for each state: that of the class, `idle`, or `absent`. A class may have one of the
-    /// last two names as well, so these are for printing and not for keys.
+    /// Returns a name for a state: that of its class, `idle` or `absent`. A class may be called
+    /// `idle` or `absent` too, so these names are for display and not for use as keys.
     pub fn state_name(&self, state: State) -> &str {
         match state {
             State::Class(class) => self.name(class),
@@ -148,7 +150,7 @@ impl Classes {
     }
 }
 
-/// The highest code that streams of these classes can have.
+/// Returns the highest code that streams with these classes can have.
 pub(crate) fn last_code(classes: &Classes) -> u32 {
     // `add` keeps the number of classes below 2^32 - 3.
     classes.len() as u32 + code::FIRST - 1

@@ -1,92 +1,92 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
 use perf_core::Cancelled;
 
-/// What can be wrong with a fold that is asked for.
+/// Reasons why a fold cannot be planned or computed.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A picture without columns.
+    /// The fold has no columns.
     #[error("a fold needs at least one column")]
     NoColumns,
-    /// More cells than [`FoldParams::max_cells`](crate::FoldParams::max_cells) allows.
+    /// The fold has more cells than [`FoldParams::max_cells`](crate::FoldParams::max_cells) allows.
     #[error("too many cells, rows: {rows}, columns: {columns}, most cells: {limit}")]
     TooManyCells {
-        /// Rows asked for.
+        /// Requested number of rows.
         rows: usize,
-        /// Columns asked for.
+        /// Requested number of columns.
         columns: usize,
-        /// Most cells allowed.
+        /// Largest allowed number of cells.
         limit: usize,
     },
-    /// More classes than ids can name.
+    /// There are more classes than ids can number.
     #[error("more than {limit} classes")]
     TooManyClasses {
-        /// The most there can be.
+        /// Largest possible number of classes.
         limit: u64,
     },
-    /// A state map named a class that is not in its table.
+    /// A state map returned a class that is not in its table.
     #[error("the state map gave class {class}, but its table has {count}")]
     UnknownClass {
-        /// The class.
+        /// Number of the class.
         class: u32,
-        /// How many its table has.
+        /// Number of classes in the table.
         count: usize,
     },
-    /// A stream number past the end of the timelines.
+    /// A stream number is out of range.
     #[error("stream {stream} is not there: there are {count}")]
     UnknownStream {
-        /// The number.
+        /// The stream number.
         stream: u32,
-        /// How many streams there are.
+        /// Number of streams.
         count: usize,
     },
-    /// A group or row number past the end.
+    /// A group or row number is out of range.
     #[error("{what} {id} is not there: there are {count}")]
     UnknownGroup {
         /// `group` or `row`.
         what: &'static str,
         /// The number.
         id: usize,
-        /// How many there are.
+        /// Number of groups or rows.
         count: usize,
     },
-    /// A group would put CPU threads and accelerator streams, or metric sources, into one cell.
+    /// A group would combine CPU threads, accelerator streams or metric sources in one cell.
     #[error("group {label:?} mixes kinds of locations that cannot share a cell")]
     MixedKinds {
         /// Label of the group.
         label: String,
     },
-    /// Groups of groups are nested too deep.
+    /// Groups are nested too deeply.
     #[error("group {label:?} lies deeper than {limit} levels")]
     TooDeep {
         /// Label of the group.
         label: String,
-        /// The limit.
+        /// Largest nesting depth.
         limit: u32,
     },
-    /// The groups were made for other timelines.
+    /// The groups were built for other timelines.
     #[error("the groups were made for {expected} streams, the timelines have {got}")]
     OtherTimelines {
-        /// Streams of the timelines that the groups were made for.
+        /// Number of streams of the timelines that the groups were built for.
         expected: usize,
-        /// Streams of these timelines.
+        /// Number of streams of these timelines.
         got: usize,
     },
-    /// A nested fold by an operation that gives a number and not a state.
+    /// A nested fold uses an operation that returns a number instead of a state.
     #[error("a nested fold needs an operation that selects a state")]
     NestedNumbers,
-    /// The caller asked to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -5,13 +5,18 @@ use crate::{Cell, ClassId, Classes, Group, GroupId};
 use perf_core::{Clock, Nanos, Ticks, TimeRange};
 use std::sync::Arc;
 
-/// A folded window: rows x columns of [`Cell`]s, with what a picture needs beside them.
+/// Folded window: rows and columns of [`Cell`]s, with the labels and times that a picture needs.
 #[derive(Clone, Debug)]
 pub struct Fold {
+    /// Plan of the folder that computed it.
     plan: Arc<Plan>,
+    /// Folded window.
     window: TimeRange,
+    /// Cells, row after row.
     pub(crate) cells: Vec<Cell>,
+    /// Time at the centre of each column.
     pub(crate) centres: Vec<Ticks>,
+    /// First tick of each column and the end of the window.
     pub(crate) edges: Vec<Ticks>,
 }
 
@@ -33,38 +38,38 @@ impl Fold {
         self.cells.resize(cells, Cell::default());
     }
 
-    /// The window that was folded.
+    /// Returns the window that was folded.
     pub fn window(&self) -> TimeRange {
         self.window
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub fn columns(&self) -> usize {
         self.centres.len()
     }
 
-    /// How ticks relate to nanoseconds.
+    /// Returns the clock that converts ticks to nanoseconds.
     pub fn clock(&self) -> Clock {
         self.plan.timelines.clock()
     }
 
-    /// The classes that cells show.
+    /// Returns the classes that cells show.
     pub fn classes(&self) -> &Classes {
         self.plan.timelines.classes()
     }
 
-    /// The time at which each column was sampled: the centres of the pixels.
+    /// Returns the time at which each column was sampled, the centre of the pixel.
     pub fn centres(&self) -> &[Ticks] {
         &self.centres
     }
 
-    /// The first tick of each pixel and, as one more, the end of the window.
+    /// Returns the first tick of each pixel, followed by the end of the window.
     pub fn edges(&self) -> &[Ticks] {
         &self.edges
     }
 
-    /// The time of a column's centre since the origin of the recording's clock. `None` for a
-    /// column that is not there, or a time past 292 years.
+    /// Returns the time of a column's centre since the origin of the recording's clock. Returns
+    /// `None` for a column that does not exist or a time beyond 292 years.
     pub fn time(&self, column: usize) -> Option<Nanos> {
         self.plan
             .timelines
@@ -72,17 +77,17 @@ impl Fold {
             .nanos(*self.centres.get(column)?)
     }
 
-    /// All cells, row after row.
+    /// Returns all cells, row after row.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// One cell.
+    /// Returns one cell.
     pub fn cell(&self, row: usize, column: usize) -> Option<&Cell> {
         self.row(row)?.cells.get(column)
     }
 
-    /// One row.
+    /// Returns one row.
     pub fn row(&self, row: usize) -> Option<FoldRow<'_>> {
         let id = *self.plan.groups.rows().get(row)?;
         let start = row.checked_mul(self.columns())?;
@@ -93,7 +98,7 @@ impl Fold {
         })
     }
 
-    /// The rows, from the top.
+    /// Returns the rows from top to bottom.
     pub fn rows(&self) -> impl Iterator<Item = FoldRow<'_>> {
         (0..self.plan.groups.rows().len()).filter_map(|row| self.row(row))
     }
@@ -118,38 +123,41 @@ impl Fold {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct FoldRow<'a> {
+    /// Group that was folded into the row.
     id: GroupId,
+    /// Definition of that group.
     group: &'a Group,
+    /// Cells of the row, one for each column.
     cells: &'a [Cell],
 }
 
 impl<'a> FoldRow<'a> {
-    /// The group that was folded into it.
+    /// Returns the id of the group that was folded into this row.
     pub fn id(&self) -> GroupId {
         self.id
     }
 
-    /// That group: its kind, streams and children.
+    /// Returns the group: its kind, streams and children.
     pub fn group(&self) -> &'a Group {
         self.group
     }
 
-    /// Name for people.
+    /// Returns the display name.
     pub fn label(&self) -> &'a str {
         &self.group.label
     }
 
-    /// Number of streams.
+    /// Returns the number of streams.
     pub fn streams(&self) -> usize {
         self.group.streams.len()
     }
 
-    /// Its cells, one a column.
+    /// Returns the cells, one for each column.
     pub fn cells(&self) -> &'a [Cell] {
         self.cells
     }
 
-    /// Number of cells that paint no class.
+    /// Returns the number of cells that paint no class.
     pub fn idle_cells(&self) -> usize {
         self.cells
             .iter()
@@ -157,7 +165,8 @@ impl<'a> FoldRow<'a> {
             .count()
     }
 
-    /// How many cells paint each class, most first, equals by class. Idle cells are not listed.
+    /// Returns the number of cells that paint each class, in descending order and then by class.
+    /// Idle cells are not listed.
     pub fn painted(&self) -> Vec<(ClassId, usize)> {
         let mut counts = std::collections::BTreeMap::new();
         for class in self.cells.iter().filter_map(Cell::picture) {
@@ -168,8 +177,8 @@ impl<'a> FoldRow<'a> {
         counts
     }
 
-    /// The share of cells in which a class is painted: for [`Op::Idle`](crate::Op::Idle) the
-    /// sampled estimate of the utilisation, whose error is at most
+    /// Returns the fraction of cells in which a class is painted. For [`Op::Idle`](crate::Op::Idle)
+    /// it is the sampled estimate of the utilisation, with an error of at most
     /// [`Utilisation::sampled_error`](crate::Utilisation::sampled_error).
     pub fn painted_share(&self) -> f64 {
         let painted = self.cells.len() - self.idle_cells();

@@ -9,10 +9,11 @@ use perf_core::parallel::{self, Workspaces};
 use perf_core::{Job, Ticks, TimeRange};
 use std::sync::Arc;
 
-/// Folds timelines: planned once from timelines, groups and parameters, then run for any window.
+/// Folds timelines. A folder is planned once from timelines, groups and parameters, and then folds
+/// any window.
 ///
-/// `Send + Sync`, and cheap to clone. [`fold`](Self::fold) is the convenience that allocates,
-/// [`refold`](Self::refold) the hot call for zooming, which writes into what it is given.
+/// Folders are `Send + Sync` and cheap to clone. [`fold`](Self::fold) allocates its result.
+/// [`refold`](Self::refold) reuses buffers, which suits repeated calls such as zooming.
 ///
 /// ```
 /// use perf_core::Job;
@@ -34,52 +35,58 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Folder(Arc<Plan>);
 
-/// What a folder and the folds it made share.
+/// Data that a folder shares with the folds that it computes.
 #[derive(Debug)]
 pub(crate) struct Plan {
+    /// Timelines to fold.
     pub(crate) timelines: Timelines,
+    /// Groups and rows.
     pub(crate) groups: Groups,
+    /// Parameters.
     pub(crate) params: Checked,
-    /// Columns of one piece of work.
+    /// Number of columns of one piece of work.
     pub(crate) piece: usize,
-    /// Widest piece.
+    /// Number of columns of the widest piece.
     pub(crate) widest: usize,
-    /// Streams of the largest row.
+    /// Number of streams of the largest row.
     pub(crate) most_streams: usize,
-    /// Codes that the samples of a piece take.
+    /// Number of codes in the samples of a piece.
     pub(crate) room: usize,
-    /// Levels of nested folds.
+    /// Number of levels of nested folds.
     pub(crate) depth: usize,
-    /// Codes that the pictures of the children take, at each level.
+    /// Number of codes in the pictures of the children, at each level.
     pub(crate) nested_room: usize,
+    /// Highest state code.
     pub(crate) last_code: u32,
 }
 
-/// Space for [`Folder::refold`], one part a thread. Made by [`Folder::scratch`]; with another
-/// folder it grows where it is too small.
+/// Reusable buffers for [`Folder::refold`], one set for each thread. Created by
+/// [`Folder::scratch`]; with a larger folder the buffers grow.
 #[derive(Debug, Default)]
 pub struct Scratch(Workspaces<Workspace>);
 
-/// How many columns are folded at once, for a row of `streams`.
+/// Returns the number of columns that are folded at once for a row of `streams`.
 ///
-/// Each piece begins with a binary search a stream, which wants it wide; samples are written by
-/// stream and counted by column, which wants them in cache. One core, 18.4 M transitions of 1024
-/// streams, 1920 pixels: one row of all streams takes 77 ms in pieces of 64 columns, 70 of 128, 58 of
-/// 256 and 55 of 512; rows of 16 streams take 51 ms in pieces of 2^15 codes, 61 of 2^17 and 69 of
-/// 2^18. Pieces of 256 also leave enough of them for all cores.
+/// Each piece begins with a binary search for each stream, which favours wide pieces. Samples are
+/// written by stream and counted by column, which favours pieces that fit in the cache. On one
+/// core, with 18.4 M transitions of 1,024 streams and 1,920 pixels, one row of all streams takes 77
+/// ms in pieces of 64 columns, 70 ms with 128, 58 ms with 256 and 55 ms with 512. Rows of 16
+/// streams take 51 ms in pieces of 2^15 codes, 61 ms with 2^17 and 69 ms with 2^18. Pieces of 256
+/// columns also leave enough pieces for all cores.
 fn piece(streams: usize) -> usize {
     const CODES: usize = 1 << 15;
     const NARROWEST: usize = 256;
-    // A million streams still fit, in pieces of few columns.
+    // Even a million streams stay within the bound, in pieces of few columns.
     let fits = (MOST_CODES / streams).clamp(1, NARROWEST);
     (CODES / streams).max(fits)
 }
 
-/// Most codes of a piece, 4 bytes each, unless it is one column of more streams.
+/// Upper bound on the codes of a piece, 4 bytes each. A single column with more streams may exceed
+/// it.
 const MOST_CODES: usize = 1 << 26;
 
 impl Folder {
-    /// Parameters with their defaults, see [`FoldParams`].
+    /// Returns parameters with their default values, see [`FoldParams`].
     pub fn params() -> FoldParams {
         FoldParams::default()
     }
@@ -98,19 +105,19 @@ impl Folder {
     /// ```
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn default_for(timelines: &Timelines) -> Result<Self> {
         let rows = Groups::by(timelines, GroupBy::Process);
         Folder::new(timelines, rows, Checked::default())
     }
 
-    /// Plans folds.
+    /// Plans folds of the rows of `groups`.
     ///
     /// # Errors
-    /// [`Error::OtherTimelines`] if the groups were not made for these timelines, and
-    /// [`Error::TooManyCells`] if the rows are too many for [`FoldParams::max_cells`], or if
-    /// [`Ties::KeepPrevious`](crate::Ties::KeepPrevious), which folds a row in one piece, meets
-    /// more than 2^26 samples a row.
+    /// Returns [`Error::OtherTimelines`] if the groups were not built for these timelines. Returns
+    /// [`Error::TooManyCells`] if the rows exceed [`FoldParams::max_cells`], or if a row needs more
+    /// than 2^26 samples at once with [`Ties::KeepPrevious`](crate::Ties::KeepPrevious), which
+    /// folds each row in one piece.
     pub fn new(timelines: &Timelines, groups: Groups, params: Checked) -> Result<Self> {
         let (expected, got) = (groups.streams(), timelines.len());
         if expected != got {
@@ -121,7 +128,7 @@ impl Folder {
         let rows = || groups.rows().iter().filter_map(|id| groups.get(*id));
         let most_streams = rows().map(|group| group.streams.len()).max().unwrap_or(0);
         let piece = match params.ties() {
-            // Each cell needs the one to its left.
+            // Each cell depends on the one to its left, so a row is one piece.
             crate::Ties::KeepPrevious => columns,
             _ => piece(most_streams.max(1)),
         };
@@ -138,7 +145,7 @@ impl Folder {
             ),
             false => (0, 0),
         };
-        // Bounds the memory of one thread; only wide rows that keep the previous cell can meet it.
+        // Bounds the memory of one thread. Only wide rows with `KeepPrevious` can reach it.
         let room = |streams: usize| {
             let (columns, rows, limit) = (widest, streams, MOST_CODES);
             let fits = |codes: &usize| *codes <= limit.max(rows);
@@ -165,23 +172,24 @@ impl Folder {
         })))
     }
 
-    /// The timelines it folds.
+    /// Returns the timelines to fold.
     pub fn timelines(&self) -> &Timelines {
         &self.0.timelines
     }
 
-    /// The groups and rows it folds into.
+    /// Returns the groups and rows.
     pub fn groups(&self) -> &Groups {
         &self.0.groups
     }
 
-    /// The parameters it was planned with.
+    /// Returns the parameters.
     pub fn checked(&self) -> &Checked {
         &self.0.params
     }
 
-    /// Bytes that a fold and the [`scratch`](Self::scratch) of the current pool take, told before they are made.
-    /// Neither depends on the events: a program can ask before it folds 100,000 rows.
+    /// Returns the size in bytes of a fold and of the [`scratch`](Self::scratch) of the current
+    /// thread pool. The size does not depend on the events, so a program can check it before it
+    /// folds 100,000 rows.
     ///
     /// ```
     /// use perf_core::Job;
@@ -205,7 +213,7 @@ impl Folder {
         cells + times + parallel::current_threads() * Workspace::memory(plan)
     }
 
-    /// Space for [`refold`](Self::refold), for as many threads as the current pool has.
+    /// Creates buffers for [`refold`](Self::refold), one set for each thread of the current pool.
     pub fn scratch(&self) -> Scratch {
         let spaces = (0..parallel::current_threads()).map(|_| {
             let mut space = Workspace::new();
@@ -215,31 +223,31 @@ impl Folder {
         Scratch(Workspaces::of(spaces.collect()))
     }
 
-    /// A fold without cells, to [`refold`](Self::refold) into.
+    /// Returns a fold without cells, as a target for [`refold`](Self::refold).
     pub fn empty(&self) -> Fold {
         Fold::new(self.0.clone())
     }
 
-    /// Folds `window`, which may lie anywhere: outside of the recording all is absent, and all
-    /// pixels of an empty window show its start.
+    /// Folds `window`, which may lie anywhere. Outside of the recording all streams are absent. In
+    /// an empty window all pixels show its start.
     ///
     /// # Errors
     ///
-    /// As [`refold`](Self::refold).
+    /// Returns the errors of [`refold`](Self::refold).
     pub fn fold(&self, window: TimeRange, job: &Job) -> Result<Fold> {
         let mut fold = self.empty();
         self.refold(window, &mut self.scratch(), &mut fold, job)?;
         Ok(fold)
     }
 
-    /// As [`fold`](Self::fold), into a fold that exists: the hot call of a zoom. Allocates
-    /// nothing once fold and scratch have been used with this folder (or a larger one).
-    /// Progress is reported in cells of the phase `fold`.
+    /// Folds a window like [`fold`](Self::fold), into an existing fold. Does not allocate once the
+    /// fold and the scratch have been used with this folder or a larger one. Progress is reported
+    /// in cells, in the phase `fold`.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Cancelled`] if the job is cancelled. Some of the cells are then of this window and some of the
-    /// last one.
+    /// Returns [`Error::Cancelled`] if the job is cancelled. Some cells then belong to this window
+    /// and some to the previous one.
     pub fn refold(
         &self,
         window: TimeRange,
@@ -262,13 +270,14 @@ impl Folder {
                 return Ok(());
             };
             if let Some(group) = rows.get(row).and_then(|id| plan.groups.get(*id)) {
-                // There is one a thread; a pool that has grown since makes more.
+                // There is one workspace for each thread; a pool that has grown since then creates
+                // more.
                 scratch.with(Workspace::new, |space| {
                     space.prepare(plan);
                     space.job = job.without_progress();
                     kernel::fold(plan, group, Pixels { centres, edges }, space, out);
                 });
-                // A piece that was stopped in its midst is none.
+                // A piece that was interrupted is not valid.
                 job.check()?;
             }
             job.advance("fold", out.len() as u64, cells as u64);
@@ -276,18 +285,21 @@ impl Folder {
         })
     }
 
-    /// A folder of the same parameters with one row unfolded in place, see [`Groups::unfold`].
+    /// Returns a folder with the same parameters and one row replaced by its children, see
+    /// [`Groups::unfold`].
     ///
     /// # Errors
-    /// [`Error::UnknownGroup`] and [`Error::TooManyCells`].
+    /// Returns [`Error::UnknownGroup`] if there is no such row, or [`Error::TooManyCells`] if the
+    /// new rows exceed the limit.
     pub fn unfold(&self, row: usize) -> Result<Self> {
         self.with(self.0.groups.unfold(row)?)
     }
 
-    /// A folder of the same parameters and groups with other rows.
+    /// Returns a folder with the same parameters and groups, and other rows.
     ///
     /// # Errors
-    /// [`Error::UnknownGroup`] and [`Error::TooManyCells`].
+    /// Returns [`Error::UnknownGroup`] if a group does not exist, or [`Error::TooManyCells`] if the
+    /// rows exceed the limit.
     pub fn with_rows(&self, rows: &[GroupId]) -> Result<Self> {
         self.with(self.0.groups.with_rows(rows)?)
     }
@@ -296,8 +308,9 @@ impl Folder {
         Folder::new(&self.0.timelines, groups, self.0.params.clone())
     }
 
-    /// What the streams of a row do at one time, counted: for a tool tip (`43 % in MPI_Wait`), or
-    /// to merge with the rest of a row that lies elsewhere. No stream for a row that is not there.
+    /// Counts the states of the streams of a row at one time: for a tool tip (`43 % in MPI_Wait`),
+    /// or to merge with counts of the same row from another process. The tally is empty if there is
+    /// no such row.
     pub fn tally(&self, row: usize, at: Ticks) -> Tally {
         let plan = &*self.0;
         let group = plan

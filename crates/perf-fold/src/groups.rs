@@ -4,34 +4,35 @@ use crate::tree::Tree;
 use crate::{Error, Result, Timelines};
 use perf_core::LocationKind;
 
-/// A group of [`Groups`].
+/// Number of a group in [`Groups`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct GroupId(pub u32);
 
 impl GroupId {
-    /// The place of the group in its table.
+    /// Returns the index of the group in its table.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// At which level of the system tree streams are folded, see [`Groups::by`].
+/// Level of the system tree at which streams are folded, see [`Groups::by`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum GroupBy {
-    /// One row a kind of location for the whole recording.
+    /// One row for each kind of location in the whole recording.
     All,
-    /// One row a machine node and kind.
+    /// One row for each machine node and kind of location.
     Node,
-    /// One row a process and kind.
+    /// One row for each process and kind of location.
     #[default]
     Process,
-    /// One row an accelerator where the recording has them, else as [`Process`](Self::Process).
+    /// One row for each accelerator if the recording defines them, otherwise like
+    /// [`Process`](Self::Process).
     Device,
-    /// No folding: one row a location.
+    /// No folding: one row for each location.
     Location,
 }
 
@@ -40,33 +41,34 @@ pub enum GroupBy {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Group {
-    /// Name for people, such as `MPI Rank 0, threads`.
+    /// Display name, such as `MPI Rank 0, threads`.
     pub label: String,
-    /// Kind of all its locations.
+    /// Kind of all locations in the group.
     pub kind: LocationKind,
-    /// Its level; `None` for a group of one's own.
+    /// Level of the group; `None` for a user-defined group.
     pub level: Option<GroupBy>,
-    /// Its streams, ascending.
+    /// Streams of the group in ascending order.
     pub streams: Vec<u32>,
-    /// The groups it unfolds into. Empty for a single stream.
+    /// Groups that it unfolds into. Empty for a single stream.
     pub children: Vec<GroupId>,
+    /// Number of levels of groups below it.
     #[cfg_attr(feature = "serde", serde(skip))]
     depth: u32,
 }
 
 impl Group {
-    /// Levels of groups below it.
+    /// Returns the number of levels of groups below it.
     pub(crate) fn depth(&self) -> usize {
         self.depth as usize
     }
 }
 
-/// Fold groups: a forest over the streams of [`Timelines`], and which of its groups are rows.
+/// Fold groups: a forest over the streams of [`Timelines`], with a selection of groups as rows.
 ///
-/// The hierarchy is kind > node > process > device > location. CPU threads and accelerator
-/// streams never share a group: old recordings keep the streams of a device in the group of the
-/// process, so groups are split by kind of location, and an accelerator is joined to the process
-/// that created it. Metric sources run no code and are in no group.
+/// The hierarchy is kind > node > process > device > location. CPU threads and accelerator streams
+/// never share a group. Older recordings keep the streams of a device in the group of the process,
+/// so groups are split by kind of location. An accelerator is joined to the process that created
+/// it. Metric sources execute no regions and belong to no group.
 ///
 /// ```
 /// use perf_core::Job;
@@ -82,24 +84,28 @@ impl Group {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
+    /// Groups by id.
     pub(crate) groups: Vec<Group>,
+    /// Groups shown as rows, from top to bottom.
     pub(crate) rows: Vec<GroupId>,
+    /// Streams that belong to no group.
     pub(crate) left_out: Vec<u32>,
+    /// Number of streams of the timelines.
     streams: usize,
 }
 
-/// Deepest nesting of groups of one's own. Nested folds recurse this far.
+/// Deepest nesting of user-defined groups. Nested folds recurse to this depth.
 const DEEPEST: u32 = 64;
 
 impl Groups {
-    /// The groups of the system tree, with those of one level as rows.
+    /// Builds the groups of the system tree, with those of one level as rows.
     ///
-    /// Rows are in the order of the system tree, the threads of a process before its streams.
+    /// Rows follow the order of the system tree. The threads of a process come before its streams.
     pub fn by(timelines: &Timelines, by: GroupBy) -> Self {
         Tree::grow(timelines).groups(by)
     }
 
-    /// No groups yet, for groups of one's own by [`add`](Self::add) and [`join`](Self::join).
+    /// Starts without groups. [`add`](Self::add) and [`join`](Self::join) define them.
     pub fn none(timelines: &Timelines) -> Self {
         Groups {
             streams: timelines.len(),
@@ -107,11 +113,12 @@ impl Groups {
         }
     }
 
-    /// Adds a group of one's own and makes it a row. It unfolds into its streams.
+    /// Adds a user-defined group and makes it a row. It unfolds into its streams.
     ///
     /// # Errors
-    /// [`Error::UnknownStream`], and [`Error::MixedKinds`] unless all streams are CPU threads,
-    /// or all are accelerator streams, or all of unknown kind.
+    /// Returns [`Error::UnknownStream`] for a stream that does not exist, or [`Error::MixedKinds`]
+    /// unless all streams are CPU threads, all are accelerator streams, or all have an unknown
+    /// kind.
     pub fn add(
         &mut self,
         timelines: &Timelines,
@@ -140,11 +147,11 @@ impl Groups {
         Ok(id)
     }
 
-    /// Joins groups into one that unfolds into them, and makes it a row in their place.
+    /// Joins groups into one that unfolds into them, and replaces their rows by its row.
     ///
     /// # Errors
-    /// [`Error::UnknownGroup`], [`Error::MixedKinds`] for groups of different kinds, and
-    /// [`Error::TooDeep`] past 64 levels.
+    /// Returns [`Error::UnknownGroup`] for a group that does not exist, [`Error::MixedKinds`] for
+    /// groups of different kinds, or [`Error::TooDeep`] beyond 64 levels.
     pub fn join(&mut self, label: impl Into<String>, members: &[GroupId]) -> Result<GroupId> {
         let label = label.into();
         let mut streams = Vec::new();
@@ -169,30 +176,30 @@ impl Groups {
         Ok(id)
     }
 
-    /// All groups, by [`GroupId`]. Children come before the group they are part of.
+    /// Returns all groups by [`GroupId`]. Children come before their parent.
     pub fn all(&self) -> &[Group] {
         &self.groups
     }
 
-    /// A group by id.
+    /// Returns a group by id.
     pub fn get(&self, id: GroupId) -> Option<&Group> {
         self.groups.get(id.index())
     }
 
-    /// The groups that are rows, from the top.
+    /// Returns the groups that are rows, from top to bottom.
     pub fn rows(&self) -> &[GroupId] {
         &self.rows
     }
 
-    /// Streams that fold into no group: sources of metrics.
+    /// Returns the streams that belong to no group, which are the metric sources.
     pub fn left_out(&self) -> &[u32] {
         &self.left_out
     }
 
-    /// The same groups with other rows.
+    /// Returns the same groups with other rows.
     ///
     /// # Errors
-    /// [`Error::UnknownGroup`].
+    /// Returns [`Error::UnknownGroup`] if a group does not exist.
     pub fn with_rows(&self, rows: &[GroupId]) -> Result<Self> {
         if let Some(id) = rows.iter().find(|id| self.get(**id).is_none()) {
             return Err(self.unknown(*id));
@@ -203,11 +210,11 @@ impl Groups {
         })
     }
 
-    /// The same groups with one row unfolded: replaced, in place, by its children. A row of a
-    /// single stream stays as it is.
+    /// Returns the same groups with one row replaced, in place, by its children. A row of a single
+    /// stream does not change.
     ///
     /// # Errors
-    /// [`Error::UnknownGroup`] for a row that is not there.
+    /// Returns [`Error::UnknownGroup`] if there is no such row.
     pub fn unfold(&self, row: usize) -> Result<Self> {
         let count = self.rows.len();
         let what = "row";
@@ -249,8 +256,8 @@ impl Groups {
             .iter()
             .filter_map(|id| Some(self.get(*id)?.depth + 1));
         let depth = depths.max().unwrap_or(0);
-        // Bounded by a few levels for each stream, and streams are locations, of which there are
-        // at most 2^32; memory ends long before.
+        // Each stream adds a few groups at most. Streams are locations, of which there are at most
+        // 2^32, and memory runs out long before the ids do.
         let id = GroupId(self.groups.len() as u32);
         self.groups.push(Group {
             label,

@@ -1,4 +1,4 @@
-//! The inner loops: one piece of one row, from columns to cells.
+//! Inner loops of a fold: one piece of one row, from columns to cells.
 
 use crate::class::code;
 use crate::folder::Plan;
@@ -9,16 +9,19 @@ use crate::timelines::Columns;
 use crate::{AbsentRule, Boundary, Cell, FoldOp, Group, GroupBy, State, Ties, Value};
 use perf_core::{Job, Ticks};
 
-/// What one thread needs to fold one piece. Sized by [`Workspace::prepare`], kept between folds.
+/// Buffers that one thread needs to fold one piece. Sized by [`Workspace::prepare`] and kept
+/// between folds.
 #[derive(Debug)]
 pub(crate) struct Workspace {
+    /// Counter of the states of a cell.
     counter: Counter,
-    /// Codes of the streams (or children) of a group, one row a stream.
+    /// State codes of the streams (or children) of a group, one row for each stream.
     samples: Vec<u32>,
+    /// Index of the current transition of each stream.
     cursors: Vec<usize>,
-    /// For nested folds, by level: the pictures of the children, and the cells of one child.
+    /// Buffers of nested folds by level: the pictures of the children, and the cells of one child.
     levels: Vec<(Vec<u32>, Vec<Cell>)>,
-    /// Job of the fold. Once it is cancelled, cells of a piece are not those of the window.
+    /// Job of the fold. Once it is cancelled, the cells of a piece are not valid.
     pub(crate) job: Job,
 }
 
@@ -33,7 +36,7 @@ impl Workspace {
         }
     }
 
-    /// Bytes that one takes once it is prepared.
+    /// Returns the size in bytes of a prepared workspace.
     pub(crate) fn memory(plan: &Plan) -> usize {
         let codes = plan.timelines.classes().len() + code::FIRST as usize;
         let level = plan.nested_room * size_of::<u32>() + plan.widest * size_of::<Cell>();
@@ -43,7 +46,7 @@ impl Workspace {
             + plan.depth * level
     }
 
-    /// Room for every row of `plan`, so that folding does not allocate.
+    /// Allocates enough for every row of `plan`, so that folding does not allocate.
     pub(crate) fn prepare(&mut self, plan: &Plan) {
         let codes = plan.timelines.classes().len() + code::FIRST as usize;
         self.counter
@@ -69,22 +72,24 @@ impl Workspace {
     }
 }
 
-/// The pixels of one piece: `edges` has one more than `centres`.
+/// Pixels of one piece.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pixels<'a> {
+    /// Time at the centre of each pixel.
     pub(crate) centres: &'a [Ticks],
+    /// First tick of each pixel and the end of the last one; one more than `centres`.
     pub(crate) edges: &'a [Ticks],
 }
 
 impl Pixels<'_> {
-    /// Whether a pixel is no wider than a tick.
+    /// Returns `true` if a pixel is no wider than a tick.
     fn is_narrow(self, pixel: usize) -> bool {
         let edges = (self.edges.get(pixel), self.edges.get(pixel + 1));
         matches!(edges, (Some(start), Some(end)) if end.saturating_since(*start) <= 1)
     }
 }
 
-/// Folds `group` over `pixels` into `out`, one cell a pixel.
+/// Folds `group` over `pixels` into `out`, one cell for each pixel.
 pub(crate) fn fold(
     plan: &Plan,
     group: &Group,
@@ -164,7 +169,7 @@ fn sample_row(columns: &Columns, boundary: Boundary, centres: &[Ticks], row: &mu
     };
 }
 
-/// Puts work of no length into the pixels of one tick at most that hold it.
+/// Writes zero-length work into the pixels that contain it and are at most one tick wide.
 fn show_instants(columns: &Columns, pixels: Pixels<'_>, row: &mut [u32]) {
     let (Some(first), Some(last)) = (pixels.centres.first(), pixels.centres.last()) else {
         return;
@@ -182,7 +187,7 @@ fn show_instants(columns: &Columns, pixels: Pixels<'_>, row: &mut [u32]) {
     }
 }
 
-/// Counts the samples column by column. `first` names the stream of a row.
+/// Counts the samples column by column. `first` returns the stream number of a row of samples.
 fn count<O: FoldOp + ?Sized>(
     counter: &mut Counter,
     (samples, rows): (&[u32], usize),
@@ -194,7 +199,8 @@ fn count<O: FoldOp + ?Sized>(
 ) {
     let width = out.len();
     if rows == 1 {
-        // The cell of a single stream depends on its code alone, and stays for many columns.
+        // The cell of a single stream depends on its code alone, which often stays the same for
+        // many columns.
         let mut last: Option<(u32, Cell)> = None;
         for (code, cell) in samples.iter().zip(out) {
             *cell = match last {
@@ -229,7 +235,7 @@ fn keep(rules: &mut Rules, cell: &Cell) {
     }
 }
 
-/// Weighs states by the ticks they last within each pixel.
+/// Weights states by the number of ticks that they last within each pixel.
 fn exact<O: FoldOp + ?Sized>(
     plan: &Plan,
     group: &Group,
@@ -273,8 +279,8 @@ fn exact<O: FoldOp + ?Sized>(
     }
 }
 
-/// The codes of a stream within `[start, end)` with their ticks. The cursor stands after the
-/// transitions at or before `start`, and is moved on to `end`. An empty pixel is sampled.
+/// Calls back with the codes of a stream within `[start, end)` and their ticks. The cursor points
+/// past the transitions at or before `start` and is moved on to `end`. An empty pixel is sampled.
 #[inline]
 fn weigh(
     columns: &Columns,
@@ -300,7 +306,7 @@ fn weigh(
     }
 }
 
-/// Folds the children first and then their pictures, each of which counts once.
+/// Folds the children first and then the resulting pictures, with equal weight for each child.
 #[allow(
     clippy::too_many_arguments,
     reason = "one call, from the function that splits the cases"
@@ -316,7 +322,8 @@ fn nested<O: FoldOp + ?Sized>(
     rules: Rules,
 ) {
     let width = out.len();
-    // Taken out so that the children can use the rest of the space; taking allocates nothing.
+    // Takes the buffers out so that the children can use the rest of the workspace. This does not
+    // allocate.
     let Some(level) = space.levels.get_mut(depth) else {
         return;
     };
@@ -346,7 +353,7 @@ fn nested<O: FoldOp + ?Sized>(
     }
 }
 
-/// The state of a child, by its cell. One that has nothing but absent streams is absent itself.
+/// Returns the state of a child from its cell. A child with absent streams only is absent.
 fn state(cell: &Cell, rule: AbsentRule) -> State {
     let all_absent = match rule {
         AbsentRule::AsIdle => cell.absent == cell.total,
@@ -360,7 +367,8 @@ fn state(cell: &Cell, rule: AbsentRule) -> State {
 }
 
 impl Plan {
-    /// Whether the children of a group are single streams, so that nested and flat are the same.
+    /// Returns `true` if all children of a group are single streams, so that nested and flat folds
+    /// agree.
     pub(crate) fn is_flat(&self, group: &Group) -> bool {
         let mut children = group.children.iter().filter_map(|id| self.groups.get(*id));
         children.all(|child| child.level == Some(GroupBy::Location))

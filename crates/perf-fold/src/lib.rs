@@ -1,19 +1,20 @@
-//! Folded timelines: what are a thousand streams doing, on one screen?
+//! Folded timelines: many streams summarised in few rows.
 //!
-//! A timeline has a row for each thread, and a screen has a thousand rows and no eye to read them.
-//! Folding puts many streams (threads, and queues of work of accelerators) into one row and keeps what
-//! matters: what most of them do, what the odd ones do, and where they differ. The method is Weber's (folding methods for event timelines,
-//! HIPS workshop at IPDPS 2015):
+//! A timeline has one row for each thread. With thousands of threads it fits on no screen. Folding
+//! combines many streams (threads and accelerator queues) into one row and keeps the essential
+//! information: the most frequent state, outliers, and differences between streams. The method is
+//! due to Weber (folding methods for event timelines, HIPS workshop at IPDPS 2015):
 //!
-//! 1. **State.** Each stream is, at each time, in a [`State`]: a class that a [`StateMap`] makes
-//!    of its call stack, idle (the paper's `None`), or absent. [`Timelines`] hold them.
-//! 2. **Sample.** Each pixel of the time axis is the time at its centre. The cost is that of a
-//!    search a pixel, however many events lie between.
-//! 3. **Select.** For each pixel the states of a group of streams are counted and an [`Op`]
-//!    selects one: `max` what most do, `min` what fewest do, `diff` where they differ, `idle` what
-//!    those do that do something.
+//! 1. **State.** At each time, each stream is in a [`State`]: a class that a [`StateMap`] derives
+//!    from its call stack, idle (`None` in the paper), or absent. [`Timelines`] store these states.
+//! 2. **Sample.** Each pixel of the time axis is sampled at its centre. This takes one search for
+//!    each pixel, regardless of the number of events in between.
+//! 3. **Select.** For each pixel the states of a group of streams are counted, and an [`Op`]
+//!    selects one of them. `max` selects the most frequent state, `min` the rarest, `diff` shows
+//!    differences, and `idle` selects the most frequent state other than idle.
 //!
-//! With `c(s)` the streams of a group that are in state `s` at the centre of pixel p of W,
+//! Let `c(s)` be the number of streams of the group in state `s` at the centre of pixel p of W.
+//! Then
 //!
 //! ```text
 //! t_p  = t0 + floor((2p + 1)(t1 - t0) / 2W)
@@ -51,48 +52,51 @@
 //! # Ok::<(), perf_fold::Error>(())
 //! ```
 //!
-//! # What to ask with what
+//! # Overview
 //!
-//! | question | ask |
+//! | question | item |
 //! |---|---|
-//! | What does the job do, phase by phase? | [`Op::Max`] over [`GroupBy::All`] or [`GroupBy::Node`] |
-//! | Is any rank out of step, and when? | [`Op::Diff`], [`Op::Outliers`], then [`Folder::unfold`] |
-//! | What do the few do that are out of step? | [`Op::Min`] |
-//! | Do the accelerators work? | [`Op::Idle`] over [`GroupBy::Device`], [`Devices`] |
+//! | Which phases does the job go through? | [`Op::Max`] over [`GroupBy::All`] or [`GroupBy::Node`] |
+//! | Does any rank deviate, and when? | [`Op::Diff`], [`Op::Outliers`], then [`Folder::unfold`] |
+//! | What are the deviating ranks doing? | [`Op::Min`] |
+//! | Are the accelerators busy? | [`Op::Idle`] over [`GroupBy::Device`], [`Devices`] |
 //! | Why are they idle? | [`Devices`], [`Cause`] |
-//! | What do they do? | classes by [`WorkRules`] |
-//! | What is copied between host and device? | [`device_copies`], then [`Folder::lines`] |
-//! | How many are in MPI? | [`Op::Count`], with classes by [`RegionGroups`] |
-//! | How mixed is it? | [`Op::Entropy`], [`Cell::agreement`] |
-//! | What takes the time in a pixel, not only at its centre? | [`Selection::Exact`], [`Op::Share`] |
-//! | What exactly is in this cell? | [`Folder::tally`] |
-//! | Who talks to whom? | [`Folder::lines`] |
-//! | How do others open it? | [`Fold::to_trace`], then a writer of `perf-formats` |
+//! | Which kinds of work do they execute? | classes by [`WorkRules`] |
+//! | Which data is copied between host and device? | [`device_copies`], then [`Folder::lines`] |
+//! | How many streams are in MPI? | [`Op::Count`], with classes by [`RegionGroups`] |
+//! | How much do the streams differ? | [`Op::Entropy`], [`Cell::agreement`] |
+//! | Which state takes most of the time in a pixel, not only at its centre? | [`Selection::Exact`], [`Op::Share`] |
+//! | Which states does a cell contain? | [`Folder::tally`] |
+//! | Which rows exchange messages? | [`Folder::lines`] |
+//! | How can other programs open a fold? | [`Fold::to_trace`], then a writer of `perf-formats` |
 //!
 //! # Cost
 //!
-//! A transition takes 12 bytes. On one core of 2.6 GHz, an archive of 20 M events in 1,024 streams is read, becomes timelines and a
-//! picture of 1,920 columns in 0.74 s, and another window is folded in 62 ms (two cores: 0.45 s and 31 ms);
-//! `docs/benchmarks.md` has the commands. [`Folder::refold`] allocates nothing. All results are the same for any
-//! number of threads.
+//! A transition takes 12 bytes. On one core at 2.6 GHz, an archive of 20 M events in 1,024 streams
+//! is read, converted to timelines and folded into 1,920 columns in 0.74 s; another window is
+//! folded in 62 ms (two cores: 0.45 s and 31 ms). `docs/benchmarks.md` lists the commands.
+//! [`Folder::refold`] does not allocate. All results are the same for any number of threads.
 //!
-//! Memory is told before it is taken: [`Timelines::estimate`] of a view, [`Folder::memory`] of a fold with its
-//! scratch.
+//! The memory can be estimated beforehand: [`Timelines::estimate`] for a view, [`Folder::memory`]
+//! for a fold with its scratch.
 //!
 //! # Pitfalls
 //!
-//! * Sampling misses what is shorter than a pixel. It does not do so evenly: a loop in step with
-//!   the pixels shows one of its phases only. Zoom, or select exactly.
-//! * Work of no length adds no time. It shows where a pixel is no wider than a tick: zoom in.
-//! * With single regions as classes no two ranks of a large application are ever alike and `diff`
+//! * Sampling misses states that are shorter than a pixel, and not evenly: a loop whose period
+//!   matches the pixels shows only one of its phases. Zoom in, or use exact selection.
+//! * Zero-length work adds no time. It can be shown where a pixel is at most one tick wide: zoom
+//!   in.
+//! * If every region is its own class, no two ranks of a large application ever agree, and `diff`
 //!   is coloured everywhere. Group regions first, see [`RegionGroups`].
-//! * `max` over an accelerator with many streams shows it idle while it is busy; rows of streams
-//!   are folded by `idle` unless told otherwise.
-//! * No colour in a published `diff` picture means that all agree, or that the idle ones are the
-//!   minority. [`Value`] tells these apart; [`Cell::picture`] does not.
-//! * A majority of majorities is no majority: [`Nesting::Nested`] differs from [`Nesting::Flat`].
-//! * A thread that has ended is absent, not idle. Absent streams are counted as idle, as
-//!   published, unless [`AbsentRule::LeaveOut`] is asked for.
+//! * `max` over an accelerator with many streams shows it idle while it is busy. Rows of
+//!   accelerator streams are therefore folded by `idle` unless an operation is set.
+//! * An uncoloured cell of a published `diff` picture means either that all streams agree or that
+//!   the idle streams are the minority. [`Value`] distinguishes these cases; [`Cell::picture`] does
+//!   not.
+//! * The majority of group majorities can differ from the overall majority: [`Nesting::Nested`]
+//!   differs from [`Nesting::Flat`].
+//! * A thread that has ended is absent, not idle. Absent streams are counted as idle, as published,
+//!   unless [`AbsentRule::LeaveOut`] is set.
 //!
 //! # Features
 //! * `parallel` (default): builds timelines and folds on all cores.

@@ -4,28 +4,29 @@ use crate::Folder;
 use perf_core::{LocationId, Merge, Messages, RmaOp, Ticks, TimeRange};
 use std::collections::BTreeMap;
 
-/// A message or remote memory access, as a line from its sender to its receiver.
+/// Message or remote memory access, as a line from its sender to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Line {
-    /// Who sends.
+    /// Location of the sender.
     pub from: LocationId,
-    /// When it was sent.
+    /// Time of sending.
     pub sent: Ticks,
-    /// Who receives.
+    /// Location of the receiver.
     pub to: LocationId,
-    /// When it was received.
+    /// Time of receipt.
     pub received: Ticks,
     /// Length in bytes.
     pub bytes: u64,
 }
 
 impl Line {
-    /// The messages and remote accesses that [`match_messages`](perf_core::match_messages) found.
+    /// Returns the messages and remote accesses that [`match_messages`](perf_core::match_messages)
+    /// found as lines.
     ///
-    /// An access runs from its start to its completion: a put to the remote location, a get from
-    /// it; copies between host and device are recorded so. Accesses whose remote location the
-    /// recording does not tell make no line.
+    /// A remote access runs from its start to its completion: a put runs to the remote location, a
+    /// get from it. Copies between host and device are recorded as such accesses. Accesses with an
+    /// unknown remote location are skipped.
     pub fn of(found: &Messages) -> impl Iterator<Item = Line> + '_ {
         let messages = found.messages.iter().map(|message| Line {
             from: message.sender.location,
@@ -52,13 +53,13 @@ impl Line {
     }
 }
 
-/// Where an end of a line lies along the time axis.
+/// Position of one end of a line along the time axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Column {
     /// Before the window.
     Before,
-    /// In this pixel.
+    /// In the pixel of this number.
     At(u32),
     /// After the window.
     After,
@@ -70,21 +71,21 @@ pub enum Column {
 pub struct Ends {
     /// Row of the senders.
     pub from_row: u32,
-    /// Pixel in which they sent.
+    /// Pixel of sending.
     pub from: Column,
     /// Row of the receivers.
     pub to_row: u32,
-    /// Pixel in which they received.
+    /// Pixel of receipt.
     pub to: Column,
 }
 
-/// How many messages, and how many bytes.
+/// Number and total size of messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Traffic {
     /// Number of messages.
     pub count: u64,
-    /// Their bytes.
+    /// Total size in bytes.
     pub bytes: u64,
 }
 
@@ -95,20 +96,20 @@ impl Merge for Traffic {
     }
 }
 
-/// Messages as lines between rows, bundled by row and pixel of both ends; and those that make no
-/// line, counted.
+/// Message lines between rows, bundled by row and pixel of both ends, and counts of the messages
+/// that make no line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Lines {
-    /// Bundles by their ends. At least one end of each lies in the window or they pass over it.
+    /// Bundles by their ends. Each has an end in the window or passes over it.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::bundles"))]
     pub bundles: BTreeMap<Ends, Traffic>,
-    /// Both ends in one row: hidden by the fold.
+    /// Messages with both ends in one row, which the fold hides.
     pub inside: Traffic,
-    /// Over before the window begins or not begun when it ends.
+    /// Messages that end before the window begins or start after it ends.
     pub outside: Traffic,
-    /// An end on a location that is in no row.
+    /// Messages with an end on a location that is in no row.
     pub elsewhere: Traffic,
 }
 
@@ -126,9 +127,9 @@ impl Merge for Lines {
 impl Folder {
     /// Bundles messages into lines between the rows of a fold of `window`.
     ///
-    /// A location that is in several rows counts for the topmost. Messages whose receiver has no
-    /// time after their sender, as clocks that drift apart record them, are kept as they are.
-    /// Memory grows with the number of bundles.
+    /// A location in several rows belongs to the topmost of them. Messages that arrive no later
+    /// than they were sent, as clock drift produces them, are kept unchanged. Memory grows with the
+    /// number of bundles.
     ///
     /// ```
     /// use perf_core::{Job, LocationId, Ticks};
@@ -192,8 +193,8 @@ impl Folder {
     }
 }
 
-/// The pixel whose ticks hold `at`: the p with edge p <= at < edge p+1, or the last of those
-/// where pixels are shorter than a tick.
+/// Returns the pixel that contains `at`, the p with edge p <= at < edge p+1. If pixels are shorter
+/// than a tick it is the last of those that match.
 fn column(window: TimeRange, columns: usize, at: Ticks) -> Column {
     if at < window.start {
         return Column::Before;

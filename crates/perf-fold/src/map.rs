@@ -3,11 +3,11 @@
 use crate::{ClassId, Classes, Result};
 use perf_core::{Definitions, Paradigm, Region, RegionId, RegionRole, Unify};
 
-/// Turns the open regions of a stream into a class: the parameter of a fold that decides what
-/// its colours mean.
+/// Maps the open regions of a stream to a class, and thereby decides the meaning of the colours in
+/// a fold.
 ///
-/// [`RegionMap`] covers the usual cases; implement this for one's own, such as one class for
-/// everything below a certain function.
+/// [`RegionMap`] covers the usual cases. Implement this trait for other rules, such as one class
+/// for all calls below a certain function.
 ///
 /// ```
 /// use perf_core::RegionId;
@@ -23,19 +23,19 @@ use perf_core::{Definitions, Paradigm, Region, RegionId, RegionRole, Unify};
 /// }
 /// ```
 pub trait StateMap: Sync {
-    /// The classes that [`class`](Self::class) speaks of.
+    /// Returns the classes that [`class`](Self::class) refers to.
     fn classes(&self) -> &Classes;
 
-    /// The class of a stream whose open regions are `stack`, outermost first and never empty.
-    /// `None` makes it idle. Called for each enter and leave: must be cheap.
+    /// Returns the class of a stream whose open regions are `stack`, outermost first and never
+    /// empty. `None` makes the stream idle. Called for each enter and leave, so it must be cheap.
     ///
-    /// On a location whose regions [overlap](perf_core::LocationView::overlaps) these are the ones still
-    /// open, in the order in which they were entered. Where more than 256 were open at once it may be the
-    /// inner part of them only.
+    /// On a location whose regions [overlap](perf_core::LocationView::overlaps), `stack` holds the
+    /// open regions in the order in which they were entered. If more than 256 were open at once, it
+    /// may hold only the inner ones.
     fn class(&self, stack: &[RegionId]) -> Option<ClassId>;
 }
 
-/// Classes by region: that of the innermost open region, or of the frame at a depth.
+/// Classes by region: that of the innermost open region, or of the frame at a fixed depth.
 ///
 /// ```
 /// use perf_core::{Definitions, Region, RegionId};
@@ -50,26 +50,29 @@ pub trait StateMap: Sync {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RegionMap {
-    /// By region; the last one is for regions that are not defined.
+    /// Class of each region; the last entry is for undefined regions.
     table: Vec<ClassId>,
+    /// Table of class names.
     classes: Classes,
+    /// Depth of the frame that decides; `None` for the innermost.
     depth: Option<usize>,
 }
 
 impl RegionMap {
-    /// Makes each function a class of its own, named after it.
+    /// Makes each function a class named after it.
     ///
-    /// Regions of one name, source file and line are one function ([`Unify::Location`]). Two functions of one
-    /// name are told apart by their [labels](Unify::labels).
+    /// Regions with the same name, source file and line are one function ([`Unify::Location`]). Two
+    /// functions of the same name are distinguished by their [labels](Unify::labels).
     ///
     /// # Errors
-    /// [`Error::TooManyClasses`](crate::Error::TooManyClasses).
+    /// Returns [`Error::TooManyClasses`](crate::Error::TooManyClasses) if there are more functions
+    /// than class ids.
     pub fn by_name(definitions: &Definitions) -> Result<Self> {
         RegionGroups::new().plan(definitions)
     }
 
-    /// The same classes, but of the frame at `depth` (0 for the outermost) instead of the
-    /// innermost one. Where the stack is not that deep, the innermost frame counts.
+    /// Returns the same classes, decided by the frame at `depth` (0 for the outermost) instead of
+    /// the innermost one. On a shallower stack the innermost frame decides.
     pub fn at_depth(&self, depth: usize) -> Self {
         RegionMap {
             depth: Some(depth),
@@ -77,7 +80,7 @@ impl RegionMap {
         }
     }
 
-    /// The class of one region.
+    /// Returns the class of one region.
     pub fn of(&self, region: RegionId) -> Option<ClassId> {
         let class = self.table.get(region.index());
         class.or(self.table.last()).copied()
@@ -99,10 +102,11 @@ impl StateMap for RegionMap {
     }
 }
 
-/// Groups of regions by pattern, to make a [`RegionMap`] of: `MPI`, a module of the code, copies.
+/// Groups of regions by pattern, from which a [`RegionMap`] is built: `MPI`, a module of the
+/// application, or copies.
 ///
-/// Rules are tried in the order they were given and the first that fits wins. Folds of large
-/// applications need groups: among hundreds of regions no two ranks are in the same one.
+/// Rules are tried in the order in which they were added, and the first match wins. Folds of large
+/// applications need groups, because two ranks are rarely in the same one of hundreds of regions.
 ///
 /// ```
 /// use perf_core::{Definitions, Region};
@@ -119,8 +123,11 @@ impl StateMap for RegionMap {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionGroups {
+    /// Class names with their rules, in order.
     rules: Vec<(String, Rule)>,
+    /// Class of all regions that match no rule.
     others: Option<String>,
+    /// Rule that decides which regions are one function.
     unify: Unify,
 }
 
@@ -133,32 +140,33 @@ enum Rule {
 }
 
 impl RegionGroups {
-    /// No groups yet: every region stands for itself.
+    /// Starts without groups: every region keeps its own name.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Regions whose name fits `pattern`, where `*` stands for any characters and `?` for one.
+    /// Adds the regions whose name matches `pattern`, where `*` stands for any characters and `?`
+    /// for one.
     pub fn name(self, class: impl Into<String>, pattern: impl Into<String>) -> Self {
         self.rule(class, Rule::Name(pattern.into()))
     }
 
-    /// Regions of a programming model.
+    /// Adds the regions of a programming model.
     pub fn paradigm(self, class: impl Into<String>, paradigm: Paradigm) -> Self {
         self.rule(class, Rule::Paradigm(paradigm))
     }
 
-    /// Regions of a role, such as barriers.
+    /// Adds the regions of a role, such as barriers.
     pub fn role(self, class: impl Into<String>, role: RegionRole) -> Self {
         self.rule(class, Rule::Role(role))
     }
 
-    /// Regions that [`Region::is_mpi`] takes for MPI, by paradigm or by name.
+    /// Adds the regions that [`Region::is_mpi`] classifies as MPI, by paradigm or by name.
     pub fn mpi(self, class: impl Into<String>) -> Self {
         self.rule(class, Rule::Mpi)
     }
 
-    /// Puts all other regions into one class. Without this each keeps its own name.
+    /// Puts all other regions into one class. By default each keeps its own name.
     pub fn others_into(mut self, class: impl Into<String>) -> Self {
         self.others = Some(class.into());
         self
@@ -194,11 +202,12 @@ impl RegionGroups {
 
     /// Applies the rules to the regions of a recording.
     ///
-    /// The classes of the rules come first and in their order, so that their ids, and the colours
-    /// made of them, do not depend on the recording.
+    /// The classes of the rules come first and in their order, so that their ids, and colours
+    /// derived from them, do not depend on the recording.
     ///
     /// # Errors
-    /// [`Error::TooManyClasses`](crate::Error::TooManyClasses).
+    /// Returns [`Error::TooManyClasses`](crate::Error::TooManyClasses) if there are more classes
+    /// than ids.
     pub fn plan(&self, definitions: &Definitions) -> Result<RegionMap> {
         let mut classes = Classes::default();
         for (class, _) in &self.rules {
@@ -209,7 +218,7 @@ impl RegionGroups {
         for (region, label) in definitions.regions.iter().zip(&labels) {
             table.push(classes.add(self.class_of(region, label))?);
         }
-        // Events may name regions that no definition tells of.
+        // Events may refer to undefined regions.
         let unknown = self.others.as_deref().unwrap_or("undefined region");
         table.push(classes.add(unknown)?);
         Ok(RegionMap {

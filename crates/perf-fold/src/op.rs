@@ -2,7 +2,7 @@
 
 use crate::{ClassId, Counts, State};
 
-/// What a cell shows.
+/// Value of a cell.
 ///
 /// ```
 /// use perf_fold::{State, Value};
@@ -15,30 +15,31 @@ use crate::{ClassId, Counts, State};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Value {
-    /// The paper's `None`: idle, or no stream at all.
+    /// `None` in the paper: idle, or no stream at all.
     #[default]
     Idle,
     /// A class.
     Class(ClassId),
-    /// `diff`: all streams are in the same state, whichever it is. In a nested fold: all children
-    /// show the same, see [`Nesting::Nested`](crate::Nesting::Nested).
+    /// `diff`: all streams are in the same state. In a nested fold: all children show the same
+    /// value, see [`Nesting::Nested`](crate::Nesting::Nested).
     Uniform,
-    /// `diff`: streams differ, and this is the rarest state.
+    /// `diff`: streams differ, and this class is the rarest state.
     Differs(ClassId),
-    /// `diff`: streams differ, and the idle ones are the rarest.
+    /// `diff`: streams differ, and idle is the rarest state.
     DiffersIdle,
-    /// A measure, for operations that select no state.
+    /// Number, for operations that do not select a state.
     Number(f32),
 }
 
 impl Value {
-    /// A selected state as a value. [`State::Absent`] shows as idle.
+    /// Converts a selected state to a value. [`State::Absent`] becomes idle.
     pub fn of(state: State) -> Self {
         state.class().map_or(Value::Idle, Value::Class)
     }
 
-    /// What the published pictures paint: a class, or `None`. For `diff` this is `None` both
-    /// where all are equal and where the idle ones are the minority, which the value tells apart.
+    /// Returns the class that the published pictures paint, or `None`. For `diff` this is `None`
+    /// both if all streams agree and if the idle ones are the minority; the value itself
+    /// distinguishes these cases.
     pub fn picture(self) -> Option<ClassId> {
         match self {
             Value::Class(class) | Value::Differs(class) => Some(class),
@@ -46,7 +47,7 @@ impl Value {
         }
     }
 
-    /// The measure of an operation that selects no state.
+    /// Returns the number of an operation that does not select a state.
     pub fn number(self) -> Option<f32> {
         match self {
             Value::Number(number) => Some(number),
@@ -55,9 +56,9 @@ impl Value {
     }
 }
 
-/// One cell of a fold: what it shows, and the counts behind it.
+/// One cell of a fold: its value and the underlying counts.
 ///
-/// Counts are of streams when sampled and of stream-ticks when exact.
+/// Counts are numbers of streams when sampled and stream-ticks when exact.
 ///
 /// ```
 /// use perf_fold::Cell;
@@ -67,22 +68,22 @@ impl Value {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Cell {
-    /// What it shows.
+    /// Value that is shown.
     pub value: Value,
-    /// Number of distinct states, idle among them.
+    /// Number of distinct states, including idle.
     pub distinct: u32,
-    /// All that was counted: n.
+    /// Total count, n in the paper.
     pub total: u64,
-    /// How much of it is in the state shown; see [`Op`] for operations that show none.
+    /// Count of the state that is shown; see [`Op`] for operations that show no state.
     pub winning: u64,
-    /// How much is idle, whatever the rule for absent streams.
+    /// Count of idle streams, independent of the rule for absent streams.
     pub idle: u64,
-    /// How much is absent. Part of `total` unless absent streams are left out.
+    /// Count of absent streams. Part of `total` unless absent streams are dropped.
     pub absent: u64,
 }
 
 impl Cell {
-    /// The share of `winning` in `total`, to shade by: 1 where all agree, 0 where n is 0.
+    /// Returns the ratio of `winning` to `total`, for shading: 1 if all agree, 0 if `total` is 0.
     pub fn agreement(&self) -> f64 {
         if self.total == 0 {
             return 0.0;
@@ -90,24 +91,24 @@ impl Cell {
         self.winning as f64 / self.total as f64
     }
 
-    /// The class that the published pictures paint, `None` for no colour.
+    /// Returns the class that the published pictures paint, or `None` for no colour.
     pub fn picture(&self) -> Option<ClassId> {
         self.value.picture()
     }
 }
 
-/// What an operation decided.
+/// Decision of an operation for one cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Choice {
-    /// What the cell shows.
+    /// Value that the cell shows.
     pub value: Value,
-    /// The weight behind it.
+    /// Weight of that value.
     pub winning: u64,
 }
 
-/// An operation that folds the states of many streams into one cell. [`Op`] has the known ones;
-/// implement this for one's own.
+/// Operation that folds the states of many streams into one cell. [`Op`] provides the known ones;
+/// implement this trait for others.
 ///
 /// ```
 /// use perf_fold::{Choice, Counts, FoldOp, Value};
@@ -123,42 +124,44 @@ pub struct Choice {
 /// }
 /// ```
 pub trait FoldOp: std::fmt::Debug + Send + Sync {
-    /// Decides one cell. Called once a cell: must be cheap and must depend on `counts` alone.
+    /// Decides one cell. Called for each cell, so it must be cheap. The result must depend on
+    /// `counts` alone.
     fn fold(&self, counts: &Counts<'_>) -> Choice;
 
-    /// Whether it selects states rather than giving numbers; nested folds need states. There
-    /// [`Value::Uniform`] and [`Value::DiffersIdle`] of a child count as idle.
+    /// Returns `true` if the operation selects states rather than computing numbers, as nested
+    /// folds require. In a nested fold [`Value::Uniform`] and [`Value::DiffersIdle`] of a child
+    /// count as idle.
     fn selects(&self) -> bool {
         true
     }
 }
 
-/// The known operations. c(s) is the weight of state s; idle is a state like any other.
+/// Known operations. c(s) is the weight of state s; idle is a state like any other.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Op {
-    /// argmax c: what most streams do.
+    /// argmax c: the most frequent state.
     #[default]
     Max,
     /// argmin c over the states that occur: the outliers.
     Min,
-    /// [`Value::Uniform`] if all are equal, else the state of [`Min`](Op::Min); `winning` is then
-    /// its weight.
+    /// [`Value::Uniform`] if all states are equal, else the state that [`Min`](Op::Min) selects;
+    /// `winning` is its weight.
     Diff,
-    /// argmax c over the states that are not idle; idle only if all are. For accelerators, where
-    /// a few of many streams work at a time.
+    /// argmax c over the states other than idle; idle only if all streams are. For accelerators,
+    /// where few of many streams are active at a time.
     Idle,
-    /// As [`Max`](Op::Max), always by exact time in the pixel and never by samples: the state
-    /// with most stream-time.
+    /// The state with the most stream-time: like [`Max`](Op::Max), but always by exact time in the
+    /// pixel instead of samples.
     Share,
-    /// -sum p ln p over the shares p of the states, in nats: 0 where all agree.
+    /// -sum p ln p over the shares p of the states, in nats: 0 if all streams agree.
     Entropy,
-    /// How many streams are in a class (a mean over the pixel when exact); `winning` is their
-    /// weight. A row of these a class is the summary timeline.
+    /// Number of streams in a class, or its mean over the pixel when exact; `winning` is their
+    /// weight. Rows of this operation, one for each class, make up a summary timeline.
     Count(ClassId),
-    /// Where at least one and at most this many streams are not in the state of
-    /// [`Max`](Op::Max): the state most of those are in, `winning` is their weight together.
-    /// Else [`Value::Uniform`].
+    /// Outliers: if at least one and at most this many streams are not in the state of
+    /// [`Max`](Op::Max), the most frequent state among them; `winning` is their total weight. Else
+    /// [`Value::Uniform`].
     Outliers(u32),
     /// The class if any stream is in it, else idle.
     Any(ClassId),
@@ -250,8 +253,8 @@ fn entropy(counts: &Counts<'_>) -> f32 {
     if counts.entries().len() < 2 || total == 0.0 {
         return 0.0;
     }
-    // The order in which states were first seen is that of the streams, which is fixed: the
-    // rounding of the sum does not depend on threads.
+    // States are listed in the order in which the streams show them, which is fixed. The rounding
+    // of the sum therefore does not depend on threads.
     let mut sum = 0.0;
     for entry in counts.entries() {
         let p = entry.weight as f64 / total;

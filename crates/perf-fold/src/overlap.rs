@@ -1,24 +1,26 @@
-//! What is open on a location whose regions overlap, as kernels of one accelerator stream do.
+//! Open regions of a location whose regions overlap, such as kernels on one accelerator stream.
 
 use perf_core::{RegionId, ReplayCounts};
 use std::collections::{HashMap, VecDeque};
 
-/// The regions that are open, in the order in which they were entered. A leave closes the first of
-/// its region and no other, wherever that lies, as [`perf_core::intervals()`] has it.
+/// Open regions in the order in which they were entered. A leave closes the first open call of its
+/// region, at any position, as [`perf_core::intervals()`] does.
 ///
-/// The caller keeps the inner ones in a plain `Vec`, for the state map to look at. Those are all,
-/// unless [`MOST`] were open at once: then the ones further out are kept here, so that a leave
-/// costs the same however many are open. A list that nothing leaves in order is no worse.
+/// The caller keeps the inner regions in a plain `Vec` for the state map. These are all open
+/// regions unless more than [`MOST`] were open at once. In that case the outer ones are stored
+/// here, so that the time of a leave does not grow with the number of open regions, in any order of
+/// leaves.
 #[derive(Debug, Default)]
 pub(crate) struct Overlaps {
-    /// Those further out; `None` where one has been left.
+    /// Outer regions; `None` for one that has been left.
     outer: Vec<Option<RegionId>>,
-    /// Where in `outer` those of each region are that are still open.
+    /// Positions in `outer` of the open calls of each region.
     places: HashMap<RegionId, VecDeque<usize>>,
+    /// Counts of repaired leaves.
     pub(crate) counts: ReplayCounts,
 }
 
-/// Most open regions that a state map is given.
+/// Largest number of open regions that a state map receives.
 const MOST: usize = 256;
 
 impl Overlaps {
@@ -34,7 +36,8 @@ impl Overlaps {
         }
     }
 
-    /// A leave of a region that is not open closes the last one entered, as in [`perf_core::replay`].
+    /// Closes a region. A leave of a region that is not open closes the last one entered, as in
+    /// [`perf_core::replay`].
     #[inline]
     pub(crate) fn leave(&mut self, inner: &mut Vec<RegionId>, region: RegionId) {
         if self.leave_outer(region) {
@@ -52,7 +55,7 @@ impl Overlaps {
         }
     }
 
-    /// How many are open.
+    /// Returns the number of open regions.
     pub(crate) fn open(&self, inner: &[RegionId]) -> u64 {
         let outer = self.outer.iter().flatten().count();
         (inner.len() + outer) as u64
@@ -67,8 +70,9 @@ impl Overlaps {
         open.and_then(Option::take).is_some()
     }
 
-    /// Moves some back in, so that `inner` is empty only where nothing is open. Each was moved out
-    /// since the last time, or so many were left that it pays.
+    /// Moves outer regions back, so that `inner` is empty only if no region is open. The amortised
+    /// time is constant: each region was moved out since the last refill, or enough others were
+    /// left.
     #[cold]
     fn refill(&mut self, inner: &mut Vec<RegionId>) {
         while inner.len() < MOST / 2
@@ -88,7 +92,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The textbook version: one list, searched and shifted.
+    /// Reference implementation: one list that is searched and shifted.
     fn leave(open: &mut Vec<RegionId>, region: RegionId) {
         match open.iter().position(|other| *other == region) {
             Some(at) => {
@@ -104,7 +108,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, cases: 64, ..ProptestConfig::default() })]
 
         #[test]
-        fn is_one_list(
+        fn leaves_equal_those_of_one_list(
             runs in prop::collection::vec((any::<bool>(), 1usize..900, 1u32..900, any::<u32>()), 1..12),
         ) {
             let (mut overlaps, mut inner, mut all) = (Overlaps::default(), vec![], vec![]);

@@ -1,65 +1,66 @@
-//! [`FoldParams`] and what they check to, [`Checked`].
+//! [`FoldParams`] and their validated form, [`Checked`].
 
 use crate::{Boundary, Error, FoldOp, Op, Result};
 use perf_core::LocationKind;
 use std::sync::Arc;
 
-/// How the state of a stream in a pixel is found.
+/// Method that determines the state of a stream in a pixel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Selection {
-    /// The state at the centre of the pixel counts 1: the published method. O(log n) a pixel.
+    /// The state at the centre of the pixel has weight 1: the published method. O(log n) for each
+    /// pixel.
     #[default]
     Sampled,
-    /// Each state counts with the ticks it lasts within the pixel. O(transitions in the window).
-    /// A pixel shorter than a tick is sampled.
+    /// Each state is weighted by the ticks that it lasts within the pixel. O(transitions in the
+    /// window). A pixel shorter than a tick is sampled.
     Exact,
 }
 
-/// Which of several states of equal weight is selected.
+/// Rule that selects one of several states of equal weight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ties {
-    /// That of the stream with the lowest number; of two states of one stream in a pixel (exact
-    /// selection) the lower in the order of [`State`](crate::State).
+    /// The state of the stream with the lowest number. Of two states of one stream in a pixel
+    /// (exact selection), the lower in the order of [`State`](crate::State).
     #[default]
     StreamOrder,
-    /// The lowest in the order of [`State`](crate::State): a fold that does not depend on the
-    /// order of streams.
+    /// The lowest state in the order of [`State`](crate::State). The fold then does not depend on
+    /// the order of streams.
     LowestStateId,
-    /// That of the cell to the left, so that ties do not flicker; stream order where it is none
-    /// of them.
+    /// The state of the cell to the left if it is among the tied states, so that ties do not
+    /// flicker; otherwise stream order.
     KeepPrevious,
 }
 
-/// What absent streams count as.
+/// Treatment of absent streams.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AbsentRule {
-    /// As idle, as published.
+    /// Counted as idle, as published.
     #[default]
     AsIdle,
-    /// Not at all: n is the number of streams that exist at that time.
+    /// Not counted: n is the number of streams that exist at that time.
     LeaveOut,
 }
 
-/// What folding a group of groups means.
+/// Method of folding a group of groups.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Nesting {
-    /// All streams of the group count the same, whatever groups lie between.
+    /// All streams of the group have equal weight, regardless of the groups in between.
     #[default]
     Flat,
-    /// Each child is folded first and counts once: a majority of majorities, which differs where
-    /// children differ in size. A child that shows no class counts as idle, one whose streams are
-    /// all absent as absent.
+    /// Each child is folded first and has equal weight: a majority of majorities, which differs
+    /// from a flat fold if children differ in size. A child that shows no class counts as idle; a
+    /// child whose streams are all absent counts as absent.
     ///
-    /// [`Op::Diff`] and [`Op::Outliers`] compare the children with each other: each child is first
-    /// folded by the default operation of its kind, and differences within it are not seen.
+    /// [`Op::Diff`] and [`Op::Outliers`] compare the children with each other. Each child is first
+    /// folded by the default operation of its kind, so differences within a child do not show.
     Nested,
 }
 
-/// Parameters of a fold: set them, then [`check`](Self::check).
+/// Parameters of a fold. Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_fold::{Folder, Op};
@@ -69,16 +70,27 @@ pub enum Nesting {
 /// ```
 #[derive(Clone, Debug)]
 pub struct FoldParams {
+    /// Width in pixels.
     columns: usize,
+    /// User-defined operation.
     op: Option<Arc<dyn FoldOp>>,
+    /// Operation out of [`Op`]; `None` for the default of each kind.
     known: Option<Op>,
+    /// Sampled or exact.
     selection: Selection,
+    /// Transitions that count at the time of a sample.
     boundary: Boundary,
+    /// Rule for ties.
     ties: Ties,
+    /// Rule for absent streams.
     absent: AbsentRule,
+    /// `true` if [`Op::Min`] skips idle streams.
     ignore_idle: bool,
+    /// Flat or nested.
     nesting: Nesting,
+    /// `true` if zero-length work is shown.
     instants: bool,
+    /// Largest number of cells.
     max_cells: usize,
 }
 
@@ -101,82 +113,82 @@ impl Default for FoldParams {
 }
 
 impl FoldParams {
-    /// Width in pixels, default 1920, at least 1.
+    /// Sets the width in pixels; default 1920, at least 1.
     pub fn columns(mut self, columns: usize) -> Self {
         self.columns = columns;
         self
     }
 
-    /// The operation. Default by kind of the row: [`Op::Idle`] for accelerator streams, since few
-    /// of many work at a time, and [`Op::Max`] for all else.
+    /// Sets the operation. The default depends on the kind of the row: [`Op::Idle`] for accelerator
+    /// streams, since few of many are active at a time, and [`Op::Max`] otherwise.
     pub fn op(mut self, op: Op) -> Self {
         self.known = Some(op);
         self.op = None;
         self
     }
 
-    /// An operation of one's own, in place of [`op`](Self::op). Default: none.
+    /// Sets a user-defined operation, which replaces [`op`](Self::op). Default: none.
     pub fn own_op(mut self, op: impl FoldOp + 'static) -> Self {
         self.op = Some(Arc::new(op));
         self.known = None;
         self
     }
 
-    /// Sampled (default) or exact.
+    /// Selects sampled (default) or exact states.
     pub fn selection(mut self, selection: Selection) -> Self {
         self.selection = selection;
         self
     }
 
-    /// Which transitions count at the time of a sample, default [`Boundary::AtOrBefore`].
+    /// Sets the transitions that count at the time of a sample; default [`Boundary::AtOrBefore`].
     pub fn boundary(mut self, boundary: Boundary) -> Self {
         self.boundary = boundary;
         self
     }
 
-    /// How ties are decided, default [`Ties::StreamOrder`].
+    /// Sets the rule for ties; default [`Ties::StreamOrder`].
     pub fn ties(mut self, ties: Ties) -> Self {
         self.ties = ties;
         self
     }
 
-    /// What absent streams count as, default [`AbsentRule::AsIdle`].
+    /// Sets the treatment of absent streams; default [`AbsentRule::AsIdle`].
     pub fn absent(mut self, absent: AbsentRule) -> Self {
         self.absent = absent;
         self
     }
 
-    /// Whether [`Op::Min`] leaves idle streams out, default false. Where all are idle it is idle.
+    /// Makes [`Op::Min`] skip idle streams; default false. If all are idle the result is idle.
     pub fn ignore_idle(mut self, ignore: bool) -> Self {
         self.ignore_idle = ignore;
         self
     }
 
-    /// Flat (default) or nested folds of groups of groups.
+    /// Selects flat (default) or nested folds of groups of groups.
     pub fn nesting(mut self, nesting: Nesting) -> Self {
         self.nesting = nesting;
         self
     }
 
-    /// Whether [work of no length](crate::Timelines::instants) shows in cells of one tick at most, instead
-    /// of what its stream does at that time. Default false: states of no length vanish, as published, and
-    /// cells are what a stream is in.
+    /// Shows [zero-length work](crate::Timelines::instants) in cells of at most one tick, instead
+    /// of the state of its stream at that time. Default false: zero-length states vanish, as
+    /// published.
     pub fn instants(mut self, show: bool) -> Self {
         self.instants = show;
         self
     }
 
-    /// Most cells of one fold, default 2^24. A cell takes 48 bytes.
+    /// Sets the largest number of cells of one fold; default 2^24. A cell takes 48 bytes.
     pub fn max_cells(mut self, cells: usize) -> Self {
         self.max_cells = cells;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::NoColumns`], and [`Error::NestedNumbers`] for a nested fold by an operation that
-    /// selects no state.
+    /// Returns [`Error::NoColumns`] without columns, or [`Error::NestedNumbers`] for a nested fold
+    /// with an operation that does not select a state.
     pub fn check(self) -> Result<Checked> {
         if self.columns == 0 {
             return Err(Error::NoColumns);
@@ -190,7 +202,7 @@ impl FoldParams {
     }
 }
 
-/// Parameters that [`FoldParams::check`] let pass: what a [`Folder`](crate::Folder) runs with.
+/// Parameters validated by [`FoldParams::check`], with which a [`Folder`](crate::Folder) runs.
 #[derive(Clone, Debug, Default)]
 pub struct Checked(FoldParams);
 
@@ -201,7 +213,7 @@ fn default_op(kind: LocationKind) -> Op {
     }
 }
 
-/// The operation of one row.
+/// Operation of one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowOp<'a> {
     Known(Op),
@@ -209,12 +221,12 @@ pub(crate) enum RowOp<'a> {
 }
 
 impl Checked {
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub fn columns(&self) -> usize {
         self.0.columns
     }
 
-    /// The operation for a row of `kind`; `None` if it is one of the caller's own.
+    /// Returns the operation for a row of `kind`, or `None` if it is user-defined.
     pub fn op(&self, kind: LocationKind) -> Option<Op> {
         match self.row_op(kind) {
             RowOp::Known(op) => Some(op),
@@ -230,8 +242,8 @@ impl Checked {
         }
     }
 
-    /// The operation for the children of a nested fold, where it is not that of the row: what
-    /// tells where streams differ gives no state that could be compared again.
+    /// Returns the operation for the children of a nested fold if it differs from that of the row.
+    /// Operations that show differences return no state that could be compared again.
     pub(crate) fn child_op(&self, kind: LocationKind) -> Option<Op> {
         match self.op(kind)? {
             Op::Diff | Op::Outliers(_) => Some(default_op(kind)),
@@ -239,7 +251,7 @@ impl Checked {
         }
     }
 
-    /// Exact where asked for, and for [`Op::Share`] always.
+    /// Returns `true` if states are weighted exactly, which [`Op::Share`] always requires.
     pub(crate) fn exact(&self, kind: LocationKind) -> bool {
         self.0.selection == Selection::Exact || self.op(kind) == Some(Op::Share)
     }
@@ -268,10 +280,10 @@ impl Checked {
         self.0.nesting == Nesting::Nested
     }
 
-    /// That `rows` rows are not more cells than allowed.
+    /// Returns the number of cells of `rows` rows, or an error if it exceeds the limit.
     pub(crate) fn room(&self, rows: usize) -> Result<usize> {
         let (columns, limit) = (self.0.columns, self.0.max_cells);
-        // The times of the columns take memory too, also without rows.
+        // The times of the columns take memory even without rows.
         let fits = rows
             .max(1)
             .checked_mul(columns)

@@ -1,11 +1,11 @@
-//! From time to pixels: pixel times, sampling along a cursor, and the pieces within a pixel.
+//! From time to pixels: pixel times, sampling with a cursor, and the intervals within a pixel.
 
 use crate::class::code;
 use crate::timelines::Columns;
 use perf_core::{Ticks, TimeRange};
 
-/// The centre of each pixel, `t0 + floor((2p+1)(t1-t0) / (2W))`, in 128 bits so that no window
-/// overflows. With W = 0 there is none.
+/// Computes the centre of each pixel, `t0 + floor((2p+1)(t1-t0) / (2W))`, in 128 bits so that no
+/// window overflows. With W = 0 there are none.
 pub(crate) fn centres(window: TimeRange, columns: usize, out: &mut Vec<Ticks>) {
     let (span, count) = (u128::from(window.len()), columns as u128);
     out.clear();
@@ -16,7 +16,7 @@ pub(crate) fn centres(window: TimeRange, columns: usize, out: &mut Vec<Ticks>) {
     }));
 }
 
-/// The first tick of each pixel, `t0 + floor(p (t1-t0) / W)`, and the end of the last one.
+/// Computes the first tick of each pixel, `t0 + floor(p (t1-t0) / W)`, and the end of the last one.
 pub(crate) fn edges(window: TimeRange, columns: usize, out: &mut Vec<Ticks>) {
     let (span, count) = (u128::from(window.len()), columns as u128);
     out.clear();
@@ -26,16 +26,16 @@ pub(crate) fn edges(window: TimeRange, columns: usize, out: &mut Vec<Ticks>) {
     }));
 }
 
-/// Steps that a cursor takes one by one before it begins to gallop: how sampling and a linear
-/// pass over the transitions are chosen between, pixel by pixel.
+/// Number of single steps that a cursor takes before it gallops. This chooses between a linear pass
+/// and galloping search for each pixel.
 ///
-/// One core, 1024 streams of 18,000 transitions each, all in one row: over 1920, 200 and 20 pixels
-/// (10, 90 and 900 transitions a pixel) galloping alone takes 65, 30 and 11 ms, the linear pass
-/// alone 62, 28 and 21 ms, and 16 steps before galloping 59, 30 and 9 ms. A binary search a pixel
-/// takes 200 ms over 1920.
+/// On one core, with 1,024 streams of 18,000 transitions each in one row, over 1920, 200 and 20
+/// pixels (10, 90 and 900 transitions per pixel), galloping alone takes 65, 30 and 11 ms, the
+/// linear pass alone 62, 28 and 21 ms, and 16 steps before galloping 59, 30 and 9 ms. A binary
+/// search for each pixel takes 200 ms over 1920 pixels.
 const STEPS: usize = 16;
 
-/// How many transitions have passed at `at`, knowing that at least `from` have.
+/// Returns the number of transitions up to `at`, given that it is at least `from`.
 #[inline]
 pub(crate) fn passed<const STRICT: bool>(times: &[Ticks], from: usize, at: Ticks) -> usize {
     let has = |time: &Ticks| if STRICT { *time < at } else { *time <= at };
@@ -54,7 +54,8 @@ pub(crate) fn passed<const STRICT: bool>(times: &[Ticks], from: usize, at: Ticks
     cursor + rest.partition_point(has)
 }
 
-/// The codes of a stream at ascending times, from the cursor on. Returns the cursor at the end.
+/// Samples the codes of a stream at ascending times, starting at the cursor. Returns the final
+/// cursor.
 #[inline]
 pub(crate) fn sample<const STRICT: bool>(
     columns: &Columns,
@@ -69,8 +70,8 @@ pub(crate) fn sample<const STRICT: bool>(
     cursor
 }
 
-/// The intervals of constant code that touch `window`, cut to it. The time before the first and
-/// after the last transition is left out.
+/// Calls back with the intervals of constant code that touch `window`, cut to it. The time before
+/// the first and after the last transition is skipped.
 pub(crate) fn pieces(
     columns: &Columns,
     window: TimeRange,
@@ -79,7 +80,8 @@ pub(crate) fn pieces(
     pieces_from(columns, from, window)
 }
 
-/// As [`pieces`], where `passed` transitions lie at or before the start of the window.
+/// Does the same as [`pieces`], given that `passed` transitions lie at or before the start of the
+/// window.
 #[inline]
 pub(crate) fn pieces_from(
     columns: &Columns,

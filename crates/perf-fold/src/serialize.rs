@@ -1,11 +1,12 @@
-//! `Serialize` where a derived one would lose names or make keys that JSON cannot have.
+//! `Serialize` implementations for types whose derived form would lose names or produce invalid
+//! JSON keys.
 
 use crate::{Cause, Cell, Ends, Fold, Traffic, Work};
 use serde::Serializer;
 use serde::ser::{Serialize, SerializeStruct};
 use std::collections::BTreeMap;
 
-/// Numbers by kind of work, as a map.
+/// Serializes numbers by kind of work as a map.
 pub(crate) fn by_work<S: Serializer>(
     values: &[u64; Work::ALL.len()],
     to: S,
@@ -13,7 +14,7 @@ pub(crate) fn by_work<S: Serializer>(
     to.collect_map(Work::ALL.iter().map(|work| work.name()).zip(values))
 }
 
-/// Numbers by pair of kinds of work, as a map of maps.
+/// Serializes numbers by pair of kinds of work as a map of maps.
 pub(crate) fn by_work_pair<S: Serializer>(
     values: &[[u64; Work::ALL.len()]; Work::ALL.len()],
     to: S,
@@ -28,7 +29,7 @@ pub(crate) fn by_work_pair<S: Serializer>(
     to.collect_map(rows.zip(values.iter().map(Row)))
 }
 
-/// Numbers by cause of idle time, as a map.
+/// Serializes numbers by cause of idle time as a map.
 pub(crate) fn by_cause<S: Serializer>(
     values: &[u64; Cause::ALL.len()],
     to: S,
@@ -36,15 +37,18 @@ pub(crate) fn by_cause<S: Serializer>(
     to.collect_map(Cause::ALL.iter().map(|cause| cause.name()).zip(values))
 }
 
-/// A sequence of objects with the fields of both: the keys of a JSON map are texts.
+/// Serializes bundles as a sequence of objects with the fields of both, because keys of a JSON map
+/// are strings.
 pub(crate) fn bundles<S: Serializer>(
     bundles: &BTreeMap<Ends, Traffic>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
     #[derive(serde::Serialize)]
     struct Bundle<'a> {
+        /// Ends of the bundle.
         #[serde(flatten)]
         ends: &'a Ends,
+        /// Messages of the bundle.
         #[serde(flatten)]
         traffic: &'a Traffic,
     }
@@ -55,13 +59,16 @@ pub(crate) fn bundles<S: Serializer>(
     )
 }
 
-/// The window, clock, classes, times of the columns, and the rows with their labels and cells.
+/// Serializes the window, clock, classes, column times, and the rows with their labels and cells.
 impl Serialize for Fold {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         #[derive(serde::Serialize)]
         struct Row<'a> {
+            /// Label of the row.
             label: &'a str,
+            /// Number of streams of the row.
             streams: usize,
+            /// Cells of the row.
             cells: &'a [Cell],
         }
         struct Rows<'a>(&'a Fold);

@@ -1,11 +1,11 @@
-//! Tables of folds, of what rows do, and of messages.
+//! Tables of folds, of row usage and of messages.
 
 use crate::{
     Classes, Column, Fold, Folder, Line, Lines, Tally, Traffic, Usage, Utilisation, Value,
 };
 use perf_core::{Clock, Column as Of, Definitions, Table};
 
-/// Returns the share in per cent; a missing cell where there is no whole.
+/// Returns the share in per cent, or a missing cell if `whole` is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| 100.0 * part as f64 / whole as f64)
 }
@@ -136,7 +136,7 @@ impl Utilisation {
 }
 
 impl Usage {
-    /// Returns the time in each state as a table, the most first.
+    /// Returns the time in each state as a table, in descending order.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -182,8 +182,8 @@ impl Usage {
 }
 
 impl Folder {
-    /// Returns the usage of the rows, from [`usage`](Self::usage), as two tables: [`Utilisation::table`] with the
-    /// column `row`, and [`Usage::table`].
+    /// Returns the usage of the rows, computed by [`usage`](Self::usage), as two tables:
+    /// [`Utilisation::table`] with the column `row`, and [`Usage::table`].
     ///
     /// ```
     /// use perf_core::{Cell, Job};
@@ -212,7 +212,7 @@ impl Folder {
 }
 
 impl Tally {
-    /// Returns the states that were counted as a table.
+    /// Returns the counted states as a table.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -295,8 +295,8 @@ impl Line {
 }
 
 impl Lines {
-    /// Returns the bundles of messages, and the messages that make no line, as two tables. `fold` is the fold
-    /// whose window the lines were made for.
+    /// Returns the bundles of messages, and the messages that make no line, as two tables. `fold`
+    /// is the fold whose window the lines were computed for.
     ///
     /// | column of `bundles` | type | meaning |
     /// |---|---|---|

@@ -1,19 +1,19 @@
-//! Counting states: [`Tally`], the part of a fold that merges, and the [`Counts`] that
-//! operations read.
+//! Counts of states: [`Tally`], the mergeable part of a fold, and the [`Counts`] that operations
+//! read.
 
 use crate::class::code;
 use crate::{AbsentRule, Cell, Choice, FoldOp, State, Ties};
 use perf_core::Merge;
 
-/// How much of one state there is in a cell.
+/// Weight of one state in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Entry {
     /// The state.
     pub state: State,
-    /// Streams in it when sampled, stream-ticks spent in it when exact.
+    /// Number of streams in the state when sampled, stream-ticks spent in it when exact.
     pub weight: u64,
-    /// The lowest number of a stream in it.
+    /// Lowest number of a stream in the state.
     pub first: u32,
 }
 
@@ -25,11 +25,11 @@ impl Entry {
     }
 }
 
-/// States counted, with the first stream of each: the associative part of a fold.
+/// Weights of states with the first stream of each: the associative part of a fold.
 ///
-/// The published operations are functions of these counts, so parts that threads, groups or MPI
-/// ranks count on their own merge to exactly what counting all at once gives, ties included,
-/// provided that stream numbers are unique among the parts.
+/// The published operations are functions of these counts. Parts that threads, groups or MPI ranks
+/// count separately therefore merge to the same result as one joint count, including ties, provided
+/// that stream numbers are unique across the parts.
 ///
 /// ```
 /// use perf_core::Merge;
@@ -46,12 +46,12 @@ impl Entry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Tally {
-    /// By ascending state.
+    /// Entries in ascending order of state.
     entries: Vec<Entry>,
 }
 
 impl Tally {
-    /// Counts `weight` of a state, of stream number `stream`. A weight of 0 is not counted.
+    /// Adds `weight` to a state, for stream number `stream`. A weight of 0 is ignored.
     pub fn add(&mut self, state: State, weight: u64, stream: u32) {
         if weight == 0 {
             return;
@@ -72,13 +72,13 @@ impl Tally {
         }
     }
 
-    /// What was counted, by ascending state; idle and absent apart.
+    /// Returns the entries in ascending order of state, with separate entries for idle and absent.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The cell an operation makes of this. [`Ties::KeepPrevious`] has no previous cell here and
-    /// falls back to stream order. One stream weighs 1.
+    /// Applies an operation to the counts and returns the cell. [`Ties::KeepPrevious`] has no
+    /// previous cell here and falls back to stream order. One stream has weight 1.
     pub fn cell(&self, op: &dyn FoldOp, ties: Ties, absent: AbsentRule) -> Cell {
         let mut counter = Counter::new(absent);
         for entry in &self.entries {
@@ -96,11 +96,14 @@ impl Merge for Tally {
     }
 }
 
-/// What decides between states of equal weight.
+/// Rules that decide between states of equal weight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
+    /// Rule for ties.
     pub(crate) ties: Ties,
+    /// State of the cell to the left.
     pub(crate) previous: Option<State>,
+    /// `true` if [`Op::Min`](crate::Op::Min) skips idle streams.
     pub(crate) ignore_idle: bool,
 }
 
@@ -114,51 +117,58 @@ impl Rules {
     }
 }
 
-/// The counts of one cell, as operations read them.
+/// Counts of one cell, as operations read them.
 ///
-/// `None` of the paper is [`State::Idle`] here; absent streams are counted as idle or not at all,
-/// as [`AbsentRule`] says, and appear in no entry of their own.
+/// `None` of the paper is [`State::Idle`] here. Absent streams are counted as idle or dropped,
+/// depending on [`AbsentRule`], and have no entry of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts<'a> {
+    /// States that occur.
     entries: &'a [Entry],
+    /// Sum of all weights.
     total: u64,
+    /// Weight of one stream.
     unit: u64,
+    /// Rules for ties.
     rules: Rules,
 }
 
 impl<'a> Counts<'a> {
-    /// The states that occur, in no particular order.
+    /// Returns the states that occur, in no particular order.
     pub fn entries(&self) -> &'a [Entry] {
         self.entries
     }
 
-    /// The sum of all weights: the paper's n.
+    /// Returns the sum of all weights, n in the paper.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// The weight of one stream: 1 when sampled, the length of the pixel in ticks when exact.
+    /// Returns the weight of one stream: 1 when sampled, the length of the pixel in ticks when
+    /// exact.
     pub fn unit(&self) -> u64 {
         self.unit
     }
 
-    /// Whether [`Op::Min`](crate::Op::Min) is to leave idle streams out.
+    /// Returns `true` if [`Op::Min`](crate::Op::Min) must skip idle streams.
     pub fn ignores_idle(&self) -> bool {
         self.rules.ignore_idle
     }
 
-    /// The weight of one state, 0 where it does not occur.
+    /// Returns the weight of one state, 0 if it does not occur.
     pub fn weight(&self, state: State) -> u64 {
         let entry = self.entries.iter().find(|entry| entry.state == state);
         entry.map_or(0, |entry| entry.weight)
     }
 
-    /// The heaviest of the states that `keep` lets through; equals by the rule for ties.
+    /// Returns the state of largest weight among those that `keep` accepts; ties follow the rule
+    /// for ties.
     pub fn most(&self, keep: impl Fn(State) -> bool) -> Option<Entry> {
         self.best(keep, |weight| u64::MAX - weight)
     }
 
-    /// The lightest of the states that `keep` lets through; equals by the rule for ties.
+    /// Returns the state of smallest weight among those that `keep` accepts; ties follow the rule
+    /// for ties.
     pub fn least(&self, keep: impl Fn(State) -> bool) -> Option<Entry> {
         self.best(keep, |weight| weight)
     }
@@ -178,27 +188,32 @@ impl<'a> Counts<'a> {
         best
     }
 
-    /// Whether `a` wins a tie against `b`.
+    /// Returns `true` if `a` wins a tie against `b`.
     fn before(&self, a: &Entry, b: &Entry) -> bool {
         match self.rules.ties {
             Ties::LowestStateId => a.state < b.state,
             Ties::KeepPrevious if self.rules.previous == Some(a.state) => true,
             Ties::KeepPrevious if self.rules.previous == Some(b.state) => false,
-            // In exact mode one stream may be the first of two states.
+            // With exact selection one stream may be the first of two states.
             Ties::StreamOrder | Ties::KeepPrevious => (a.first, a.state) < (b.first, b.state),
         }
     }
 }
 
-/// Counts one cell after another without allocating: entries, and by code where they are.
+/// Counts cell after cell without allocating.
 #[derive(Debug)]
 pub(crate) struct Counter {
+    /// Entries of the current cell.
     entries: Vec<Entry>,
-    /// One past the place of a code among the entries, 0 where it has none.
+    /// Index of each code among the entries plus 1; 0 for a code without an entry.
     places: Vec<u32>,
+    /// Sum of all weights.
     total: u64,
+    /// Weight of idle streams.
     idle: u64,
+    /// Weight of absent streams.
     absent: u64,
+    /// Rule for absent streams.
     rule: AbsentRule,
 }
 
@@ -214,8 +229,8 @@ impl Counter {
         }
     }
 
-    /// Room for any of `codes` states, as many at a time as there are streams or a few thousand, so
-    /// that counting them does not allocate.
+    /// Allocates space for `codes` states, of which at most `streams` or a few thousand occur at a
+    /// time, so that counting does not allocate.
     pub(crate) fn prepare(&mut self, codes: usize, streams: usize, rule: AbsentRule) {
         self.rule = rule;
         if self.places.len() < codes {
@@ -228,15 +243,16 @@ impl Counter {
         codes.min(streams.max(4096))
     }
 
-    /// Bytes that one takes once it is prepared.
+    /// Returns the size in bytes of a prepared counter.
     pub(crate) fn memory(codes: usize, streams: usize) -> usize {
         codes * size_of::<u32>() + Self::room(codes, streams) * size_of::<Entry>()
     }
 
-    /// Counts a column of samples, each of weight 1; `first` names the stream of a row.
+    /// Counts a column of samples with weight 1 each; `first` returns the stream number of a row of
+    /// samples.
     ///
-    /// Neighbouring streams are mostly in the same state, so runs are counted rather than single
-    /// cells: one comparison a stream, and a counter is touched where the state changes.
+    /// Adjacent streams are mostly in the same state. Counting runs instead of single samples takes
+    /// one comparison for each stream and updates the counter only where the state changes.
     #[inline]
     pub(crate) fn column<'a>(
         &mut self,
@@ -285,14 +301,14 @@ impl Counter {
                 weight,
                 first,
             });
-            // At most one entry a code, and codes are `u32`.
+            // There is at most one entry for each code, and codes are `u32`.
             *place = self.entries.len() as u32;
         } else {
             self.entries[*place as usize - 1].add(weight, first);
         }
     }
 
-    /// The cell that `op` makes of what was counted; counting starts anew.
+    /// Applies `op` to the counts, returns the cell, and resets the counter.
     #[inline]
     pub(crate) fn cell<O: FoldOp + ?Sized>(&mut self, op: &O, rules: Rules, unit: u64) -> Cell {
         let counts = Counts {

@@ -10,23 +10,26 @@ use perf_core::{
 };
 use std::sync::Arc;
 
-/// Bytes of a transition.
+/// Size of a transition in bytes.
 const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
 
-/// The state of each stream as a function of time: piecewise constant, 12 bytes a transition.
+/// State of each stream as a piecewise constant function of time, with 12 bytes for each
+/// transition.
 ///
-/// Made once for a recording and a [`StateMap`]; every fold reads it. A *stream* is a location
-/// in the view it was made from, numbered from 0 in the order of the view. Clones share the data.
+/// Timelines are built once for a recording and a [`StateMap`], and every fold reads them. A
+/// *stream* is a location in the view that they were built from, numbered from 0 in the order of
+/// the view. Clones share the data.
 ///
-/// Regions of a thread nest, and a leave that does not fit is mended as [`perf_core::replay`] does.
-/// Where they [overlap](perf_core::LocationView::overlaps), as work of an accelerator stream may, each leave
-/// closes the first open one of its region and no other, as [`perf_core::intervals()`] does. The state is then
-/// that of the last one entered that is still open: a stream is busy while any of its work is open.
+/// Regions of a thread nest, and a leave that does not match is repaired as in
+/// [`perf_core::replay`]. If regions [overlap](perf_core::LocationView::overlaps), as on an
+/// accelerator stream, each leave closes the first open call of its region, as in
+/// [`perf_core::intervals()`]. The state is then that of the open region that was entered last: a
+/// stream is busy while any of its work is open.
 ///
-/// States of length zero vanish: of several transitions at one time the last in file order wins.
-/// Transitions between equal states are left out. Work of no length on an accelerator stream is kept
-/// beside the transitions, in 16 bytes each, and shows where it is [asked for](crate::FoldParams::instants):
-/// see [`instants`](Self::instants).
+/// States of length zero vanish: of several transitions at one time, the last in file order wins.
+/// Transitions between equal states are dropped. Zero-length work on an accelerator stream is
+/// stored beside the transitions, in 16 bytes each, and shown [on
+/// request](crate::FoldParams::instants): see [`instants`](Self::instants).
 ///
 /// ```
 /// use perf_core::{Job, Ticks};
@@ -46,27 +49,36 @@ pub struct Timelines(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
+    /// Columns of each stream.
     streams: Vec<Columns>,
+    /// Classes of the states.
     classes: Classes,
+    /// System tree of the recording.
     system: SystemTree,
+    /// Clock of the recording.
     clock: Clock,
+    /// Range from the first to the last transition.
     range: TimeRange,
+    /// Repairs made during the replay.
     repairs: ReplayCounts,
 }
 
-/// One stream: `codes[i]` is its state once `i` transitions have passed, so that there is one
-/// more code than times and the first one is always absent.
+/// Columns of one stream. `codes[i]` is its state after `i` transitions. There is one more code
+/// than times, and the first code is always absent.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Columns {
+    /// Location of the stream.
     pub(crate) location: LocationId,
+    /// Times of the transitions in ascending order.
     pub(crate) times: Vec<Ticks>,
+    /// State code before, between and after the transitions.
     pub(crate) codes: Vec<u32>,
-    /// Work of no length, by time: it adds no time and has no transitions.
+    /// Zero-length work in order of time. It adds no time and has no transitions.
     pub(crate) instants: Vec<(Ticks, u32)>,
 }
 
 impl Columns {
-    /// The code of work of no length at a time; the last in file order.
+    /// Returns the code of the zero-length work at a time; the last one in file order.
     pub(crate) fn instant(&self, at: Ticks) -> Option<u32> {
         let until = self.instants.partition_point(|(time, _)| *time <= at);
         let last = self.instants.get(until.checked_sub(1)?)?;
@@ -74,24 +86,26 @@ impl Columns {
     }
 }
 
-/// Which transitions count at a sampled time.
+/// Rule that decides if a transition at exactly the sampled time counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Boundary {
-    /// The last one at or before it, `t_e <= t`: an interval holds its start, not its end.
+    /// Transitions at or before the time count, `t_e <= t`: an interval contains its start but not
+    /// its end.
     #[default]
     AtOrBefore,
-    /// The last one before it, `t_e < t`, as the slides write. Differs on exact ties only.
+    /// Only earlier transitions count, `t_e < t`, as in the slides of the paper. The rules differ
+    /// on exact ties only.
     Strict,
 }
 
 impl Timelines {
-    /// The timelines of all locations in `view`.
+    /// Builds the timelines of all locations in `view`.
     ///
-    /// Progress is reported in events of the phase `timelines`.
+    /// Progress is reported in events, in the phase `timelines`.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::UnknownClass`] if the map gives a class that its table does not have, and
+    /// Returns [`Error::UnknownClass`] if the map returns a class that is not in its table, or
     /// [`Error::Cancelled`] if the job is cancelled.
     pub fn new<M: StateMap + ?Sized>(view: TraceView<'_>, map: &M, job: &Job) -> Result<Self> {
         let locations: Vec<_> = view.locations().collect();
@@ -126,45 +140,46 @@ impl Timelines {
         })))
     }
 
-    /// Number of streams.
+    /// Returns the number of streams.
     pub fn len(&self) -> usize {
         self.0.streams.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no streams.
     pub fn is_empty(&self) -> bool {
         self.0.streams.is_empty()
     }
 
-    /// The classes of the states.
+    /// Returns the classes of the states.
     pub fn classes(&self) -> &Classes {
         &self.0.classes
     }
 
-    /// The machine, processes and locations.
+    /// Returns the system tree.
     pub fn system(&self) -> &SystemTree {
         &self.0.system
     }
 
-    /// How ticks relate to nanoseconds.
+    /// Returns the clock that converts ticks to nanoseconds.
     pub fn clock(&self) -> Clock {
         self.0.clock
     }
 
-    /// From the first transition of any stream to the last: the time in which something is known.
-    /// Empty, at 0, without transitions.
+    /// Returns the range from the first transition of any stream to the last. Empty, at 0, without
+    /// transitions.
     pub fn range(&self) -> TimeRange {
         self.0.range
     }
 
-    /// Number of transitions on all streams.
+    /// Returns the number of transitions on all streams.
     pub fn transitions(&self) -> usize {
         self.0.streams.iter().map(|stream| stream.times.len()).sum()
     }
 
-    /// Bytes that the timelines of a view take at most, told before they are made: 12 for each event. Fewer
-    /// where events change no state, such as messages. While they are made, the columns of one stream a thread
-    /// may be there twice for a moment, as they shrink.
+    /// Returns an upper bound on the size in bytes of the timelines of a view, without building
+    /// them: 12 bytes for each event. Events that change no state, such as messages, take less.
+    /// During construction, the columns of one stream for each thread may exist twice for a short
+    /// time while they shrink.
     ///
     /// ```
     /// use perf_core::Job;
@@ -177,12 +192,12 @@ impl Timelines {
     /// ```
     pub fn estimate(view: TraceView<'_>) -> usize {
         let lens = view.locations().map(|location| location.len());
-        // One more time, and two more codes, than events.
+        // There is one more time, and two more codes, than events.
         let bytes = |len: usize| len * CHANGE + size_of::<Ticks>() + 2 * size_of::<u32>();
         lens.map(bytes).sum()
     }
 
-    /// Bytes of memory the columns take.
+    /// Returns the size of the columns in bytes.
     pub fn memory(&self) -> usize {
         let bytes = |stream: &Columns| {
             stream.times.capacity() * size_of::<Ticks>()
@@ -192,21 +207,21 @@ impl Timelines {
         self.0.streams.iter().map(bytes).sum()
     }
 
-    /// What the replay of enters and leaves had to mend.
+    /// Returns the repairs made during the replay of enters and leaves.
     ///
-    /// On an accelerator stream regions that overlap need no mending: a leave counts as `top` if
-    /// its region is open at all, `nearest` and `implicit_closes` do not occur. A profile, which
-    /// needs frames that nest, mends the same stream and counts more.
+    /// Overlapping regions on an accelerator stream need no repair: a leave counts as `top` if its
+    /// region is open at all, and `nearest` and `implicit_closes` do not occur. A profile requires
+    /// nested frames, so it repairs the same stream and counts more.
     pub fn repairs(&self) -> ReplayCounts {
         self.0.repairs
     }
 
-    /// The location that is stream `stream`.
+    /// Returns the location of stream `stream`.
     pub fn location(&self, stream: u32) -> Option<LocationId> {
         self.stream(stream).map(|columns| columns.location)
     }
 
-    /// The kind of a stream; [`LocationKind::Unknown`] for one that is not there.
+    /// Returns the kind of a stream; [`LocationKind::Unknown`] if there is no such stream.
     pub fn kind(&self, stream: u32) -> LocationKind {
         let location = self
             .location(stream)
@@ -214,7 +229,8 @@ impl Timelines {
         location.map_or(LocationKind::Unknown, |location| location.kind)
     }
 
-    /// The state of a stream at one time, by binary search; absent for a stream that is not there.
+    /// Returns the state of a stream at one time, by binary search; absent if there is no such
+    /// stream.
     pub fn state(&self, stream: u32, at: Ticks, boundary: Boundary) -> State {
         let Some(columns) = self.stream(stream) else {
             return State::Absent;
@@ -226,8 +242,9 @@ impl Timelines {
         code::state(columns.codes.get(passed).copied().unwrap_or(code::ABSENT))
     }
 
-    /// The intervals of constant state of one stream that touch `window`, cut to it, in order and
-    /// without the time before the first and after the last transition. No interval is empty.
+    /// Returns the intervals of constant state of one stream that touch `window`, cut to it, in
+    /// order. The time before the first and after the last transition is skipped. No interval is
+    /// empty.
     pub fn segments(
         &self,
         stream: u32,
@@ -241,11 +258,12 @@ impl Timelines {
             .map(|(range, code)| (range, code::state(code)))
     }
 
-    /// The work of no length of an accelerator stream that begins in `window`, in order, with its state.
+    /// Returns the zero-length work of an accelerator stream in `window`, in order, with its
+    /// states.
     ///
-    /// It takes no time: shares, [`state`](Self::state) and [`segments`](Self::segments) know nothing
-    /// of it. A fold shows it where [asked to](crate::FoldParams::instants), in cells of one tick at most,
-    /// so that one can zoom until it is seen.
+    /// It takes no time and therefore does not affect shares, [`state`](Self::state) or
+    /// [`segments`](Self::segments). A fold can [show it](crate::FoldParams::instants) in cells of
+    /// at most one tick, so that it becomes visible by zooming in.
     pub fn instants(
         &self,
         stream: u32,
@@ -258,8 +276,8 @@ impl Timelines {
         own.iter().map(|(at, code)| (*at, code::state(*code)))
     }
 
-    /// What `streams` do at one time, counted: the part of a fold that can be merged with parts
-    /// made elsewhere. Streams that are not there are left out.
+    /// Counts the states of `streams` at one time. The result can be merged with tallies computed
+    /// elsewhere. Streams that do not exist are skipped.
     pub fn tally(&self, streams: &[u32], at: Ticks, boundary: Boundary) -> Tally {
         let mut tally = Tally::default();
         for stream in streams {

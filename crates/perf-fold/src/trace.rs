@@ -1,4 +1,4 @@
-//! A fold as a [`Trace`]: for writers of files that others open.
+//! Conversion of a fold to a [`Trace`], which can be written to a file for other programs.
 
 use crate::{Cell, Fold, FoldRow, Value};
 use perf_core::{
@@ -8,16 +8,16 @@ use perf_core::{
 };
 
 impl Fold {
-    /// The fold as a trace, which the writers of `perf-formats` put into files.
+    /// Converts the fold to a trace, which the writers of `perf-formats` can store in files.
     ///
-    /// * A row is a process named by its label, with one location of unknown kind. Its property
-    ///   `streams` is the number of streams that were folded.
-    /// * Cells of one value that follow on each other are a call of the region of that name, from
-    ///   the first tick of the first pixel to the end of the last; see [`edges`](Self::edges). Where
-    ///   nothing is painted there is no call; [`Value::Uniform`] is a region `all equal`,
+    /// * A row becomes a process named by its label, with one location of unknown kind. Its
+    ///   property `streams` is the number of folded streams.
+    /// * Consecutive cells of one value become a call of the region of that name, from the first
+    ///   tick of the first pixel to the end of the last; see [`edges`](Self::edges). Cells that
+    ///   paint nothing make no call. [`Value::Uniform`] becomes a region `all equal`,
     ///   [`Value::DiffersIdle`] a region `differs, idle`.
-    /// * The metric `agreement` is [`Cell::agreement`], the metric `value` the number of operations
-    ///   that select no state, both sampled wherever they change.
+    /// * The metric `agreement` is [`Cell::agreement`]. The metric `value` is the number of an
+    ///   operation that does not select a state. Both are sampled where they change.
     ///
     /// ```
     /// use perf_core::{Event, Job};
@@ -36,7 +36,7 @@ impl Fold {
     /// ```
     ///
     /// # Errors
-    /// [`perf_core::Error::TooMany`] past [`Events::MOST`] classes.
+    /// Returns [`perf_core::Error::TooMany`] for more than [`Events::MOST`] classes.
     pub fn to_trace(&self) -> Result<Trace> {
         let mut definitions = Definitions::default();
         definitions.clock = self.clock();
@@ -115,7 +115,7 @@ fn metric(name: &str) -> Metric {
     }
 }
 
-/// The region that a cell shows; those without a class come after the classes.
+/// Returns the region that a cell shows. Regions without a class come after the classes.
 fn region(cell: &Cell, classes: usize) -> Option<RegionId> {
     match cell.value {
         Value::Class(class) | Value::Differs(class) => Some(RegionId(class.0)),
@@ -125,7 +125,7 @@ fn region(cell: &Cell, classes: usize) -> Option<RegionId> {
     }
 }
 
-/// Adds a value where it is another one than the last.
+/// Adds a value if it differs from the previous one.
 fn sample(
     events: &mut Events,
     at: Ticks,

@@ -1,21 +1,25 @@
-//! Grows [`Groups`] from the system tree.
+//! Construction of [`Groups`] from the system tree.
 
 use crate::Timelines;
 use crate::groups::{GroupBy, GroupId, Groups};
 use perf_core::{GroupKind, LocationGroupId, LocationKind, SystemNodeId};
 use std::collections::{BTreeMap, HashMap};
 
-/// Streams by the id of what holds them; `u32::MAX`, which sorts last, for nothing.
+/// Streams by the id of their owner. `u32::MAX`, which sorts last, stands for no owner.
 type Parts = BTreeMap<u32, Vec<u32>>;
 
 const NOTHING: u32 = u32::MAX;
 
 pub(crate) struct Tree<'a> {
+    /// Timelines whose streams are grouped.
     timelines: &'a Timelines,
+    /// Groups built so far.
     groups: Groups,
-    /// For each group: its level, and what rows of that level are sorted by.
+    /// Level and sort key of each group.
     order: Vec<(GroupBy, (u32, usize, GroupId))>,
+    /// Unique process names by group id.
     processes: HashMap<u32, String>,
+    /// Unique node names by node id.
     nodes: HashMap<u32, String>,
 }
 
@@ -44,7 +48,7 @@ impl<'a> Tree<'a> {
         tree
     }
 
-    /// The groups, with those of one level as rows in the order of the system tree.
+    /// Returns the groups, with those of one level as rows in the order of the system tree.
     pub(crate) fn groups(mut self, by: GroupBy) -> Groups {
         let mut rows: Vec<_> = self
             .order
@@ -103,7 +107,8 @@ impl<'a> Tree<'a> {
                 continue;
             }
             let device = self.processes.get(&device).map_or("", String::as_str);
-            // Annotations of a device lie beside its streams: they are a row of their own, and no work.
+            // Annotations of a device are stored beside its streams. They form a row of their own
+            // and are not work.
             let label = match kind {
                 LocationKind::AcceleratorStream => of_process(&name, device),
                 _ => format!("{}, other {}", of_process(&name, device), plural(kind)),
@@ -131,7 +136,7 @@ impl<'a> Tree<'a> {
         process.map_or(NOTHING, |id| id.0)
     }
 
-    /// The node of the process; that of the device where its process has none.
+    /// Returns the node of the process, or that of the device if its process has none.
     fn node(&self, stream: u32) -> u32 {
         let system = self.timelines.system();
         let process = system.group(LocationGroupId(self.process(stream)));
@@ -140,7 +145,7 @@ impl<'a> Tree<'a> {
         node.or_else(own).map_or(NOTHING, |SystemNodeId(id)| id)
     }
 
-    /// The accelerator a stream belongs to, where the recording has accelerators.
+    /// Returns the accelerator that a stream belongs to, if the recording defines accelerators.
     fn device(&self, stream: u32) -> u32 {
         let device = self.group(stream).filter(|id| {
             let group = self.timelines.system().group(*id);
@@ -163,7 +168,8 @@ fn parts(streams: &[u32], of: impl Fn(u32) -> u32) -> Parts {
     parts
 }
 
-/// Names by id; the second of a name is called `name (2)`, so that rows can be told apart.
+/// Returns names by id. The second use of a name is called `name (2)`, so that rows can be
+/// distinguished.
 fn names<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<u32, String> {
     let mut seen: HashMap<&str, u32> = HashMap::new();
     let mut names = HashMap::new();
@@ -179,7 +185,8 @@ fn names<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<u32, String> {
     names
 }
 
-/// The label of a device of a process. What both names begin with, such as `rank 0, `, is named once.
+/// Returns the label of a device of a process. A common prefix of both names, such as `rank 0, `,
+/// appears once.
 fn of_process(process: &str, device: &str) -> String {
     let own = device.split_once(", ").filter(|(first, _)| {
         let rest = process.strip_prefix(first);

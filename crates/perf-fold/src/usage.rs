@@ -1,10 +1,11 @@
-//! Utilisation, and the share of each state, of rows and of intervals.
+//! Utilisation and the share of each state, for rows and for intervals.
 
 use crate::class::code;
 use crate::{Classes, Error, Folder, Result, State, Timelines, sample};
 use perf_core::{Cancelled, Job, TimeRange, parallel};
 
-/// How busy streams are over a window: what `max` hides where many streams work a little.
+/// Utilisation of streams over a window, which `max` hides if many streams are active for short
+/// times.
 ///
 /// A stream is busy while it is in a class. All times are in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,18 +14,19 @@ use perf_core::{Cancelled, Job, TimeRange, parallel};
 pub struct Utilisation {
     /// Length of the window.
     pub span: u64,
-    /// Time in which at least one stream is busy: the measure of the union.
+    /// Time in which at least one stream is busy: the length of the union.
     pub busy: u64,
-    /// Time in which more than one is.
+    /// Time in which more than one stream is busy.
     pub overlap: u64,
-    /// The sum of the streams' busy times.
+    /// Sum of the busy times of the streams.
     pub stream_time: u64,
-    /// Number of intervals the union is made of.
+    /// Number of intervals in the union.
     pub intervals: u64,
 }
 
 impl Utilisation {
-    /// That of intervals that may overlap, as device streams record them. Cut to the window.
+    /// Computes the utilisation of intervals that may overlap, as device streams record them, cut
+    /// to the window.
     ///
     /// ```
     /// use perf_core::{Ticks, TimeRange};
@@ -46,11 +48,11 @@ impl Utilisation {
                 changes.push((end.0, -1));
             }
         }
-        // Nothing cancels this job.
+        // The default job is never cancelled.
         Self::swept(changes, window, &Job::default()).unwrap_or_default()
     }
 
-    /// From begins (1) and ends (-1), all within the window.
+    /// Computes the utilisation from begins (1) and ends (-1), all within the window.
     fn swept(
         mut changes: Vec<(u64, i64)>,
         window: TimeRange,
@@ -60,7 +62,7 @@ impl Utilisation {
             span: window.len(),
             ..Utilisation::default()
         };
-        // Where one ends as another begins the union goes on: begins come before ends.
+        // If one interval ends as another begins, the union continues, so begins come before ends.
         let key = |(at, change): &(u64, i64)| (*at, -change);
         job.sort_by(&mut changes, |a, b| key(a).cmp(&key(b)))?;
         let (mut active, mut last) = (0i64, 0);
@@ -84,24 +86,26 @@ impl Utilisation {
         Ok(found)
     }
 
-    /// Share of the window in which at least one stream is busy; 0 for an empty window.
+    /// Returns the fraction of the window in which at least one stream is busy; 0 for an empty
+    /// window.
     pub fn utilisation(&self) -> f64 {
         self.share(self.busy)
     }
 
-    /// Share of the window in which more than one stream is busy.
+    /// Returns the fraction of the window in which more than one stream is busy.
     pub fn overlap_share(&self) -> f64 {
         self.share(self.overlap)
     }
 
-    /// Mean number of busy streams over the window.
+    /// Returns the mean number of busy streams over the window.
     pub fn mean_concurrency(&self) -> f64 {
         self.share(self.stream_time)
     }
 
-    /// How far the sampled estimate, the share of `columns` pixels that an `idle` row paints, can
-    /// be from [`utilisation`](Self::utilisation): the number of intervals over the columns,
-    /// since the pixels inside one interval are at most one off its length.
+    /// Returns the largest difference between [`utilisation`](Self::utilisation) and its sampled
+    /// estimate, the fraction of `columns` pixels that an `idle` row paints. It is the number of
+    /// intervals over the number of columns, because the pixels inside one interval are off by at
+    /// most one.
     pub fn sampled_error(&self, columns: usize) -> f64 {
         self.intervals as f64 / columns.max(1) as f64
     }
@@ -114,24 +118,25 @@ impl Utilisation {
     }
 }
 
-/// What a row does over a window, exactly.
+/// Exact usage of a row over a window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Usage {
-    /// Its utilisation over the window.
+    /// Utilisation over the window.
     pub utilisation: Utilisation,
-    /// Its utilisation over its own span in the window: from the first begin of work to the last end.
+    /// Utilisation over the row's own span in the window, from the first begin of work to the last
+    /// end.
     ///
-    /// For the streams of a device over all of a recording it is
+    /// For the streams of a device over the whole recording it equals
     /// [`Device::utilisation`](crate::Device::utilisation) over [`Span::Own`](crate::Span::Own).
     pub own: Utilisation,
-    /// Stream-ticks in each state that occurs, most first, equals by state.
+    /// Stream-ticks in each state that occurs, in descending order and then by state.
     pub times: Vec<(State, u64)>,
 }
 
 impl Usage {
-    /// Returns the usage of some streams. Streams that are not there count as absent.
+    /// Computes the usage of some streams. Streams that do not exist count as absent.
     ///
     /// # Errors
     ///
@@ -168,14 +173,14 @@ impl Usage {
                 if code < code::FIRST {
                     continue;
                 }
-                // Classes that follow on each other are one busy interval.
+                // Consecutive classes form one busy interval.
                 match &mut open {
                     Some(open) if open.end == piece.start => open.end = piece.end,
                     _ => open.replace(piece).into_iter().for_each(&mut add),
                 }
             }
             open.into_iter().for_each(&mut add);
-            // Work of no length adds no time, and may begin or end the span.
+            // Zero-length work adds no time but may begin or end the span.
             let instants = columns.map_or(&[][..], |columns| &columns.instants);
             let from = instants.partition_point(|(at, _)| *at < window.start);
             let until = instants.partition_point(|(at, _)| *at <= window.end);
@@ -202,7 +207,7 @@ impl Usage {
         })
     }
 
-    /// The share of each state in the stream-time of the row, most first.
+    /// Returns the share of each state in the stream-time of the row, in descending order.
     pub fn shares(&self) -> impl Iterator<Item = (State, f64)> + '_ {
         let total: u128 = self.times.iter().map(|(_, time)| u128::from(*time)).sum();
         let share = move |time: u64| time as f64 / total as f64;
@@ -211,15 +216,15 @@ impl Usage {
             .map(move |(state, time)| (*state, share(*time)))
     }
 
-    /// The share of one state in the stream-time of the row, 0 where it does not occur.
+    /// Returns the share of one state in the stream-time of the row, 0 if it does not occur.
     pub fn share_of(&self, state: State) -> f64 {
         let mut shares = self.shares();
         let found = shares.find(|(other, _)| *other == state);
         found.map_or(0.0, |(_, share)| share)
     }
 
-    /// As [`shares`](Self::shares) of the classes alone, with their names, which are unique. For
-    /// idle and absent streams ask [`share_of`](Self::share_of).
+    /// Returns [`shares`](Self::shares) of the classes with their names, which are unique. For idle
+    /// and absent streams use [`share_of`](Self::share_of).
     ///
     /// ```
     /// use perf_core::Job;
@@ -241,18 +246,21 @@ impl Usage {
         self.shares().filter_map(name)
     }
 
-    /// As [`shares`](Self::shares), with the names of the states, for printing. A class may be
-    /// called `idle` or `absent` as well: for a table by name take
-    /// [`named_classes`](Self::named_classes).
+    /// Returns [`shares`](Self::shares) with the names of the states, for display. A class may be
+    /// called `idle` or `absent` too; use [`named_classes`](Self::named_classes) for lookups by
+    /// name.
     pub fn named<'a>(&'a self, classes: &'a Classes) -> impl Iterator<Item = (&'a str, f64)> + 'a {
         self.shares()
             .map(|(state, share)| (classes.state_name(state), share))
     }
 }
 
-/// Time by code. Knows which codes occur, so that a row of few among many classes is cheap.
+/// Time by state code. Lists the codes that occur, so that a row with few of many classes takes
+/// little time.
 struct Times {
+    /// Stream-ticks of each code.
     by_code: Vec<u64>,
+    /// Codes that occur.
     occur: Vec<u32>,
 }
 
@@ -282,9 +290,10 @@ impl Times {
 }
 
 impl Folder {
-    /// What each row does over a window, exactly and whatever the operation. O(transitions).
+    /// Computes the exact usage of each row over a window, independent of the operation.
+    /// O(transitions).
     ///
-    /// Progress is reported in rows of the phase `usage`.
+    /// Progress is reported in rows, in the phase `usage`.
     ///
     /// # Errors
     ///

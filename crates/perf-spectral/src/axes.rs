@@ -1,4 +1,4 @@
-//! [`AxisPower`]: which axes hold a sub-phenomenon, and the filters that this suggests.
+//! [`AxisPower`]: the distribution of variation over the axes, and filters derived from it.
 
 use crate::energy::Energies;
 use crate::real::Real;
@@ -6,7 +6,7 @@ use crate::spectra::Spectra;
 use crate::{AxisFilter, Result};
 use perf_core::Job;
 
-/// How the variation of a view is spread over the axes.
+/// Distribution of the variation of a view over the axes.
 ///
 /// ```
 /// use perf_core::Job;
@@ -25,16 +25,16 @@ use perf_core::Job;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct AxisPower {
-    /// The share of each axis, `sum_k W_i^2 |V|^2` over the sum of all axes; 0 if nothing varies.
+    /// Share of each axis, `sum_k W_i^2 |V|^2` over the sum of all axes; 0 if nothing varies.
     pub share: Vec<f64>,
-    /// The share it had if the view were noise, which depends on the lengths alone: long axes have
+    /// Share of each axis if the view were noise. It depends on the lengths alone: long axes have
     /// more frequencies.
     pub chance: Vec<f64>,
 }
 
 impl AxisPower {
-    /// The axes that hold more than their share by chance, 1 for each, 0 for the others: the filter
-    /// for what the view shows most. All axes if none stands out.
+    /// Returns the filter that selects the dominant axes: weight 1 for each axis whose share
+    /// exceeds its share by chance, 0 for the others. All axes if none stands out.
     pub fn main(&self) -> AxisFilter {
         let f = self.weights(true);
         if f.contains(&1.0) {
@@ -44,8 +44,8 @@ impl AxisPower {
         }
     }
 
-    /// The other axes: the filter for what lies behind that, with what is known taken away. All axes
-    /// if none is left.
+    /// Returns the complementary filter, which removes the dominant axes. All axes if no other axis
+    /// is left.
     pub fn rest(&self) -> AxisFilter {
         let f = self.weights(false);
         if f.contains(&1.0) {
@@ -59,7 +59,7 @@ impl AxisPower {
         let pairs = self.share.iter().zip(&self.chance);
         let stands_out = |share: f64, chance: f64| share > chance * (1.0 + 1e-9);
         pairs
-            // An axis of length 1 holds nothing under either.
+            // An axis of length 1 has no variation under either filter.
             .map(|(share, chance)| *chance > 0.0 && stands_out(*share, *chance) == main)
             .map(|chosen| f64::from(u8::from(chosen)))
             .collect()
@@ -67,7 +67,7 @@ impl AxisPower {
 }
 
 impl<T: Real> Spectra<T> {
-    /// Energies of noise along each axis.
+    /// Returns the energies of noise along each axis.
     fn chance(&self) -> Result<&[f64]> {
         if let Some(chance) = self.chance.get() {
             return Ok(chance);
@@ -78,11 +78,11 @@ impl<T: Real> Spectra<T> {
         Ok(self.chance.get_or_init(|| chance))
     }
 
-    /// How the variation of a view is spread over the axes: a hint which of them hold a
-    /// sub-phenomenon, and what to filter by.
+    /// Computes the distribution of the variation of a view over the axes. It indicates the axes
+    /// that may hold a sub-phenomenon, and a filter for them.
     ///
     /// # Errors
-    /// [`Error::UnknownView`](crate::Error::UnknownView).
+    /// Returns [`Error::UnknownView`](crate::Error::UnknownView) if there is no such view.
     pub fn axis_power(&self, view: usize) -> Result<AxisPower> {
         let shares = |energies: &[f64]| -> Vec<f64> {
             let sum: f64 = energies.iter().sum();

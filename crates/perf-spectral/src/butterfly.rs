@@ -1,7 +1,8 @@
-//! Short Fourier transforms on rows of a tile: each lane of a vector is a line of its own, so
-//! nothing is shuffled and no twiddle differs between lanes.
+//! Short Fourier transforms on rows of a tile. Each lane of a vector holds a separate line, so that
+//! no shuffles are needed and all lanes share a twiddle factor.
 //!
-//! All are forward, `exp(-2 pi i k x / L)`; the inverse is the same with both planes swapped.
+//! All transforms are forward, `exp(-2 pi i k x / L)`. The inverse is the same with real and
+//! imaginary planes swapped.
 
 use crate::points::{Every, Planes, Sink, Slices, Source, Turned};
 use crate::real::{Real, vectors, vectors_mut};
@@ -9,11 +10,13 @@ use perf_core::CancellationChecks;
 use pulp::{Simd, WithSimd};
 use std::ops::Range;
 
-/// A complex vector. On a cache line, so that none on the stack straddles two: vectors alone are aligned as
-/// their numbers.
+/// Complex vector. It is aligned to a cache line, so that none on the stack straddles two; SIMD
+/// vectors alone are aligned like their elements.
 #[repr(C, align(64))]
 pub(crate) struct Cx<V> {
+    /// Real parts.
     pub(crate) re: V,
+    /// Imaginary parts.
     pub(crate) im: V,
 }
 
@@ -25,10 +28,12 @@ impl<V: Copy> Clone for Cx<V> {
 }
 impl<V: Copy> Copy for Cx<V> {}
 
-/// Cosines and sines of an odd length.
+/// Cosines and sines for the transform of an odd length.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Roots<T> {
+    /// Cosines of multiples of `2 pi / P`.
     pub(crate) cos: [T; 8],
+    /// Sines of multiples of `2 pi / P`.
     pub(crate) sin: [T; 8],
 }
 
@@ -58,7 +63,7 @@ fn minus<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, b: Cx<T::V<S>>) -> Cx<T::V<S>> 
     }
 }
 
-/// `a + (-i) b`.
+/// Returns `a + (-i) b`.
 #[inline(always)]
 fn turned<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, b: Cx<T::V<S>>) -> Cx<T::V<S>> {
     Cx {
@@ -67,7 +72,7 @@ fn turned<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, b: Cx<T::V<S>>) -> Cx<T::V<S>>
     }
 }
 
-/// `a + i b`.
+/// Returns `a + i b`.
 #[inline(always)]
 fn turned_back<T: Real, S: Simd>(s: S, a: Cx<T::V<S>>, b: Cx<T::V<S>>) -> Cx<T::V<S>> {
     Cx {
@@ -97,8 +102,9 @@ fn four<T: Real, S: Simd>(s: S, x: [Cx<T::V<S>>; 4]) -> [Cx<T::V<S>>; 4] {
     ]
 }
 
-/// One transform of `P` points in registers. All are read before one is stored, so both may be the same
-/// places. Points are named one by one: an array of them with a number that is computed would lie on the stack.
+/// Transforms `P` points in registers. All points are read before the first is stored, so source
+/// and sink may be the same places. Points are separate variables, because an array indexed by a
+/// computed number would be placed on the stack.
 #[inline(always)]
 pub(crate) fn dft<T: Real, S: Simd, const P: usize>(
     s: S,
@@ -127,7 +133,7 @@ pub(crate) fn dft<T: Real, S: Simd, const P: usize>(
         to.store(2, turned::<T, S>(s, e[2], o[2]));
         to.store(6, turned_back::<T, S>(s, e[2], o[2]));
         let half = T::splat(s, T::of(std::f64::consts::FRAC_1_SQRT_2));
-        // exp(-i pi/4) o1 and exp(-3 i pi/4) o3, the latter over -i.
+        // exp(-i pi/4) o1 and exp(-3 i pi/4) o3, the latter divided by -i.
         let o1 = Cx {
             re: T::vmul(s, T::vadd(s, o[1].re, o[1].im), half),
             im: T::vmul(s, T::vsub(s, o[1].im, o[1].re), half),
@@ -145,7 +151,7 @@ pub(crate) fn dft<T: Real, S: Simd, const P: usize>(
     }
 }
 
-/// Odd lengths up to 7: lines k and P - k share their sums and differences.
+/// Transforms odd lengths up to 7. Lines k and P - k share their sums and differences.
 #[inline(always)]
 fn odd<T: Real, S: Simd, const P: usize>(
     s: S,
@@ -187,9 +193,13 @@ fn odd<T: Real, S: Simd, const P: usize>(
 
 /// Transforms of `P` points along an axis: blocks of `P` steps of `step` numbers.
 pub(crate) struct Single<'a, T, const P: usize> {
+    /// Roots of the transform.
     pub(crate) roots: &'a Roots<T>,
+    /// Real parts.
     pub(crate) re: &'a mut [T],
+    /// Imaginary parts.
     pub(crate) im: &'a mut [T],
+    /// Numbers between consecutive points.
     pub(crate) step: usize,
 }
 
@@ -211,26 +221,26 @@ impl<T: Real, const P: usize> WithSimd for Single<'_, T, P> {
     }
 }
 
-/// Which lines of a pass: some of its twiddles and some of the rows of each. It lies between two cancellation
-/// checks.
+/// Part of a pass between two cancellation checks: a range of its twiddles and of the rows of each.
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
+    /// Range of twiddles.
     pub(crate) parts: Range<usize>,
-    /// In numbers.
+    /// Range of rows, in numbers.
     pub(crate) rows: Range<usize>,
 }
 
 impl Part {
-    /// Twiddles, and rows in vectors of `V`.
+    /// Returns the range of twiddles, and the range of rows in vectors of `V`.
     #[inline(always)]
     pub(crate) fn of<T, V>(self) -> [Range<usize>; 2] {
         let lanes = size_of::<V>() / size_of::<T>();
         [self.parts, self.rows.start / lanes..self.rows.end / lanes]
     }
 
-    /// The parts of a pass by `factor` with `parts` times `factor` twiddles over lines of `rows` numbers: some
-    /// twiddles with as many numbers as lie between two checks, or of one that has more some of its rows, in whole
-    /// cache lines.
+    /// Splits a pass by `factor` with `parts` times `factor` twiddles over lines of `rows` numbers.
+    /// Each part has several twiddles with no more numbers than lie between two checks, or part of
+    /// the rows of one larger twiddle, in whole cache lines.
     pub(crate) fn all<T: Real>(
         factor: usize,
         parts: usize,
@@ -250,14 +260,18 @@ impl Part {
     }
 }
 
-/// One pass of a transform of more points (Stockham): those of `P` points at a distance of `n/P`, with
-/// the twiddles behind them, into places where they follow each other.
+/// One pass of a transform of more points (Stockham): transforms `P` points at a distance of `n/P`,
+/// multiplies by the twiddles and stores the results at consecutive places.
 pub(crate) struct Pass<'a, T, const P: usize> {
+    /// Roots of the transform.
     pub(crate) roots: &'a Roots<T>,
-    /// `exp(-2 pi i j t / n)` at `j P + t`: n of them.
+    /// Twiddles `exp(-2 pi i j t / n)` at `j P + t`, n in total.
     pub(crate) twiddles: &'a [[T; 2]],
+    /// Source planes.
     pub(crate) from: [&'a [T]; 2],
+    /// Target planes.
     pub(crate) to: [&'a mut [T]; 2],
+    /// Part of the pass to execute.
     pub(crate) part: Part,
 }
 
@@ -294,21 +308,22 @@ impl<T: Real, const P: usize> WithSimd for Pass<'_, T, P> {
 
 /// Roots and twiddles of transforms of `P Q` points in two steps (Stockham).
 pub(crate) struct Steps<'a, T, const P: usize, const Q: usize> {
+    /// Roots of both steps.
     pub(crate) roots: [&'a Roots<T>; 2],
-    /// `exp(-2 pi i q t / (P Q))` at `q P + t`; of `Q` = 1 none are needed.
+    /// Twiddles `exp(-2 pi i q t / (P Q))` at `q P + t`; none are needed for `Q` = 1.
     pub(crate) twiddles: &'a [[T; 2]],
 }
 
-/// Points of the longest transform in two steps.
+/// Number of points of the longest transform in two steps.
 const LONGEST: usize = 64;
 
-/// Numbers of space for what lies before and between both steps.
+/// Returns the size of the buffers before and between both steps, in numbers.
 pub(crate) const fn middle_space<T: Real>() -> usize {
     4 * LONGEST * T::COLUMNS
 }
 
-/// Twice space for `len` complex numbers, which are written before they are read. Of the caller, since on the
-/// stack it would be filled with zeros each time.
+/// Returns two buffers for `len` complex numbers, which are written before they are read. The
+/// caller provides the memory, because on the stack it would be zeroed each time.
 #[inline(always)]
 pub(crate) fn middle<T: Real, S: Simd>(
     s: S,
@@ -321,7 +336,7 @@ pub(crate) fn middle<T: Real, S: Simd>(
 }
 
 impl<T: Real, const P: usize, const Q: usize> Steps<'_, T, P, Q> {
-    /// Both steps.
+    /// Executes both steps.
     #[inline(always)]
     pub(crate) fn run<S: Simd>(
         &self,
@@ -357,12 +372,18 @@ impl<T: Real, const P: usize, const Q: usize> Steps<'_, T, P, Q> {
     }
 }
 
-/// Transforms of `P Q` points along an axis in two steps, the middle in the cache.
+/// Transforms of `P Q` points along an axis in two steps, with the intermediate result in the
+/// cache.
 pub(crate) struct Double<'a, T, const P: usize, const Q: usize> {
+    /// Roots and twiddles.
     pub(crate) steps: Steps<'a, T, P, Q>,
+    /// Buffer for the intermediate result.
     pub(crate) middle: &'a mut [T],
+    /// Real parts.
     pub(crate) re: &'a mut [T],
+    /// Imaginary parts.
     pub(crate) im: &'a mut [T],
+    /// Numbers between consecutive points.
     pub(crate) step: usize,
 }
 
@@ -390,10 +411,10 @@ mod tests {
     use super::*;
     use crate::real::kernel::Kernel;
 
-    /// Twiddles and rows of a long line, of short ones of many rows, of one line that is most of a pass, and
-    /// of a few numbers; the rows are whole vectors, as they are in a tile.
+    /// Tests the twiddles and rows of a long line, of short lines with many rows, of a single line
+    /// that is most of a pass, and of a few numbers. Rows are whole vectors, as in a tile.
     #[test]
-    fn parts_are_a_whole_pass_in_pieces_between_two_looks() {
+    fn parts_cover_a_pass_in_pieces_between_two_checks() {
         let passes = [
             (8, 4096, 8),
             (7, 3, 65_536),

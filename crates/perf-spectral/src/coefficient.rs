@@ -1,20 +1,21 @@
-//! Reading packed spectra: single coefficients, magnitudes.
+//! Access to packed spectra: single coefficients and magnitudes.
 
 use crate::layout::{Place, signed};
 use crate::real::Real;
 use crate::transform::Transform;
 
-/// Where a coefficient is.
+/// Position of a coefficient in a packed spectrum.
 pub(crate) enum Found {
-    /// Real and imaginary part, and whether the conjugate is meant.
+    /// Indices of the real and imaginary part, and `true` if the stored value is the conjugate.
     At(usize, usize, bool),
-    /// A real one.
+    /// Index of a real coefficient.
     Real(usize),
 }
 
 impl<T: Real> Transform<T> {
-    /// The coefficient `V(k)` of a packed spectrum, as (real, imaginary). Frequencies are signed
-    /// and count modulo the axis lengths. `None` for the wrong number of frequencies or reals.
+    /// Returns the coefficient `V(k)` of a packed spectrum as (real, imaginary). Frequencies are
+    /// signed and taken modulo the axis lengths. Returns `None` for a wrong number of frequencies
+    /// or reals.
     pub fn coefficient(&self, spectrum: &[T], k: &[i32]) -> Option<(f64, f64)> {
         T::coefficient(self, spectrum, k)
     }
@@ -33,8 +34,8 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// `|V(k)|` of all frequencies, row-major in the order of the transform: 0, 1, .., -2, -1 along
-    /// each axis. Empty for the wrong number of reals.
+    /// Returns `|V(k)|` of all frequencies in row-major order of the transform: 0, 1, .., -2, -1
+    /// along each axis. Empty for a wrong number of reals.
     pub fn magnitudes(&self, spectrum: &[T]) -> Vec<f64> {
         T::magnitudes(self, spectrum)
     }
@@ -56,7 +57,7 @@ impl<T: Real> Transform<T> {
 
     fn find(&self, k: &[i32]) -> Found {
         let layout = &self.layout;
-        // Frequencies as numbers from 0, and those of -k.
+        // Frequencies as indices from 0, and those of -k.
         let digit = |axis: usize| k[axis].rem_euclid(layout.dims[axis] as i32) as usize;
         let back = |axis: usize| (layout.dims[axis] - digit(axis)) % layout.dims[axis];
         let slot = layout.real_axis.map_or(0, digit);
@@ -76,7 +77,7 @@ impl<T: Real> Transform<T> {
             let (re, im) = layout.place(row, slot * layout.below + at);
             return Found::At(re, im, turned);
         }
-        // A pair is stored under the lower of its places.
+        // A pair is stored under its lower index.
         let (here, there) = (number(false), number(true));
         let turned = here > there;
         let key = here.min(there);

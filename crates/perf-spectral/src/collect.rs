@@ -1,4 +1,4 @@
-//! [`SpectraBuilder`]: views become spectra.
+//! [`SpectraBuilder`]: conversion of views to spectra.
 
 use crate::energy::{Energies, roots};
 use crate::profile::{Skipped, Unfit};
@@ -16,28 +16,39 @@ use std::sync::Arc;
 /// Collects views, see [`Spectra::builder`].
 #[derive(Debug)]
 pub struct SpectraBuilder<T: Real> {
+    /// Transform of the shape.
     plan: Arc<Transform<T>>,
-    /// Made with the first views, since that takes a while of a large shape; and the energies of noise.
+    /// Energies along the axes and those of noise. Computed with the first views, since this takes
+    /// a while for a large shape.
     energies: Option<(Energies, Vec<f64>)>,
+    /// Storage of the spectra.
     store: Store<T>,
+    /// Views added so far.
     views: Vec<View>,
-    /// Views by what their values hash to.
+    /// Views by the hash of their values.
     known: HashMap<(u64, u64), usize>,
+    /// Workspaces of the threads.
     pool: Workspaces<Space<T>>,
+    /// Treatment of rows with non-finite values.
     pub(crate) unfit: Unfit,
+    /// Skipped rows of profiles.
     pub(crate) skipped: Vec<Skipped>,
 }
 
-/// What preparing one view takes.
+/// Buffers for preparing one view.
 #[derive(Debug)]
 struct Space<T: Real> {
+    /// Scratch of the transform.
     scratch: Scratch<T>,
+    /// Normalised values of the view.
     values: Vec<T>,
 }
 
-/// The values of a view, and which of them count.
+/// Values of a view and their mask.
 struct Cells<'a> {
+    /// Value of each cell.
     values: &'a [f64],
+    /// `true` for each cell that holds a location; empty if all do.
     mask: &'a [bool],
 }
 
@@ -54,7 +65,7 @@ impl Cells<'_> {
         }
     }
 
-    /// From 0 on, value by value.
+    /// Folds the values of the occupied cells, starting at 0.
     #[inline(always)]
     fn fold(
         &self,
@@ -84,34 +95,37 @@ impl<T: Real> SpectraBuilder<T> {
         }
     }
 
-    /// What becomes of rows of a profile with values that are not finite, default [`Unfit::Skip`].
+    /// Sets the treatment of rows of a profile with non-finite values; default [`Unfit::Skip`].
     pub fn unfit(mut self, unfit: Unfit) -> Self {
         self.unfit = unfit;
         self
     }
 
-    /// Rows of profiles that were skipped so far, by the numbers of their views.
+    /// Returns the rows of profiles skipped so far, with their view numbers.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
-    /// Adds views without missing cells, each |T| values, the last axis the fastest.
+    /// Adds views without missing cells, each with |T| values, the last axis varying fastest.
     ///
     /// # Errors
-    /// Returns [`Error::Length`], [`Error::NotFinite`], [`Error::Io`] or [`Error::Cancelled`]. Some views before the bad
-    /// one are then added and others not, see [`len`](Self::len).
+    /// Returns [`Error::Length`] for a view of another length, [`Error::NotFinite`] for a value
+    /// that is infinite or NaN, [`Error::Io`] if the file cannot be written, or
+    /// [`Error::Cancelled`] if the job is cancelled. Some of the views before the invalid one may
+    /// have been added, see [`len`](Self::len).
     pub fn extend<V: AsRef<[f64]> + Sync>(&mut self, views: &[V], job: &Job) -> Result<()> {
         self.extend_masked(views, &[], job)
     }
 
-    /// Adds views as [`extend`](Self::extend) does, with a mask of the cells that hold a location, one for all views.
+    /// Adds views like [`extend`](Self::extend), with a common mask of the cells that hold a
+    /// location.
     ///
-    /// An empty mask stands for one in which all cells do. Other cells count as the mean of the view: no variation.
-    /// Progress is reported in views of the phase `spectra`.
+    /// An empty mask means that all cells do. Other cells are set to the mean of the view and thus
+    /// add no variation. Progress is reported in views, in the phase `spectra`.
     ///
     /// # Errors
     ///
-    /// As [`extend`](Self::extend).
+    /// Returns the errors of [`extend`](Self::extend).
     pub fn extend_masked<V: AsRef<[f64]> + Sync>(
         &mut self,
         views: &[V],
@@ -123,7 +137,7 @@ impl<T: Real> SpectraBuilder<T> {
     }
 
     pub(crate) fn add(&mut self, views: &[&[f64]], mask: &[bool], job: &Job) -> Result<()> {
-        // A few at a time, so that memory holds no more spectra than that beside the store.
+        // Limits the number of spectra in memory besides those of the store.
         const BATCH: usize = 16;
         for batch in views.chunks(BATCH) {
             job.check()?;
@@ -134,7 +148,7 @@ impl<T: Real> SpectraBuilder<T> {
         Ok(())
     }
 
-    /// Adds some views; `None` is one that takes no part.
+    /// Adds some views; `None` is a view that is skipped.
     pub(crate) fn add_batch(
         &mut self,
         views: &[Option<&[f64]>],
@@ -143,7 +157,7 @@ impl<T: Real> SpectraBuilder<T> {
     ) -> Result<()> {
         let result = self.try_batch(views, mask, job);
         if result.is_err() {
-            // What a batch that failed left behind is no view.
+            // Removes the views of a batch that failed.
             let count = self.views.len();
             self.known.retain(|_, number| *number < count);
         }
@@ -194,22 +208,23 @@ impl<T: Real> SpectraBuilder<T> {
         Ok(())
     }
 
-    /// The axis lengths.
+    /// Returns the axis lengths.
     pub fn dims(&self) -> &[usize] {
         self.plan.dims()
     }
 
-    /// Views added so far.
+    /// Returns the number of views added so far.
     pub fn len(&self) -> usize {
         self.views.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if no views have been added.
     pub fn is_empty(&self) -> bool {
         self.views.is_empty()
     }
 
-    /// All views are there. A file of spectra serves this run only, see [`save`](Self::save).
+    /// Finishes the collection. A file of spectra can only be used by this run, unless it is
+    /// [saved](Self::save).
     pub fn finish(self) -> Spectra<T> {
         T::finish(self)
     }
@@ -219,9 +234,9 @@ impl<T: Real> SpectraBuilder<T> {
         Spectra::with(self.plan, self.store, self.views, self.skipped, chance)
     }
 
-    /// As [`finish`](Self::finish); what is known of the views goes to the end of their file, so that
-    /// [`Spectra::open`] can open it. Views may have names, one each, or none at all. Of spectra in
-    /// memory it is [`finish`](Self::finish) with names.
+    /// Finishes the collection like [`finish`](Self::finish), and appends the table of views to
+    /// their file, so that [`Spectra::open`] can open it. `names` holds one name for each view, or
+    /// is empty. For spectra in memory only the names are stored.
     ///
     /// ```
     /// use perf_core::Job;
@@ -240,7 +255,8 @@ impl<T: Real> SpectraBuilder<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Length`] for another number of names, [`Error::Io`].
+    /// Returns [`Error::Length`] for another number of names, or [`Error::Io`] if the file cannot
+    /// be written.
     pub fn save<N: AsRef<str>>(self, names: &[N]) -> Result<Spectra<T>> {
         let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
         T::save(self, &names)
@@ -261,7 +277,7 @@ impl<T: Real> SpectraBuilder<T> {
         Ok(self.finish())
     }
 
-    /// Checks a view; 128 bits that tell different ones apart.
+    /// Validates a view and returns a 128-bit hash that identifies equal views.
     fn look(&self, view: usize, values: &[f64], mask: &[bool], job: &Job) -> Result<(u64, u64)> {
         self.plan.check("values of a view", values.len())?;
         if !mask.is_empty() {
@@ -304,7 +320,7 @@ impl<T: Real> SpectraBuilder<T> {
         let cells = Cells { values, mask };
         let count = cells.count();
         let largest = cells.fold(&mut checks, |most, value| most.max(value.abs()))?;
-        // By the largest, so that sums of squares of large numbers are no infinity.
+        // Normalised by the largest value, so that sums of squares cannot overflow.
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let sum = cells.fold(&mut checks, |sum, value| sum + value / unit)?;
         let mean = unit * (sum / count.max(1) as f64);
@@ -323,7 +339,7 @@ impl<T: Real> SpectraBuilder<T> {
             roots: Vec::new(),
             slot: None,
         };
-        // Rounding of the mean leaves about this much of a constant.
+        // Rounding of the mean leaves a residue of about this size for a constant view.
         if scale <= 1e-14 * largest || !scale.is_finite() {
             return Ok((view, None));
         }

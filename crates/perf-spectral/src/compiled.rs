@@ -1,8 +1,8 @@
-//! [`Compiled`]: all that takes long to compile, for both kinds of numbers.
+//! [`Compiled`]: non-generic entry points for the code that takes long to compile.
 //!
-//! Generic code is compiled by whoever uses it: each program, test and example would compile the
-//! transforms again. These methods are of two types, so that they are compiled once, here; the
-//! public ones of the same purpose call them and are next to nothing.
+//! Generic code is compiled in the crate that instantiates it: each program, test and example would
+//! compile the transforms again. These methods are implemented for two concrete types, so they are
+//! compiled once, in this crate. The public generic methods are thin wrappers around them.
 
 use crate::collect::SpectraBuilder;
 use crate::pairs::PairMatch;
@@ -20,7 +20,8 @@ use std::fs::File;
 
 macro_rules! compiled {
     ($($work:ident = $of:ident :: $method:ident($($name:ident: $type:ty),*) -> $result:ty;)*) => {
-        /// See the module. Each does what the public method says that calls it.
+        /// Non-generic entry points of the analyses, see the module. Each method does the work of
+        /// the public method that calls it.
         pub trait Compiled: Sized {
             $(fn $work($($name: $type),*) -> $result where Self: Real;)*
         }

@@ -1,11 +1,12 @@
-//! Code for the vectors of the processor it runs on.
+//! Run-time selection of vector instructions.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use pulp::Simd;
 use pulp::{Arch, WithSimd};
 
-/// `work` with the widest vectors; `None` on processors that have none wider than two numbers. There
-/// the transforms of rustfft are as good, and each kernel is compiled once less.
+/// Runs `work` with the widest vector instructions of the processor. Returns `None` on processors
+/// without vectors wider than two numbers. rustfft is as fast there, and each kernel is compiled
+/// once less.
 #[inline(always)]
 pub(crate) fn dispatch<W: WithSimd>(work: W) -> Option<W::Output> {
     match Arch::new() {
@@ -19,7 +20,7 @@ pub(crate) fn dispatch<W: WithSimd>(work: W) -> Option<W::Output> {
     }
 }
 
-/// Whether [`dispatch`] does anything.
+/// Returns `true` if [`dispatch`] finds vector instructions.
 pub(crate) fn has_vectors() -> bool {
     !matches!(Arch::new(), Arch::Scalar)
 }

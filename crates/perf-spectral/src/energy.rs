@@ -6,17 +6,20 @@ use crate::transform::Transform;
 use crate::{Filter, Result, Wave};
 use perf_core::Job;
 
-/// A stretch of a packed spectrum: `len` real parts, and as many imaginary ones.
+/// Contiguous part of a packed spectrum, with `len` real and `len` imaginary parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
+    /// Index of the first real part.
     pub(crate) re: usize,
+    /// Index of the first imaginary part.
     pub(crate) im: usize,
+    /// Number of complex numbers.
     pub(crate) len: usize,
 }
 
 impl Layout {
-    /// All stretches of complex numbers: pairs of slot 0 (frequency 0, then L/2), then the tiles. Of
-    /// an odd shape one of each pair.
+    /// Returns all contiguous parts: pairs of slot 0 (frequency 0, then L/2), then the tiles. For
+    /// an odd shape, one coefficient of each pair.
     pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + '_ {
         let pairs = self.pairs.len();
         let (start, count) = match self.real_axis {
@@ -36,8 +39,8 @@ impl Layout {
         }))
     }
 
-    /// Where the two real numbers are stored that share each place which is its own opposite; those of
-    /// frequency 0, then those of L/2. Of an odd shape there are none: k = 0 takes no part.
+    /// Returns the positions of the two real numbers that share each self-opposite place: those of
+    /// frequency 0, then those of L/2. Both are empty for an odd shape, since k = 0 is excluded.
     pub(crate) fn owns(&self) -> [std::ops::Range<usize>; 2] {
         let (from, len) = (4 * self.pairs.len(), self.own.len());
         match self.real_axis {
@@ -46,8 +49,8 @@ impl Layout {
         }
     }
 
-    /// Each number that is stored, as its place, its share of |V|^2 (2 where its opposite is not
-    /// stored), and its frequencies. A complex number is two of them.
+    /// Calls back with the index of each stored number, its factor in |V|^2 (2 if its opposite is
+    /// not stored), and its frequencies. A complex number counts as two.
     fn each(&self, job: &Job, mut with: impl FnMut(usize, f64, &[i32])) -> Result<()> {
         let mut k = vec![0; self.dims.len()];
         let mut checks = job.checks();
@@ -91,7 +94,7 @@ impl Layout {
 }
 
 impl<T: Real> Transform<T> {
-    /// The weights of a filter in the order of packed spectra. That of k = 0 is 0.
+    /// Computes the weights of a filter in the order of packed spectra. The weight of k = 0 is 0.
     pub(crate) fn weights(&self, filter: &dyn Filter, job: &Job) -> Result<Vec<T>> {
         let mut weights = vec![T::default(); self.layout.points];
         let dims = &self.layout.dims;
@@ -105,12 +108,12 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// Sums up `sum_k W_i^2 |V|^2` along all axes at once, from tables of the shape.
+/// Computes `sum_k W_i^2 |V|^2` along all axes at once, from tables of the shape.
 #[derive(Debug)]
 pub(crate) struct Energies {
-    /// `share / |k|^2` of each complex number, in the order of the runs.
+    /// Factor `share / |k|^2` of each complex number, in the order of the runs.
     scale: Vec<f64>,
-    /// The same of numbers that are real.
+    /// Factor of each real number.
     own: Vec<[f64; 2]>,
 }
 
@@ -140,7 +143,7 @@ impl Energies {
         })
     }
 
-    /// E_i of noise: of a spectrum that is 1 everywhere.
+    /// Returns the energies E_i of noise, a spectrum that is 1 everywhere.
     pub(crate) fn of_noise(&self, layout: &Layout, job: &Job) -> Result<Vec<f64>> {
         let mut flat = vec![0.0f64; layout.points];
         let mut checks = job.checks();
@@ -155,7 +158,7 @@ impl Energies {
         self.of(layout, &flat, job)
     }
 
-    /// E_i of each axis, of one spectrum.
+    /// Returns the energy E_i of one spectrum along each axis.
     pub(crate) fn of<T: Real>(
         &self,
         layout: &Layout,
@@ -165,10 +168,11 @@ impl Energies {
         let mut checks = job.checks();
         let power = |at: usize| spectrum[at].wide().powi(2);
         let n = layout.dims.len();
-        // A sum over all places is one over rows and one over columns, since k is made of both.
+        // A sum over all places is the sum of one over rows and one over columns, since each wave
+        // vector has a row part and a column part.
         let mut rows = vec![0.0; layout.rows];
         let mut columns = vec![0.0; layout.depth];
-        // What lies at the highest frequency of the real axis, but is stored in slot 0.
+        // Energy at the highest frequency of the real axis, which is stored in slot 0.
         let mut highest = 0.0;
         let mut scales = self.scale.as_slice();
         let mut runs = layout.runs();
@@ -226,12 +230,12 @@ impl Energies {
     }
 }
 
-/// Blocks of a spectrum whose power is kept, beside one for numbers that are real.
+/// Number of blocks of a spectrum whose power is stored. Real numbers form another block.
 const BLOCKS: usize = 256;
 
-/// The root of the power in each block of a packed spectrum. With those of two spectra
-/// `sum |A| |B| <= sum_j root_j(A) root_j(B)` (Cauchy and Schwarz in each block): a bound that needs
-/// neither spectrum.
+/// Returns the root of the power in each block of a packed spectrum. For two spectra, `sum |A| |B|
+/// <= sum_j root_j(A) root_j(B)` (Cauchy-Schwarz in each block), an upper bound that reads neither
+/// spectrum.
 pub(crate) fn roots<T: Real>(layout: &Layout, spectrum: &[T], job: &Job) -> Result<Vec<f64>> {
     let mut checks = job.checks();
     let total: usize = layout.runs().map(|run| run.len).sum();

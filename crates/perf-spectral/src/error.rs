@@ -1,102 +1,102 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
 use crate::Skipped;
 use perf_core::Cancelled;
 
-/// What can be wrong with a correlation that is asked for.
+/// Reasons why a correlation cannot be computed.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No axes, too many, an axis of length 0, or too many points.
+    /// The shape is invalid: no axes, too many axes, an axis of length 0, or too many points.
     #[error("no grid has axes of lengths {dims:?}")]
     Shape {
-        /// The lengths.
+        /// Axis lengths.
         dims: Vec<usize>,
     },
-    /// Two things that belong together differ in length.
+    /// Two lengths that must agree differ.
     #[error("{what}: expected {expected}, got {got}")]
     Length {
-        /// What was counted.
+        /// Name of the quantity that was counted.
         what: &'static str,
-        /// How many there should be.
+        /// Expected length.
         expected: usize,
-        /// How many there are.
+        /// Actual length.
         got: usize,
     },
-    /// A value of a view is infinite or not a number.
+    /// A value of a view is infinite or NaN.
     #[error("value {at} of view {view} is {value}")]
     NotFinite {
-        /// The number that the view would have.
+        /// Number that the view would have.
         view: usize,
-        /// Its place in the view.
+        /// Index of the value in the view.
         at: usize,
         /// The value.
         value: f64,
     },
-    /// A weight outside of 0 to 1.
+    /// A weight lies outside of 0 to 1.
     #[error("weight {weight} is not between 0 and 1")]
     Weight {
         /// The weight.
         weight: f64,
     },
-    /// A row of a profile is not finite, where the caller asked that all are.
+    /// A row of a profile has a non-finite value, and the caller required finite ones.
     #[error("{0}")]
     Unfit(Box<Skipped>),
-    /// A view that takes no part cannot be the reference.
+    /// A skipped view cannot be the reference.
     #[error("view {view} ({name}) was skipped: not all of its values are finite")]
     Skipped {
-        /// Its number.
+        /// Number of the view.
         view: usize,
-        /// What it is called, if it has a name.
+        /// Name of the view, if it has one.
         name: String,
     },
-    /// Another parameter outside of its range.
+    /// Another parameter is out of range.
     #[error("{what} cannot be {got}")]
     Parameter {
-        /// The parameter.
+        /// Name of the parameter.
         what: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         got: f64,
     },
-    /// A view that is not there.
+    /// A view does not exist.
     #[error("view {view} is not there: there are {count}")]
     UnknownView {
-        /// Its number.
+        /// Number of the view.
         view: usize,
-        /// How many there are.
+        /// Number of views.
         count: usize,
     },
-    /// Cells without a location, where the caller asked that there are none.
+    /// Some cells hold no location, and the caller required that all do.
     #[error("{cells} cells hold no location")]
     Missing {
-        /// Such cells.
+        /// Number of empty cells.
         cells: usize,
     },
-    /// The file of spectra.
+    /// The file of spectra could not be read or written.
     #[error("spectra: {0}")]
     Io(#[from] std::sync::Arc<std::io::Error>),
-    /// A file that [`Spectra::open`](crate::Spectra::open) cannot use.
+    /// The file is not one that [`Spectra::open`](crate::Spectra::open) can use.
     #[error("spectra, byte {at}: expected {expected}, found {found}")]
     Store {
-        /// Where in the file.
+        /// Byte offset in the file.
         at: u64,
-        /// What should be there.
+        /// Expected content.
         expected: String,
-        /// What is.
+        /// Actual content.
         found: String,
     },
-    /// The topology does not fit the profile.
+    /// The topology does not match the profile.
     #[error(transparent)]
     Topology(#[from] perf_topology::Error),
     /// A row could not be read.
     #[error(transparent)]
     Profile(#[from] perf_core::Error),
-    /// The caller asked to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
@@ -109,5 +109,5 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -1,4 +1,4 @@
-//! The largest and the smallest of the working space, with ties to the smallest shift.
+//! Extremes of the working space, with ties resolved in favour of the smallest shift.
 
 use crate::Result;
 use crate::real::{Aligned, Real};
@@ -6,27 +6,29 @@ use crate::reference::Correlation;
 use crate::transform::{Scratch, Transform};
 use perf_topology::MAX_AXES;
 
-/// A value of R and the shift it is at.
+/// Value of R and the shift at which it occurs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Peak {
-    /// The correlation, from -1 to 1.
+    /// Correlation, in `-1.0..=1.0`.
     pub r: f64,
-    /// The shift as a row-major cell number; [`Transform::shift`] makes coordinates of it. The
-    /// view is found that far along the axes from the reference.
+    /// Shift as a row-major cell number; [`Transform::shift`] converts it to coordinates. The
+    /// pattern of the view lies this far along the axes from that of the reference.
     pub at: usize,
-    /// Its squared torus norm, `sum min(s, d - s)^2`.
+    /// Squared torus norm of the shift, `sum min(s, d - s)^2`.
     pub norm: u64,
 }
 
-/// Whether any number of a row passes a test, all of them at once.
+/// Returns `true` if any number of a row passes a test. All numbers are tested, without an early
+/// exit.
 #[inline(always)]
 fn any<T: Real>(row: &[T], passes: impl Fn(T) -> bool) -> bool {
     row.iter().fold(false, |any, value| any | passes(*value))
 }
 
 impl<T: Real> Transform<T> {
-    /// Runs the rest of the inverse and returns the extremes of its output. `norm` is the divisor of R.
+    /// Runs the rest of the inverse and returns the extremes of its output. `norm` is the divisor
+    /// of R.
     pub(crate) fn extremes(
         &self,
         scratch: &mut Scratch<T>,
@@ -72,12 +74,13 @@ impl<T: Real> Transform<T> {
         Ok(found)
     }
 
-    /// Returns the value of the smallest shift among the extremes of magnitudes that count as equal.
+    /// Returns the value of the smallest shift among extremes of equal magnitude.
     ///
-    /// A candidate has a magnitude within `tolerance`, a share, of the larger of maximum and minimum, and is an
-    /// extreme along each axis that it is shifted along: its neighbours there are not larger in magnitude. Of
-    /// equally small shifts one with the sign of the unshifted value wins, unless that is smaller than the
-    /// tolerance. Then the lowest cell wins.
+    /// A candidate has a magnitude within `tolerance`, a relative difference, of the larger of
+    /// maximum and minimum. It is also an extreme along each axis that it is shifted along: its
+    /// neighbours there do not have larger magnitudes. Among equally small shifts, one with the
+    /// sign of the unshifted value wins, unless that value is smaller than the tolerance. Then the
+    /// lowest cell wins.
     fn smallest_shift(
         &self,
         scratch: &Scratch<T>,
@@ -121,7 +124,8 @@ impl<T: Real> Transform<T> {
         Ok(best.map(peak).unwrap_or_default())
     }
 
-    /// Returns `true` if no neighbour of a cell along an axis with a shift is larger, times `sign`, than `value`.
+    /// Returns `true` if no neighbour of a cell along a shifted axis is larger than `value` after
+    /// multiplication by `sign`.
     fn is_extreme(&self, scratch: &Scratch<T>, cell: usize, value: f64, sign: f64) -> bool {
         let dims = self.dims();
         let (mut shift, mut rest) = ([0; MAX_AXES], cell);
@@ -139,7 +143,7 @@ impl<T: Real> Transform<T> {
         })
     }
 
-    /// The value of the working space at a shift, one coordinate an axis.
+    /// Returns the value of the working space at a shift, with one coordinate for each axis.
     fn value(&self, scratch: &Scratch<T>, shift: &[usize; MAX_AXES]) -> f64 {
         let layout = &self.layout;
         let number = |axes: &[usize]| {
@@ -155,8 +159,8 @@ impl<T: Real> Transform<T> {
         scratch.work[sample].get()[tile * layout.block() + inside + column].wide()
     }
 
-    /// Returns the value with the smallest shift among those that, times `sign`, reach `least` and that `accepts`
-    /// takes by cell and value; with it its squared shift and cell.
+    /// Returns the value with the smallest shift among those that reach `least` after
+    /// multiplication by `sign` and that `accepts` accepts, with its squared shift and cell.
     fn nearest(
         &self,
         scratch: &Scratch<T>,
@@ -169,10 +173,10 @@ impl<T: Real> Transform<T> {
         let (width, block) = (layout.width, layout.block());
         let samples = layout.place2.len() / layout.depth;
         let mut best = (0.0, u64::MAX, usize::MAX);
-        // A little less, since it is rounded.
+        // Slightly less than the bound, because it is rounded.
         let (edge, up) = (T::of(sign * (least - T::TIE * least.abs())), sign > 0.0);
         let reaches = |value: T| if up { value >= edge } else { value <= edge };
-        // The extremes along the real axis tell where there is nothing near.
+        // The extremes along the real axis exclude places without a sufficiently large value.
         let bounds = if up { &scratch.high } else { &scratch.low };
         let rows = bounds.get().chunks_exact(width).enumerate();
         for (number, bounds) in rows {
@@ -212,7 +216,7 @@ impl<T: Real> Transform<T> {
         })
     }
 
-    /// The coordinates of a shift, one an axis.
+    /// Returns the coordinates of a shift, one for each axis.
     pub fn shift(&self, peak: Peak) -> Vec<usize> {
         let mut rest = peak.at;
         let mut shift: Vec<usize> = self

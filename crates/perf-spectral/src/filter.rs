@@ -1,19 +1,19 @@
-//! [`Filter`]: which frequencies take part in a correlation, and how much.
+//! [`Filter`]: weights of the frequencies in a correlation.
 
 use crate::{Error, Result};
 
-/// In which unit frequencies are counted.
+/// Unit in which frequencies are measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Frequencies {
-    /// Periods along the whole axis: signed integers, as published. The length of an axis matters.
+    /// Periods over the whole axis: signed integers, as published. The length of an axis matters.
     #[default]
     Index,
-    /// Periods a coordinate: index by axis length, at most 1/2.
+    /// Periods per coordinate: index divided by axis length, at most 1/2.
     Physical,
 }
 
-/// A wave vector that a [`Filter`] weighs: one frequency an axis.
+/// Wave vector that a [`Filter`] weights, with one frequency for each axis.
 ///
 /// ```
 /// use perf_spectral::{Frequencies, Wave};
@@ -25,12 +25,12 @@ pub enum Frequencies {
 pub struct Wave<'a> {
     /// Signed index frequencies, from -d/2 to (d-1)/2.
     pub k: &'a [i32],
-    /// The axis lengths d.
+    /// Axis lengths d.
     pub dims: &'a [usize],
 }
 
 impl Wave<'_> {
-    /// The frequency along an axis; 0 for one that is not there.
+    /// Returns the frequency along an axis; 0 if there is no such axis.
     pub fn along(&self, axis: usize, unit: Frequencies) -> f64 {
         let (Some(k), Some(len)) = (self.k.get(axis), self.dims.get(axis)) else {
             return 0.0;
@@ -41,16 +41,17 @@ impl Wave<'_> {
         }
     }
 
-    /// The squared length of the wave vector.
+    /// Returns the squared length of the wave vector.
     pub fn square(&self, unit: Frequencies) -> f64 {
         let axes = 0..self.k.len();
         axes.map(|axis| self.along(axis, unit).powi(2)).sum()
     }
 }
 
-/// Which frequencies take part in a correlation, and how much.
+/// Weights of the frequencies in a correlation.
 ///
-/// The weight multiplies the product of two spectra: it is the square of what it would be on each.
+/// The weight multiplies the product of two spectra, so it is the square of the weight on each of
+/// them.
 ///
 /// ```
 /// use perf_core::Job;
@@ -72,27 +73,30 @@ impl Wave<'_> {
 /// # Ok::<(), perf_spectral::Error>(())
 /// ```
 pub trait Filter: Sync {
-    /// The weight of a wave vector, from 0 to 1. It must be the same for k and -k, or the result
-    /// were not real; k and -k are asked for once, for either. That of k = 0 is never asked for: the
-    /// constant term takes no part.
+    /// Returns the weight of a wave vector, in `0.0..=1.0`. It must be the same for k and -k,
+    /// otherwise the result would not be real; it is requested for only one of them. The weight of
+    /// k = 0 is never requested, because the constant term is excluded.
     fn weight(&self, wave: Wave<'_>) -> f64;
 
-    /// Where the weight is `sum f_i k_i^2 / |k|^2` of index frequencies: f, one an axis.
+    /// Returns f, one weight for each axis, if the filter is `sum f_i k_i^2 / |k|^2` of index
+    /// frequencies.
     fn cosine(&self) -> Option<&[f64]> {
         None
     }
 
-    /// Whether it is one for these axis lengths. Asked once, before any weight.
+    /// Checks that the filter suits these axis lengths. Called once, before any weight is
+    /// requested.
     ///
     /// # Errors
-    /// [`Error::Length`] if it is for another number of axes. The default takes any.
+    /// Returns [`Error::Length`] if the filter is for another number of axes. The default accepts
+    /// any.
     fn check(&self, dims: &[usize]) -> Result<()> {
         let _ = dims;
         Ok(())
     }
 }
 
-/// One of something an axis.
+/// Returns an error unless there is one element for each axis.
 fn one_an_axis(what: &'static str, got: usize, dims: &[usize]) -> Result<()> {
     match got == dims.len() {
         true => Ok(()),
@@ -104,8 +108,8 @@ fn one_an_axis(what: &'static str, got: usize, dims: &[usize]) -> Result<()> {
     }
 }
 
-/// The filter of the paper: `w(k) = sum f_i W_i(k)^2` with the cosine weighting
-/// `W_i = k_i / |k|`. With f = 1 for an axis variation along it counts in full, with 0 not at all.
+/// Filter of the paper: `w(k) = sum f_i W_i(k)^2` with the cosine weighting `W_i = k_i / |k|`. With
+/// f = 1 variation along an axis counts in full, with f = 0 it is removed.
 ///
 /// ```
 /// use perf_spectral::{AxisFilter, Filter, Wave};
@@ -117,15 +121,17 @@ fn one_an_axis(what: &'static str, got: usize, dims: &[usize]) -> Result<()> {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct AxisFilter {
+    /// Weight of each axis.
     f: Vec<f64>,
+    /// Unit of the frequencies.
     unit: Frequencies,
 }
 
 impl AxisFilter {
-    /// One weight an axis, from 0 to 1.
+    /// Creates a filter with one weight for each axis, in `0.0..=1.0`.
     ///
     /// # Errors
-    /// [`Error::Weight`] outside of that.
+    /// Returns [`Error::Weight`] for a weight outside of that range.
     pub fn new(f: &[f64]) -> Result<Self> {
         match f.iter().find(|f| !(0.0..=1.0).contains(*f)) {
             Some(weight) => Err(Error::Weight { weight: *weight }),
@@ -136,7 +142,7 @@ impl AxisFilter {
         }
     }
 
-    /// All axes in full: without shift the correlation is Pearson's.
+    /// Creates a filter that passes all axes in full. The unshifted correlation is then Pearson's.
     pub fn all(axes: usize) -> Self {
         AxisFilter {
             f: vec![1.0; axes],
@@ -144,7 +150,7 @@ impl AxisFilter {
         }
     }
 
-    /// Weights that are 0 or 1.
+    /// Creates a filter from weights that are 0 or 1.
     pub(crate) fn of(f: Vec<f64>) -> Self {
         AxisFilter {
             f,
@@ -152,13 +158,13 @@ impl AxisFilter {
         }
     }
 
-    /// With frequencies in another unit. Default [`Frequencies::Index`].
+    /// Sets the unit of the frequencies. Default [`Frequencies::Index`].
     pub fn frequencies(mut self, unit: Frequencies) -> Self {
         self.unit = unit;
         self
     }
 
-    /// The weights.
+    /// Returns the weights.
     pub fn f(&self) -> &[f64] {
         &self.f
     }
@@ -186,16 +192,16 @@ impl Filter for AxisFilter {
     }
 }
 
-/// Frequencies in a band: of one axis, or of the length of the wave vector.
+/// Band of frequencies along one axis, or of the length of the wave vector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Band {
-    /// The axis; `None` for |k|.
+    /// Axis; `None` for |k|.
     pub axis: Option<usize>,
-    /// Lowest frequency that takes part, its sign does not count.
+    /// Lowest frequency in the band; signs are ignored.
     pub low: f64,
-    /// Highest frequency that takes part.
+    /// Highest frequency in the band.
     pub high: f64,
-    /// The unit of both.
+    /// Unit of both limits.
     pub unit: Frequencies,
 }
 
@@ -220,38 +226,38 @@ impl Filter for Band {
     }
 }
 
-/// One wave vector and its harmonics: k, 2 k, 3 k, .. and their opposites.
+/// Wave vector and its harmonics: k, 2 k, 3 k, .. and their opposites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Harmonics {
-    /// The wave vector, one index frequency an axis.
+    /// Wave vector, with one index frequency for each axis.
     pub k: Vec<i32>,
-    /// How many: 1 is the wave alone.
+    /// Number of multiples; 1 is the wave alone.
     pub count: u32,
 }
 
-/// Multiples that are tried one by one, which takes less time than to divide.
+/// Number of multiples up to which a linear search is faster than division.
 const FEW: u32 = 8;
 
 impl Harmonics {
-    /// Whether so many times k, of either sign, is the wave vector.
+    /// Returns `true` if the multiple `times` of k, with either sign, is the wave vector.
     fn is_hit(&self, wave: Wave<'_>, times: i64) -> bool {
         let mut axes = wave.k.iter().zip(&self.k).zip(wave.dims);
-        // No product is larger than 2^31 (2^32 - 1).
+        // No product exceeds 2^31 (2^32 - 1).
         axes.all(|((k, own), len)| {
             let len = (*len as i64).max(1);
             (i64::from(*k) - i64::from(*own) * times).rem_euclid(len) == 0
         })
     }
 
-    /// The same of any of the multiples, by division: those that hit along the axes so far are `first`
-    /// and all that are multiples of `period` away. Each axis is one linear congruence more.
+    /// Tests all multiples by division. Along the axes so far, the matching multiples are `first`
+    /// plus multiples of `period`; each axis adds one linear congruence.
     fn is_any_hit(&self, wave: Wave<'_>) -> bool {
         let most = i128::from(self.count);
         let (mut first, mut period) = (0_i128, 1_i128);
         for ((k, own), len) in wave.k.iter().zip(&self.k).zip(wave.dims) {
             let (k, own) = (i128::from(*k), i128::from(*own));
             let len = i128::from((*len as i64).max(1));
-            // own (first + s period) = k
+            // Solves own (first + s period) = k.
             let missing = (k - own * first).rem_euclid(len);
             let (common, inverse) = divisor((own * period).rem_euclid(len), len);
             if missing % common != 0 {
@@ -261,7 +267,7 @@ impl Harmonics {
             let s = (missing / common * inverse).rem_euclid(own_period);
             (first, period) = (first + s * period, period * own_period);
             if period > 2 * most {
-                // One multiple is near enough, and may be 0 times.
+                // The multiple of smallest magnitude decides; it may be 0.
                 let near = if first <= most { first } else { first - period };
                 let is_near = near != 0 && near.abs() <= most;
                 return is_near && self.is_hit(wave, near as i64);
@@ -275,8 +281,8 @@ impl Harmonics {
     }
 }
 
-/// The greatest common divisor of a number and a length above it, and by what the number is to be
-/// multiplied to give it, but for multiples of the length.
+/// Returns the greatest common divisor of a number and a larger length, and the factor by which the
+/// number must be multiplied to yield it modulo the length.
 fn divisor(number: i128, len: i128) -> (i128, i128) {
     let (mut a, mut b) = ((number, 1), (len, 0));
     while b.0 != 0 {
@@ -304,7 +310,7 @@ impl Filter for Harmonics {
     }
 }
 
-/// All that another filter leaves out: `1 - w`. A notch is `Without(Band { .. })`.
+/// Complement of another filter: `1 - w`. A notch filter is `Without(Band { .. })`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Without<F>(pub F);
 
@@ -318,7 +324,7 @@ impl<F: Filter> Filter for Without<F> {
     }
 }
 
-/// Two filters, one behind the other: the product of the weights.
+/// Two filters in series: the product of their weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Both<A, B>(pub A, pub B);
 

@@ -1,34 +1,42 @@
-//! [`First`]: the first step of a forward transform, along the real axis, in one pass: from the samples
-//! of some lines to their spectra, into the working space.
+//! [`First`]: the first step of a forward transform, along the real axis, in one pass. It transforms
+//! the samples of some lines and stores their spectra in the working space.
 
 use crate::butterfly::{Steps, middle};
 use crate::points::{Slices, Source};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
-/// Forward along a real axis of `2 P Q` samples, see the module.
+/// Forward transform along a real axis of `2 P Q` samples, see the module.
 pub(crate) struct First<'a, T, const P: usize, const Q: usize> {
+    /// Roots and twiddles.
     pub(crate) steps: Steps<'a, T, P, Q>,
+    /// Data to transform.
     pub(crate) work: FirstWork<'a, T>,
 }
 
-/// Some rows of lines, and where their spectra go.
+/// Rows of lines and the target of their spectra.
 #[derive(Debug)]
 pub struct FirstWork<'a, T> {
-    /// `exp(2 pi i s / L)`.
+    /// Twiddles of the real axis, `exp(2 pi i s / L)`.
     pub(crate) turns: &'a [[T; 2]],
+    /// Number of slots.
     pub(crate) slots: usize,
-    /// Space between two steps.
+    /// Buffer between the two steps.
     pub(crate) middle: &'a mut [T],
-    /// Sample by sample, all rows of each: inner point by inner point, of some tiles of outer points.
+    /// Samples, one after the other, with all rows of each: inner points in order, each with some
+    /// tiles of outer points.
     pub(crate) from: &'a [T],
+    /// Number of tiles of outer points.
     pub(crate) tiles: usize,
+    /// Real parts of the working space.
     pub(crate) re: &'a mut [T],
+    /// Imaginary parts of the working space.
     pub(crate) im: &'a mut [T],
-    /// Where slot 0 of the first row goes, how far it is to the next tile, and to the next slot. The next inner
-    /// point is the next row.
+    /// Index of slot 0 of the first row. The next inner point is the next row.
     pub(crate) start: usize,
+    /// Distance to the next tile.
     pub(crate) block: usize,
+    /// Distance to the next slot.
     pub(crate) step: usize,
 }
 
@@ -50,10 +58,10 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
         let step = work.step / lanes;
         let half = T::splat(s, T::of(0.5));
         let [spectrum, _] = middle::<T, S>(s, work.middle, slots);
-        // Vectors of one inner point, and inner points.
+        // Vectors of one inner point, and number of inner points.
         let row = work.tiles * parts;
         let (block, inner) = (work.block / lanes, n / row);
-        // What lies together is written together.
+        // Adjacent places are written together.
         let places = (0..row).flat_map(|at| (0..inner).map(move |inner| (at, inner)));
         for (vector, inner) in places {
             let i = inner * row + vector;
@@ -62,7 +70,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
                 im: &from[n + i..],
                 step: 2 * n,
             };
-            // Frequencies take the places of what they were made of.
+            // The frequencies replace the samples that they were computed from.
             self.steps.run(s, spectrum, &samples, &mut spectrum.clone());
             let at = work.start / lanes + vector / parts * block + inner * parts + vector % parts;
             let end = at + (slots - 1) * step + 1;
@@ -70,7 +78,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
             let x = spectrum.load(0);
             re[0] = T::vadd(s, x.re, x.im);
             im[0] = T::vsub(s, x.re, x.im);
-            // As between transforms of L/2 slots and L samples, see `halves`.
+            // Combines the transform of L/2 slots into that of L samples, see `halves`.
             for slot in 1..slots.div_ceil(2) {
                 let back = slots - slot;
                 let (x, y) = (spectrum.load(slot), spectrum.load(back));
@@ -96,7 +104,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
 }
 
 impl<T: Real> FirstWork<'_, T> {
-    /// Samples 2 s and 2 s + 1 as slot s.
+    /// Copies samples 2 s and 2 s + 1 to slot s.
     pub(crate) fn copy(self) {
         let width = T::COLUMNS;
         let size = self.from.len() / (2 * self.slots);

@@ -1,5 +1,5 @@
-//! The forward transform: along the real axis as a view is read, then along the inner axes and the outer ones,
-//! slot by slot, so that the working space is written once and read once.
+//! The forward transform: along the real axis as a view is read, then along the inner and the outer
+//! axes, slot by slot, so that the working space is written once and read once.
 
 use crate::Result;
 use crate::halves::rows_out;
@@ -9,10 +9,11 @@ use crate::real::Real;
 use crate::transform::{GROUP, Scratch, Transform};
 use crate::turn::{Blocks, Turning};
 
-/// Tiles of inner places that are turned at once: what lies together is read together.
+/// Number of tiles of inner places that are transposed at once, so that adjacent values are read
+/// together.
 const TILES: usize = 8;
 
-/// Bytes of both planes that a first-level cache holds beside other things.
+/// Bytes of both planes that fit in a first-level cache beside other data.
 const NEAR: usize = 1 << 15;
 
 impl<T: Real> Transform<T> {
@@ -59,7 +60,8 @@ impl<T: Real> Transform<T> {
         scratch.check()
     }
 
-    /// Whole tiles from inner place `at` on that are done together: none of the next slot.
+    /// Returns the number of whole tiles from inner place `at` on that are processed together; none
+    /// belong to the next slot.
     fn whole(&self, tiles: &[Tile], at: usize) -> usize {
         let layout = &self.layout;
         let most = match layout.by_slot() {
@@ -70,7 +72,7 @@ impl<T: Real> Transform<T> {
         tiles.iter().take(most).take_while(whole).count()
     }
 
-    /// Reads some tiles of outer points; along the real axis.
+    /// Reads some tiles of outer points and transforms them along the real axis.
     fn along_real(&self, view: &[T], group: std::ops::Range<usize>, scratch: &mut Scratch<T>) {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
@@ -104,7 +106,7 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Along the inner axes, of one slot of one tile of outer points.
+    /// Transforms one slot of one tile of outer points along the inner axes.
     fn inner_of(&self, tile: usize, slot: usize, scratch: &mut Scratch<T>) {
         let layout = &self.layout;
         let from = tile * layout.block() + slot * layout.step;
@@ -114,7 +116,8 @@ impl<T: Real> Transform<T> {
         along(&self.inner, planes, layout.width, &mut scratch.lines);
     }
 
-    /// Along the outer axes, of some whole tiles from inner place `at` on, in the spectrum.
+    /// Transforms some whole tiles from inner place `at` on along the outer axes, within the
+    /// spectrum.
     fn in_place(&self, at: usize, count: usize, spectrum: &mut [T], scratch: &mut Scratch<T>) {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
@@ -145,7 +148,7 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Along the outer axes, of a tile that is not whole, or of slot 0.
+    /// Transforms a partial tile, or one of slot 0, along the outer axes in a buffer.
     fn beside(&self, tile: &Tile, spectrum: &mut [T], scratch: &mut Scratch<T>) {
         let layout = &self.layout;
         let (width, block) = (layout.width, layout.block());
@@ -186,7 +189,7 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Forward along the inner axes, of all slots of one tile of outer points.
+    /// Transforms all slots of one tile of outer points along the inner axes.
     pub(crate) fn along_inner(
         &self,
         [re, im]: [&mut [T]; 2],
@@ -195,7 +198,8 @@ impl<T: Real> Transform<T> {
     ) {
         let layout = &self.layout;
         let used = layout.below * layout.width;
-        // One axis in one call; of several all of one slot, which the cache holds.
+        // A single axis takes one call. With several axes, all are done for one slot, which fits in
+        // the cache.
         if self.inner.len() < 2 && layout.step == used {
             return along(&self.inner, [re, im], columns, space);
         }
@@ -211,9 +215,9 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// Along some axes, the slowest first, with as many rows below one step of each; both planes are whole steps of
-/// the slowest. What is too large for the cache nearby is transformed along the other axes in parts that are
-/// not.
+/// Transforms along some axes, the slowest first, with the number of rows below one step of each.
+/// Both planes are whole steps of the slowest axis. Data larger than the first-level cache is
+/// transformed along the other axes in parts that fit.
 pub(crate) fn along<T: Real>(
     lines: &[(Line<T>, usize)],
     [re, im]: [&mut [T]; 2],

@@ -1,6 +1,6 @@
-//! From a view to the working space: whole vectors at a time wherever values of a view that go into
-//! one, or come out of a few, follow each other. What is read goes through a few rows that the cache
-//! holds, and from there through the transform along the real axis.
+//! Copies a view to the working space, in whole vectors wherever enough values are contiguous in
+//! the view. Values pass through a few rows that fit in the cache, and from there through the
+//! transform along the real axis.
 
 use crate::Result;
 use crate::first::FirstWork;
@@ -11,29 +11,30 @@ use perf_core::CancellationChecks;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
 
-/// Inner points whose lines are read together where samples of the real axis follow each other: with 64
+/// Inner points whose lines are read together if samples of the real axis are contiguous. With 64
 /// samples they take a third of a first-level cache.
 const INNER: usize = 4;
 
-/// Inner points that are read together where outer points follow each other: what is written then lies
-/// together, too, and the rows still fit a first-level cache.
+/// Inner points that are read together if outer points are contiguous. The written values are then
+/// contiguous too, and the rows still fit in a first-level cache.
 const NEXT: usize = 2;
 
-/// Samples of a longer line that are read in one go, so that space for them does not grow with it. Lines that
-/// [`First`](crate::first::First) takes as a whole are shorter.
+/// Samples of a longer line that are read at once, so that the buffer does not grow with the line.
+/// Lines that [`First`](crate::first::First) transforms as a whole are shorter.
 const PIECE: usize = 1 << 12;
 
 impl<T: Real> Transform<T> {
-    /// Numbers of space for [`read`](Self::read).
+    /// Returns the size of the buffer for [`read`](Self::read), in numbers.
     pub(crate) fn reading_space(&self) -> usize {
         let layout = &self.layout;
         let groups = GROUP.min(layout.along()) * NEXT.min(layout.below);
         layout.real.min(PIECE) * groups.max(INNER.min(layout.below)) * layout.width
     }
 
-    /// Reads the values of some tiles of outer points, whose part of the working space is given, and
-    /// transforms them along the real axis if that is done in one go, see [`First`](crate::first::First);
-    /// otherwise samples 2 s and 2 s + 1 are slot s. Whether it was done; an error only if the job is cancelled.
+    /// Reads the values of some tiles of outer points into their part of the working space.
+    /// Transforms them along the real axis if that is possible at the same time, see
+    /// [`First`](crate::first::First); otherwise samples 2 s and 2 s + 1 become slot s. Returns
+    /// `true` if the transform was done. Fails only if the job is cancelled.
     pub(crate) fn read(
         &self,
         view: &[T],
@@ -128,12 +129,12 @@ impl<T: Real> Transform<T> {
         Ok(done)
     }
 
-    /// The axis along which values follow each other.
+    /// Returns the axis along which values are contiguous.
     fn last_axis(&self) -> Option<usize> {
         self.dims().iter().rposition(|len| *len > 1)
     }
 
-    /// One number at a time, of shapes whose axes are all odd.
+    /// Copies one number at a time, for shapes whose axes are all odd.
     fn gather_odd(
         &self,
         view: &[T],
@@ -157,17 +158,21 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// Rows of samples, from outer points of which `RUN` follow each other.
+/// Rows of samples, from outer points of which `RUN` are contiguous.
 struct Runs<'a, T, const RUN: usize> {
+    /// Values of the view.
     values: &'a [T],
-    /// Of each outer point.
+    /// Index of each outer point.
     places: &'a [u32],
-    /// Of samples 0 and 1, and `step` later of the next two.
+    /// Index of samples 0 and 1; those of the next two are `step` further.
     starts: &'a [u32],
+    /// Distance between pairs of samples.
     step: usize,
-    /// Sample by sample, so far apart; of each the numbers that are written.
+    /// Target, sample by sample.
     rows: &'a mut [T],
+    /// Range of numbers that are written for each sample.
     row: Range<usize>,
+    /// Distance between samples in the target.
     apart: usize,
 }
 

@@ -1,4 +1,5 @@
-//! What the transforms do between axes: the real axis, slot 0, odd shapes, turned tiles.
+//! Operations between the transforms along the axes: the real axis, slot 0, odd shapes, and
+//! transposed tiles.
 
 use crate::Result;
 use crate::layout::Tile;
@@ -8,18 +9,19 @@ use perf_core::CancellationChecks;
 use pulp::{Arch, Simd, WithSimd};
 
 impl<T: Real> Transform<T> {
-    /// After the transform of length L/2 over samples (2 s, 2 s + 1): that of length L. Slot 0 has
-    /// frequencies 0 and L/2, both real along this axis.
+    /// Converts the transform of length L/2 over samples (2 s, 2 s + 1) to that of length L. Slot 0
+    /// then holds frequencies 0 and L/2, both real along this axis.
     pub(crate) fn split(&self, re: &mut [T], im: &mut [T]) {
         T::real_axis(true, &self.turns, self.layout.slots, re, im);
     }
 
-    /// The way back, before the inverse of length L/2; times 2.
+    /// Reverses [`split`](Self::split) before the inverse of length L/2; the result is multiplied
+    /// by 2.
     pub(crate) fn unsplit(&self, re: &mut [T], im: &mut [T]) {
         T::real_axis(false, &self.turns, self.layout.slots, re, im);
     }
 
-    /// Takes the two spectra of slot 0 apart, see [`Layout`](crate::layout::Layout).
+    /// Separates the two spectra of slot 0, see [`Layout`](crate::layout::Layout).
     pub(crate) fn unmix(
         &self,
         first: &[Vec<T>; 2],
@@ -45,7 +47,7 @@ impl<T: Real> Transform<T> {
         Ok(())
     }
 
-    /// Slot 0 of one tile aside; of an odd shape that is everything.
+    /// Saves slot 0 of one tile; for an odd shape, the whole tile.
     pub(crate) fn keep(&self, tile: &Tile, re: &[T], im: &[T], first: &mut [Vec<T>; 2]) {
         let layout = &self.layout;
         let [first_re, first_im] = first;
@@ -57,7 +59,8 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Of an odd shape: frequency 0, then the real and the imaginary parts of one of each pair.
+    /// Packs the spectrum of an odd shape: frequency 0, then the real and the imaginary parts of
+    /// one coefficient of each pair.
     pub(crate) fn pack(
         &self,
         first: &[Vec<T>; 2],
@@ -79,7 +82,7 @@ impl<T: Real> Transform<T> {
         Ok(())
     }
 
-    /// The way back from [`pack`](Self::pack).
+    /// Reverses [`pack`](Self::pack).
     pub(crate) fn unpack(
         &self,
         spectrum: &[T],
@@ -105,7 +108,7 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// Between the transform of L/2 slots and that of L samples, in either direction.
+/// Converts between the transform of L/2 slots and that of L samples, in either direction.
 pub(crate) fn real_axis<T: Real, const FORWARD: bool>(
     turns: &[[T; 2]],
     slots: usize,
@@ -143,7 +146,9 @@ pub(crate) fn real_axis<T: Real, const FORWARD: bool>(
 
 /// Slot 0: frequencies 0 and L/2 from a sum and a difference, in both directions.
 struct Ends<'a, T> {
+    /// Real parts.
     re: &'a mut [T],
+    /// Imaginary parts.
     im: &'a mut [T],
 }
 
@@ -161,10 +166,13 @@ impl<T: Real> WithSimd for Ends<'_, T> {
     }
 }
 
-/// The slot in the middle is its own partner: the conjugate.
+/// The middle slot, which is its own partner and becomes its conjugate.
 struct Middle<'a, T> {
+    /// Real parts.
     re: &'a mut [T],
+    /// Imaginary parts.
     im: &'a mut [T],
+    /// Factor.
     by: f64,
 }
 
@@ -182,11 +190,13 @@ impl<T: Real> WithSimd for Middle<'_, T> {
     }
 }
 
-/// Slots s and L/2 - s: the transforms of even and odd samples are a sum and a difference of them.
+/// Slots s and L/2 - s: the transforms of even and odd samples are their sum and difference.
 struct Turn<'a, T, const FORWARD: bool> {
+    /// Planes of slot s.
     one: [&'a mut [T]; 2],
+    /// Planes of slot L/2 - s.
     two: [&'a mut [T]; 2],
-    /// `exp(2 pi i s / L)`.
+    /// Twiddle `exp(2 pi i s / L)`.
     turn: [T; 2],
 }
 
@@ -207,7 +217,7 @@ impl<T: Real, const FORWARD: bool> WithSimd for Turn<'_, T, FORWARD> {
         );
         let less = T::splat(s, T::default() - self.turn[1] * scale);
         for (((xr, xi), yr), yi) in xr.iter_mut().zip(xi).zip(yr).zip(yi) {
-            // Of x and the conjugate of y: sum and difference.
+            // Sum and difference of x and the conjugate of y.
             let (er, ei) = (T::vadd(s, *xr, *yr), T::vsub(s, *xi, *yi));
             let (dr, di) = (T::vsub(s, *xr, *yr), T::vadd(s, *xi, *yi));
             if FORWARD {
@@ -235,7 +245,7 @@ impl<T: Real, const FORWARD: bool> WithSimd for Turn<'_, T, FORWARD> {
     }
 }
 
-/// Rows of `columns` numbers out of a tile.
+/// Copies rows of `columns` numbers out of a tile.
 pub(crate) fn rows_out<T: Real>(tile: &[T], out: &mut [T], columns: usize, width: usize) {
     if columns == width {
         out.copy_from_slice(tile);
@@ -246,7 +256,7 @@ pub(crate) fn rows_out<T: Real>(tile: &[T], out: &mut [T], columns: usize, width
     }
 }
 
-/// Rows of `columns` numbers into a tile.
+/// Copies rows of `columns` numbers into a tile.
 pub(crate) fn rows_in<T: Real>(from: &[T], tile: &mut [T], columns: usize, width: usize) {
     if columns == width {
         tile.copy_from_slice(from);

@@ -1,4 +1,5 @@
-//! The inverse transform: from spectra to the working space, where correlations are, and to views.
+//! The inverse transform: from spectra to the working space, which then holds correlations, and to
+//! views.
 
 use crate::Result;
 use crate::forward::along;
@@ -38,7 +39,7 @@ impl<T: Real> Transform<T> {
         Ok(())
     }
 
-    /// The inverse transform into the working space, times |T|.
+    /// Transforms a spectrum back into the working space, multiplied by |T|.
     pub(crate) fn to_view(&self, spectrum: &[T], scratch: &mut Scratch<T>) {
         let layout = &self.layout;
         match layout.real_axis {
@@ -80,7 +81,7 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Puts one pair of slot 0 together: frequency 0 and L/2 of k are one complex number at k and
+    /// Combines one pair of slot 0: frequencies 0 and L/2 of k become one complex number at k and
     /// another at -k.
     #[inline(always)]
     pub(crate) fn mix(&self, pair: &Pair, zero: [T; 2], high: [T; 2], first: &mut [Vec<T>; 2]) {
@@ -91,8 +92,8 @@ impl<T: Real> Transform<T> {
         first[1][two] = high[0] - zero[1];
     }
 
-    /// Inverse along the outer axes: `load` gives the spectrum of each tile, slot 0 (of odd shapes
-    /// everything) comes from `scratch.first`.
+    /// Transforms back along the outer axes. `load` returns the spectrum of each tile; slot 0 (for
+    /// odd shapes everything) is taken from `scratch.first`.
     pub(crate) fn inverse_tiles(
         &self,
         scratch: &mut Scratch<T>,
@@ -141,8 +142,8 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Inverse along the inner axes and the real one, of one tile of outer points in the working
-    /// space; the extremes of what comes out.
+    /// Transforms one tile of outer points in the working space back along the inner axes and the
+    /// real one, and computes the extremes of the output.
     pub(crate) fn inverse_rest_of(&self, tile: usize, scratch: &mut Scratch<T>) {
         if scratch.is_over() {
             return;

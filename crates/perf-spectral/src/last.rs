@@ -1,21 +1,27 @@
-//! [`Last`]: the last step of an inverse transform, along the real axis, in one pass: the spectra of
-//! even and odd samples from that of all, their inverse, and the extremes of what comes out.
+//! [`Last`]: the last step of an inverse transform, along the real axis, in one pass. It splits the
+//! spectrum into those of even and odd samples, transforms them back, and finds the extremes of the
+//! output.
 
 use crate::butterfly::{Cx, Steps, middle};
 use crate::points::{Planes, Sink, Source};
 use crate::real::{Real, vectors_mut};
 use pulp::{Simd, WithSimd};
 
-/// Inverse along a real axis of `2 P Q` samples, see the module.
+/// Inverse transform along a real axis of `2 P Q` samples, see the module.
 pub(crate) struct Last<'a, T, const P: usize, const Q: usize> {
+    /// Roots and twiddles.
     pub(crate) steps: Steps<'a, T, P, Q>,
+    /// Buffer between the two steps.
     pub(crate) middle: &'a mut [T],
-    /// `exp(2 pi i s / L)`.
+    /// Twiddles of the real axis, `exp(2 pi i s / L)`.
     pub(crate) turns: &'a [[T; 2]],
+    /// Real parts.
     pub(crate) re: &'a mut [T],
+    /// Imaginary parts.
     pub(crate) im: &'a mut [T],
-    /// The largest and the smallest number of all slots, for each of `step` numbers.
+    /// Largest number of all slots, for each of `step` numbers.
     pub(crate) high: &'a mut [T],
+    /// Smallest number of all slots, for each of `step` numbers.
     pub(crate) low: &'a mut [T],
 }
 
@@ -35,7 +41,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
         let lowest = T::splat(s, T::of(f64::NEG_INFINITY));
         let highest = T::splat(s, T::of(f64::INFINITY));
         for i in 0..n {
-            // Planes are swapped, which makes the forward transform below the inverse.
+            // The planes are swapped, so that the forward transform below computes the inverse.
             let x = planes.load(i);
             let first = Cx {
                 re: T::vsub(s, x.re, x.im),
@@ -83,11 +89,15 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
     }
 }
 
-/// Places whose planes are swapped back, and the extremes of what is stored there.
+/// Sink that swaps the planes back and tracks the extremes of the stored numbers.
 struct Bounded<S: Simd, T: Real, P> {
+    /// Vector instructions.
     s: S,
+    /// Target of the points.
     to: P,
+    /// Largest numbers so far.
     high: T::V<S>,
+    /// Smallest numbers so far.
     low: T::V<S>,
 }
 

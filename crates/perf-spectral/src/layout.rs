@@ -1,104 +1,115 @@
-//! [`Layout`]: where the values of a view and of its spectrum lie inside.
+//! [`Layout`]: the internal memory layout of views and spectra.
 //!
-//! An axis of even length, the longest, is the real one: its samples 2 s and 2 s + 1 make the
-//! complex slot s of `L/2`. The other axes are split into outer and inner ones of about the same
-//! number of points. A tile is all of the one kind by a row of the other, so that the transforms
-//! along all axes of the tile run on whole vectors, and the data cross the memory twice.
+//! The longest axis of even length is the real one: its samples 2 s and 2 s + 1 form the complex
+//! slot s of `L/2`. The other axes are split into outer and inner ones with about the same number
+//! of points. A tile is all of the one kind by a row of the other. The transforms along all axes of
+//! the tile therefore run on whole vectors, and the data cross the memory bus twice.
 //!
-//! Slot 0 of the real axis holds two spectra of real data, those of its frequencies 0 and L/2. They
-//! are kept apart in the packed spectrum: of a pair k, -k of the other axes the first place holds
-//! frequency 0 and the second L/2; where k is its own opposite both are real and share one place.
-//! A spectrum so takes exactly one real a point. If all axes are odd there is no such axis, and half
-//! of the complex spectrum is kept.
+//! Slot 0 of the real axis holds two spectra of real data, those of its frequencies 0 and L/2. The
+//! packed spectrum keeps them apart: for a pair k, -k of the other axes, the first place holds
+//! frequency 0 and the second L/2. If k is its own opposite, both are real and share one place. A
+//! spectrum thus takes exactly one real for each point. If all axes are odd there is no real axis,
+//! and half of the complex spectrum is kept.
 
 use crate::{Error, Result};
 
-/// Where things lie; see the module.
+/// Memory layout; see the module.
 #[derive(Debug)]
 pub(crate) struct Layout {
+    /// Axis lengths.
     pub(crate) dims: Vec<usize>,
     /// |T|.
     pub(crate) points: usize,
     /// Length of the real axis; 1 if all axes are odd.
     pub(crate) real: usize,
-    /// Slots of the real axis.
+    /// Number of slots of the real axis.
     pub(crate) slots: usize,
-    /// Lengths of outer axes, slowest first.
+    /// Lengths of the outer axes, slowest first.
     pub(crate) outer: Vec<usize>,
+    /// Numbers of the outer axes.
     pub(crate) outer_axes: Vec<usize>,
+    /// Numbers of the inner axes.
     pub(crate) inner_axes: Vec<usize>,
-    /// Lengths of inner axes, without the real one, which is slower than all of them.
+    /// Lengths of the inner axes without the real one, which is slower than all of them.
     pub(crate) inner: Vec<usize>,
-    /// Points of the outer axes: G1.
+    /// Number of points of the outer axes, G1.
     pub(crate) rows: usize,
-    /// Places of the inner axes and the real one: G2.
+    /// Number of places of the inner axes and the real one, G2.
     pub(crate) depth: usize,
-    /// Points of the inner axes.
+    /// Number of points of the inner axes.
     pub(crate) below: usize,
-    /// Columns of a tile.
+    /// Number of columns of a tile.
     pub(crate) width: usize,
-    /// Numbers from slot to slot in the working space.
+    /// Distance between slots in the working space, in numbers.
     pub(crate) step: usize,
-    /// Row-major place of each outer point, and of each inner one; the latter twice a place where
-    /// there is a real axis.
+    /// Row-major index of each outer point.
     pub(crate) place1: Vec<u32>,
+    /// Row-major index of each inner point; two for each inner place if there is a real axis.
     pub(crate) place2: Vec<u32>,
-    /// Squared torus norm, likewise.
+    /// Squared torus norm of each entry of `place1`.
     pub(crate) norm1: Vec<u64>,
+    /// Squared torus norm of each entry of `place2`.
     pub(crate) norm2: Vec<u64>,
-    /// Signed frequencies of each outer point, one number a dimension (0 where it has no part).
+    /// Signed frequencies of each outer point, one for each axis of the shape (0 for axes that are
+    /// not outer).
     pub(crate) waves1: Vec<i32>,
-    /// Of each inner place.
+    /// Signed frequencies of each inner place.
     pub(crate) waves2: Vec<i32>,
-    /// Pairs k, -k of slot 0 (even) or of all places (odd), never one twice, by their first place.
+    /// Pairs k, -k of slot 0 (even shapes) or of all places (odd shapes), each once, ordered by the
+    /// first place.
     pub(crate) pairs: Vec<Pair>,
     /// Places of slot 0 that are their own opposite.
     pub(crate) own: Vec<Place>,
     /// Tiles of the inner places: first those of slot 0, then the others.
     pub(crate) tiles: Vec<Tile>,
-    /// Which axis is real.
+    /// Number of the real axis.
     pub(crate) real_axis: Option<usize>,
-    /// Outer points that follow each other in a view: a power of two, at most the width, that
-    /// divides their number.
+    /// Number of outer points that are contiguous in a view: a power of two of at most the width
+    /// that divides their number.
     pub(crate) run: usize,
 }
 
-/// A place of slot 0: outer and inner number, and its number among all of slot 0, row by row.
+/// Place in slot 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
+    /// Number of the outer point.
     pub(crate) row: u32,
+    /// Number of the inner point.
     pub(crate) at: u32,
+    /// Row-major number among all places of slot 0.
     pub(crate) first: u32,
 }
 
-/// The places of k and -k.
+/// Places of k and -k.
 pub(crate) type Pair = [Place; 2];
 
-/// Some inner places, by all outer points.
+/// Some inner places, for all outer points.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tile {
-    /// The first of them.
+    /// First inner place.
     pub(crate) at: usize,
-    /// How many: at most a row of numbers.
+    /// Number of inner places, at most a row of numbers.
     pub(crate) columns: usize,
-    /// Whether they are of slot 0.
+    /// `true` if they belong to slot 0.
     pub(crate) first: bool,
 }
 
-/// Bytes of a cache line, which a row of a tile is.
+/// Size of a cache line in bytes, and of a row of a tile.
 const LINE: usize = 64;
 
-/// Bytes apart at which what follows each other lies in one in two sets of a first-level cache or fewer.
+/// Distance in bytes at which consecutive rows share half of the sets of a first-level cache or
+/// fewer.
 const ALIAS: usize = 2048;
 
-/// Signed frequency of index `at` of `len`: 0, 1, .., -2, -1, of even lengths -len/2.
+/// Returns the signed frequency of index `at` of `len`: 0, 1, .., -2, -1, and -len/2 for even
+/// lengths.
 pub(crate) fn signed(at: usize, len: usize) -> i32 {
     // Lengths are at most 2^28.
     let (at, len) = (at as i32, len as i32);
     if 2 * at >= len { at - len } else { at }
 }
 
-/// Steps to `at` around a ring of `len`, squared.
+/// Returns the squared distance to `at` around a ring of `len`.
 pub(crate) fn ring(at: usize, len: usize) -> u64 {
     let steps = at.min(len - at) as u64;
     steps * steps
@@ -208,29 +219,30 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Tiles of the outer points.
+    /// Returns the number of tiles of the outer points.
     pub(crate) fn along(&self) -> usize {
         self.rows.div_ceil(self.width)
     }
 
-    /// Numbers in the working space of one tile of outer points.
+    /// Returns the size of the working space of one tile of outer points, in numbers.
     pub(crate) fn block(&self) -> usize {
         self.slots * self.step
     }
 
-    /// Where an inner place is in the working space of a tile.
+    /// Returns the index of an inner place in the working space of a tile.
     pub(crate) fn inside(&self, at: usize) -> usize {
         at / self.below * self.step + at % self.below * self.width
     }
 
-    /// Whether the inner places of a slot are whole tiles: then a slot is transformed along its inner axes
-    /// just before it is turned, and otherwise with all others of a tile of outer points.
+    /// Returns `true` if the inner places of a slot are whole tiles. A slot is then transformed
+    /// along its inner axes just before it is transposed, and otherwise together with all others of
+    /// a tile of outer points.
     pub(crate) fn by_slot(&self) -> bool {
         self.below.is_multiple_of(self.width) && self.rows.is_multiple_of(self.width)
     }
 
-    /// Puts slots a row further apart where `bytes` a number would have them share the sets of a
-    /// first-level cache.
+    /// Moves slots one row further apart if elements of `bytes` bytes would make them share the
+    /// sets of a first-level cache.
     fn spread(&mut self, bytes: usize) {
         let apart = self.step * bytes;
         if self.by_slot() && self.slots > 1 && apart.is_multiple_of(ALIAS) {
@@ -238,8 +250,8 @@ impl Layout {
         }
     }
 
-    /// Where the real and the imaginary part of a place that is not of slot 0 are stored: tile by
-    /// tile, each its real parts and then its imaginary ones, row by row.
+    /// Returns the indices of the real and the imaginary part of a place outside of slot 0. Each
+    /// tile holds its real parts and then its imaginary ones, row by row.
     pub(crate) fn place(&self, row: usize, at: usize) -> (usize, usize) {
         let from = at - at.saturating_sub(self.below) % self.width;
         let columns = self.width.min(self.depth - from);
@@ -257,7 +269,7 @@ impl Layout {
     }
 
     fn find_pairs(&mut self) {
-        // Of an odd shape all places pair up, `slots` is 1 and `depth` is `below`.
+        // For an odd shape all places form pairs, `slots` is 1 and `depth` is `below`.
         for row in 0..self.rows {
             let row_back = opposite(row, &self.outer);
             for at in 0..self.below {
@@ -277,7 +289,7 @@ impl Layout {
         }
     }
 
-    /// The signed frequencies of a place, one a dimension.
+    /// Writes the signed frequencies of a place, one for each axis of the shape.
     pub(crate) fn waves(&self, row: usize, at: usize, into: &mut [i32]) {
         let n = self.dims.len();
         let one = self.waves1[row * n..(row + 1) * n].iter();
@@ -286,13 +298,14 @@ impl Layout {
         into.iter_mut().zip(sums).for_each(|(to, sum)| *to = sum);
     }
 
-    /// The highest frequency of the real axis, which shares slot 0.
+    /// Returns the highest frequency of the real axis, which shares slot 0.
     pub(crate) fn nyquist(&self) -> i32 {
         -((self.real / 2) as i32)
     }
 }
 
-/// Digits of `number` along some axes, the last the fastest; other axes stay.
+/// Writes the digits of `number` along some axes, the last varying fastest; other axes are
+/// unchanged.
 fn digits(mut number: usize, axes: &[usize], dims: &[usize], into: &mut [usize]) {
     for axis in axes.iter().rev() {
         into[*axis] = number % dims[*axis];
@@ -300,7 +313,7 @@ fn digits(mut number: usize, axes: &[usize], dims: &[usize], into: &mut [usize])
     }
 }
 
-/// The number of the opposite frequency.
+/// Returns the number of the opposite frequency.
 fn opposite(mut number: usize, lens: &[usize]) -> usize {
     let (mut back, mut stride) = (0, 1);
     for len in lens.iter().rev() {
@@ -312,7 +325,8 @@ fn opposite(mut number: usize, lens: &[usize]) -> usize {
     back
 }
 
-/// Splits the axes but the real one and those of length 1 so that the larger half is smallest.
+/// Splits the axes, except the real one and those of length 1, so that the larger half is as small
+/// as possible.
 fn halves(
     dims: &[usize],
     real: Option<usize>,
@@ -322,10 +336,10 @@ fn halves(
     let free: Vec<usize> = (0..dims.len())
         .filter(|axis| Some(*axis) != real && dims[*axis] > 1)
         .collect();
-    // Of equal ways one whose tiles are full, and then that with the last axes among the outer ones: the
-    // columns of a tile then follow each other in a view.
+    // Among equal splits, prefers one with full tiles, and then one with the last axes among the
+    // outer ones, because the columns of a tile are then contiguous in a view.
     let mut best = (usize::MAX, false, 0usize);
-    // At most 2^16 ways.
+    // There are at most 2^16 ways.
     for way in 0..1usize << free.len() {
         let (mut outer, mut inner) = (1, slots);
         for (bit, axis) in free.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Correlation of severity views in the frequency domain: which code regions influence one another,
-//! apart from what is already known?
+//! Correlation of severity views in the frequency domain: finds code regions that influence one
+//! another, after removing known effects.
 //!
-//! A severity view is what one metric and call path cost at each point of an n-dimensional topology. Two
-//! views are compared by their filtered circular cross correlation, `R(dx) = g_ab(dx) / sqrt(g_aa(0)
-//! g_bb(0))` with `g_ab = IDFT(w conj(A) B)`: over all shifts, and with a filter that takes variation
-//! along some axes away (Vierjahn et al., "the paper" below).
+//! A severity view is the severity of one metric and call path at each point of an n-dimensional
+//! topology. Two views are compared by their filtered circular cross-correlation, `R(dx) = g_ab(dx)
+//! / sqrt(g_aa(0) g_bb(0))` with `g_ab = IDFT(w conj(A) B)`: over all shifts, and with a filter
+//! that removes the variation along some axes (Vierjahn et al., "the paper" below).
 //!
 //! # From a profile to a list
 //! ```
@@ -34,63 +34,75 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | question | here |
+//! | question | item |
 //! |---|---|
-//! | along which axes does a view vary, and what to filter? | [`Spectra::axis_power`] |
-//! | which views go with this one? | [`Spectra::rank`], pruned, or all |
-//! | which pairs of views go together? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
-//! | could that be chance? | [`Spectra::confidence`] |
-//! | the field that remains after filtering | [`Spectra::filtered`] |
-//! | more than memory holds? | [`Spectra::builder_in`] keeps spectra in a file, [`Spectra::open`] opens it again |
-//! | the transform itself | [`Transform`] |
-//! | other filters | [`Filter`]: [`Band`], [`Harmonics`], [`Without`], [`Both`] |
+//! | Along which axes does a view vary, and which should be filtered? | [`Spectra::axis_power`] |
+//! | Which views correlate with a given one? | [`Spectra::rank`], pruned, or all |
+//! | Which pairs of views correlate? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
+//! | Is a correlation significant? | [`Spectra::confidence`] |
+//! | Which field remains after filtering? | [`Spectra::filtered`] |
+//! | Do the spectra exceed the memory? | [`Spectra::builder_in`] keeps spectra in a file, [`Spectra::open`] opens it again |
+//! | Is only the transform needed? | [`Transform`] |
+//! | Are there other filters? | [`Filter`]: [`Band`], [`Harmonics`], [`Without`], [`Both`] |
 //!
-//! # What is settled here
-//! * Frequencies are signed indices, so the length of an axis matters; [`Frequencies::Physical`] is the other choice.
-//! * The mean takes no part, and cells without a location count as it.
-//! * A result has the largest R, the smallest, and that without shift. `argmax R` alone, as the text of the
-//!   paper has it ([`Score::Paper`]), can never show that two views are opposites: R sums up to 0 over all shifts.
-//! * Extremes are found to within 1e-9 (f32: 2e-6); of equal values the smallest shift on the torus wins, then the
-//!   lowest cell. What is smaller than rounding of the values is no variation: R is 0 there.
-//! * The reported value is the one of largest magnitude to within [`TOLERANCE`], 1 %: magnitudes that differ by less
-//!   count as equal, and the smallest shift is reported ([`Correlation::best`]). A wave has `-r` half a period away
-//!   from `+r`, so that noise would decide the sign otherwise. [`RankParams::tolerance`] changes it; 0 is strict.
-//! * Rows of a profile with a value that is infinite or no number are skipped and named, or refused ([`Unfit`]).
-//! * Results do not depend on the number of threads. Between processors of different kinds they may differ by
-//!   rounding.
+//! # Conventions
+//! * Frequencies are signed indices, so the length of an axis matters. [`Frequencies::Physical`] is
+//!   the alternative.
+//! * The mean is removed; empty cells are set to the mean.
+//! * A result contains the maximum and minimum of R, and R without shift. `argmax R` alone, as in
+//!   the text of the paper ([`Score::Paper`]), can never show that two views are opposites, because
+//!   R sums to 0 over all shifts.
+//! * Extremes are accurate to 1e-9 (f32: 2e-6). Among equal values the smallest shift on the torus
+//!   wins, then the lowest cell. Variation below the rounding error of the values is ignored: R is
+//!   0 there.
+//! * The reported value is the one of largest magnitude to within [`TOLERANCE`], 1 %: magnitudes
+//!   that differ by less count as equal, and the smallest shift is reported
+//!   ([`Correlation::best`]). A wave has `-r` half a period away from `+r`, so otherwise noise
+//!   would decide the sign. [`RankParams::tolerance`] changes it; 0 disables it.
+//! * Rows of a profile with an infinite or NaN value are skipped and listed, or rejected
+//!   ([`Unfit`]).
+//! * Results do not depend on the number of threads. They may differ by rounding between processors
+//!   of different kinds.
 //!
 //! # Cost
-//! With n = |T| points: a spectrum takes exactly n reals and is made in n log n, once. One view against m
-//! others takes at most m inverse transforms; lists that are pruned take fewer where little goes with the
-//! reference, and one pass over the spectra in any case. [`Spectra::confidence`] takes a transform a view and
-//! surrogate. [`Spectra::builder_in`] keeps spectra on disk, and a few views in memory.
+//! Let n = |T| be the number of points. A spectrum takes exactly n reals and is computed once in n
+//! log n. Correlating one view with m others takes at most m inverse transforms. Pruned lists take
+//! fewer if few views correlate with the reference, and one pass over the spectra in any case.
+//! [`Spectra::confidence`] takes one transform for each view and surrogate. [`Spectra::builder_in`]
+//! keeps the spectra on disk and only a few views in memory.
 //!
-//! # What to mind
-//! * R is a quotient. With the known axes filtered away a perfect 1 may be of next to nothing: ask
-//!   [`Spectra::axis_power`] how much of the view the axes hold.
-//! * Every axis is taken for periodic. On a grid that is none, a shift wraps around; R without shift does not.
-//! * An axis of length 1 holds nothing, and one of length 2 cannot tell a shift from a change of sign.
-//! * Among many views something always correlates: [`Confidence`] has a p for all of them together.
-//! * Ranks laid out in another order than the program's make patterns that are none of the program.
+//! # Pitfalls
+//! * R is a quotient. After the known axes are removed, a perfect 1 may describe a negligible
+//!   variation. [`Spectra::axis_power`] returns the share of each axis in the variation of a view.
+//! * Every axis is treated as periodic. On non-periodic grids a shift wraps around; R without shift
+//!   is not affected.
+//! * An axis of length 1 has no variation, and an axis of length 2 cannot distinguish a shift from
+//!   a change of sign.
+//! * Among many views some always correlate by chance: [`Confidence`] has a p-value for all of them
+//!   together.
+//! * If the order of ranks differs from that of the program, the views show patterns that the
+//!   program does not have.
 //!
 //! # Threads
-//! Threads share views, not a transform: with fewer views than threads some have nothing to do. FFTW with
-//! two threads inside each transform of 65 536 points takes about three times as long as with a thread for half
-//! of the views each (`cargo xtask compare spectral`).
+//! Views are distributed over threads; a transform is not. With fewer views than threads some
+//! threads are idle. FFTW with two threads in each transform of 65,536 points takes about three
+//! times as long as with one thread for each half of the views (`cargo xtask compare spectral`).
 //!
 //! # Memory
-//! A view of |T| points takes |T| numbers in memory as a spectrum; [`Transform::memory`] tells what some views
-//! take while they are made, working space included. Those of a file take none.
+//! The spectrum of a view of |T| points takes |T| numbers in memory. [`Transform::memory`] returns
+//! the memory for a number of views during construction, including the working space. Spectra in a
+//! file take none.
 //!
 //! # Speed
-//! Two threads correlate one view with many 1.6 to 1.9 times as fast as the faster of two ways of FFTW
-//! in f64, and 2.3 to 2.6 times in f32. Forward transforms are 1.3 to 2.7 times as fast, but for the largest
-//! shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4, in f64: those take longer than with FFTW (0.81). They are
-//! bound by memory: 15 MB each of view, working space and spectrum cross it. `docs/benchmarks.md` has all of them,
-//! with the machine and how often each was run; `cargo xtask compare spectral` measures them.
+//! Two threads correlate one view with many others 1.6 to 1.9 times as fast as the faster of two
+//! FFTW implementations in f64, and 2.3 to 2.6 times as fast in f32. Forward transforms are 1.3 to
+//! 2.7 times as fast, except for the largest shape of the comparison, 28 x 8 x 8 x 8 x 2 x 16 x 4,
+//! in f64, which is slower than FFTW (0.81 times). It is memory-bound: view, working space and
+//! spectrum have 15 MB each. `docs/benchmarks.md` lists all results with the machine and the number
+//! of runs; `cargo xtask compare spectral` measures them.
 //!
 //! # Features
-//! * `parallel` (default): views are transformed and correlated on all cores.
+//! * `parallel` (default): transforms and correlates views on all cores.
 //! * `serde`: `Serialize` for results.
 //!
 //! Every result has a method `table`; the feature `render` of `perf-core` writes tables as text, CSV and JSON.

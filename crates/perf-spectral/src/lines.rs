@@ -12,39 +12,46 @@ use rustfft::Fft;
 use rustfft::num_complex::Complex;
 use std::sync::Arc;
 
-/// The transform along one axis of a tile: in vectors, each lane a line, or by rustfft.
+/// Transform along one axis of a tile: with vectors, in which each lane holds a line, or with
+/// rustfft.
 #[derive(Clone)]
 pub struct Line<T> {
+    /// Number of points.
     len: usize,
+    /// Algorithm.
     way: Way<T>,
 }
 
-/// How a line is transformed.
+/// Algorithm for a line.
 #[derive(Clone)]
 enum Way<T> {
-    /// In the registers.
+    /// One factor, in registers.
     Single(Roots<T>),
-    /// Two factors. The first fills the registers, the second has the twiddles behind it.
+    /// Two factors. The first fills the registers, the second uses the twiddles.
     Double([usize; 2], [Roots<T>; 2], Vec<[T; 2]>),
-    /// A pass over the tile for each factor.
+    /// One pass over the tile for each factor.
     Passes(Vec<Step<T>>),
-    /// Lengths with prime factors above [`prime::LARGEST`], and processors without vectors.
+    /// rustfft, for lengths with prime factors above [`prime::LARGEST`] and for processors without
+    /// vectors.
     Long(Arc<dyn Fft<T>>),
 }
 
 /// One pass: a factor and its twiddles.
 #[derive(Clone, Debug)]
 struct Step<T> {
+    /// Factor of the pass.
     factor: usize,
+    /// Roots of the factor.
     roots: Roots<T>,
-    /// Of a prime factor above 7, see [`prime::table`].
+    /// Table of a prime factor above 7, see [`prime::table`].
     table: Vec<[T; 2]>,
-    /// `exp(-2 pi i j t / n)` at `j factor + t`, with n what the passes before have left of the length.
+    /// Twiddles `exp(-2 pi i j t / n)` at `j factor + t`, where n is the length divided by the
+    /// factors of the earlier passes.
     twiddles: Vec<[T; 2]>,
 }
 
 impl<T: Real> Step<T> {
-    /// A part of the pass, from one tile to another.
+    /// Executes a part of the pass, from one tile to another.
     fn pass(&self, from: [&[T]; 2], to: [&mut [T]; 2], middle: &mut [T], part: Part) {
         let twiddles = self.twiddles.as_slice();
         macro_rules! pass {
@@ -58,7 +65,7 @@ impl<T: Real> Step<T> {
                 })
             };
         }
-        // Nothing is done without vectors: there lines are another's.
+        // Nothing is dispatched without vectors, because lines then use rustfft.
         let _ = match self.factor {
             2 => pass!(2),
             3 => pass!(3),
@@ -79,15 +86,19 @@ impl<T: Real> Step<T> {
     }
 }
 
-/// Space for lines that are not transformed in place.
+/// Buffers for lines that are not transformed in place.
 #[derive(Debug)]
 pub struct LineSpace<T> {
-    /// Between two steps of a line.
+    /// Buffer between two steps of a line.
     pub(crate) middle: Aligned<T>,
+    /// Tile for passes.
     planes: [Aligned<T>; 2],
+    /// One line for rustfft.
     line: Vec<Complex<T>>,
+    /// Scratch of rustfft.
     scratch: Vec<Complex<T>>,
-    /// Job whose cancellation stops a transform between two tiles, and between two pieces of a pass over a long one.
+    /// Job whose cancellation stops a transform between two tiles, and between two pieces of a pass
+    /// over a long one.
     pub(crate) job: Job,
 }
 
@@ -115,7 +126,7 @@ impl<T> std::fmt::Debug for Line<T> {
     }
 }
 
-/// `exp(-2 pi i at / len)`.
+/// Returns `exp(-2 pi i at / len)`.
 fn root<T: Real>(at: usize, len: usize) -> [T; 2] {
     let angle = -((at % len) as f64) * std::f64::consts::TAU / len as f64;
     [T::of(angle.cos()), T::of(angle.sin())]
@@ -123,8 +134,8 @@ fn root<T: Real>(at: usize, len: usize) -> [T; 2] {
 
 impl<T: Real> Way<T> {
     fn of(len: usize) -> Self {
-        // A kernel is compiled for two precisions and each kind of vectors, so only frequent lengths have
-        // one of their own.
+        // Each kernel is compiled for two precisions and each kind of vector instructions, so only
+        // frequent lengths have their own.
         let two = match len {
             1 | 2 | 3 | 4 | 5 | 7 | 8 => [len, 1],
             14 => [2, 7],
@@ -163,11 +174,11 @@ impl<T: Real> Way<T> {
     }
 }
 
-/// The factors of a length, of which those above 8 are primes; `None` if there is one above
+/// Factorises a length; factors above 8 are primes. Returns `None` if one exceeds
 /// [`prime::LARGEST`].
 fn factors(len: usize) -> Option<Vec<usize>> {
     let (mut rest, mut factors) = (len, Vec::new());
-    // What is left when it has no smaller ones is a prime.
+    // The remainder without smaller factors is a prime.
     for factor in (11..=prime::LARGEST).step_by(2) {
         let is_prime = [3, 5, 7].iter().all(|small| factor % small > 0);
         while is_prime && rest.is_multiple_of(factor) {
@@ -176,7 +187,8 @@ fn factors(len: usize) -> Option<Vec<usize>> {
         }
     }
     for factor in [7, 5, 3, 8, 4, 2] {
-        // 16 is 4 x 4 and not 8 x 2, which is the same number of passes but a costlier one.
+        // 16 is split as 4 x 4 rather than 8 x 2, which has the same number of passes but is
+        // slower.
         while rest.is_multiple_of(factor) && !(factor == 8 && rest == 16) {
             factors.push(factor);
             rest /= factor;
@@ -193,8 +205,9 @@ impl<T: Real> Line<T> {
         }
     }
 
-    /// Forward along an axis whose steps are `step` numbers (rows of a tile), `columns` of each
-    /// row in use. With the planes swapped it is the inverse, times the length.
+    /// Transforms forward along an axis whose steps are `step` numbers (rows of a tile), with
+    /// `columns` of each row in use. With swapped planes it computes the inverse multiplied by the
+    /// length.
     pub(crate) fn run_all(
         &self,
         re: &mut [T],
@@ -251,9 +264,9 @@ impl<T: Real> Line<T> {
         }
     }
 
-    /// The last step of an inverse transform, where this is a short line of L/2 slots of a real axis:
-    /// all that lies between the spectrum along it and the extremes of what comes out, see [`Last`].
-    /// Whether it was done: it is for the lengths that are most frequent.
+    /// Executes the last step of an inverse transform if the axis is a short line of L/2 slots of a
+    /// real axis. The step computes everything between the spectrum along the axis and the extremes
+    /// of the output, see [`Last`]. Returns `true` if the length has a kernel.
     pub(crate) fn last_all(
         &self,
         turns: &[[T; 2]],
@@ -263,7 +276,7 @@ impl<T: Real> Line<T> {
     ) -> bool {
         let [re, im] = planes;
         let [high, low] = bounds;
-        // Of a length done in registers the second factor is 1, without roots or twiddles.
+        // A length that fits in registers has a second factor of 1, without roots or twiddles.
         let none = [];
         macro_rules! last {
             ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
@@ -303,9 +316,9 @@ impl<T: Real> Line<T> {
         }
     }
 
-    /// The first step of a forward transform, where this is a short line of L/2 slots of a real axis, see
-    /// [`First`]. Whether it was done: it is for the lengths that are most frequent; of others the samples
-    /// are put where the transform runs.
+    /// Executes the first step of a forward transform if the axis is a short line of L/2 slots of a
+    /// real axis, see [`First`]. Returns `true` if the length has a kernel; for other lengths the
+    /// samples are copied to the working space.
     pub(crate) fn first_all(&self, work: FirstWork<'_, T>) -> bool {
         let none = [];
         macro_rules! first {
@@ -343,7 +356,7 @@ impl<T: Real> Line<T> {
         false
     }
 
-    /// Pass by pass, to and fro between the tile and the space beside it.
+    /// Executes the passes, alternating between the tile and a buffer.
     fn passes(
         &self,
         steps: &[Step<T>],
@@ -377,7 +390,7 @@ impl<T: Real> Line<T> {
                     let to = to.each_mut().map(|plane| &mut **plane);
                     step.pass(from, to, middle, part);
                 };
-                // Of short lines a tile is next to nothing, and passed over as a whole.
+                // A tile of short lines is small and is processed as a whole.
                 if size <= CancellationChecks::EACH {
                     pass(Part {
                         parts: 0..parts,
@@ -400,7 +413,7 @@ impl<T: Real> Line<T> {
         }
     }
 
-    /// A row of lines at a time into one array each, and back.
+    /// Copies one line at a time into an array, transforms it and copies it back.
     fn long(
         &self,
         fft: &dyn Fft<T>,

@@ -1,15 +1,15 @@
-//! Plans of rustfft for the lengths that have no vectors of their own.
+//! rustfft plans for lengths without vector kernels.
 
 use crate::real::Real;
 use rustfft::algorithm::{BluesteinsAlgorithm, Dft, MixedRadix, Radix4};
 use rustfft::{Fft, FftDirection};
 use std::sync::Arc;
 
-/// Up to this length the sum that defines it is as good.
+/// Largest length for which direct summation is as fast.
 const SHORT: usize = 16;
 
-/// A forward transform of any length, from a few algorithms: the planner of rustfft chooses among all it
-/// has, which take over a minute to compile.
+/// Plans a forward transform of any length from a few algorithms. The planner of rustfft chooses
+/// among all its algorithms, which take over a minute to compile.
 pub(crate) fn plan<T: Real>(len: usize) -> Arc<dyn Fft<T>> {
     let forward = FftDirection::Forward;
     if len.is_power_of_two() {
@@ -20,7 +20,7 @@ pub(crate) fn plan<T: Real>(len: usize) -> Arc<dyn Fft<T>> {
     }
     match split(len) {
         Some([one, two]) => Arc::new(MixedRadix::new(plan(one), plan(two))),
-        // A prime: as a convolution of a length that is a power of two.
+        // A prime is computed as a convolution whose length is a power of two.
         None => {
             let inner = Radix4::new((2 * len - 1).next_power_of_two(), forward);
             Arc::new(BluesteinsAlgorithm::new(len, Arc::new(inner)))
@@ -28,7 +28,8 @@ pub(crate) fn plan<T: Real>(len: usize) -> Arc<dyn Fft<T>> {
     }
 }
 
-/// Two factors: the power of two and the rest, or the smallest prime and the rest.
+/// Splits a length into two factors: the power of two and the rest, or the smallest prime and the
+/// rest.
 fn split(len: usize) -> Option<[usize; 2]> {
     let twos = 1 << len.trailing_zeros();
     if twos > 1 {

@@ -12,21 +12,23 @@ use perf_core::{Job, parallel};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PairMatch {
-    /// The reference.
+    /// Number of the reference view.
     pub reference: usize,
-    /// The other view, and what was found.
+    /// Other view and its correlation.
     pub found: Match,
 }
 
 impl<T: Real> Spectra<T> {
-    /// All pairs of views, the lower number as the reference, ordered by correlation. What is pruned
-    /// tightens as better pairs are found; the list is that of an exhaustive search. Without a top
-    /// or a least score it is as long as there are pairs, but for views that are skipped.
+    /// Correlates all pairs of views, with the lower number as the reference, and orders them by
+    /// correlation. The pruning bound tightens as better pairs are found; the list equals that of
+    /// an exhaustive search. Without a top or a least score it contains every pair of views that
+    /// are not skipped.
     ///
-    /// Progress is reported in pairs of the phase `pairs`.
+    /// Progress is reported in pairs, in the phase `pairs`.
     ///
     /// # Errors
-    /// [`Error::Length`] for a filter with another number of axes, [`Error::Io`], [`Error::Cancelled`].
+    /// Returns [`Error::Length`] for a filter with another number of axes, [`Error::Io`] if the
+    /// file cannot be read, or [`Error::Cancelled`] if the job is cancelled.
     pub fn pairs(
         &self,
         filter: &(impl Filter + ?Sized),
@@ -72,12 +74,14 @@ impl<T: Real> Spectra<T> {
         Ok(best)
     }
 
-    /// Chosen pairs (reference, view), in the order given: such as the views of the same call path in
-    /// two profiles, see [`same_paths`](crate::same_paths). Progress is reported in pairs of the phase `pairs`.
+    /// Correlates chosen pairs (reference, view), in the order given, such as the views of the same
+    /// call path in two profiles, see [`same_paths`](crate::same_paths). Progress is reported in
+    /// pairs, in the phase `pairs`.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
-    /// [`Error::Io`], [`Error::Cancelled`].
+    /// Returns [`Error::UnknownView`] for a view that does not exist, [`Error::Skipped`] for one
+    /// that is skipped, [`Error::Length`] for a filter with another number of axes, [`Error::Io`]
+    /// if the file cannot be read, or [`Error::Cancelled`] if the job is cancelled.
     pub fn correlate_pairs(
         &self,
         pairs: &[(usize, usize)],

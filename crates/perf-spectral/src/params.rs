@@ -1,20 +1,20 @@
-//! [`RankParams`]: what is ranked, by what, and how long the list may be.
+//! [`RankParams`]: score, limits and tolerance of a ranking.
 
 use crate::{Error, Result, TOLERANCE};
 
-/// What views are ranked by.
+/// Score by which views are ranked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Score {
     /// `|r_f|`: strong anti-correlation ranks as high as strong correlation.
     #[default]
     Magnitude,
-    /// R at `argmax R`, as the text of the paper says. It is never negative, so a perfect inverse of
+    /// R at `argmax R`, as in the text of the paper. It is never negative, so a perfect inverse of
     /// the reference ranks low.
     Paper,
 }
 
-/// Parameters of a ranking: set them, then [`check`](Self::check).
+/// Parameters of a ranking. Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_core::Job;
@@ -35,11 +35,17 @@ pub enum Score {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankParams {
+    /// Length limit of the list.
     pub(crate) top: usize,
+    /// Lowest score in the list.
     pub(crate) least: f64,
+    /// Score by which views are ranked.
     pub(crate) score: Score,
+    /// `true` if transforms are pruned.
     pub(crate) prune: bool,
+    /// `true` if Pearson's r is computed.
     pub(crate) pearson: bool,
+    /// Relative tolerance of equal magnitudes.
     pub(crate) tolerance: f64,
 }
 
@@ -57,50 +63,52 @@ impl Default for RankParams {
 }
 
 impl RankParams {
-    /// The longest list, default all.
+    /// Sets the largest length of the list; default all.
     pub fn top(mut self, views: usize) -> Self {
         self.top = views;
         self
     }
 
-    /// The least score of a view in the list, 0 to 1, default 0.
+    /// Sets the lowest score of a view in the list, in `0.0..=1.0`; default 0.
     pub fn least(mut self, score: f64) -> Self {
         self.least = score;
         self
     }
 
-    /// What views are ranked by, default [`Score::Magnitude`].
+    /// Sets the score by which views are ranked; default [`Score::Magnitude`].
     pub fn score(mut self, score: Score) -> Self {
         self.score = score;
         self
     }
 
-    /// Whether transforms are left out that the magnitude bound shows to be too low for the list,
-    /// default true. The list is the same.
+    /// Skips transforms that the magnitude bound excludes from the list; default true. The list is
+    /// the same either way.
     pub fn prune(mut self, prune: bool) -> Self {
         self.prune = prune;
         self
     }
 
-    /// Whether Pearson's r is computed beside, default true: one more pass over each spectrum in
-    /// the list.
+    /// Computes Pearson's r too; default true. It takes one more pass over each spectrum in the
+    /// list.
     pub fn pearson(mut self, pearson: bool) -> Self {
         self.pearson = pearson;
         self
     }
 
-    /// Share of the largest magnitude within which magnitudes count as equal, default [`TOLERANCE`], from 0 to
-    /// below 1. Of equal ones the smallest shift is reported, see [`Correlation::best`](crate::Correlation::best).
-    /// With 0 the larger of the maximum and the minimum is reported. [`Score::Paper`] does not use it.
+    /// Sets the relative difference from the largest magnitude within which magnitudes count as
+    /// equal, in `0.0..1.0`; default [`TOLERANCE`]. Among equal ones the smallest shift is
+    /// reported, see [`Correlation::best`](crate::Correlation::best). With 0 the larger of the
+    /// maximum and the minimum is reported. [`Score::Paper`] ignores it.
     pub fn tolerance(mut self, share: f64) -> Self {
         self.tolerance = share;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a least score outside of 0 to 1, or a tolerance outside of 0 to below 1.
+    /// Returns [`Error::Parameter`] if the least score is outside of 0 to 1, or the tolerance is
+    /// negative or not below 1.
     pub fn check(self) -> Result<CheckedRank> {
         check_tolerance(self.tolerance)?;
         if (0.0..=1.0).contains(&self.least) {
@@ -114,7 +122,7 @@ impl RankParams {
     }
 }
 
-/// Returns an error unless the tolerance is from 0 to below 1.
+/// Returns an error unless the tolerance is in `0.0..1.0`.
 pub(crate) fn check_tolerance(share: f64) -> Result<()> {
     match (0.0..1.0).contains(&share) {
         true => Ok(()),
@@ -125,33 +133,34 @@ pub(crate) fn check_tolerance(share: f64) -> Result<()> {
     }
 }
 
-/// Parameters that [`RankParams::check`] let pass.
+/// Parameters validated by [`RankParams::check`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedRank(pub(crate) RankParams);
 
 impl CheckedRank {
-    /// The longest list.
+    /// Returns the largest length of the list.
     pub fn longest(&self) -> usize {
         self.0.top
     }
 
-    /// No list below `score` any more: for who has found enough that is at least as good.
+    /// Raises the least score to `score`, once enough views with at least that score have been
+    /// found.
     pub fn raise(&mut self, score: f64) {
         self.0.least = self.0.least.max(score.min(1.0));
     }
 
-    /// The same without a top or a least score.
+    /// Returns the same parameters without a top or a least score.
     pub(crate) fn all(mut self) -> Self {
         (self.0.top, self.0.least) = (usize::MAX, 0.0);
         self
     }
 
-    /// Share within which magnitudes count as equal.
+    /// Returns the relative difference within which magnitudes count as equal.
     pub fn tolerance(&self) -> f64 {
         self.0.tolerance
     }
 
-    /// What views are ranked by.
+    /// Returns the score by which views are ranked.
     pub fn score(&self) -> Score {
         self.0.score
     }

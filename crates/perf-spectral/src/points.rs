@@ -1,7 +1,7 @@
-//! Where the points of a short transform come from and go to.
+//! Sources and sinks of the points of a short transform.
 //!
-//! These are traits and not closures: code for vectors has to be inlined into the function that is compiled
-//! for them, which only functions can be told.
+//! These are traits rather than closures, because vector code must be inlined into the function
+//! that is compiled for the instruction set, and `#[inline]` is not available for closures.
 
 use crate::butterfly::{Cx, times};
 use crate::real::Real;
@@ -18,18 +18,22 @@ pub(crate) trait Sink<V> {
     fn store(&mut self, at: usize, x: Cx<V>);
 }
 
-/// Complex vectors, real and imaginary parts apart, that are read and written in turns: from `start` on,
-/// `step` apart.
+/// Complex vectors, with separate real and imaginary parts, that are read and written alternately:
+/// from `start` on, `step` apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Planes<'a, V> {
+    /// Real parts.
     re: &'a [Cell<V>],
+    /// Imaginary parts.
     im: &'a [Cell<V>],
+    /// Index of the first point.
     start: usize,
+    /// Distance between points.
     step: usize,
 }
 
 impl<'a, V: Copy> Planes<'a, V> {
-    /// The first `len` of both.
+    /// Takes the first `len` vectors of both planes.
     #[inline(always)]
     pub(crate) fn new([re, im]: [&'a mut [V]; 2], len: usize) -> Self {
         Planes {
@@ -40,7 +44,7 @@ impl<'a, V: Copy> Planes<'a, V> {
         }
     }
 
-    /// From `start` on, `step` apart.
+    /// Selects the points from `start` on, `step` apart.
     #[inline(always)]
     pub(crate) fn line(self, start: usize, step: usize) -> Self {
         Planes {
@@ -73,8 +77,11 @@ impl<V: Copy> Sink<V> for Planes<'_, V> {
 
 /// Complex vectors to read, `step` apart.
 pub(crate) struct Slices<'a, V> {
+    /// Real parts.
     pub(crate) re: &'a [V],
+    /// Imaginary parts.
     pub(crate) im: &'a [V],
+    /// Distance between points.
     pub(crate) step: usize,
 }
 
@@ -90,8 +97,11 @@ impl<V: Copy> Source<V> for Slices<'_, V> {
 
 /// Every `step`-th of other points, from `start` on.
 pub(crate) struct Every<P> {
+    /// The other points.
     pub(crate) of: P,
+    /// Number of the first point.
     pub(crate) start: usize,
+    /// Distance between points.
     pub(crate) step: usize,
 }
 
@@ -109,10 +119,13 @@ impl<V, P: Sink<V>> Sink<V> for Every<&mut P> {
     }
 }
 
-/// Places that are told times a twiddle, but for the first.
+/// Sink that multiplies each point except the first by a twiddle.
 pub(crate) struct Turned<'a, S, T, P> {
+    /// Vector instructions.
     pub(crate) s: S,
+    /// Target of the points.
     pub(crate) to: P,
+    /// Twiddle of each point; the first is not used.
     pub(crate) twiddles: &'a [[T; 2]],
 }
 

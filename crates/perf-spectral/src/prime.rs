@@ -1,16 +1,17 @@
-//! [`Prime`]: one pass of a transform by the sum that defines it, for prime factors that have no steps of their
-//! own. Each lane of a vector is a line, so that the sum is nothing but products: for the primes of this size
-//! it is faster than a convolution, one line after the other.
+//! [`Prime`]: one pass of a transform by its defining sum, for prime factors without a kernel of
+//! their own. Each lane of a vector is a line, so the sum consists of products only. For primes of
+//! this size it is faster than a convolution that processes one line after the other.
 
 use crate::butterfly::{Cx, Part, times};
 use crate::points::{Planes, Sink, Slices, Source};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
-/// The largest of these primes: what its lines need fills the space that there is.
+/// Largest of these primes; its lines fill the available buffer.
 pub(crate) const LARGEST: usize = 127;
 
-/// `cos` and `sin` of `2 pi j k / p`, for each k from 1 to (p - 1) / 2 all j from 1 to (p - 1) / 2.
+/// Returns `cos` and `sin` of `2 pi j k / p`: for each k from 1 to (p - 1) / 2, all j from 1 to (p
+/// - 1) / 2.
 pub(crate) fn table<T: Real>(prime: usize) -> Vec<[T; 2]> {
     let root = |at: usize| {
         let (sin, cos) = ((at % prime) as f64 * std::f64::consts::TAU / prime as f64).sin_cos();
@@ -22,17 +23,21 @@ pub(crate) fn table<T: Real>(prime: usize) -> Vec<[T; 2]> {
         .collect()
 }
 
-/// One pass, as [`Pass`](crate::butterfly::Pass) is for small factors.
+/// One pass, like [`Pass`](crate::butterfly::Pass) for small factors.
 pub(crate) struct Prime<'a, T> {
+    /// The prime factor.
     pub(crate) prime: usize,
-    /// See [`table`].
+    /// Table of roots, see [`table`].
     pub(crate) roots: &'a [[T; 2]],
-    /// `exp(-2 pi i j t / n)` at `j p + t`: n of them.
+    /// Twiddles `exp(-2 pi i j t / n)` at `j p + t`, n in total.
     pub(crate) twiddles: &'a [[T; 2]],
+    /// Source planes.
     pub(crate) from: [&'a [T]; 2],
+    /// Target planes.
     pub(crate) to: [&'a mut [T]; 2],
-    /// Space for sums and differences: 2 (p - 1) rows.
+    /// Buffer for sums and differences: 2 (p - 1) rows.
     pub(crate) space: &'a mut [T],
+    /// Part of the pass to execute.
     pub(crate) part: Part,
 }
 
@@ -79,7 +84,7 @@ impl<T: Real> WithSimd for Prime<'_, T> {
                     };
                     to.store(k, x);
                 };
-                // Two frequencies at once: half as many loads.
+                // Two frequencies at once, which halves the loads.
                 let mut rows = self.roots.chunks_exact(2 * half);
                 let mut k = 1;
                 for two in &mut rows {
@@ -103,7 +108,7 @@ impl<T: Real> WithSimd for Prime<'_, T> {
     }
 }
 
-/// The sums of some frequencies k, and those of p - k.
+/// Computes the sums of some frequencies k, and those of p - k.
 #[inline(always)]
 fn sums<T: Real, S: Simd, const N: usize>(
     s: S,
@@ -123,7 +128,7 @@ fn sums<T: Real, S: Simd, const N: usize>(
             sums[3] = T::mul_add(s, pair[3], sin, sums[3]);
         }
     }
-    // Differences turn by -i.
+    // Multiplies the differences by -i.
     sums.map(|[er, ei, or, oi]| {
         [
             Cx {

@@ -1,4 +1,4 @@
-//! Views from profiles, and what is the same call path in two of them.
+//! Views from profiles, and matching of call paths between two profiles.
 
 use crate::collect::SpectraBuilder;
 use crate::real::Real;
@@ -7,25 +7,26 @@ use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_topology::Topology;
 use std::collections::HashMap;
 
-/// Rows that are read before they are transformed.
+/// Number of rows that are read before they are transformed.
 const BATCH: usize = 16;
 
-/// What becomes of cells of the topology that hold no location.
+/// Treatment of cells of the topology that hold no location.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Missing {
-    /// They count as the mean of the view, and are counted in [`View::missing`](crate::View::missing).
+    /// They are set to the mean of the view, and counted in
+    /// [`View::missing`](crate::View::missing).
     #[default]
     Fill,
     /// They are an error.
     Refuse,
 }
 
-/// What becomes of rows of a profile that hold an infinite value or one that is no number.
+/// Treatment of rows of a profile that contain an infinite or NaN value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Unfit {
-    /// They are views that take no part: they keep their numbers, are in no list, and are named in
+    /// They become skipped views: they keep their numbers, appear in no list, and are reported by
     /// [`SpectraBuilder::skipped`].
     #[default]
     Skip,
@@ -33,21 +34,21 @@ pub enum Unfit {
     Refuse,
 }
 
-/// A row of a profile that takes no part, see [`Unfit`].
+/// Skipped row of a profile, see [`Unfit`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Skipped {
-    /// The number of the view.
+    /// Number of the view.
     pub view: usize,
-    /// The name of its metric.
+    /// Name of the metric.
     pub metric: String,
-    /// The name of its call path.
+    /// Name of the call path.
     pub path: String,
-    /// The group and the name of the first location whose value it is, or the cell where finite values of
-    /// several are one that is not.
+    /// Group and name of the first location with a non-finite value, or the cell if finite values
+    /// of several locations combine to a non-finite one.
     pub place: String,
-    /// The value there.
+    /// The value.
     pub value: f64,
 }
 
@@ -65,18 +66,19 @@ impl std::fmt::Display for Skipped {
 }
 
 impl<T: Real> SpectraBuilder<T> {
-    /// Adds the severity views of rows (metric, call path) of a profile, in order, on a topology of its
-    /// locations. Locations that share a cell are one value as the metric says, see
-    /// [`Topology::view_of`]: values that nothing combines are not finite there. A row that is not stored
-    /// is 0 everywhere. A few rows are in memory at a time. Of rows with values that are not finite see
+    /// Adds the severity views of rows (metric, call path) of a profile, in order, on a topology of
+    /// its locations. Locations that share a cell are combined according to the metric, see
+    /// [`Topology::view_of`]; values that cannot be combined become NaN. A row that is not stored is
+    /// 0 everywhere. Only a few rows are in memory at a time. For rows with non-finite values see
     /// [`unfit`](Self::unfit).
     ///
-    /// Progress is reported in views of the phase `spectra`.
+    /// Progress is reported in views, in the phase `spectra`.
     ///
     /// # Errors
-    /// [`Error::Missing`] and [`Error::Unfit`] if asked for, [`Error::Length`] if the topology is of another shape than the
-    /// transform, [`Error::Topology`] if it is of another number of locations, [`Error::Profile`] if a
-    /// row cannot be read, and those of [`extend`](Self::extend).
+    /// Returns [`Error::Missing`] and [`Error::Unfit`] if requested, [`Error::Length`] if the
+    /// shapes of the topology and the transform differ, [`Error::Topology`] if the topology has
+    /// another number of locations, [`Error::Profile`] if a row cannot be read, and the errors of
+    /// [`extend`](Self::extend).
     pub fn add_rows(
         &mut self,
         profile: &Profile,
@@ -149,7 +151,7 @@ impl<T: Real> SpectraBuilder<T> {
     }
 }
 
-/// What is said of a row that is not finite: found in a cell of its view.
+/// Describes a row with a non-finite value in a cell of its view.
 fn skipped(
     profile: &Profile,
     (metric, path): (MetricId, CallPathId),
@@ -183,8 +185,8 @@ fn skipped(
     })
 }
 
-/// All rows of some metrics that a profile stores, as [`SpectraBuilder::add_rows`] takes them: metric
-/// by metric, call paths ascending.
+/// Returns all stored rows of some metrics of a profile in the form that
+/// [`SpectraBuilder::add_rows`] takes: metric by metric, call paths ascending.
 ///
 /// ```
 /// use perf_core::{Job, Profile};
@@ -206,8 +208,8 @@ pub fn stored_rows(profile: &Profile, metrics: &[MetricId]) -> Vec<(MetricId, Ca
     rows.collect()
 }
 
-/// Call paths that two profiles share: the same names of regions from the root. Of several of the same
-/// names in one profile the n-th goes with the n-th.
+/// Returns the call paths that two profiles share, matched by the names of their regions from the
+/// root. If a profile has several call paths of the same names, the n-th is matched with the n-th.
 pub fn same_paths(a: &Profile, b: &Profile) -> Vec<(CallPathId, CallPathId)> {
     let numbers = |profile: &'_ Profile| -> Vec<(Option<usize>, String)> {
         let calls = profile.calls().paths().iter();
@@ -219,7 +221,8 @@ pub fn same_paths(a: &Profile, b: &Profile) -> Vec<(CallPathId, CallPathId)> {
         named.collect()
     };
     let (of_a, of_b) = (numbers(a), numbers(b));
-    // A call path is known by that of its parent, its own name, and which of these it is.
+    // A call path is identified by the class of its parent, its own name, and its number among
+    // siblings of that name.
     let mut known: HashMap<(Option<usize>, &str, usize), usize> = HashMap::new();
     let classes_a = classes(&of_a, &mut known);
     let mut paths: HashMap<usize, usize> = HashMap::new();
@@ -236,7 +239,7 @@ pub fn same_paths(a: &Profile, b: &Profile) -> Vec<(CallPathId, CallPathId)> {
     pairs
 }
 
-/// The class of each call path; the same in both profiles where names and order agree.
+/// Returns the class of each call path; classes are equal across profiles if names and order agree.
 fn classes<'a>(
     paths: &'a [(Option<usize>, String)],
     known: &mut HashMap<(Option<usize>, &'a str, usize), usize>,

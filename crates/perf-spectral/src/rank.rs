@@ -1,4 +1,4 @@
-//! Ranking: one view against all others, exhaustively or pruned, with the same answer.
+//! Ranking of all views against one, exhaustively or with pruning, with the same result.
 
 use crate::params::{CheckedRank, RankParams, Score};
 use crate::real::Real;
@@ -14,20 +14,20 @@ use std::collections::BinaryHeap;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Match {
-    /// The view.
+    /// Number of the view.
     pub view: usize,
     /// R over all shifts.
     pub correlation: Correlation,
-    /// The peak it is ranked by.
+    /// Peak by which the view is ranked.
     pub peak: Peak,
-    /// Pearson's r, without filter and shift, if it was asked for; 0 where a view does not vary.
+    /// Pearson's r, without filter and shift, if requested; 0 if a view does not vary.
     pub pearson: Option<f64>,
-    /// Cells that hold no location, in the view.
+    /// Number of cells of the view that hold no location.
     pub missing: usize,
 }
 
 impl Match {
-    /// r_f, with its sign.
+    /// Returns r_f with its sign.
     pub fn r(&self) -> f64 {
         self.peak.r
     }
@@ -38,30 +38,33 @@ impl Match {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Ranking {
-    /// Best first; of equal ones the lower view number.
+    /// Matches, best first and then by ascending view number.
     pub matches: Vec<Match>,
-    /// Inverse transforms that it took.
+    /// Number of inverse transforms that were computed.
     pub transforms: usize,
-    /// Views that were to be looked at, but are skipped since not all of their values are finite.
+    /// Candidate views that were skipped because some of their values are not finite.
     pub skipped: Vec<usize>,
 }
 
-/// Views whose bound is looked at, or whose transform is run, before the next are chosen. Fixed, so
-/// that what is pruned does not depend on threads.
+/// Number of views whose bound is computed, or whose transform is run, before the next are chosen.
+/// It is fixed, so that pruning does not depend on threads.
 const BATCH: usize = 8;
 
-/// Orders scores best first, then views.
+/// Orders by descending score, then by view.
 fn order(a: &(f64, usize), b: &(f64, usize)) -> std::cmp::Ordering {
     b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
 }
 
 impl<T: Real> Spectra<T> {
-    /// All other views by their correlation with view `reference`; those that are skipped are named apart.
+    /// Ranks all other views by their correlation with view `reference`. Skipped views are listed
+    /// separately.
     ///
     /// # Errors
-    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Skipped`](crate::Error::Skipped),
+    /// Returns [`Error::UnknownView`](crate::Error::UnknownView) or
+    /// [`Error::Skipped`](crate::Error::Skipped) if the reference does not exist or is skipped,
     /// [`Error::Length`](crate::Error::Length) for a filter with another number of axes,
-    /// [`Error::Io`](crate::Error::Io), [`Error::Cancelled`](crate::Error::Cancelled).
+    /// [`Error::Io`](crate::Error::Io) if the file cannot be read, or
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn rank(
         &self,
         reference: usize,
@@ -75,11 +78,11 @@ impl<T: Real> Spectra<T> {
         self.rank_among(reference, &candidates, filter, params, job)
     }
 
-    /// As [`rank`](Self::rank), among chosen views.
+    /// Ranks chosen views like [`rank`](Self::rank).
     ///
     /// # Errors
     ///
-    /// As [`rank`](Self::rank).
+    /// Returns the errors of [`rank`](Self::rank).
     pub fn rank_among(
         &self,
         reference: usize,
@@ -91,10 +94,10 @@ impl<T: Real> Spectra<T> {
         T::rank(self, reference, candidates, &filter, params, job)
     }
 
-    /// As [`rank_among`](Self::rank_among), by a view that is not one of these but of spectra of the same
-    /// shape elsewhere: on another rank of a parallel program, or in another file. `reference` is prepared
-    /// with the filter and `plain`, which Pearson's r needs, with [`AxisFilter::all`]; either is `None` where
-    /// [`reference`](Self::reference) gave none.
+    /// Ranks chosen views like [`rank_among`](Self::rank_among), with a reference from other
+    /// spectra of the same shape: from another rank of a parallel program, or from another file.
+    /// `reference` is prepared with the filter; `plain`, which Pearson's r needs, with
+    /// [`AxisFilter::all`]. Either is `None` if [`reference`](Self::reference) returned `None`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -115,8 +118,10 @@ impl<T: Real> Spectra<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownView`](crate::Error::UnknownView), [`Error::Length`](crate::Error::Length) for a reference of
-    /// another shape, [`Error::Io`](crate::Error::Io), [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Returns [`Error::UnknownView`](crate::Error::UnknownView) for a view that does not exist,
+    /// [`Error::Length`](crate::Error::Length) for a reference of another shape,
+    /// [`Error::Io`](crate::Error::Io) if the file cannot be read, or
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn rank_with(
         &self,
         reference: Option<&Reference<T>>,
@@ -164,7 +169,7 @@ impl<T: Real> Spectra<T> {
         Ok(ranking)
     }
 
-    /// The list without Pearson's r.
+    /// Computes the list without Pearson's r.
     fn unmeasured(
         &self,
         reference: Option<&Reference<T>>,
@@ -190,7 +195,7 @@ impl<T: Real> Spectra<T> {
         Ok(ranking)
     }
 
-    /// The list where the reference has no variation: all are 0.
+    /// Returns the list for a reference without variation: all correlations are 0.
     fn nothing(&self, candidates: &[usize], params: &RankParams) -> Vec<Match> {
         if params.least > 0.0 {
             return Vec::new();
@@ -227,7 +232,7 @@ impl<T: Real> Spectra<T> {
     ) -> Result<Ranking> {
         let CheckedRank(params) = params;
         let total = candidates.len() as u64;
-        // Views that share a spectrum are one.
+        // Views that share a spectrum are transformed once.
         let mut distinct: Vec<(usize, Vec<usize>)> = Vec::new();
         let mut slots = std::collections::HashMap::new();
         let mut constant = Vec::new();
@@ -258,15 +263,15 @@ impl<T: Real> Spectra<T> {
             })
         };
         if prunes {
-            // What each score is at least.
+            // Lower bound of each score.
             let mut least = vec![0.0; distinct.len()];
             let mut reach = if params.top == 0 {
                 f64::INFINITY
             } else {
                 params.least
             };
-            // What each is at most, the highest on top: first from what is kept of the spectra, then
-            // from the spectra.
+            // Upper bounds in a max-heap, first from the stored block powers, then from the
+            // spectra.
             let upper = |most: f64| (most + T::SLACK).to_bits();
             let mut heap: BinaryHeap<(u64, Reverse<usize>, bool)> = (0..distinct.len())
                 .map(|at| {
@@ -310,7 +315,7 @@ impl<T: Real> Spectra<T> {
                     least[*at] = peak.r.abs();
                     found[*at] = Some(result);
                 }
-                // The score that a view must reach to be in the list: the k-th best known so far.
+                // Score that a view must reach to be in the list: the k-th best known so far.
                 let mut known: Vec<f64> = Vec::new();
                 for (at, least) in least
                     .iter()
@@ -326,7 +331,7 @@ impl<T: Real> Spectra<T> {
                 }
             }
         } else {
-            // There is nothing to choose, so all run at once.
+            // Every view is in the list, so all transforms run at once.
             let all: Vec<usize> = (0..distinct.len()).collect();
             transforms = all.len();
             found = run(&all)?.into_iter().map(Some).collect();

@@ -1,4 +1,4 @@
-//! [`Real`]: the two kinds of floating point that spectra come in.
+//! [`Real`]: the floating-point types of spectra.
 
 use crate::compiled::Compiled;
 use crate::first::FirstWork;
@@ -9,9 +9,10 @@ use crate::turn::{Turning, turn_f32, turn_f64};
 use pulp::{Arch, Simd};
 use std::fmt::Debug;
 
-/// `f64` or `f32`: spectra in single precision take half the memory and half the time.
+/// Floating-point type of the spectra, `f64` or `f32`. Single precision takes half the memory and
+/// half the time.
 ///
-/// Sealed: there are no others.
+/// This trait is sealed.
 pub trait Real: kernel::Kernel + Compiled {}
 
 impl Real for f64 {}
@@ -24,7 +25,7 @@ pub(crate) mod kernel {
     use crate::reference::{Product, Sums};
     use crate::turn::Turning;
 
-    /// What the transforms need of a number: itself, and vectors of it.
+    /// Operations that the transforms need on numbers and on vectors of them.
     pub trait Kernel:
         Copy
         + Debug
@@ -36,47 +37,48 @@ pub(crate) mod kernel {
         + rustfft::FftNum
         + std::ops::AddAssign
     {
-        /// Numbers in a row of a tile: 64 bytes, a cache line and the widest vector there is.
+        /// Numbers in a row of a tile: 64 bytes, a cache line and the widest vector.
         const COLUMNS: usize;
-        /// Relative variation below this share of the energy is rounding (section 5).
+        /// Share of the energy below which variation is rounding error (section 5).
         const NOTHING: f64;
-        /// Values of R this close are equal (section 4).
+        /// Difference below which values of R are equal (section 4).
         const TIE: f64;
-        /// What rounding may take from the magnitude bound.
+        /// Largest rounding error of the magnitude bound.
         const SLACK: f64;
-        /// `f64` or `f32`.
+        /// Name of the type, `f64` or `f32`.
         const NAME: &'static str;
 
-        /// A vector of them.
+        /// Vector of numbers.
         type V<S: Simd>: Copy + bytemuck::Pod;
 
-        /// As many vectors as there are, and the numbers behind them.
+        /// Splits a slice into whole vectors and the remaining numbers.
         fn split<S: Simd>(s: S, values: &[Self]) -> (&[Self::V<S>], &[Self]);
-        /// As [`split`](Self::split), to write.
+        /// Splits a mutable slice like [`split`](Self::split).
         fn split_mut<S: Simd>(s: S, values: &mut [Self]) -> (&mut [Self::V<S>], &mut [Self]);
-        /// Rounded to this precision.
+        /// Rounds to this precision.
         fn of(value: f64) -> Self;
-        /// Exactly.
+        /// Converts to `f64`, exactly.
         fn wide(self) -> f64;
-        /// The same number of all lanes.
+        /// Broadcasts a number to all lanes.
         fn splat<S: Simd>(s: S, value: Self) -> Self::V<S>;
-        /// `a + b`.
+        /// Returns `a + b`.
         fn vadd<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
-        /// `a - b`.
+        /// Returns `a - b`.
         fn vsub<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
-        /// `-a`.
+        /// Returns `-a`.
         fn vneg<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S>;
-        /// `a * b`.
+        /// Returns `a * b`.
         fn vmul<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
-        /// `a * b + c`, rounded once where the processor can.
+        /// Returns `a * b + c`, rounded once if the processor supports it.
         fn mul_add<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>, c: Self::V<S>) -> Self::V<S>;
-        /// The larger, lane by lane.
+        /// Returns the larger number of each lane.
         fn larger<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
-        /// The smaller, lane by lane.
+        /// Returns the smaller number of each lane.
         fn smaller<S: Simd>(s: S, a: Self::V<S>, b: Self::V<S>) -> Self::V<S>;
-        /// The root, lane by lane.
+        /// Returns the square root of each lane.
         fn root<S: Simd>(s: S, a: Self::V<S>) -> Self::V<S>;
-        /// [`Line::run_all`], which is compiled here once and not in every crate that uses it.
+        /// Calls [`Line::run_all`], which is compiled once here instead of in every crate that uses
+        /// it.
         fn run(
             line: &Line<Self>,
             re: &mut [Self],
@@ -85,7 +87,7 @@ pub(crate) mod kernel {
             columns: usize,
             space: &mut LineSpace<Self>,
         );
-        /// [`Line::last_all`], likewise.
+        /// Calls [`Line::last_all`], compiled here too.
         fn last(
             line: &Line<Self>,
             turns: &[[Self; 2]],
@@ -93,9 +95,9 @@ pub(crate) mod kernel {
             bounds: [&mut [Self]; 2],
             space: &mut LineSpace<Self>,
         ) -> bool;
-        /// [`Line::first_all`], likewise.
+        /// Calls [`Line::first_all`], compiled here too.
         fn first(line: &Line<Self>, work: FirstWork<'_, Self>) -> bool;
-        /// What lies between a transform of L/2 slots and one of L samples, likewise.
+        /// Converts between a transform of L/2 slots and one of L samples, compiled here too.
         fn real_axis(
             forward: bool,
             turns: &[[Self; 2]],
@@ -103,13 +105,13 @@ pub(crate) mod kernel {
             re: &mut [Self],
             im: &mut [Self],
         );
-        /// The product of two spectra, likewise.
+        /// Multiplies two spectra, compiled here too.
         fn product(work: Product<'_, Self>);
-        /// Sums over two spectra, likewise.
+        /// Computes sums over two spectra, compiled here too.
         fn sums(work: Sums<'_, Self>) -> (f64, f64);
-        /// Square blocks of [`COLUMNS`](Self::COLUMNS) rows, turned.
+        /// Transposes square blocks of [`COLUMNS`](Self::COLUMNS) rows.
         fn turn(work: Turning<'_, Self>);
-        /// From little-endian bytes to the machine's own, in place; and back.
+        /// Converts between little-endian and native byte order, in place.
         fn little_endian(values: &mut [Self]);
     }
 }
@@ -282,8 +284,8 @@ kernel!(
     turn_f32
 );
 
-/// A slice as vectors. Every slice of rows is whole vectors: one that is not would be a mistake here, and is not
-/// passed over.
+/// Casts a slice to vectors. Every slice of rows consists of whole vectors; anything else is a bug
+/// and panics.
 #[inline(always)]
 pub(crate) fn vectors<S: Simd, T: Real>(s: S, values: &[T]) -> &[T::V<S>] {
     let (vectors, rest) = T::split(s, values);
@@ -291,7 +293,7 @@ pub(crate) fn vectors<S: Simd, T: Real>(s: S, values: &[T]) -> &[T::V<S>] {
     vectors
 }
 
-/// As [`vectors`], to write.
+/// Casts a mutable slice like [`vectors`].
 #[inline(always)]
 pub(crate) fn vectors_mut<S: Simd, T: Real>(s: S, values: &mut [T]) -> &mut [T::V<S>] {
     let (vectors, rest) = T::split_mut(s, values);
@@ -299,11 +301,14 @@ pub(crate) fn vectors_mut<S: Simd, T: Real>(s: S, values: &mut [T]) -> &mut [T::
     vectors
 }
 
-/// Numbers that start on a cache line, so that no vector straddles two.
+/// Numbers aligned to a cache line, so that no vector straddles two.
 #[derive(Debug, Default)]
 pub(crate) struct Aligned<T> {
+    /// Storage with room for the alignment.
     store: Vec<T>,
+    /// Index of the first aligned number.
     start: usize,
+    /// Number of aligned numbers.
     len: usize,
 }
 

@@ -1,4 +1,4 @@
-//! [`Reference`]: a spectrum prepared to be correlated with many others.
+//! [`Reference`]: a spectrum prepared for correlation with many others.
 
 use crate::energy::{Run, roots};
 use crate::extremes::Peak;
@@ -9,34 +9,36 @@ use perf_core::{CancellationChecks, Job};
 use pulp::{Simd, WithSimd};
 use std::sync::Arc;
 
-/// Default of [`RankParams::tolerance`](crate::RankParams::tolerance): magnitudes within 1 % count as equal.
+/// Default of [`RankParams::tolerance`](crate::RankParams::tolerance): magnitudes within 1 % count
+/// as equal.
 pub const TOLERANCE: f64 = 0.01;
 
-/// Extremes of R over all shifts, its value without shift, and the one of them to report (section 4).
+/// Extremes of R over all shifts, its unshifted value, and the value to report (section 4).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Correlation {
-    /// The largest R, the `argmax R` of the paper. Never negative, since R sums up to 0.
+    /// Maximum of R, `argmax R` in the paper. Never negative, because R sums to 0.
     pub max: Peak,
-    /// The smallest R.
+    /// Minimum of R.
     pub min: Peak,
     /// R without shift.
     pub zero: f64,
-    /// The value of [`best`](Self::best).
+    /// Value of [`best`](Self::best).
     pub chosen: Peak,
 }
 
 impl Correlation {
     /// Returns r_f: a value of the largest magnitude within the tolerance, with its sign.
     ///
-    /// Candidates are the values that are extremes along each axis that they are shifted along. Those whose
-    /// magnitude is within the tolerance of the largest count as equal, and the one with the smallest shift is
-    /// returned. A shift along an axis is thus reported only if it raises the magnitude by more than the
-    /// tolerance, and of a pattern that repeats along an axis the nearest repetition is reported. Of equally small
-    /// shifts one with the sign of the unshifted value is returned, unless that value is below the tolerance, then
-    /// the one of the lowest cell. The tolerance is that of
-    /// [`RankParams`](crate::RankParams::tolerance) in rankings, and [`TOLERANCE`] elsewhere.
+    /// Candidates are extremes along each axis that they are shifted along. Candidates whose
+    /// magnitude is within the tolerance of the largest count as equal, and the one with the
+    /// smallest shift is returned. A shift along an axis is thus reported only if it raises the
+    /// magnitude by more than the tolerance, and for a pattern that repeats along an axis the
+    /// nearest repetition is reported. Among equally small shifts, one with the sign of the
+    /// unshifted value is returned, unless that value is below the tolerance; then the one of the
+    /// lowest cell. The tolerance is that of [`RankParams`](crate::RankParams::tolerance) in
+    /// rankings, and [`TOLERANCE`] elsewhere.
     ///
     /// ```
     /// use perf_core::Job;
@@ -57,7 +59,8 @@ impl Correlation {
         self.chosen
     }
 
-    /// Returns the maximum or the minimum, the one of larger magnitude. Within 1e-9 the smaller shift wins.
+    /// Returns the maximum or the minimum, whichever has the larger magnitude. If they agree within
+    /// 1e-9 the smaller shift wins.
     pub fn strict(&self) -> Peak {
         const TIE: f64 = 1e-9;
         let (high, low) = (self.max.r.abs(), self.min.r.abs());
@@ -70,36 +73,37 @@ impl Correlation {
     }
 }
 
-/// What can be known of a correlation without a transform: `zero <= max |R| <= most`.
+/// Bounds of a correlation without a transform: `zero <= max |R| <= most`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bound {
     /// R without shift.
     pub zero: f64,
-    /// No |R| is larger (section 8): `sum w |A| |B|` over the norm.
+    /// Upper bound of |R| (section 8): `sum w |A| |B|` divided by the norm.
     pub most: f64,
 }
 
-/// A spectrum and a filter, prepared to be correlated with many others.
+/// Spectrum and filter, prepared for correlation with many others.
 #[derive(Debug)]
 pub struct Reference<T: Real> {
-    /// The shape it is of: what follows is in the order of its packed spectra.
+    /// Axis lengths. The following fields are in the order of packed spectra of this shape.
     dims: Vec<usize>,
-    /// `w conj(A)`, packed; real places are `w A`.
+    /// `w conj(A)`, packed; `w A` for real places.
     pub(crate) product: Vec<T>,
-    /// `w |A|` of the runs. Surrogates share it, and the weights.
+    /// `w |A|` of the runs. Surrogates share it and the weights.
     magnitude: Arc<Vec<T>>,
     /// `sum w |A|^2`.
     pub(crate) power: f64,
-    /// The weights, where the power of other spectra cannot be had from their energies.
+    /// Weights, unless the power of other spectra follows from their energies.
     pub(crate) weights: Option<Arc<Vec<T>>>,
+    /// Axis weights of a cosine filter.
     pub(crate) f: Option<Vec<f64>>,
-    /// The root of the power of `w A` in blocks.
+    /// Root of the power of `w A` in blocks.
     pub(crate) roots: Vec<f64>,
 }
 
 impl<T: Real> Reference<T> {
-    /// Another of the same magnitudes.
+    /// Returns a reference with another product of the same magnitudes.
     pub(crate) fn with_product(&self, product: Vec<T>) -> Self {
         Reference {
             dims: self.dims.clone(),
@@ -112,7 +116,8 @@ impl<T: Real> Reference<T> {
         }
     }
 
-    /// Whether it is of this shape: another one of as many points has another order.
+    /// Returns an error unless the reference has this shape. Another shape with the same number of
+    /// points has another order.
     pub(crate) fn check(&self, dims: &[usize]) -> Result<()> {
         if self.dims.len() != dims.len() {
             return Err(Error::Length {
@@ -136,7 +141,8 @@ impl<T: Real> Transform<T> {
     /// Prepares a spectrum as the reference of many correlations.
     ///
     /// # Errors
-    /// [`Error::Length`] if the spectrum is not of |T| reals, or the filter is for another number of axes.
+    /// Returns [`Error::Length`] if the spectrum does not have |T| reals, or the filter is for
+    /// another number of axes.
     pub fn reference(
         &self,
         spectrum: &[T],
@@ -145,7 +151,7 @@ impl<T: Real> Transform<T> {
         T::prepare(self, spectrum, &filter, &Job::default())
     }
 
-    /// Prepares a reference, with checks between the passes over the spectrum.
+    /// Prepares a reference, with cancellation checks between the passes over the spectrum.
     pub(crate) fn prepared(
         &self,
         spectrum: &[T],
@@ -194,7 +200,7 @@ impl<T: Real> Transform<T> {
         })
     }
 
-    /// Whether a filter is one for these axes.
+    /// Returns an error unless the filter suits these axes.
     pub(crate) fn check_filter(&self, filter: &dyn Filter) -> Result<()> {
         filter.check(self.dims())?;
         match filter.cosine() {
@@ -207,7 +213,7 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// `sum w |V|^2` over all frequencies.
+    /// Returns `sum w |V|^2` over all frequencies.
     pub(crate) fn power(&self, weights: &[T], spectrum: &[T], job: &Job) -> Result<f64> {
         let term = |at: usize| weights[at].wide() * spectrum[at].wide().powi(2);
         let mut checks = job.checks();
@@ -228,8 +234,8 @@ impl<T: Real> Transform<T> {
         Ok(sum)
     }
 
-    /// R of a reference and a spectrum over all shifts. `norm` is the root of the product of their
-    /// powers. Allocates nothing. Fails only if the job of `scratch` is cancelled.
+    /// Correlates a reference and a spectrum over all shifts. `norm` is the root of the product of
+    /// their powers. Does not allocate. Fails only if the job of `scratch` is cancelled.
     pub(crate) fn correlate(
         &self,
         reference: &Reference<T>,
@@ -300,7 +306,7 @@ impl<T: Real> Transform<T> {
         self.extremes(scratch, norm, tolerance)
     }
 
-    /// What one pass over both spectra tells, without a transform (section 8).
+    /// Computes the bounds in one pass over both spectra, without a transform (section 8).
     pub(crate) fn bound(
         &self,
         reference: &Reference<T>,
@@ -315,7 +321,7 @@ impl<T: Real> Transform<T> {
         for Run { re, im, len } in self.layout.runs() {
             let (magnitude, rest) = magnitudes.split_at(len);
             magnitudes = rest;
-            // Sums of this many stay exact enough in single precision.
+            // Partial sums of this length are accurate enough in single precision.
             const PIECE: usize = 1024;
             for from in (0..len).step_by(PIECE) {
                 let to = (from + PIECE).min(len);
@@ -343,12 +349,16 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// The product of two spectra, into a tile.
+/// Product of two spectra, written to a tile.
 #[derive(Debug)]
 pub struct Product<'a, T> {
+    /// Planes of the first spectrum.
     a: (&'a [T], &'a [T]),
+    /// Planes of the second spectrum.
     b: (&'a [T], &'a [T]),
+    /// Real parts of the product.
     re: &'a mut [T],
+    /// Imaginary parts of the product.
     im: &'a mut [T],
 }
 
@@ -370,11 +380,14 @@ impl<T: Real> WithSimd for Product<'_, T> {
     }
 }
 
-/// `sum Re(a b)` and `sum m |b|` of a stretch.
+/// `sum Re(a b)` and `sum m |b|` over a run.
 #[derive(Debug)]
 pub struct Sums<'a, T> {
+    /// Planes of the reference.
     a: [&'a [T]; 2],
+    /// Planes of the other spectrum.
     b: [&'a [T]; 2],
+    /// Magnitudes of the reference.
     magnitude: &'a [T],
 }
 

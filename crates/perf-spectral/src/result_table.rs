@@ -3,7 +3,7 @@
 use crate::{AxisPower, Confidence, Match, PairMatch, Ranking, Real, Skipped, Transform, View};
 use perf_core::{CallPathId, Column, MetricId, Profile, Table};
 
-/// Names of views by their numbers, for the columns `metric` and `call path` of tables.
+/// Names of views by number, for the columns `metric` and `call path` of tables.
 ///
 /// ```
 /// use perf_core::{Job, Profile};
@@ -28,13 +28,13 @@ enum Source<'a> {
 }
 
 impl<'a> ViewNames<'a> {
-    /// Returns the names of rows of a profile, in the order of
+    /// Takes the names of rows of a profile, in the order of
     /// [`SpectraBuilder::add_rows`](crate::SpectraBuilder::add_rows).
     pub fn of_rows(profile: &'a Profile, rows: &'a [(MetricId, CallPathId)]) -> Self {
         ViewNames(Source::Rows(profile, rows))
     }
 
-    /// Returns the names that the views have in their file ([`View::name`]) as call paths, without metrics.
+    /// Takes the names stored with the views ([`View::name`]) as call paths, without metrics.
     pub fn of_views(views: &'a [View]) -> Self {
         ViewNames(Source::Views(views))
     }
@@ -110,7 +110,7 @@ fn correlations<T: Real>(table: Table, plan: &Transform<T>, matches: &[Match]) -
 }
 
 impl Ranking {
-    /// Returns the list as a table, the best match first.
+    /// Returns the list as a table, best match first.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -125,7 +125,7 @@ impl Ranking {
     /// | `Pearson's r` | float | correlation without filter and shift, missing unless it was computed |
     /// | `missing cells` | unsigned | cells of the view without a location |
     ///
-    /// `plan` is that of the spectra, [`Spectra::plan`](crate::Spectra::plan).
+    /// `plan` is the plan of the spectra, [`Spectra::plan`](crate::Spectra::plan).
     ///
     /// ```
     /// use perf_core::{Cell, Job, Profile};
@@ -191,9 +191,9 @@ impl PairMatch {
 }
 
 impl Confidence {
-    /// Returns the probabilities of matches as a table. `matches` are those whose views were passed to
-    /// [`Spectra::confidence`](crate::Spectra::confidence), in the same order; what one has more than the other is
-    /// dropped.
+    /// Returns the probabilities of matches as a table. `matches` are those whose views were passed
+    /// to [`Spectra::confidence`](crate::Spectra::confidence), in the same order; surplus entries
+    /// of either are dropped.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -239,7 +239,8 @@ impl Confidence {
 }
 
 impl AxisPower {
-    /// Returns the axes as a table. `names` are those of the axes; axes beyond them are called by their numbers.
+    /// Returns the axes as a table. `names` are the names of the axes; further axes are called by
+    /// their numbers.
     ///
     /// | column | type | meaning |
     /// |---|---|---|

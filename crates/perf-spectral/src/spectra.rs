@@ -12,39 +12,40 @@ use perf_core::parallel::Workspaces;
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
-/// What is known of a view beside its spectrum.
+/// Properties of a view besides its spectrum.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct View {
-    /// The mean, which takes no part. Not a number of a view that is skipped.
+    /// Mean, which is removed. NaN for a skipped view.
     pub mean: f64,
-    /// The largest distance from the mean: the spectrum is that of `(v - mean) / scale`.
+    /// Largest distance from the mean. The spectrum is that of `(v - mean) / scale`.
     pub scale: f64,
-    /// Cells of the grid that hold no location; they count as the mean.
+    /// Number of cells of the grid that hold no location; they are set to the mean.
     pub missing: usize,
-    /// The first view with the same values, where it is not this one. They share a spectrum.
+    /// First view with the same values, if it is another one. They share a spectrum.
     pub same_as: Option<usize>,
-    /// `sum_k W_i^2 |V|^2` along each axis, in units of [`scale`](Self::scale) squared: how much
-    /// varies along it.
+    /// `sum_k W_i^2 |V|^2` along each axis, in units of [`scale`](Self::scale) squared: the
+    /// variation along it.
     pub energies: Vec<f64>,
-    /// What [`SpectraBuilder::save`] was told that it is called; empty otherwise.
+    /// Name passed to [`SpectraBuilder::save`]; empty otherwise.
     pub name: String,
-    /// `sum v^2` over `scale^2`, and the same without the mean.
+    /// `sum v^2` over `scale^2`.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) total: f64,
+    /// The same sum without the mean.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) varying: f64,
-    /// The root of the power of the spectrum in blocks, rounded up.
+    /// Root of the power of the spectrum in blocks, rounded up.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) roots: Vec<f32>,
-    /// Its spectrum; none where nothing varies.
+    /// Number of the spectrum; `None` for a constant view.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(crate) slot: Option<usize>,
 }
 
 impl View {
-    /// One whose values are not all finite, on so many axes.
+    /// Creates a view whose values are not all finite, for a number of axes.
     pub(crate) fn unfit(axes: usize) -> Self {
         View {
             mean: f64::NAN,
@@ -60,20 +61,22 @@ impl View {
         }
     }
 
-    /// Whether all values are the same.
+    /// Returns `true` if all values are the same.
     pub fn is_constant(&self) -> bool {
         self.slot.is_none() && !self.is_skipped()
     }
 
-    /// Whether it takes no part, since not all of its values are finite: then it has no mean.
+    /// Returns `true` if the view is skipped because some of its values are not finite. It then has
+    /// no mean.
     pub fn is_skipped(&self) -> bool {
         self.mean.is_nan()
     }
 }
 
-/// The spectra of many views of one shape, in memory or in a file: what correlations are computed from.
+/// Spectra of many views of one shape, in memory or in a file, from which correlations are
+/// computed.
 ///
-/// Views whose values are the same share one spectrum, and views that do not vary need none.
+/// Views with the same values share one spectrum, and constant views have none.
 ///
 /// ```
 /// use perf_core::Job;
@@ -97,20 +100,26 @@ impl View {
 /// ```
 #[derive(Debug)]
 pub struct Spectra<T: Real> {
+    /// Transform of the shape.
     pub(crate) plan: Arc<Transform<T>>,
+    /// Storage of the spectra.
     pub(crate) store: Store<T>,
+    /// Properties of each view.
     pub(crate) views: Vec<View>,
-    /// Energies of noise along each axis: known if spectra were made, of those from a file found when asked for.
+    /// Energies of noise along each axis: known after construction, computed on first use for
+    /// spectra from a file.
     pub(crate) chance: OnceLock<Vec<f64>>,
+    /// Workspaces of the threads.
     pub(crate) pool: Workspaces<(Scratch<T>, Aligned<T>)>,
+    /// Skipped rows of profiles.
     skipped: Vec<Skipped>,
 }
 
 impl<T: Real> Spectra<T> {
-    /// Collects views of a shape in memory: |T| numbers each.
+    /// Collects views of a shape in memory, |T| numbers each.
     ///
     /// # Errors
-    /// Those of [`Transform::new`].
+    /// Returns the errors of [`Transform::new`].
     pub fn builder(dims: &[usize]) -> Result<SpectraBuilder<T>> {
         Ok(SpectraBuilder::with(
             Arc::new(Transform::new(dims)?),
@@ -119,12 +128,12 @@ impl<T: Real> Spectra<T> {
     }
 
     /// Collects views of a shape in a file, which must be open for reading and writing. It is
-    /// written once, from its start, and read as spectra are needed; memory then holds a few
-    /// spectra a thread, however many views there are. [`SpectraBuilder::save`] makes it one that
-    /// [`open`](Self::open) opens again.
+    /// written once, from its start, and read as spectra are needed. Memory then holds a few
+    /// spectra for each thread, independent of the number of views. After [`SpectraBuilder::save`]
+    /// the file can be reopened with [`open`](Self::open).
     ///
     /// # Errors
-    /// Those of [`Transform::new`], and [`Error::Io`].
+    /// Returns the errors of [`Transform::new`], and [`Error::Io`] if the file cannot be written.
     pub fn builder_in(dims: &[usize], file: File) -> Result<SpectraBuilder<T>> {
         T::builder_in(dims, file)
     }
@@ -135,12 +144,13 @@ impl<T: Real> Spectra<T> {
         Ok(SpectraBuilder::with(Arc::new(plan), store))
     }
 
-    /// The spectra of a file that [`SpectraBuilder::save`] wrote, which must be open for reading.
+    /// Opens a file that [`SpectraBuilder::save`] wrote. It must be open for reading.
     ///
     /// # Errors
-    /// [`Error::Store`] with the byte where it is no such file, one of the other precision, cut off,
-    /// damaged (of the spectra themselves there is no checksum) or never saved; [`Error::Shape`], and
-    /// [`Error::Io`].
+    /// Returns [`Error::Store`] with the byte offset if the file is not of this kind, has the other
+    /// precision, is truncated, damaged or was never saved. The spectra themselves have no
+    /// checksum. Also returns [`Error::Shape`] for invalid axis lengths and [`Error::Io`] if the
+    /// file cannot be read.
     pub fn open(file: File) -> Result<Self> {
         T::open(file)
     }
@@ -152,7 +162,7 @@ impl<T: Real> Spectra<T> {
         let (dims, counts) = read_header::<T>(&bytes, length)?;
         let plan = Transform::new(&dims)?;
         check_order(&bytes, &plan.layout)?;
-        // No longer than the file.
+        // The length was checked against that of the file.
         let mut bytes = vec![0; counts.bytes as usize];
         read(&file, &mut bytes, counts.table)?;
         let views = read_table(&bytes, &counts, dims.len())?;
@@ -178,26 +188,27 @@ impl<T: Real> Spectra<T> {
         }
     }
 
-    /// The transform of their shape.
+    /// Returns the transform of their shape.
     pub fn plan(&self) -> &Transform<T> {
         &self.plan
     }
 
-    /// What is known of each view.
+    /// Returns the properties of each view.
     pub fn views(&self) -> &[View] {
         &self.views
     }
 
-    /// Rows of profiles that were skipped, see [`Unfit`](crate::Unfit). Of spectra from a file only their views
-    /// are known, by [`View::is_skipped`].
+    /// Returns the rows of profiles that were skipped, see [`Unfit`](crate::Unfit). For spectra
+    /// from a file only [`View::is_skipped`] is known.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
-    /// The packed spectrum of a view, of `(v - mean) / scale`; `None` where nothing varies.
+    /// Returns the packed spectrum of a view, of `(v - mean) / scale`; `None` for a constant view.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], and [`Error::Io`] if the file cannot be read.
+    /// Returns [`Error::UnknownView`] for a view that does not exist, or [`Error::Io`] if the file
+    /// cannot be read.
     pub fn spectrum(&self, view: usize) -> Result<Option<Vec<T>>> {
         T::spectrum(self, view)
     }
@@ -210,10 +221,11 @@ impl<T: Real> Spectra<T> {
         Ok(Some(spectrum))
     }
 
-    /// Returns a view as the filter passes it: each coefficient times the root of its weight, without the mean.
+    /// Returns a filtered view: each coefficient is multiplied by the root of its weight, and the
+    /// mean is removed.
     ///
-    /// R is the normalised circular correlation of two such fields. Values have the unit of the view; all are 0
-    /// where the filter lets no variation pass.
+    /// R is the normalised circular correlation of two such fields. Values have the unit of the
+    /// view. All are 0 if the filter passes no variation.
     ///
     /// ```
     /// use perf_core::Job;
@@ -228,8 +240,9 @@ impl<T: Real> Spectra<T> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
-    /// [`Error::Io`].
+    /// Returns [`Error::UnknownView`] for a view that does not exist, [`Error::Skipped`] for one
+    /// that is skipped, [`Error::Length`] for a filter with another number of axes, or
+    /// [`Error::Io`] if the file cannot be read.
     pub fn filtered(&self, view: usize, filter: &(impl Filter + ?Sized)) -> Result<Vec<f64>> {
         T::filtered(self, view, &filter)
     }
@@ -265,7 +278,7 @@ impl<T: Real> Spectra<T> {
         known.ok_or(Error::UnknownView { view, count })
     }
 
-    /// A view that takes part.
+    /// Returns a view that exists and is not skipped.
     fn taken(&self, number: usize) -> Result<&View> {
         let view = self.view(number)?;
         if view.is_skipped() {
@@ -275,7 +288,7 @@ impl<T: Real> Spectra<T> {
         Ok(view)
     }
 
-    /// `work` with the spectrum of a slot and space for a transform.
+    /// Calls `work` with the spectrum of a slot and a workspace for a transform.
     pub(crate) fn at<R>(
         &self,
         slot: usize,
@@ -294,11 +307,10 @@ impl<T: Real> Spectra<T> {
         })
     }
 
-    /// Prepares a view as the reference of many correlations. `None` if it has no variation that
-    /// the filter lets pass: then every correlation with it is 0.
+    /// Prepares a view as the reference of many correlations. Returns `None` if it has no variation
+    /// that the filter passes; every correlation with it is then 0.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
     /// ```
     /// use perf_core::Job;
     /// use perf_spectral::{AxisFilter, Error, Spectra};
@@ -315,8 +327,9 @@ impl<T: Real> Spectra<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a filter with another number of axes,
-    /// [`Error::Io`], or [`Error::Cancelled`] if the job is cancelled.
+    /// Returns [`Error::UnknownView`] for a view that does not exist, [`Error::Skipped`] for one
+    /// that is skipped, [`Error::Length`] for a filter with another number of axes, [`Error::Io`]
+    /// if the file cannot be read, or [`Error::Cancelled`] if the job is cancelled.
     pub fn reference(
         &self,
         view: usize,
@@ -343,12 +356,13 @@ impl<T: Real> Spectra<T> {
         Ok(self.varies(view, reference.power).then_some(reference))
     }
 
-    /// R of a reference and a view over all shifts. The reference may be one of other spectra of the same
-    /// shape.
+    /// Correlates a reference and a view over all shifts. The reference may come from other spectra
+    /// of the same shape.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a reference of another shape, and
-    /// [`Error::Io`] if the file cannot be read, [`Error::Cancelled`].
+    /// Returns [`Error::UnknownView`] for a view that does not exist, [`Error::Skipped`] for one
+    /// that is skipped, [`Error::Length`] for a reference of another shape, [`Error::Io`] if the
+    /// file cannot be read, or [`Error::Cancelled`] if the job is cancelled.
     pub fn correlate(
         &self,
         reference: &Reference<T>,
@@ -379,11 +393,12 @@ impl<T: Real> Spectra<T> {
         })?
     }
 
-    /// What one pass over both spectra tells of R, without a transform.
+    /// Computes bounds of R in one pass over both spectra, without a transform.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Skipped`], [`Error::Length`] for a reference of another shape, and
-    /// [`Error::Io`] if the file cannot be read, [`Error::Cancelled`].
+    /// Returns [`Error::UnknownView`] for a view that does not exist, [`Error::Skipped`] for one
+    /// that is skipped, [`Error::Length`] for a reference of another shape, [`Error::Io`] if the
+    /// file cannot be read, or [`Error::Cancelled`] if the job is cancelled.
     pub fn bound(&self, reference: &Reference<T>, view: usize, job: &Job) -> Result<Bound> {
         T::bound(self, reference, view, job)
     }
@@ -407,7 +422,7 @@ impl<T: Real> Spectra<T> {
         })?
     }
 
-    /// No |R| of a reference and a view is larger, from what is kept of both without their spectra.
+    /// Returns an upper bound of |R| from the stored block powers, without reading spectra.
     pub(crate) fn coarse(&self, reference: &Reference<T>, view: usize) -> f64 {
         let (Some(view), Some(f)) = (self.views.get(view), &reference.f) else {
             return 1.0;
@@ -422,7 +437,8 @@ impl<T: Real> Spectra<T> {
         (sum / norm).min(1.0)
     }
 
-    /// The root of the product of the powers of reference and view; `None` where either is nothing.
+    /// Returns the root of the product of the powers of reference and view; `None` if either has no
+    /// variation.
     fn norm(
         &self,
         reference: &Reference<T>,
@@ -430,7 +446,7 @@ impl<T: Real> Spectra<T> {
         spectrum: &[T],
         job: &Job,
     ) -> Result<Option<f64>> {
-        // Parseval: the energies along the axes give the power under any cosine filter.
+        // Parseval: the energies along the axes determine the power under any cosine filter.
         let power = match (&reference.f, &reference.weights) {
             (Some(f), _) => f.iter().zip(&view.energies).map(|(f, e)| f * e).sum(),
             (None, Some(weights)) => self.plan.power(weights, spectrum, job)?,
@@ -440,8 +456,8 @@ impl<T: Real> Spectra<T> {
         Ok((self.varies(view, power) && norm > 0.0).then_some(norm))
     }
 
-    /// Whether a power is more than what rounding leaves of nothing: of the values themselves, and
-    /// of the transform (section 5).
+    /// Returns `true` if a power exceeds the rounding error of the values and of the transform
+    /// (section 5).
     fn varies(&self, view: &View, power: f64) -> bool {
         let power = power / self.plan.len() as f64;
         power > 1e-12 * view.total && power > T::NOTHING * view.varying

@@ -1,4 +1,4 @@
-//! Where spectra are kept: in memory, or in a file that is written once.
+//! Storage of spectra: in memory, or in a file that is written once.
 
 use crate::Result;
 use crate::real::{Aligned, Real};
@@ -8,35 +8,36 @@ use crate::transform::Transform;
 use perf_core::Job;
 use std::fs::File;
 
-/// Spectra, by number, all of the same length.
+/// Spectra by number, all of the same length.
 #[derive(Debug)]
 pub(crate) enum Store<T> {
     Memory(Vec<Aligned<T>>),
     File(Spill),
 }
 
-/// A file of spectra, one after the other, behind a header, see [`table`](crate::table).
+/// File of spectra, one after the other behind a header, see [`table`](crate::table).
 #[derive(Debug)]
 pub(crate) struct Spill {
+    /// The file.
     file: File,
-    /// Spectra written.
+    /// Number of spectra written.
     count: u64,
 }
 
 impl<T: Real> Store<T> {
-    /// A new file.
+    /// Starts a new file.
     pub(crate) fn in_file(file: File, header: &[u8]) -> Result<Self> {
         let spill = Spill { file, count: 0 };
         spill.write(header, 0)?;
         Ok(Store::File(spill))
     }
 
-    /// A file of some spectra.
+    /// Wraps an existing file with some spectra.
     pub(crate) fn opened(file: File, count: u64) -> Self {
         Store::File(Spill { file, count })
     }
 
-    /// Writes what is known of the views behind the spectra, and says so in the header, last of all.
+    /// Writes the table of views behind the spectra, and then the header that refers to it.
     pub(crate) fn save(&self, plan: &Transform<T>, views: &[View]) -> Result<()> {
         let Store::File(spill) = self else {
             return Ok(());
@@ -50,14 +51,14 @@ impl<T: Real> Store<T> {
             sum: checksum(&bytes),
         };
         spill.write(&bytes, counts.table)?;
-        // A file may be an old one, and longer.
+        // The file may have existed before and be longer.
         spill.file.set_len(counts.table + counts.bytes)?;
         spill.file.sync_data()?;
         spill.write(&header::<T>(&plan.layout, &counts), 0)?;
         Ok(())
     }
 
-    /// Keeps one more spectrum; its number.
+    /// Appends a spectrum and returns its number.
     pub(crate) fn push(&mut self, mut spectrum: Aligned<T>, job: &Job) -> Result<usize> {
         match self {
             Store::Memory(all) => {
@@ -79,7 +80,7 @@ impl<T: Real> Store<T> {
         }
     }
 
-    /// The spectrum of a number: where it lies, or read into `space`.
+    /// Returns a spectrum by number: in place, or read into `space`.
     pub(crate) fn get<'a>(
         &'a self,
         at: usize,
@@ -103,7 +104,8 @@ impl<T: Real> Store<T> {
         }
     }
 
-    /// Numbers of space that [`get`](Self::get) needs for spectra of `len`.
+    /// Returns the size of the buffer that [`get`](Self::get) needs for spectra of `len`, in
+    /// numbers.
     pub(crate) fn space(&self, len: usize) -> usize {
         match self {
             Store::Memory(_) => 0,
@@ -129,18 +131,18 @@ impl Spill {
     }
 }
 
-/// Where a spectrum of so many bytes starts.
+/// Returns the byte offset of a spectrum of `bytes` bytes.
 fn place(number: u64, bytes: usize) -> u64 {
     HEADER as u64 + number * bytes as u64
 }
 
-/// Fills `bytes` from a place in a file.
+/// Fills `bytes` from an offset in a file.
 #[cfg(unix)]
 pub(crate) fn read(file: &File, bytes: &mut [u8], at: u64) -> std::io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, bytes, at)
 }
 
-/// Fills `bytes` from a place in a file.
+/// Fills `bytes` from an offset in a file.
 #[cfg(windows)]
 pub(crate) fn read(file: &File, mut bytes: &mut [u8], mut at: u64) -> std::io::Result<()> {
     while !bytes.is_empty() {

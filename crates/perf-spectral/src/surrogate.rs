@@ -1,10 +1,9 @@
-//! How likely a correlation is by chance: surrogates with the spectrum of the reference and random
-//! phases.
+//! Significance of correlations: surrogates with the spectrum of the reference and random phases.
 //!
-//! Among many views something always correlates. A surrogate has the power spectrum of the reference,
-//! so the same smoothness along each axis, but is related to nothing. How often surrogates correlate
-//! as strongly as the reference says what a correlation is worth: for one view by the share of
-//! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
+//! Among many views some always correlate by chance. A surrogate has the power spectrum of the
+//! reference, and thus the same smoothness along each axis, but is unrelated to any view. The
+//! p-value of one view is the fraction of surrogates that correlate with it as strongly as the
+//! reference does. The p-value for the whole list uses the best view of each surrogate.
 
 use crate::params::{Score, check_tolerance};
 use crate::real::Real;
@@ -14,10 +13,10 @@ use crate::transform::Transform;
 use crate::{Error, Filter, Result};
 use perf_core::{Job, parallel};
 
-/// Surrogates there can be: p-values of a millionth.
+/// Upper bound on the number of surrogates, which allows p-values of 1e-6.
 const MOST_SURROGATES: usize = 1 << 20;
 
-/// Parameters of a null distribution: set them, then [`check`](Self::check).
+/// Parameters of a null distribution. Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_spectral::NullParams;
@@ -27,10 +26,15 @@ const MOST_SURROGATES: usize = 1 << 20;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct NullParams {
+    /// Number of surrogates.
     count: usize,
+    /// Level of the null band.
     level: f64,
+    /// Seed of the phases.
     seed: u64,
+    /// Score that is compared.
     score: Score,
+    /// Relative tolerance of equal magnitudes.
     tolerance: f64,
 }
 
@@ -47,41 +51,44 @@ impl Default for NullParams {
 }
 
 impl NullParams {
-    /// Number of surrogates, default 99, at least 1, at most 2^20. The smallest p-value is `1 / (count + 1)`.
+    /// Sets the number of surrogates; default 99, at least 1, at most 2^20. The smallest p-value is
+    /// `1 / (count + 1)`.
     pub fn count(mut self, surrogates: usize) -> Self {
         self.count = surrogates;
         self
     }
 
-    /// The level of the null band, between 0 and 1, default 0.05.
+    /// Sets the level of the null band, between 0 and 1; default 0.05.
     pub fn level(mut self, level: f64) -> Self {
         self.level = level;
         self
     }
 
-    /// Seed of the phases, default 0. The same seed gives the same result, on any number of threads.
+    /// Sets the seed of the phases; default 0. The same seed gives the same result on any number of
+    /// threads.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// What is compared, default [`Score::Magnitude`].
+    /// Sets the score that is compared; default [`Score::Magnitude`].
     pub fn score(mut self, score: Score) -> Self {
         self.score = score;
         self
     }
 
-    /// Tolerance of equal magnitudes, as [`RankParams::tolerance`](crate::RankParams::tolerance).
+    /// Sets the tolerance of equal magnitudes, like
+    /// [`RankParams::tolerance`](crate::RankParams::tolerance).
     pub fn tolerance(mut self, share: f64) -> Self {
         self.tolerance = share;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] without surrogates or with more than there can be, for a level that is not
-    /// between 0 and 1, or for a tolerance outside of 0 to below 1.
+    /// Returns [`Error::Parameter`] for no surrogates or more than 2^20, for a level that is not
+    /// between 0 and 1, or for a tolerance that is negative or not below 1.
     pub fn check(self) -> Result<CheckedNull> {
         if !(1..=MOST_SURROGATES).contains(&self.count) {
             return Err(Error::Parameter {
@@ -101,35 +108,36 @@ impl NullParams {
     }
 }
 
-/// Parameters that [`NullParams::check`] let pass.
+/// Parameters validated by [`NullParams::check`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedNull(NullParams);
 
-/// What correlations with a reference are worth.
+/// Significance of correlations with a reference.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Confidence {
-    /// Of each view: the share of surrogates that correlate with it at least as strongly as the
-    /// reference does, the reference counted among them.
+    /// p-value of each view: the fraction of surrogates that correlate with it at least as strongly
+    /// as the reference does, counting the reference itself.
     pub p: Vec<f64>,
-    /// Of each view: the same against the best view of each surrogate, so that it holds for all
-    /// views at once.
+    /// p-value of each view against the best view of each surrogate, which holds for all views at
+    /// once.
     pub p_of_all: Vec<f64>,
-    /// The score that the best of all views reaches by chance with the probability of the level.
-    /// Correlations below lie in the null band.
+    /// Score that the best of all views reaches by chance with the probability of the level. Lower
+    /// correlations lie in the null band.
     pub band: f64,
 }
 
 impl<T: Real> Spectra<T> {
-    /// What the correlations of a reference with some views are worth. Takes one transform a view
-    /// and surrogate, and one a view.
+    /// Computes the significance of the correlations of a reference with some views. Takes one
+    /// transform for each view and surrogate, and one for each view.
     ///
-    /// Progress is reported in transforms of the phase `surrogates`.
+    /// Progress is reported in transforms, in the phase `surrogates`.
     ///
     /// # Errors
-    /// [`Error::UnknownView`], [`Error::Length`] for a filter with another number of axes,
-    /// [`Error::Io`], [`Error::Cancelled`].
+    /// Returns [`Error::UnknownView`] for a view that does not exist, [`Error::Length`] for a
+    /// filter with another number of axes, [`Error::Io`] if the file cannot be read, or
+    /// [`Error::Cancelled`] if the job is cancelled.
     pub fn confidence(
         &self,
         reference: usize,
@@ -197,7 +205,7 @@ impl<T: Real> Spectra<T> {
             .map(|scores| scores.iter().copied().fold(0.0, f64::max))
             .collect();
         best.sort_unstable_by(f64::total_cmp);
-        // As many of them lie above as the level allows, the reference counted among all.
+        // Number of scores above the band that the level allows, counting the reference.
         let above = (params.level * (params.count + 1) as f64).floor() as usize;
         let at = params.count.saturating_sub(above.max(1));
         let share = |reached: usize| (reached + 1) as f64 / (params.count + 1) as f64;
@@ -217,8 +225,8 @@ impl<T: Real> Spectra<T> {
 }
 
 impl<T: Real> Transform<T> {
-    /// The reference with random phases: opposite ones at k and -k, and signs where k is its own
-    /// opposite, so that the surrogate is real.
+    /// Gives the reference random phases: opposite ones at k and -k, and random signs where k is
+    /// its own opposite, so that the surrogate is real.
     fn surrogate(
         &self,
         reference: &Reference<T>,
@@ -252,23 +260,23 @@ impl<T: Real> Transform<T> {
     }
 }
 
-/// Numbers that a seed determines.
+/// Pseudo-random numbers from a seed.
 struct Random(u64);
 
 impl Random {
-    /// Those of one of several surrogates.
+    /// Creates the generator of one of several surrogates.
     fn of(seed: u64, number: u64) -> Self {
         Random(mixed(seed ^ mixed(number + 1)))
     }
 
-    /// From 0 to below 1.
+    /// Returns a number in `0.0..1.0`.
     fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (mixed(self.0) >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// SplitMix64's output function.
+/// Applies the output function of SplitMix64.
 fn mixed(mut value: u64) -> u64 {
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

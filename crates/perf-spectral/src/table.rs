@@ -1,5 +1,5 @@
-//! What makes a file of spectra one that can be opened again: a header of [`HEADER`] bytes, then the
-//! spectra, then a table of views. All numbers are little-endian.
+//! Format of a file of spectra that can be reopened: a header of [`HEADER`] bytes, the spectra, and
+//! a table of views. All numbers are little-endian.
 //!
 //! | header, byte | what |
 //! |---|---|
@@ -10,34 +10,40 @@
 //! | 64 | length of each axis, then whether it is outer, inner or neither (u32 each) |
 //! | 192 | checksum of the bytes before it |
 //!
-//! Until the table is there, its place is 0: a run that stopped is told from one that ended.
+//! The offset of the table is 0 until it has been written, which distinguishes an interrupted run
+//! from a complete one.
 
 use crate::layout::Layout;
 use crate::real::Real;
 use crate::spectra::View;
 use crate::{Error, Result};
 
-/// Spectra start here.
+/// Byte offset of the spectra.
 pub(crate) const HEADER: usize = 4096;
 const MAGIC: [u8; 8] = *b"PKSPEC\0\x01";
 const AXES: usize = perf_topology::MAX_AXES;
 const SUM: usize = 64 + 8 * AXES;
 const NONE: u64 = u64::MAX;
-/// Most points of a file without a spectrum, whose length says nothing of its shape.
+/// Largest number of points accepted for a file without a spectrum, whose length does not confirm
+/// its shape.
 const EMPTY: u64 = 1 << 24;
 
-/// The numbers of a header that its shape does not tell.
+/// Numbers in the header that do not follow from the shape.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
+    /// Number of spectra.
     pub(crate) spectra: u64,
+    /// Number of views.
     pub(crate) views: u64,
-    /// Where the table starts, how long it is, and its checksum.
+    /// Byte offset of the table.
     pub(crate) table: u64,
+    /// Length of the table in bytes.
     pub(crate) bytes: u64,
+    /// Checksum of the table.
     pub(crate) sum: u64,
 }
 
-/// 64 bits that tell damage (FNV-1a).
+/// Computes a 64-bit checksum (FNV-1a) that detects damage.
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
@@ -51,7 +57,7 @@ fn wrong(at: usize, expected: impl Into<String>, found: impl ToString) -> Error 
     }
 }
 
-/// The header of spectra of this shape.
+/// Builds the header for spectra of this shape.
 pub(crate) fn header<T: Real>(layout: &Layout, counts: &Counts) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER);
     bytes.extend(MAGIC);
@@ -82,7 +88,8 @@ pub(crate) fn header<T: Real>(layout: &Layout, counts: &Counts) -> Vec<u8> {
     bytes
 }
 
-/// The order of numbers in a spectrum follows from which axes are outer and inner ones.
+/// Returns the code of an axis: outer, inner or neither. The split determines the order of numbers in a
+/// spectrum.
 fn side(layout: &Layout, axis: usize) -> u32 {
     if layout.outer_axes.contains(&axis) {
         1
@@ -93,7 +100,7 @@ fn side(layout: &Layout, axis: usize) -> u32 {
     }
 }
 
-/// Shape and counts of a header, of a file of `length` bytes.
+/// Parses the shape and counts of a header, for a file of `length` bytes.
 pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usize>, Counts)> {
     let mut reader = Reader {
         bytes,
@@ -196,7 +203,7 @@ pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usi
     Ok((dims, counts))
 }
 
-/// Whether the plan keeps spectra in the order that the header says.
+/// Returns an error unless the plan stores spectra in the order that the header states.
 pub(crate) fn check_order(bytes: &[u8], layout: &Layout) -> Result<()> {
     let real = layout.real_axis.map_or(u32::MAX, |axis| axis as u32);
     let found = Reader {
@@ -223,7 +230,7 @@ pub(crate) fn check_order(bytes: &[u8], layout: &Layout) -> Result<()> {
     Ok(())
 }
 
-/// The table of views.
+/// Encodes the table of views.
 pub(crate) fn table(views: &[View]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let number = |number: Option<usize>| number.map_or(NONE, |number| number as u64);
@@ -247,7 +254,7 @@ pub(crate) fn table(views: &[View]) -> Vec<u8> {
     bytes
 }
 
-/// Views of a table that starts at byte `counts.table`, of spectra with `axes` axes.
+/// Parses the views of a table that starts at byte `counts.table`, for spectra with `axes` axes.
 pub(crate) fn read_table(bytes: &[u8], counts: &Counts, axes: usize) -> Result<Vec<View>> {
     let start = counts.table as usize;
     let sum = checksum(bytes);
@@ -305,10 +312,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Bytes of a file from `start`, one after the other.
+/// Reader of consecutive bytes of a file from `start` on.
 struct Reader<'a> {
+    /// The bytes.
     bytes: &'a [u8],
+    /// Current index into `bytes`.
     at: usize,
+    /// Byte offset of `bytes` in the file.
     start: usize,
 }
 
@@ -337,7 +347,7 @@ impl<'a> Reader<'a> {
         Ok(bytes.copied().map_or(0, u64::from_le_bytes))
     }
 
-    /// A number below a limit, or none.
+    /// Reads a number below a limit, or the marker for none.
     fn below(&mut self, limit: u64, what: &str) -> Result<Option<usize>> {
         let at = self.start + self.at;
         match self.u64()? {

@@ -1,8 +1,9 @@
 //! [`Transform`]: real Fourier transforms in any number of dimensions.
 //!
-//! The kernels are our own because each lane of a vector is a line of its own: a view of 28x8x8x8x2x16x4 in f64 takes
-//! 6.8 ms on one core. A driver over realfft and rustfft, which transform one line after another, took 47 ms on a
-//! similar machine. rustfft remains for prime factors above 127 and for processors without vectors.
+//! This crate has its own kernels because each lane of a vector processes a separate line: a view
+//! of 28x8x8x8x2x16x4 in f64 takes 6.8 ms on one core. A driver over realfft and rustfft, which
+//! transform one line after another, took 47 ms on a similar machine. rustfft is used for prime
+//! factors above 127 and on processors without vectors.
 
 use crate::layout::Layout;
 use crate::lines::{Line, LineSpace};
@@ -10,14 +11,14 @@ use crate::real::{Aligned, Real};
 use crate::{Error, Result};
 use perf_core::Job;
 
-/// Real Fourier transforms of one shape, planned once, run many times.
+/// Real Fourier transforms of one shape, planned once and run many times.
 ///
-/// `V(k) = sum over x of v(x) exp(-2 pi i k x / d)`, and back with `1/|T|`. Views are row-major, the
-/// last axis the fastest. Spectra are packed: exactly |T| reals, in an order of their own, which
+/// `V(k) = sum over x of v(x) exp(-2 pi i k x / d)`, and back with `1/|T|`. Views are row-major,
+/// the last axis varying fastest. Spectra are packed: exactly |T| reals in an internal order, which
 /// [`Transform::coefficient`](Self::coefficient) reads.
 ///
-/// `Send + Sync`. Any lengths; those with factors 2, 3, 5 and 7 up to 64 are fastest, and primes above 127
-/// slow.
+/// Transforms are `Send + Sync`. Any lengths are supported. Those with factors 2, 3, 5 and 7 up to
+/// 64 are fastest; primes above 127 are slow.
 ///
 /// ```
 /// use perf_spectral::Transform;
@@ -33,42 +34,47 @@ use perf_core::Job;
 /// ```
 #[derive(Debug)]
 pub struct Transform<T: Real> {
+    /// Memory layout of the shape.
     pub(crate) layout: Layout,
-    /// Along each outer axis, and how many rows lie below one step.
+    /// Line of each outer axis, and the number of rows below one step.
     pub(crate) outer: Vec<(Line<T>, usize)>,
-    /// Along each inner axis, likewise.
+    /// Line of each inner axis, and the number of rows below one step.
     pub(crate) inner: Vec<(Line<T>, usize)>,
-    /// Along the slots of the real axis.
+    /// Line of the slots of the real axis.
     pub(crate) real: Option<Line<T>>,
-    /// `exp(2 pi i s / L)` for slots up to the middle.
+    /// Twiddles of the real axis, `exp(2 pi i s / L)`, for slots up to the middle.
     pub(crate) turns: Vec<[T; 2]>,
 }
 
-/// Space for [`Transform`]: about |T| reals and two tiles. Made by [`Transform::scratch`].
+/// Workspace of a [`Transform`]: about |T| reals and two tiles. Created by [`Transform::scratch`].
 #[derive(Debug)]
 pub struct Scratch<T: Real> {
-    /// All rows by a tile's columns.
+    /// Planes of all rows by the columns of a tile.
     pub(crate) tile: [Aligned<T>; 2],
-    /// All tiles of outer points by the inner places.
+    /// Planes of all tiles of outer points by the inner places.
     pub(crate) work: [Aligned<T>; 2],
-    /// Slot 0 before its two spectra are one, row by row; of odd shapes the whole spectrum.
+    /// Slot 0 before its two spectra are combined, row by row; for odd shapes the whole spectrum.
     pub(crate) first: [Vec<T>; 2],
+    /// Buffers of the lines.
     pub(crate) lines: LineSpace<T>,
-    /// What is read at once.
+    /// Rows of values that are read at once.
     pub(crate) rows: Aligned<T>,
-    /// Largest and smallest number along the real axis, of each tile's inner points.
+    /// Largest number along the real axis, for the inner points of each tile.
     pub(crate) high: Aligned<T>,
+    /// Smallest number along the real axis, for the inner points of each tile.
     pub(crate) low: Aligned<T>,
 }
 
 impl<T: Real> Scratch<T> {
-    /// Sets the job of the transforms in this space: once it is cancelled, they return [`Error::Cancelled`]. Default: a
-    /// job that nothing cancels. The output of a cancelled transform is unspecified.
+    /// Sets the job of the transforms in this workspace. Once it is cancelled, they return
+    /// [`Error::Cancelled`]. Default: a job that is never cancelled. The output of a cancelled
+    /// transform is unspecified.
     ///
-    /// Checks are made between two tiles, and along a long axis between pieces of each pass over it. A line whose length
-    /// has a prime factor above 127 is done as a whole, since rustfft has no place to stop in. So are what lies
-    /// between two transforms along an axis and the extremes of one tile, a few nanoseconds a point: views of tens of
-    /// millions of points along one axis, which are one tile, end late.
+    /// Cancellation checks are made between two tiles, and along a long axis between pieces of each
+    /// pass. A line whose length has a prime factor above 127 is processed as a whole, since
+    /// rustfft has no cancellation. So are the operations between two transforms along an axis and
+    /// the extremes of one tile, at a few nanoseconds for each point. Views of tens of millions of
+    /// points along one axis, which form one tile, are therefore cancelled late.
     ///
     /// ```
     /// use perf_core::Job;
@@ -91,22 +97,23 @@ impl<T: Real> Scratch<T> {
         self.lines.is_over()
     }
 
-    /// For `?`.
+    /// Returns an error if the job is cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         Ok(self.lines.job.check()?)
     }
 }
 
-/// Tiles of outer points whose values are read at once: what lies together in a view is then read
-/// together. Of a view of 28 x 8 x 8 x 8 x 2 x 16 x 4 these tiles fill a second-level cache of 1 MiB.
+/// Number of tiles of outer points whose values are read at once, so that values that are adjacent
+/// in a view are read together. For a view of 28 x 8 x 8 x 8 x 2 x 16 x 4 these tiles fill a
+/// second-level cache of 1 MiB.
 pub(crate) const GROUP: usize = 8;
 
 impl<T: Real> Transform<T> {
     /// Plans transforms of views with these axis lengths.
     ///
     /// # Errors
-    /// [`Error::Shape`] without axes, with more than [`perf_topology::MAX_AXES`] or a length of 0, or
-    /// with more than [`perf_topology::MAX_CELLS`] points.
+    /// Returns [`Error::Shape`] without axes, with more than [`perf_topology::MAX_AXES`] axes, for
+    /// an axis of length 0, or with more than [`perf_topology::MAX_CELLS`] points.
     pub fn new(dims: &[usize]) -> Result<Self> {
         T::plan(dims)
     }
@@ -134,22 +141,22 @@ impl<T: Real> Transform<T> {
         })
     }
 
-    /// The axis lengths.
+    /// Returns the axis lengths.
     pub fn dims(&self) -> &[usize] {
         &self.layout.dims
     }
 
-    /// Number of points, |T|: of a view, and of reals in a spectrum.
+    /// Returns the number of points |T| of a view, and of reals in a spectrum.
     pub fn len(&self) -> usize {
         self.layout.points
     }
 
-    /// Whether there are no points: never.
+    /// Returns `false`; there is always a point.
     pub fn is_empty(&self) -> bool {
         false
     }
 
-    /// Space for the transforms, one a thread.
+    /// Creates a workspace for the transforms of one thread.
     pub fn scratch(&self) -> Scratch<T> {
         T::scratch(self)
     }
@@ -175,10 +182,10 @@ impl<T: Real> Transform<T> {
         }
     }
 
-    /// Bytes that the spectra of so many different views take in memory while they are made, told before:
-    /// one spectrum of |T| numbers each, one on its way, and a working space a thread. Views that are equal,
-    /// or that do not vary, take next to nothing. Of [spectra in a file](crate::Spectra::builder_in) only 16, a batch, are
-    /// in memory: ask for as many.
+    /// Returns the memory in bytes that the spectra of a number of different views take during
+    /// construction: one spectrum of |T| numbers each, one in progress, and a workspace for each
+    /// thread. Equal or constant views take almost none. For [spectra in a
+    /// file](crate::Spectra::builder_in) only a batch of 16 is in memory: pass 16.
     ///
     /// ```
     /// use perf_spectral::Transform;
@@ -195,7 +202,7 @@ impl<T: Real> Transform<T> {
             Some(_) => layout.rows * layout.below,
             None => layout.points,
         };
-        // As in `new_scratch`, with the values of a view beside it.
+        // Like `new_scratch`, with the values of a view.
         let space = 2 * (tile + along * layout.block() + first + along * layout.step)
             + self.reading_space()
             + layout.points;
@@ -205,25 +212,25 @@ impl<T: Real> Transform<T> {
             + lanes * space * size_of::<T>()
     }
 
-    /// The packed spectrum of a view.
+    /// Transforms a view to its packed spectrum.
     ///
     /// # Errors
-    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] if the job of
-    /// the space is cancelled, see [`Scratch::set_job`].
+    /// Returns [`Error::Length`] if view or spectrum does not have |T| numbers, or
+    /// [`Error::Cancelled`] if the job of the workspace is cancelled, see [`Scratch::set_job`].
     pub fn forward(&self, view: &[T], spectrum: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
         T::forward(self, view, spectrum, scratch)
     }
 
-    /// The view of a packed spectrum.
+    /// Transforms a packed spectrum back to its view.
     ///
     /// # Errors
-    /// [`Error::Length`] if view or spectrum is not of |T| numbers; [`Error::Cancelled`] if the job of
-    /// the space is cancelled, see [`Scratch::set_job`].
+    /// Returns [`Error::Length`] if view or spectrum does not have |T| numbers, or
+    /// [`Error::Cancelled`] if the job of the workspace is cancelled, see [`Scratch::set_job`].
     pub fn inverse(&self, spectrum: &[T], view: &mut [T], scratch: &mut Scratch<T>) -> Result<()> {
         T::inverse(self, spectrum, view, scratch)
     }
 
-    /// Where the values of an outer and inner number are in the working space.
+    /// Returns the index of an outer and inner number in the working space.
     pub(crate) fn at(&self, row: usize, at: usize) -> usize {
         let layout = &self.layout;
         let width = layout.width;

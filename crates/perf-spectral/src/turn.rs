@@ -1,36 +1,40 @@
-//! Square blocks with rows and columns swapped: between the transforms along outer and inner axes, and where
-//! samples of the real axis follow each other in a view.
+//! Transposition of square blocks: between the transforms along outer and inner axes, and if
+//! samples of the real axis are contiguous in a view.
 
 use crate::real::Real;
 #[cfg(target_arch = "x86_64")]
 use pulp::{Arch, Simd, WithSimd, x86::V3};
 
-/// Some square blocks of `width` rows: the n-th from `n * from.1` of `from.0` to `n * to.1` of `to.0`.
+/// Square blocks of `width` rows: the n-th from `n * from.1` of `from.0` to `n * to.1` of `to.0`.
 #[derive(Debug)]
 pub struct Blocks<'a, T> {
+    /// Source and the distance between its blocks.
     pub(crate) from: (&'a [T], usize),
+    /// Target and the distance between its blocks.
     pub(crate) to: (&'a mut [T], usize),
 }
 
-/// Lines of samples that follow each other, of which rows of one sample each become.
+/// Lines of contiguous samples, which become rows of one sample each.
 #[derive(Debug)]
 pub struct Strips<'a, T> {
+    /// Values of the view.
     pub(crate) values: &'a [T],
-    /// Where the line of each column starts. Columns that are not there repeat the last.
+    /// Start of the line of each column. Missing columns repeat the last.
     pub(crate) places: &'a [u32],
-    /// What has to be added to that, for every other number: a row of each sample for each of them.
+    /// Offsets added to that, one for each row of a sample.
     pub(crate) starts: &'a [u32],
+    /// Number of samples.
     pub(crate) samples: usize,
-    /// Sample by sample, all rows of each.
+    /// Target, sample by sample, with all rows of each.
     pub(crate) rows: &'a mut [T],
 }
 
-/// How a block of N x N numbers is turned: from its rows into every `step`-th row of others.
+/// Transposition of a block of N x N numbers into every `step`-th row of the target.
 trait Square<T, const N: usize>: Copy {
     fn turn(self, from: [&[T; N]; N], to: &mut [[T; N]], step: usize);
 }
 
-/// In numbers that are copied as they are.
+/// Transposition of single numbers.
 #[derive(Clone, Copy)]
 struct Plain;
 
@@ -46,7 +50,7 @@ impl<T: Copy, const N: usize> Square<T, N> for Plain {
 }
 
 impl<T: Real> Blocks<'_, T> {
-    /// Turns as many blocks as both sides have whole ones of.
+    /// Transposes as many blocks as both sides hold completely.
     #[inline(always)]
     fn turn<const N: usize>(self, square: impl Square<T, N>) {
         let from = self.from.0.chunks(self.from.1.max(1));
@@ -97,7 +101,7 @@ impl<T: Real> Strips<'_, T> {
     }
 }
 
-/// What to turn, of either kind.
+/// Blocks or strips to transpose.
 #[derive(Debug)]
 pub enum Turning<'a, T> {
     Blocks(Blocks<'a, T>),
@@ -114,7 +118,7 @@ impl<T: Real> Turning<'_, T> {
     }
 }
 
-/// Blocks of 8 x 8 doubles.
+/// Transposes blocks of 8 x 8 doubles.
 pub(crate) fn turn_f64(work: Turning<'_, f64>) {
     #[cfg(target_arch = "x86_64")]
     match Arch::new() {
@@ -125,7 +129,7 @@ pub(crate) fn turn_f64(work: Turning<'_, f64>) {
     work.run::<8>(Plain);
 }
 
-/// Blocks of 16 x 16 floats.
+/// Transposes blocks of 16 x 16 floats.
 pub(crate) fn turn_f32(work: Turning<'_, f32>) {
     #[cfg(target_arch = "x86_64")]
     match Arch::new() {
@@ -136,7 +140,7 @@ pub(crate) fn turn_f32(work: Turning<'_, f32>) {
     work.run::<16>(Plain);
 }
 
-/// The same in vectors of 32 bytes.
+/// Transposition with vectors of 32 bytes.
 #[cfg(target_arch = "x86_64")]
 struct Wide<'a, T>(V3, Turning<'a, T>);
 
@@ -160,9 +164,10 @@ impl WithSimd for Wide<'_, f32> {
     }
 }
 
-/// 16 bytes of two rows, N numbers each, one behind the other: loaded there, which costs less than to move them
-/// between halves of vectors. From the rows themselves: where they were cut before, the compiler did not always
-/// see that the pieces are there, which took 8 % more instructions of a correlation.
+/// Loads 16 bytes from each of two rows, N numbers each, into one vector, which is faster than
+/// moving them between the halves of vectors. The index is applied to the row itself: with slices
+/// cut beforehand the compiler did not always elide the bounds checks, which took 8 % more
+/// instructions for a correlation.
 #[cfg(target_arch = "x86_64")]
 macro_rules! pair {
     ($s:expr, $n:literal, $one:expr, $two:expr, $part:expr) => {

@@ -4,7 +4,7 @@ use crate::topology::{NOWHERE, Topology, place};
 use crate::{Axis, Check, Result, Shape};
 use perf_core::{CartTopology, LocationGroupId, LocationId, Members, SystemTree};
 
-/// What the ranks of a [`CartTopology`] are.
+/// Entity that a rank of a [`CartTopology`] stands for.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub enum Ranks<'a> {
@@ -20,12 +20,12 @@ pub enum Ranks<'a> {
 }
 
 impl Topology {
-    /// A grid that the recording defines, over the locations of `system`. Locations of one rank
-    /// share its cell.
+    /// Builds the topology of a grid that the recording defines, over the locations of `system`.
+    /// Locations of one rank share its cell.
     ///
     /// # Errors
-    /// Returns those of [`Shape::new`] and [`Shape::plausible_for`], so that a damaged length does not
-    /// ask for all memory.
+    /// Returns the errors of [`Shape::new`] and [`Shape::plausible_for`], so that a damaged length
+    /// cannot cause a huge allocation.
     pub fn from_cart(cart: &CartTopology, ranks: Ranks<'_>, system: &SystemTree) -> Result<Self> {
         let axes = cart.dimensions.iter().map(|dimension| Axis {
             name: dimension.name.clone(),
@@ -55,10 +55,11 @@ impl Topology {
     }
 }
 
-/// The locations of each rank, in one table.
+/// Locations of each rank, in compressed-row form.
 struct Owners {
-    /// Rank `i` has `locations[starts[i]..starts[i + 1]]`.
+    /// The locations of rank `i` are `locations[starts[i]..starts[i + 1]]`.
     starts: Vec<usize>,
+    /// Locations of all ranks, rank by rank.
     locations: Vec<u32>,
 }
 
@@ -77,7 +78,7 @@ impl Owners {
             }),
             Ranks::Nodes => Self::by(system.nodes().len(), system, node),
             Ranks::Members(Members::Ranks(members)) => {
-                // A rank of a process that is no member has none.
+                // Processes that are not members of the communicator get no rank.
                 let mut rank_of = vec![None; system.groups().len()];
                 for (rank, member) in members.iter().enumerate() {
                     let group = member.and_then(process);
@@ -95,7 +96,7 @@ impl Owners {
         }
     }
 
-    /// Counts, then sorts locations by owner.
+    /// Groups locations by owner with a counting sort.
     fn by(owners: usize, system: &SystemTree, owner: impl Fn(LocationId) -> Option<usize>) -> Self {
         let mut owned: Vec<(usize, u32)> = system
             .location_ids()

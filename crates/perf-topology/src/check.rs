@@ -2,10 +2,10 @@
 
 use crate::{Error, Result};
 
-/// What is wrong with a topology, counted while it is put together.
+/// Defects of a topology, counted while it is built.
 ///
-/// A map from locations to cells that is one to one and onto is what correlation wants. Recordings
-/// often fall short of it: threads of a process share its cell, ranks are fewer than cells.
+/// Correlation wants a one-to-one map from locations onto cells. Many recordings do not have one:
+/// threads of a process share its cell, or there are fewer ranks than cells.
 ///
 /// ```
 /// use perf_topology::{AxisOrder, Shape, Topology};
@@ -18,39 +18,43 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Check {
-    /// Locations of the recording.
+    /// Number of locations in the recording.
     pub locations: usize,
-    /// Those that lie in a cell.
+    /// Number of locations that lie in a cell.
     pub placed: usize,
-    /// Those that the source gives no coordinates.
+    /// Number of locations that the source gives no coordinates for.
     pub unplaced: usize,
-    /// Those whose coordinates lie outside of the grid, or are too few or too many. Not placed.
+    /// Number of locations that are not placed because their coordinates lie outside of the grid or
+    /// have the wrong number of axes.
     pub outside: usize,
-    /// Those that the source places again, somewhere else; the first place holds.
+    /// Number of further, different places that the source gives to a location that already has
+    /// one. The first place is kept.
     pub repeated: usize,
-    /// Entries of the source for ranks or locations that the recording does not have.
+    /// Number of entries for ranks or locations that the recording does not have.
     pub strangers: usize,
-    /// Cells that hold no location.
+    /// Number of cells that hold no location.
     pub missing: usize,
-    /// Cells that hold several locations, see [`Topology::view_of`](crate::Topology::view_of).
+    /// Number of cells that hold several locations, see
+    /// [`Topology::view_of`](crate::Topology::view_of).
     pub shared: usize,
 }
 
 impl Check {
-    /// Whether no cell holds two locations.
+    /// Returns `true` if no cell holds two locations.
     pub fn is_injective(&self) -> bool {
         self.shared == 0
     }
 
-    /// Whether each cell holds exactly one location, and all coordinates were in range.
+    /// Returns `true` if each cell holds exactly one location and all coordinates were in range.
     pub fn is_perfect(&self) -> bool {
         self.missing == 0 && self.shared == 0 && self.outside == 0
     }
 
-    /// For who refuses anything less than perfect.
+    /// Requires a one-to-one map from locations onto cells.
     ///
     /// # Errors
-    /// [`Error::Outside`], [`Error::Shared`] or [`Error::Missing`], the first that holds.
+    /// Returns [`Error::Outside`], [`Error::Shared`] or [`Error::Missing`], in this order of
+    /// precedence.
     pub fn perfect(&self) -> Result<()> {
         let Check {
             outside: locations,

@@ -1,107 +1,107 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
-/// What can be wrong with a topology, or with what is asked of one.
+/// Reasons why a topology cannot be built or an operation on it fails.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No axis, or more than [`MAX_AXES`](crate::MAX_AXES).
+    /// The number of axes is 0 or exceeds [`MAX_AXES`](crate::MAX_AXES).
     #[error("a topology has 1 to {limit} axes, not {got}")]
     Axes {
-        /// Axes asked for.
+        /// Requested number of axes.
         got: usize,
-        /// The most there can be.
+        /// Largest supported number of axes.
         limit: usize,
     },
-    /// An axis without coordinates.
+    /// An axis has length 0.
     #[error("axis {axis} has no coordinates")]
     EmptyAxis {
-        /// The axis.
+        /// Index of the axis.
         axis: usize,
     },
-    /// More cells than a topology may have.
+    /// The grid has more than [`MAX_CELLS`](crate::MAX_CELLS) cells.
     #[error("more than {limit} cells")]
     TooManyCells {
-        /// [`MAX_CELLS`](crate::MAX_CELLS).
+        /// Largest supported number of cells, [`MAX_CELLS`](crate::MAX_CELLS).
         limit: usize,
     },
-    /// More cells than a grid over so few locations can have.
+    /// The grid has implausibly many cells for the number of locations.
     #[error("{cells} cells for {locations} locations are more than the {limit} that are plausible")]
     Implausible {
-        /// Cells of the grid.
+        /// Number of cells of the grid.
         cells: usize,
-        /// Locations of the recording.
+        /// Number of locations of the recording.
         locations: usize,
-        /// Upper bound: 1,024 cells a location, but at least 2^20.
+        /// Upper bound: 1,024 cells for each location, but at least 2^20.
         limit: usize,
     },
-    /// An axis that is not there.
+    /// An axis index is out of range.
     #[error("axis {axis} is not there: there are {count}")]
     UnknownAxis {
-        /// The axis.
+        /// Index of the axis.
         axis: usize,
-        /// How many there are.
+        /// Number of axes.
         count: usize,
     },
-    /// A coordinate past the end of its axis.
+    /// A coordinate lies past the end of its axis.
     #[error("coordinate {at} lies outside of axis {axis}, which has {len}")]
     OutOfRange {
-        /// The axis.
+        /// Index of the axis.
         axis: usize,
         /// The coordinate.
         at: usize,
-        /// Coordinates the axis has.
+        /// Length of the axis.
         len: usize,
     },
-    /// A permutation that leaves an axis out or names one twice.
+    /// An axis order is not a permutation: it omits an axis or repeats one.
     #[error("{order:?} is no permutation of {count} axes")]
     Permutation {
-        /// What was given.
+        /// The given order.
         order: Vec<usize>,
-        /// How many axes there are.
+        /// Number of axes.
         count: usize,
     },
-    /// No part of the machine has coordinates in a property of this name.
+    /// No part of the system tree has coordinates in a property of this name.
     #[error("nothing has coordinates under the name `{name}`")]
     NoCoordinates {
-        /// The name.
+        /// Name of the property.
         name: String,
     },
-    /// Two counts that belong together differ.
+    /// Two lengths that must agree differ.
     #[error("{what}: expected {expected}, got {got}")]
     Length {
-        /// What was counted.
+        /// Name of the quantity that was counted.
         what: &'static str,
-        /// How many there should be.
+        /// Expected length.
         expected: usize,
-        /// How many there are.
+        /// Actual length.
         got: usize,
     },
-    /// A cell holds several locations, and the caller asked that none does.
+    /// Some cells hold several locations, and the caller required that none does.
     #[error("{cells} cells hold several locations")]
     Shared {
-        /// Such cells.
+        /// Number of shared cells.
         cells: usize,
     },
-    /// Cells without a location, and the caller asked that there are none.
+    /// Some cells hold no location, and the caller required that all do.
     #[error("{cells} cells hold no location")]
     Missing {
-        /// Such cells.
+        /// Number of empty cells.
         cells: usize,
     },
-    /// Locations whose coordinates lie outside of the grid.
+    /// The coordinates of some locations lie outside of the grid.
     #[error("{locations} locations lie outside of the grid")]
     Outside {
-        /// Such locations.
+        /// Number of such locations.
         locations: usize,
     },
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

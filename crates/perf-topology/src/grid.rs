@@ -3,37 +3,37 @@
 use crate::topology::same;
 use crate::{Result, Shape};
 
-/// What cells without a location hold, see [`Grid::filled`].
+/// Value that [`Grid::filled`] stores in cells without a location.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Fill {
-    /// The mean of the cells that hold one: no variation is added.
+    /// Mean of the occupied cells; this adds no variation.
     #[default]
     Mean,
-    /// Zero: nothing was spent there.
+    /// Zero; appropriate if an empty cell means that no time was spent.
     Zero,
-    /// Another value.
+    /// A constant.
     Value(f64),
 }
 
-/// What becomes of an axis that is aggregated, see [`Grid::aggregate`].
+/// Function that combines the cells along an axis, see [`Grid::aggregate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Aggregate {
-    /// The sum.
+    /// Sum.
     Sum,
-    /// The mean of the cells that hold a location.
+    /// Mean of the cells that hold a location.
     Mean,
-    /// The largest.
+    /// Maximum.
     Max,
-    /// The smallest.
+    /// Minimum.
     Min,
-    /// The largest less the smallest.
+    /// Maximum minus minimum.
     Spread,
 }
 
-/// A severity view on a grid: one value a cell, the last axis the fastest, and a mask that tells
-/// which cells hold a location.
+/// A severity view on a grid. It has one value for each cell, with the last axis varying fastest,
+/// and a mask of the cells that hold a location.
 ///
 /// ```
 /// use perf_topology::{Aggregate, Fill, Grid, Shape};
@@ -49,25 +49,29 @@ pub enum Aggregate {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
+    /// Axes of the grid.
     shape: Shape,
+    /// One value for each cell.
     values: Vec<f64>,
+    /// `true` for each cell that holds a location.
     mask: Vec<bool>,
 }
 
-/// A plane of a grid, for viewing: rows along one axis, columns along another.
+/// Two-dimensional plane of a grid, with rows along one axis and columns along another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plane {
     /// Number of columns.
     pub columns: usize,
-    /// Row by row; `None` where no location is.
+    /// Cells in row-major order; `None` for a cell without a location.
     pub cells: Vec<Option<f64>>,
 }
 
 impl Grid {
-    /// Puts a grid together.
+    /// Creates a grid from its values and mask.
     ///
     /// # Errors
-    /// [`Error::Length`](crate::Error::Length) if there is not one value and one mask a cell.
+    /// Returns [`Error::Length`](crate::Error::Length) if `values` or `mask` does not have one
+    /// entry for each cell.
     pub fn new(shape: Shape, values: Vec<f64>, mask: Vec<bool>) -> Result<Self> {
         same("values of a grid", shape.cells(), values.len())?;
         same("mask of a grid", shape.cells(), mask.len())?;
@@ -78,32 +82,32 @@ impl Grid {
         })
     }
 
-    /// The axes.
+    /// Returns the axes of the grid.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// One value a cell, the last axis the fastest.
+    /// Returns one value for each cell, with the last axis varying fastest.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Whether each cell holds a location.
+    /// Returns the mask: `true` for each cell that holds a location.
     pub fn mask(&self) -> &[bool] {
         &self.mask
     }
 
-    /// Values and mask.
+    /// Returns the values and the mask.
     pub fn into_parts(self) -> (Vec<f64>, Vec<bool>) {
         (self.values, self.mask)
     }
 
-    /// Cells that hold no location.
+    /// Returns the number of cells that hold no location.
     pub fn missing(&self) -> usize {
         self.mask.iter().filter(|held| !**held).count()
     }
 
-    /// The value of a cell; `None` where no location is, or outside.
+    /// Returns the value of a cell, or `None` if it holds no location or lies outside of the grid.
     pub fn get(&self, coordinates: &[usize]) -> Option<f64> {
         let cell = self.shape.cell(coordinates)?;
         self.at(cell)
@@ -114,7 +118,7 @@ impl Grid {
         self.values.get(cell).copied().filter(|_| held)
     }
 
-    /// The mean of the cells that hold a location; 0 if none does.
+    /// Returns the mean of the cells that hold a location, or 0 if there is none.
     pub fn mean(&self) -> f64 {
         let held = self
             .values
@@ -127,7 +131,7 @@ impl Grid {
         if count == 0 { 0.0 } else { sum / count as f64 }
     }
 
-    /// The same grid with values in the cells that hold no location. The mask stays.
+    /// Fills the cells that hold no location. The mask does not change.
     pub fn filled(mut self, rule: Fill) -> Self {
         let value = match rule {
             Fill::Mean => self.mean(),
@@ -141,11 +145,11 @@ impl Grid {
         self
     }
 
-    /// One axis aggregated: the grid without it. Cells that hold no location do not take part; a
-    /// cell of the result is masked where none did.
+    /// Aggregates one axis and returns the grid without it. Cells that hold no location are
+    /// skipped; a cell of the result is masked out if all its cells are.
     ///
     /// # Errors
-    /// [`Error::UnknownAxis`](crate::Error::UnknownAxis).
+    /// Returns [`Error::UnknownAxis`](crate::Error::UnknownAxis) if there is no such axis.
     pub fn aggregate(&self, axis: usize, how: Aggregate) -> Result<Self> {
         self.shape.axis(axis)?;
         let (below, block) = self.shape.strides(axis);
@@ -173,10 +177,11 @@ impl Grid {
         Grid::new(shape, values, mask)
     }
 
-    /// The hyper-plane at coordinate `at` of `axis`, without that axis.
+    /// Returns the hyperplane at coordinate `at` of `axis`, without that axis.
     ///
     /// # Errors
-    /// [`Error::UnknownAxis`](crate::Error::UnknownAxis) and [`Error::OutOfRange`](crate::Error::OutOfRange).
+    /// Returns [`Error::UnknownAxis`](crate::Error::UnknownAxis) if there is no such axis, or
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) if `at` lies past its end.
     pub fn slice(&self, axis: usize, at: usize) -> Result<Self> {
         self.shape.on_axis(axis, at)?;
         let (below, block) = self.shape.strides(axis);
@@ -189,11 +194,13 @@ impl Grid {
         Grid::new(shape, values, mask)
     }
 
-    /// The plane through `origin` along two axes, for viewing.
+    /// Returns the plane through `origin` along two axes, for display.
     ///
     /// # Errors
-    /// [`Error::UnknownAxis`](crate::Error::UnknownAxis), [`Error::OutOfRange`](crate::Error::OutOfRange), and
-    /// [`Error::Length`](crate::Error::Length) if `origin` has not one coordinate an axis.
+    /// Returns [`Error::UnknownAxis`](crate::Error::UnknownAxis) if there is no such axis,
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) if `origin` lies outside of the grid, or
+    /// [`Error::Length`](crate::Error::Length) if `origin` does not have one coordinate for each
+    /// axis.
     pub fn plane(&self, rows: usize, columns: usize, origin: &[usize]) -> Result<Plane> {
         same("coordinates", self.shape.axes().len(), origin.len())?;
         for (axis, at) in origin.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Cartesian topologies: where on an n-dimensional grid each location of a recording lies.
+//! Cartesian topologies: the position of each location of a recording on an n-dimensional grid.
 //!
-//! A profile holds one severity a location. A [`Topology`] says which cell of a grid each location
-//! lies in, and so turns a severity view into an n-dimensional array, a [`Grid`]: the values and
-//! a mask of the cells that hold a location at all. Locations that share a cell are one number as their
-//! metric says: a sum, an extreme, or a ratio of sums ([`Topology::view_of`]).
+//! A profile holds one severity for each location. A [`Topology`] maps each location to a cell of a
+//! grid. It thereby turns a severity view into an n-dimensional array, a [`Grid`], with a mask of
+//! the cells that hold a location. Locations that share a cell are combined into one value
+//! according to their metric: a sum, an extreme value, or a ratio of sums ([`Topology::view_of`]).
 //!
 //! ```
 //! use perf_core::Severities;
@@ -19,37 +19,42 @@
 //! # Ok::<(), perf_topology::Error>(())
 //! ```
 //!
-//! | where a topology comes from | |
+//! | source of the topology | constructor |
 //! |---|---|
 //! | a grid that the recording defines | [`Topology::from_cart`] |
 //! | machine node, process, thread | [`Topology::from_system`] |
 //! | ranks in order over given lengths | [`Topology::by_order`] |
-//! | as many ranks as there are, as near to a cube as possible | [`balanced`] |
+//! | a given number of ranks, as close to a cube as possible | [`balanced`] |
 //! | coordinates in a table | [`Topology::from_table`] |
 //! | coordinates in properties of the recording, such as `BGP Coords` | [`Topology::from_metadata`], [`coordinates_in`] |
 //!
-//! # How
-//! Cells are numbered with the last axis the fastest: of a shape `L_1 x .. x L_n`, the cell of `(c_1, .., c_n)` is
+//! # Method
+//! The last axis varies fastest in the cell numbers. In a shape `L_1 x .. x L_n`, the cell of
+//! `(c_1, .., c_n)` is
 //!
 //! ```text
 //! cell = (..((c_1 L_2 + c_2) L_3 + c_3)..) L_n + c_n
 //! ```
 //!
-//! [`AxisOrder`] says in which order ranks fill the cells. Of all factorisations [`balanced`] takes the one whose longest
-//! axis is the shortest, then the second longest, and so on. The value of a cell is the sum over its locations, their
-//! least or largest value, or a ratio of sums, as the metric says ([`Combine`](perf_core::Combine)).
+//! [`AxisOrder`] selects the order in which ranks fill the cells. [`balanced`] chooses the
+//! factorisation with the shortest longest axis, then the shortest second-longest axis, and so on.
+//! The value of a cell is the sum over its locations, their minimum or maximum, or a ratio of sums,
+//! depending on the metric ([`Combine`](perf_core::Combine)).
 //!
 //! # Cost
-//! A topology takes 4 bytes a location, a grid 9 bytes a cell. A view takes time in proportion to the
-//! locations; there are at most [`MAX_AXES`] axes and [`MAX_CELLS`] cells.
+//! A topology takes 4 bytes for each location, a grid 9 bytes for each cell. A view takes time
+//! proportional to the number of locations. There are at most [`MAX_AXES`] axes and [`MAX_CELLS`]
+//! cells.
 //!
-//! # What to mind
-//! * Every topology counts what is wrong with it, see [`Check`]: locations without a cell, outside of the
-//!   grid, with two cells, and cells that several share.
-//! * A cell without a location has no value, which is not 0: [`Grid::filled`] says what to take instead.
-//! * Cube and many codes let the *first* axis run fastest, this crate the last unless told otherwise
-//!   ([`AxisOrder`]). Whether an axis is periodic is kept and told; [`Axis::new`] takes it to be.
-//! * [`balanced`] guesses. Two ranks side by side on a guessed grid need not be neighbours.
+//! # Pitfalls
+//! * Every topology counts its defects, see [`Check`]: locations without a cell, outside of the
+//!   grid or with two cells, and cells that several locations share.
+//! * A cell without a location has no value, which differs from the value 0. [`Grid::filled`]
+//!   stores a chosen value in such cells.
+//! * In Cube and in many applications the *first* axis varies fastest. In this crate the last axis
+//!   does, unless [`AxisOrder`] selects otherwise. The periodicity of each axis is stored;
+//!   [`Axis::new`] creates a periodic axis.
+//! * [`balanced`] is a guess. Two adjacent ranks on a guessed grid need not communicate.
 #![doc(html_root_url = "../")]
 
 mod cart;

@@ -1,16 +1,16 @@
-//! Coordinates that a recording keeps as text: properties such as `BGP Coords` of TAU.
+//! Coordinates stored as text, in properties such as `BGP Coords` of TAU.
 
 use crate::topology::{NOWHERE, Topology, place};
 use crate::{Check, Error, Result, Shape};
 use perf_core::{LocationId, SystemTree};
 
 impl Topology {
-    /// Locations at the coordinates that the property `name` gives them, such as `BGP Coords`,
-    /// whose value is `(3,5,1)`. A location without that property lies where its process does, a
-    /// process without it where its node does.
+    /// Places locations at the coordinates in the property `name`, such as `BGP Coords` with the
+    /// value `(3,5,1)`. A location without that property takes the coordinates of its process, a
+    /// process without it those of its machine node.
     ///
-    /// `shape` is the grid; `None` for the smallest one from 0 on that all coordinates lie in,
-    /// with unnamed axes that are periodic. A property that holds no numbers counts as none.
+    /// `shape` is the grid. With `None` the grid is the smallest one that starts at 0 and contains
+    /// all coordinates; its axes are unnamed and periodic. A property without numbers is ignored.
     ///
     /// ```
     /// use perf_core::{Location, SystemTree};
@@ -29,8 +29,9 @@ impl Topology {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::NoCoordinates`] if nothing has coordinates under that name, those of
-    /// [`Shape::plausible_for`], and without a `shape` those of [`Shape::new`].
+    /// Returns [`Error::NoCoordinates`] if no part of the system tree has coordinates in that
+    /// property, the errors of [`Shape::plausible_for`], and without a `shape` also those of
+    /// [`Shape::new`].
     pub fn from_metadata(system: &SystemTree, name: &str, shape: Option<Shape>) -> Result<Self> {
         let mut at = Vec::new();
         let ids = || system.location_ids();
@@ -61,7 +62,7 @@ impl Topology {
         for (slot, id) in cells.iter_mut().zip(ids()) {
             if text(system, id, name).is_some_and(|text| read(text, &mut at)) {
                 is_any = true;
-                // Cells are at most 2^28.
+                // A shape has at most 2^28 cells, so the number fits.
                 place(slot, shape.cell(&at).map(|cell| cell as u32), &mut found);
             }
         }
@@ -72,7 +73,8 @@ impl Topology {
     }
 }
 
-/// What a location, else its process, else its node has under a name.
+/// Returns the value of a property of a location, or else of its process, or else of its machine
+/// node.
 fn text<'a>(system: &'a SystemTree, id: LocationId, name: &str) -> Option<&'a str> {
     let own = &system.location(id)?.properties;
     let group = system.process(id).and_then(|group| system.group(group));
@@ -86,10 +88,12 @@ fn text<'a>(system: &'a SystemTree, id: LocationId, name: &str) -> Option<&'a st
     named.next()
 }
 
-/// As [`coordinates_in`], into memory that is used again.
+/// Parses coordinates like [`coordinates_in`], into a reused buffer; returns `false` if there are
+/// none.
 fn read(text: &str, numbers: &mut Vec<usize>) -> bool {
     numbers.clear();
-    // Numbers below 0 and fractions are no coordinates; a dash or dot between words is none either.
+    // Negative numbers and fractions are not coordinates. A dash or dot between words is no sign or
+    // decimal point.
     let letters = text.as_bytes();
     let is_digit = |at: Option<usize>| {
         at.and_then(|at| letters.get(at))
@@ -116,9 +120,9 @@ fn read(text: &str, numbers: &mut Vec<usize>) -> bool {
     !numbers.is_empty()
 }
 
-/// The numbers in a text such as `(3,5,1)` or `x=3 y=5 z=1`: coordinates as profiles keep them in
-/// attributes (`BGP Coords` in TAU). Letters and brackets are passed over; `None` without numbers, or
-/// where one does not fit, is below 0 or a fraction.
+/// Parses the numbers in a text such as `(3,5,1)` or `x=3 y=5 z=1`, the forms in which profiles
+/// store coordinates (`BGP Coords` in TAU). Letters and brackets are skipped. Returns `None` if
+/// there are no numbers, or if one is negative, a fraction or too large.
 ///
 /// ```
 /// assert_eq!(perf_topology::coordinates_in("(3,5,1)"), Some(vec![3, 5, 1]));

@@ -1,13 +1,13 @@
-//! Other topologies of the same locations: permuted, split, joined, sliced, embedded.
+//! Topologies derived from another one: permuted, split, joined, sliced or embedded.
 
 use crate::topology::{NOWHERE, Topology, same};
 use crate::{Axis, Check, Error, Result, Shape};
 
 impl Topology {
-    /// The axes in another order: axis `i` of the result is axis `order[i]`.
+    /// Reorders the axes: axis `i` of the result is axis `order[i]`.
     ///
     /// # Errors
-    /// [`Error::Permutation`].
+    /// Returns [`Error::Permutation`] if `order` is not a permutation of the axes.
     pub fn permute(&self, order: &[usize]) -> Result<Self> {
         let shape = self.shape.permuted(order)?;
         let lens = shape.lens();
@@ -20,12 +20,13 @@ impl Topology {
         }))
     }
 
-    /// One axis as several, such as 12 as 3 x 4; the last of them is the fastest. Names and
-    /// periodicity go to the first; the others are `name.1`, `name.2`.
+    /// Splits one axis into several, such as 12 into 3 x 4; the last of them varies fastest. The
+    /// first new axis takes the name and periodicity; the others are called `name.1`, `name.2` and
+    /// so on.
     ///
     /// # Errors
-    /// [`Error::Length`] if the lengths do not multiply to that of the axis, and those of
-    /// [`Shape::new`].
+    /// Returns [`Error::Length`] if the product of `lens` is not the length of the axis, and the
+    /// errors of [`Shape::new`].
     pub fn split(&self, axis: usize, lens: &[usize]) -> Result<Self> {
         let old = self.shape.axis(axis)?.clone();
         let product = lens
@@ -43,18 +44,19 @@ impl Topology {
         });
         let mut axes = self.shape.axes().to_vec();
         axes.splice(axis..=axis, parts);
-        // Cells keep their numbers: the parts are in the order the axis was.
+        // Cell numbers do not change, because the new axes keep the order of the cells.
         Ok(Topology {
             shape: Shape::new(axes)?,
             ..self.clone()
         })
     }
 
-    /// Several neighbouring axes as one, the last of them the fastest. Periodic if the first is, which
-    /// undoes [`split`](Self::split).
+    /// Joins several adjacent axes into one, the last of them varying fastest. The result is
+    /// periodic if the first of them is, so joining undoes [`split`](Self::split).
     ///
     /// # Errors
-    /// [`Error::UnknownAxis`] if they are not there, or none.
+    /// Returns [`Error::UnknownAxis`] if the range is empty or contains an axis that does not
+    /// exist.
     pub fn join(&self, axes: std::ops::Range<usize>) -> Result<Self> {
         let all = self.shape.axes();
         let count = all.len();
@@ -81,11 +83,12 @@ impl Topology {
         })
     }
 
-    /// The hyper-plane at coordinate `at` of `axis`, without that axis. Locations elsewhere are
-    /// not placed.
+    /// Returns the hyperplane at coordinate `at` of `axis`, without that axis. Locations at other
+    /// coordinates are not placed.
     ///
     /// # Errors
-    /// [`Error::UnknownAxis`] and [`Error::OutOfRange`].
+    /// Returns [`Error::UnknownAxis`] if there is no such axis, or [`Error::OutOfRange`] if `at`
+    /// lies past its end.
     pub fn slice(&self, axis: usize, at: usize) -> Result<Self> {
         self.shape.on_axis(axis, at)?;
         let shape = self.shape.without(axis)?;
@@ -103,11 +106,12 @@ impl Topology {
         }))
     }
 
-    /// The topology as part of a larger one: coordinates move by `origin`. The cells around it are
-    /// missing; [`Grid::filled`](crate::Grid::filled) says what they hold.
+    /// Embeds the topology into a larger grid, with its first cell at `origin`. The surrounding
+    /// cells hold no location; [`Grid::filled`](crate::Grid::filled) can give them a value.
     ///
     /// # Errors
-    /// [`Error::Length`] for another number of axes, [`Error::OutOfRange`] if the part does not fit.
+    /// Returns [`Error::Length`] if the number of axes differs, or [`Error::OutOfRange`] if the
+    /// topology does not fit at `origin`.
     pub fn embed(&self, into: Shape, origin: &[usize]) -> Result<Self> {
         let own = self.shape.axes();
         same("axes", own.len(), into.axes().len())?;
@@ -133,7 +137,7 @@ impl Topology {
         }))
     }
 
-    /// Each location to another cell. One buffer of coordinates serves all of them.
+    /// Moves each location to another cell. All calls of `to` share one coordinate buffer.
     fn map(&self, shape: Shape, to: impl Fn(&[usize]) -> Option<usize>) -> Self {
         let mut at = vec![0; self.shape.axes().len()];
         let cells = self.cells.iter().map(|cell| {

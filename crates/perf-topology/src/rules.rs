@@ -1,23 +1,23 @@
-//! Topologies by rule: ranks in order, a balanced factorisation.
+//! Topologies from rules: ranks in order, and a balanced factorisation.
 
 use crate::topology::{NOWHERE, Topology};
 use crate::{Check, Shape};
 use perf_core::{GroupKind, SystemTree};
 
-/// Along which axis ranks that follow each other lie.
+/// Axis along which consecutive ranks lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AxisOrder {
-    /// Along the last axis, as `MPI_Cart_create` and C arrays count.
+    /// The last axis, as in `MPI_Cart_create` and C arrays.
     #[default]
     LastFastest,
-    /// Along the first axis, as Fortran arrays and many codes count (LULESH).
+    /// The first axis, as in Fortran arrays and in many applications such as LULESH.
     FirstFastest,
 }
 
 impl Topology {
-    /// Locations in order over the cells of a grid. With fewer locations than cells the last cells
-    /// are missing, with more the last locations lie outside.
+    /// Assigns locations to the cells of a grid in order. With fewer locations than cells the last
+    /// cells are empty; with more, the last locations lie outside of the grid.
     pub fn by_order(shape: Shape, order: AxisOrder, locations: usize) -> Self {
         let places: Vec<u32> = (0..locations)
             .map(|rank| nth(&shape, order, rank).unwrap_or(NOWHERE))
@@ -30,8 +30,9 @@ impl Topology {
         Self::new(String::new(), shape, places, found)
     }
 
-    /// Processes in order over the cells of a grid, each with its CPU threads and the streams of
-    /// its accelerators; how they become one value, see [`view_of`](Self::view_of).
+    /// Assigns processes to the cells of a grid in order. The cell of a process holds its CPU
+    /// threads and the streams of its accelerators; [`view_of`](Self::view_of) combines their
+    /// values.
     pub fn by_process(shape: Shape, order: AxisOrder, system: &SystemTree) -> Self {
         let mut rank_of = vec![None; system.groups().len()];
         let groups = system.groups().iter().zip(&mut rank_of);
@@ -53,12 +54,12 @@ impl Topology {
     }
 }
 
-/// The cell of the `rank`-th place.
+/// Returns the cell at position `rank` of the given order.
 pub(crate) fn nth(shape: &Shape, order: AxisOrder, rank: usize) -> Option<u32> {
     if rank >= shape.cells() {
         return None;
     }
-    // Cells are at most 2^28.
+    // A shape has at most 2^28 cells, so the number fits.
     Some(match order {
         AxisOrder::LastFastest => rank as u32,
         AxisOrder::FirstFastest => {
@@ -76,8 +77,8 @@ pub(crate) fn nth(shape: &Shape, order: AxisOrder, rank: usize) -> Option<u32> {
     })
 }
 
-/// Lengths of `axes` axes whose product is `count`, as near to each other as possible, longest
-/// first: what `MPI_Dims_create` is for.
+/// Factorises `count` into `axes` lengths that are as close to each other as possible, longest
+/// first. `MPI_Dims_create` has the same purpose.
 ///
 /// ```
 /// assert_eq!(perf_topology::balanced(64, 3), [4, 4, 4]);
@@ -90,7 +91,8 @@ pub fn balanced(count: usize, axes: usize) -> Vec<usize> {
     lens
 }
 
-/// The longest axis is the smallest divisor that the others can stay below, and so on.
+/// Chooses the smallest length for the longest axis that leaves a valid factorisation for the other
+/// axes, then recurses.
 fn balance(count: usize, axes: usize, lens: &mut [usize], at: usize) {
     let left = axes - at;
     if left == 0 {
@@ -105,7 +107,7 @@ fn balance(count: usize, axes: usize, lens: &mut [usize], at: usize) {
     balance(count / longest, axes, lens, at + 1);
 }
 
-/// The smallest length that the longest of `axes` axes can have.
+/// Returns the smallest possible length of the longest of `axes` axes.
 fn shortest_longest(count: usize, axes: usize, most: usize) -> usize {
     if axes <= 1 {
         return count;
@@ -116,12 +118,12 @@ fn shortest_longest(count: usize, axes: usize, most: usize) -> usize {
         .unwrap_or(count)
 }
 
-/// Whether `count` is a product of `axes` numbers of at most `most`.
+/// Returns `true` if `count` is a product of `axes` numbers of at most `most`.
 fn fits(count: usize, axes: usize, most: usize) -> bool {
     if axes == 0 || count <= most {
         return count == 1 || axes > 0;
     }
-    // Were all of them as long as allowed, they would not reach it.
+    // If even the largest allowed lengths do not reach `count`, no factorisation exists.
     let reach = (0..axes).try_fold(1usize, |reach, _| reach.checked_mul(most));
     if reach.is_some_and(|reach| reach < count) {
         return false;
@@ -134,7 +136,7 @@ fn fits(count: usize, axes: usize, most: usize) -> bool {
         .any(|len| fits(count / len, axes - 1, len))
 }
 
-/// Ascending.
+/// Returns the divisors of `count` in ascending order.
 fn divisors(count: usize) -> Vec<usize> {
     let mut low = Vec::new();
     let mut high = Vec::new();

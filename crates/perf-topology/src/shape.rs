@@ -1,15 +1,15 @@
-//! [`Axis`] and [`Shape`]: the grid, without what lies on it.
+//! [`Axis`] and [`Shape`]: the dimensions of a grid, without its contents.
 
 use crate::{Error, Result};
 
-/// The most axes of a topology.
+/// Largest number of axes of a topology.
 pub const MAX_AXES: usize = 16;
 
-/// The most cells of a topology: 2^28, whose values take 2 GiB.
+/// Largest number of cells of a topology: 2^28, whose values take 2 GiB.
 pub const MAX_CELLS: usize = 1 << 28;
 
-/// Upper bound on the cells of a grid of a recording, however few locations lie on it: a whole machine of
-/// which a job has a small part passes, damaged lengths do not.
+/// Number of cells that is plausible for any recording, however few locations it has. It admits the
+/// grid of a whole machine for a small job, and rejects damaged lengths.
 const MIN_PLAUSIBLE_CELLS: usize = 1 << 20;
 
 /// Upper bound on the cells for each location of larger recordings.
@@ -18,16 +18,16 @@ const MAX_CELLS_PER_LOCATION: usize = 1 << 10;
 /// One axis of a grid.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axis {
-    /// Name, may be empty.
+    /// Name; may be empty.
     pub name: String,
-    /// Number of coordinates along it, at least 1.
+    /// Number of coordinates, at least 1.
     pub len: usize,
-    /// Whether the last coordinate neighbours the first.
+    /// `true` if the last coordinate is adjacent to the first.
     pub periodic: bool,
 }
 
 impl Axis {
-    /// A periodic axis.
+    /// Creates a periodic axis.
     pub fn new(name: impl Into<String>, len: usize) -> Self {
         Axis {
             name: name.into(),
@@ -37,7 +37,7 @@ impl Axis {
     }
 }
 
-/// The axes of a grid. Cells are numbered row by row: the last axis is the fastest.
+/// Axes of a grid. Cells are numbered in row-major order: the last axis varies fastest.
 ///
 /// ```
 /// use perf_topology::Shape;
@@ -49,15 +49,19 @@ impl Axis {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
+    /// Axes, slowest first.
     axes: Vec<Axis>,
+    /// Number of cells, the product of the lengths.
     cells: usize,
 }
 
 impl Shape {
-    /// Checks the axes.
+    /// Creates a shape from its axes.
     ///
     /// # Errors
-    /// [`Error::Axes`], [`Error::EmptyAxis`] and [`Error::TooManyCells`].
+    /// Returns [`Error::Axes`] if the number of axes is 0 or above [`MAX_AXES`],
+    /// [`Error::EmptyAxis`] if an axis has length 0, or [`Error::TooManyCells`] above
+    /// [`MAX_CELLS`].
     pub fn new(axes: Vec<Axis>) -> Result<Self> {
         if axes.is_empty() || axes.len() > MAX_AXES {
             return Err(Error::Axes {
@@ -77,16 +81,16 @@ impl Shape {
         Ok(Shape { axes, cells })
     }
 
-    /// Periodic axes without names.
+    /// Creates a shape with periodic axes without names.
     ///
     /// # Errors
-    /// As [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn of(lens: &[usize]) -> Result<Self> {
         Self::new(lens.iter().map(|len| Axis::new("", *len)).collect())
     }
 
     /// Returns the shape if its size is plausible for a recording of that many locations. Lengths
-    /// from a file or an option need this check before anything is sized by them.
+    /// from a file or an option need this check before they size an allocation.
     ///
     /// ```
     /// use perf_topology::Shape;
@@ -96,7 +100,8 @@ impl Shape {
     /// ```
     ///
     /// # Errors
-    /// Returns [`Error::Implausible`] for more than 1,024 cells a location and more than 2^20 in all.
+    /// Returns [`Error::Implausible`] for more than 1,024 cells per location and more than 2^20 in
+    /// total.
     pub fn plausible_for(self, locations: usize) -> Result<Self> {
         let limit = locations.saturating_mul(MAX_CELLS_PER_LOCATION);
         let limit = limit.max(MIN_PLAUSIBLE_CELLS);
@@ -110,22 +115,23 @@ impl Shape {
         }
     }
 
-    /// The axes.
+    /// Returns the axes, slowest first.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// The length of each axis.
+    /// Returns the length of each axis.
     pub fn lens(&self) -> Vec<usize> {
         self.axes.iter().map(|axis| axis.len).collect()
     }
 
-    /// Number of cells, the product of the lengths.
+    /// Returns the number of cells, the product of the lengths.
     pub fn cells(&self) -> usize {
         self.cells
     }
 
-    /// The number of the cell at `coordinates`; `None` outside, or for the wrong number of them.
+    /// Returns the number of the cell at `coordinates`, or `None` if they lie outside of the grid
+    /// or their number is wrong.
     pub fn cell(&self, coordinates: &[usize]) -> Option<usize> {
         if coordinates.len() != self.axes.len() {
             return None;
@@ -136,7 +142,7 @@ impl Shape {
         })
     }
 
-    /// The coordinates of a cell, first axis first. Nothing is allocated.
+    /// Returns the coordinates of a cell, first axis first, without allocating.
     pub fn coordinates(&self, cell: usize) -> impl ExactSizeIterator<Item = usize> + '_ {
         let mut below = self.cells;
         let mut rest = cell;
@@ -155,7 +161,7 @@ impl Shape {
             .ok_or(Error::UnknownAxis { axis, count })
     }
 
-    /// That `at` lies on `axis`.
+    /// Returns an error unless `at` lies on `axis`.
     pub(crate) fn on_axis(&self, axis: usize, at: usize) -> Result<()> {
         let len = self.axis(axis)?.len;
         if at < len {
@@ -165,7 +171,8 @@ impl Shape {
         }
     }
 
-    /// Cells below one step along `axis`, and cells of the axis and all below it.
+    /// Returns the number of cells that one step along `axis` passes, and that number times the
+    /// length of the axis.
     pub(crate) fn strides(&self, axis: usize) -> (usize, usize) {
         let below: usize = self
             .axes
@@ -177,7 +184,7 @@ impl Shape {
         (below, below * len)
     }
 
-    /// The shape without one axis, or with one cell where it was the only one.
+    /// Returns the shape without one axis, or a shape of one cell if it was the only axis.
     pub(crate) fn without(&self, axis: usize) -> Result<Self> {
         let mut axes = self.axes.clone();
         if axes.len() == 1 {
@@ -188,7 +195,7 @@ impl Shape {
         Self::new(axes)
     }
 
-    /// That `order` is a permutation of the axes; the permuted shape.
+    /// Returns the permuted shape, or an error unless `order` is a permutation of the axes.
     pub(crate) fn permuted(&self, order: &[usize]) -> Result<Self> {
         let count = self.axes.len();
         let mut seen = vec![false; count];

@@ -3,29 +3,30 @@
 use crate::Topology;
 use perf_core::SystemTree;
 
-/// Number of locations in the occupied cells of a topology, and the processes that they belong to.
+/// Number of locations in the occupied cells of a topology, and of the processes that they belong
+/// to.
 ///
-/// Threads of a process in the cell of the process are meant to share it. Unequal numbers of
-/// locations make a view of sums a picture of those numbers. Processes on different machine nodes in
-/// one cell contradict the grid.
+/// Threads of a process are meant to share its cell. If cells hold unequal numbers of locations, a
+/// view of sums mostly shows those numbers. Processes on different machine nodes in one cell
+/// contradict the grid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sharing {
-    /// Cells that hold a location.
+    /// Number of cells that hold a location.
     pub occupied: usize,
     /// Fewest locations in an occupied cell.
     pub fewest: usize,
     /// Most locations in a cell.
     pub most: usize,
-    /// Cells that hold locations of several processes.
+    /// Number of cells that hold locations of several processes.
     pub of_processes: usize,
-    /// Cells that hold locations of processes on different machine nodes.
+    /// Number of cells that hold locations of processes on different machine nodes.
     pub of_nodes: usize,
 }
 
 impl Topology {
-    /// Counts the locations of each cell, and the processes and nodes that they belong to. Locations
-    /// without a process count as one process, processes without a node as one node.
+    /// Counts the locations of each cell, and the processes and nodes that they belong to. All
+    /// locations without a process count as one process, all processes without a node as one node.
     ///
     /// ```
     /// use perf_core::{Location, LocationGroup, LocationGroupId, SystemTree};

@@ -5,32 +5,35 @@ use crate::{Axis, Check, Result, Shape};
 use perf_core::{LocationId, LocationKind, SystemTree};
 use std::collections::HashMap;
 
-/// A level of the system tree that becomes an axis, see [`Topology::from_system`].
+/// Level of the system tree that becomes an axis, see [`Topology::from_system`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
-    /// Which machine node.
+    /// Machine node.
     Node,
-    /// Which process: of those on the node if [`Place::Node`] is an axis, else of all.
+    /// Process: counted within its node if [`Place::Node`] is an axis, else over the whole
+    /// recording.
     Process,
-    /// Which thread: of those of the process if [`Place::Process`] is an axis, of the node if only
-    /// that is, else of all.
+    /// Thread: counted within its process if [`Place::Process`] is an axis, else within its node if
+    /// [`Place::Node`] is one, else over the whole recording.
     Thread,
 }
 
 impl Topology {
-    /// The levels of the system tree as axes, of the lengths that the fullest node and process
-    /// need. CPU threads alone are placed; streams of accelerators and metric sources are not.
+    /// Builds a topology with levels of the system tree as axes. Each axis is as long as the
+    /// fullest node or process requires. Only CPU threads are placed, not the streams of
+    /// accelerators or metric sources.
     ///
     /// No axis is periodic.
     ///
     /// # Errors
-    /// Those of [`Shape::new`].
+    /// Returns the errors of [`Shape::new`].
     pub fn from_system(system: &SystemTree, places: &[Place]) -> Result<Self> {
         let count = system.locations().len();
-        // Numbers along each axis, and how many there are below what was chosen so far.
+        // Coordinates along each axis, and the number of distinct owners in the levels chosen so
+        // far.
         let mut along: Vec<Vec<u32>> = Vec::with_capacity(places.len());
-        // What an axis counts within: the node, the process, or nothing.
+        // Owner that this axis counts within: the node, the process, or the whole recording.
         for (at, place) in places.iter().enumerate() {
             let has = |other| places.iter().take(at).any(|place| *place == other);
             let (by_node, by_process) = (has(Place::Node), has(Place::Process));
@@ -52,7 +55,7 @@ impl Topology {
                     Place::Thread => id.0,
                 };
                 let known = numbers.entry(key).or_default();
-                // At most 2^32 locations, so there are no more of anything above them.
+                // There are at most 2^32 locations, and no more owners than locations.
                 let next = known.len() as u32;
                 if let Some(slot) = axis.get_mut(id.index()) {
                     *slot = *known.entry(what).or_insert(next);
@@ -85,7 +88,7 @@ impl Topology {
 }
 
 impl Place {
-    /// `node`, `process` or `thread`.
+    /// Returns `node`, `process` or `thread`.
     pub fn name(&self) -> &'static str {
         match self {
             Place::Node => "node",
@@ -100,7 +103,7 @@ fn is_thread(system: &SystemTree, id: LocationId) -> bool {
     matches!(kind, Some(LocationKind::CpuThread | LocationKind::Unknown))
 }
 
-/// Node and process of a location; the same number for all whose own is unknown.
+/// Returns the node and process of a location. Locations with an unknown owner share one number.
 fn owners(system: &SystemTree, id: LocationId) -> (u32, u32) {
     let process = system.process(id);
     let group = process.and_then(|process| system.group(process));

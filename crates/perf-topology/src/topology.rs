@@ -3,10 +3,10 @@
 use crate::{Check, Error, Grid, Result, Shape};
 use perf_core::{CallPathId, Combine, LocationId, MetricId, Profile, Severities};
 
-/// No cell.
+/// Cell number of a location that is not placed.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// Which cell of a grid each location of a recording lies in.
+/// Map from the locations of a recording to the cells of a grid.
 ///
 /// ```
 /// use perf_core::Severities;
@@ -19,15 +19,18 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
+    /// Name; may be empty.
     pub(crate) name: String,
+    /// Axes of the grid.
     pub(crate) shape: Shape,
-    /// By location.
+    /// Cell of each location, or [`NOWHERE`].
     pub(crate) cells: Vec<u32>,
+    /// Defects counted while the topology was built.
     pub(crate) check: Check,
 }
 
 impl Topology {
-    /// Puts one together from places: the cell of each location, where it has one.
+    /// Creates a topology from the cell of each location, or [`NOWHERE`].
     pub(crate) fn new(name: String, shape: Shape, cells: Vec<u32>, found: Check) -> Self {
         let mut held = vec![0u8; shape.cells()];
         let mut check = Check {
@@ -52,8 +55,8 @@ impl Topology {
         }
     }
 
-    /// Coordinates from a table: `locations` locations, and (location, coordinates) entries in any
-    /// order. What does not fit is counted, see [`Check`].
+    /// Builds a topology from a table of (location, coordinates) entries in any order, for
+    /// `locations` locations. Invalid entries are counted, see [`Check`].
     pub fn from_table<'a>(
         shape: Shape,
         locations: usize,
@@ -66,46 +69,47 @@ impl Topology {
                 found.strangers += 1;
                 continue;
             };
-            // Cells are at most 2^28.
+            // A shape has at most 2^28 cells, so the number fits.
             let cell = shape.cell(coordinates).map(|cell| cell as u32);
             place(slot, cell, &mut found);
         }
         Self::new(String::new(), shape, cells, found)
     }
 
-    /// The same topology under a name. Default: that of the grid, levels or property it is made of, else empty.
+    /// Renames the topology. By default it has the name of the grid, levels or property that it was
+    /// built from, or else an empty name.
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Its name, may be empty.
+    /// Returns the name; may be empty.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The grid.
+    /// Returns the axes of the grid.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// What it lacks.
+    /// Returns the counted defects.
     pub fn check(&self) -> &Check {
         &self.check
     }
 
-    /// Number of locations, placed or not.
+    /// Returns the number of locations, placed or not.
     pub fn locations(&self) -> usize {
         self.cells.len()
     }
 
-    /// The cell of a location.
+    /// Returns the cell of a location, or `None` if it is not placed.
     pub fn cell(&self, location: LocationId) -> Option<usize> {
         let cell = *self.cells.get(location.index())?;
         (cell != NOWHERE).then_some(cell as usize)
     }
 
-    /// The locations of each cell that has any, as (cell, location), ascending.
+    /// Returns the placed locations as (cell, location) pairs in ascending order.
     pub fn occupants(&self) -> Vec<(usize, LocationId)> {
         let locations = self.cells.iter().enumerate();
         let placed = locations.filter(|(_, cell)| **cell != NOWHERE);
@@ -116,7 +120,7 @@ impl Topology {
         all
     }
 
-    /// Whether each cell holds a location.
+    /// Returns the mask: `true` for each cell that holds a location.
     pub fn mask(&self) -> Vec<bool> {
         let mut mask = vec![false; self.shape.cells()];
         for cell in &self.cells {
@@ -127,24 +131,24 @@ impl Topology {
         mask
     }
 
-    /// A row of numbers on the grid: values and mask. Values of locations that share a cell add up, of
-    /// tuples the first numbers; cells without a location are 0 and masked. For metrics that do not
-    /// add up see [`view_of`](Self::view_of).
+    /// Places a severity view on the grid as values and mask. Values of locations that share a cell
+    /// are added; of tuples the first number is taken. Cells without a location are 0 and masked
+    /// out. For metrics that are not additive see [`view_of`](Self::view_of).
     ///
     /// # Errors
-    /// [`Error::Length`] if the view is of another number of locations.
+    /// Returns [`Error::Length`] if the view has another number of locations.
     pub fn view(&self, severities: &Severities) -> Result<Grid> {
         let mut values = vec![0.0; self.shape.cells()];
         self.view_into(severities, &mut values)?;
         Grid::new(self.shape.clone(), values, self.mask())
     }
 
-    /// As [`view`](Self::view), into memory of the caller's, one value a cell; the mask is always
-    /// [`mask`](Self::mask). Allocates nothing.
+    /// Places a view on the grid like [`view`](Self::view), into a buffer of the caller with one
+    /// value for each cell. The mask is always [`mask`](Self::mask). Does not allocate.
     ///
     /// # Errors
-    /// [`Error::Length`] if the view is of another number of locations, or `values` not of one
-    /// number a cell.
+    /// Returns [`Error::Length`] if the view has another number of locations, or if `values` does
+    /// not have one entry for each cell.
     pub fn view_into(&self, severities: &Severities, values: &mut [f64]) -> Result<()> {
         same("locations of a view", self.cells.len(), severities.len())?;
         same("values of a grid", self.shape.cells(), values.len())?;
@@ -152,10 +156,10 @@ impl Topology {
         Ok(())
     }
 
-    /// The severity view of a metric and call path on the grid; `None` where it is zero everywhere.
-    /// Locations that share a cell are one number as the metric says, see [`Profile::over_parts`]:
-    /// mostly their sum, the smallest or largest of smallest and largest values, and of a ratio the
-    /// ratio of what its parts are over the cell.
+    /// Places the severity view of a metric and call path on the grid; `None` if it is zero
+    /// everywhere. Locations that share a cell are combined according to the metric, see
+    /// [`Profile::over_parts`]: additive metrics are summed, minimum and maximum metrics take the
+    /// extreme, and a ratio is computed from its sums over the cell.
     ///
     /// ```
     /// use perf_core::*;
@@ -178,7 +182,7 @@ impl Topology {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Profile::over_parts`].
+    /// Returns the errors of [`Profile::over_parts`].
     pub fn view_of(
         &self,
         profile: &Profile,
@@ -188,17 +192,18 @@ impl Topology {
         let mut values = vec![0.0; self.shape.cells()];
         let is_there = self.view_of_into(profile, metric, path, &mut values)?;
         let grid = is_there.then(|| Grid::new(self.shape.clone(), values, self.mask()));
-        // One value and one mask a cell.
+        // The vectors have one entry for each cell, so the constructor cannot fail.
         Ok(grid.and_then(Result::ok))
     }
 
-    /// As [`view_of`](Self::view_of), into memory of the caller's, one value a cell, and says whether
-    /// there is a row; without one all values are 0. Allocates nothing but what reading the row does,
-    /// and one value a cell for derived metrics.
+    /// Places a view on the grid like [`view_of`](Self::view_of), into a buffer of the caller with
+    /// one value for each cell. Returns `true` if there is a row; without one all values are 0.
+    /// Allocates only the buffers that reading the row needs, and one value for each cell for
+    /// derived metrics.
     ///
     /// # Errors
-    /// Those of [`Profile::over_parts`], and [`perf_core::Error::Length`] if `values` has not one
-    /// number a cell.
+    /// Returns the errors of [`Profile::over_parts`], and [`perf_core::Error::Length`] if `values`
+    /// does not have one entry for each cell.
     pub fn view_of_into(
         &self,
         profile: &Profile,
@@ -218,7 +223,7 @@ impl Topology {
     }
 }
 
-/// Gives a location its place, and counts what is wrong with it.
+/// Stores the cell of a location and counts its defects.
 pub(crate) fn place(slot: &mut u32, cell: Option<u32>, found: &mut Check) {
     match cell {
         None => found.outside += 1,

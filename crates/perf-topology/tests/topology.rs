@@ -1,4 +1,4 @@
-//! Where topologies come from, what is wrong with them, and what can be done with them.
+//! Construction of topologies, detection of defects, and operations.
 
 use perf_core::{
     CallPathId, CallTree, CartDimension, CartTopology, Combine, GroupKind, Limits, Location,
@@ -21,7 +21,8 @@ fn counting(cells: usize) -> Severities {
     Severities::U64((0..cells as u64).collect())
 }
 
-/// Two nodes of two processes with two threads, but for the last process, which has one and a device.
+/// Returns two nodes of two processes with two threads each, except that the last process has one
+/// thread and a device stream.
 fn machine() -> SystemTree {
     let node = |name: &str| SystemNode {
         name: name.into(),
@@ -113,7 +114,7 @@ fn ranks_lie_in_order() {
 }
 
 #[test]
-fn the_system_tree_is_a_grid() {
+fn grids_are_built_from_the_system_tree() {
     let system = machine();
     let all = [Place::Node, Place::Process, Place::Thread];
     let grid = Topology::from_system(&system, &all).expect("a shape");
@@ -122,7 +123,7 @@ fn the_system_tree_is_a_grid() {
         (vec![2, 2, 2], "node,process,thread")
     );
     assert_eq!(grid.shape().axes()[1].name, "process");
-    // The last process has one thread; its stream is no thread.
+    // The last process has one thread; its stream is not a thread.
     assert_eq!(
         (
             grid.check().missing,
@@ -138,13 +139,13 @@ fn the_system_tree_is_a_grid() {
     let flat = Topology::from_system(&system, &[Place::Thread]).expect("a shape");
     assert!(flat.shape().lens() == [7] && flat.check().is_injective());
     let ranks = Topology::by_process(shape(&[2, 2]), AxisOrder::FirstFastest, &system);
-    // The stream goes with its process.
+    // The stream shares the cell of its process.
     assert_eq!(ranks.cell(LocationId(7)), Some(3));
     assert_eq!(ranks.cell(LocationId(2)), Some(2));
 }
 
 #[test]
-fn definitions_of_recordings_are_grids() {
+fn grids_are_built_from_definitions() {
     let dimension = |size| CartDimension {
         name: "x".into(),
         size,
@@ -173,7 +174,7 @@ fn definitions_of_recordings_are_grids() {
         .view(&Severities::I64(vec![1, -1, 2, 2, 3, 3, 4, 100]))
         .expect("a view");
     assert_eq!(view.values(), [0.0, 4.0, 6.0, 4.0]);
-    // Ranks of a communicator bring all of their process, streams included.
+    // The rank of a communicator brings all locations of its process, streams included.
     let members = [6, 4, 2, 0].map(|at| Some(LocationId(at)));
     let members = Members::Ranks(members.to_vec());
     let ranks = Topology::from_cart(&whole, Ranks::Members(&members), &system).expect("a shape");
@@ -187,7 +188,7 @@ fn definitions_of_recordings_are_grids() {
         (nodes.check().missing, nodes.cell(LocationId(7))),
         (2, Some(3))
     );
-    // What is wrong is counted: outside, too few coordinates, again elsewhere, unknown rank.
+    // Counted defects: outside, too few coordinates, placed again elsewhere, unknown rank.
     let bad = cart(vec![
         (0, vec![0, 2]),
         (1, vec![0]),
@@ -206,7 +207,7 @@ fn definitions_of_recordings_are_grids() {
 }
 
 #[test]
-fn grids_of_a_recording_that_no_machine_has_are_refused() {
+fn implausibly_large_grids_of_a_recording_are_rejected() {
     let system = machine();
     let line = |size| CartTopology {
         dimensions: vec![CartDimension {
@@ -216,7 +217,8 @@ fn grids_of_a_recording_that_no_machine_has_are_refused() {
         ..Default::default()
     };
     let lay = |size| Topology::from_cart(&line(size), Ranks::Locations, &system);
-    // Eight locations on a machine of a million nodes, and a digit that became eight.
+    // Eight locations on a machine of a million nodes are plausible; a length with a damaged digit
+    // is not.
     assert!(lay(1 << 20).is_ok());
     let error = lay(99_999_999).map(drop);
     let refused = |cells, locations| {
@@ -234,14 +236,14 @@ fn grids_of_a_recording_that_no_machine_has_are_refused() {
     let one = SystemTree::new(vec![], vec![], vec![at], &Limits::default()).expect("one place");
     let error = Topology::from_metadata(&one, "BGP Coords", None).map(drop);
     assert_eq!(error, refused(200_000_000, 1));
-    // The size of a property is no more to be trusted than its coordinates.
+    // A grid from a property is checked like a grid from definitions.
     let shape = Shape::of(&[600, 600, 600]).expect("below the cells of any grid");
     let error = Topology::from_metadata(&one, "BGP Coords", Some(shape)).map(drop);
     assert_eq!(error, refused(216_000_000, 1));
 }
 
 #[test]
-fn tables_and_texts_are_grids() {
+fn grids_are_built_from_tables_and_texts() {
     let texts = ["(1,2)", "coordinates 0 1", "x=0 y=0"];
     let table: Vec<Vec<usize>> = texts
         .iter()
@@ -260,7 +262,7 @@ fn tables_and_texts_are_grids() {
 }
 
 #[test]
-fn metadata_are_grids() {
+fn grids_are_built_from_metadata() {
     let at = |text: &str| Properties::from([("BGP Coords", text)]);
     let node = |text: &str| SystemNode {
         properties: at(text),
@@ -282,7 +284,7 @@ fn metadata_are_grids() {
         vec![node("(0,0,1)"), node("unknown")],
         vec![group(0, none()), group(0, at("(2,0,0)")), group(1, none())],
         vec![
-            // Its node's, its process's, its own, and none at all.
+            // Coordinates of the node, of the process, of the location itself, and none at all.
             location(0, 0, none()),
             location(1, 1, none()),
             location(1, 2, at("(1,1,0)")),
@@ -354,9 +356,10 @@ fn axes_are_permuted_split_joined_and_sliced() {
     assert!(grid.embed(shape(&[5, 4, 3]), &[2, 1, 1]).is_err());
 }
 
-/// The textbook way: for each cell of the result, every cell of the grid that lies on its line.
+/// Reference implementation: for each cell of the result, visits every cell of the grid on its
+/// line.
 #[test]
-fn aggregating_is_what_it_says_along_any_axis() {
+fn aggregate_matches_the_reference_along_any_axis() {
     let lens = [3, 2, 4, 2];
     let shape = shape(&lens);
     let values: Vec<f64> = (0..shape.cells())
@@ -399,7 +402,7 @@ fn aggregating_is_what_it_says_along_any_axis() {
     }
 }
 
-/// A part of a machine within the whole of it: what lies around it holds what the rule says.
+/// Cells around an embedded part take the value of the fill rule.
 #[test]
 fn embedded_parts_are_filled_by_a_rule() {
     let part = Topology::by_order(shape(&[2, 2]), AxisOrder::LastFastest, 4);
@@ -419,7 +422,7 @@ fn embedded_parts_are_filled_by_a_rule() {
             [around, around, 3.0, 6.0],
         ];
         assert_eq!(filled.values(), expected.concat());
-        // Filling does not place anybody: the mask tells still.
+        // Filling does not place locations, so the mask still shows the gaps.
         assert_eq!(filled.missing(), 8);
     }
     let grid = Grid::new(shape(&[2]), vec![0.0; 2], vec![false; 2]).expect("lengths");
@@ -459,7 +462,7 @@ fn grids_are_filled_aggregated_and_cut() {
     assert!(grid.plane(0, 2, &[0, 0]).is_err() && grid.plane(0, 1, &[0]).is_err());
 }
 
-/// A profile of one call path on four locations, with one metric that combines like that.
+/// Returns a profile of one call path on four locations, with one metric of the given kind.
 fn profile(combine: Combine, row: Severities) -> Profile {
     let locations = (0..4).map(|key| Location {
         key,
@@ -480,8 +483,8 @@ fn profile(combine: Combine, row: Severities) -> Profile {
 }
 
 #[test]
-fn locations_of_a_cell_are_what_their_metric_makes_of_them() {
-    // Locations 0, 2 and 3 in the first cell, 1 in the second, none in the third.
+fn locations_of_a_cell_are_combined_by_their_metric() {
+    // Locations 0, 2 and 3 lie in the first cell, 1 in the second, none in the third.
     let at: Vec<_> = [0usize, 1, 0, 0].into_iter().map(|at| vec![at]).collect();
     let entries = at
         .iter()
@@ -519,7 +522,7 @@ fn locations_of_a_cell_are_what_their_metric_makes_of_them() {
         );
         assert_eq!(view.mask(), [true, true, false]);
     }
-    // Of a ratio no number is known where there are several.
+    // The ratio of a cell with several locations is unknown.
     let ratios = profile(Combine::Never(1), floats);
     let mut view = [9.0; 3];
     let there = grid.view_of_into(&ratios, MetricId(0), CallPathId(0), &mut view);
@@ -532,7 +535,7 @@ fn locations_of_a_cell_are_what_their_metric_makes_of_them() {
             .expect("it is read")
             .is_none()
     );
-    // What does not fit is an error.
+    // A view of the wrong length is an error.
     let short = profile(Combine::Sum, Severities::U64(vec![0; 3]));
     assert!(grid.view_of(&short, MetricId(0), CallPathId(0)).is_err());
     assert!(grid.view_of(&none, MetricId(1), CallPathId(0)).is_err());
@@ -561,14 +564,14 @@ fn views_of_the_wrong_length_are_errors() {
 }
 
 #[test]
-fn a_large_machine_is_no_trouble() {
+fn a_large_machine_is_placed_and_viewed() {
     let lens = [28, 8, 8, 8, 2, 16, 4];
     let grid = Topology::by_order(shape(&lens), AxisOrder::FirstFastest, 1_835_008);
     assert!(grid.check().is_perfect());
     let mut values = vec![0.0; 1_835_008];
     grid.view_into(&counting(1_835_008), &mut values)
         .expect("lengths");
-    // Rank 28 is the first along the second axis.
+    // Rank 28 is the first one in the second row.
     assert_eq!(
         values[grid.shape().cell(&[0, 1, 0, 0, 0, 0, 0]).expect("a cell")],
         28.0

@@ -1,12 +1,12 @@
-//! [`TimeBalance`]: where the CPU time of an experiment goes.
+//! [`TimeBalance`]: breakdown of the CPU time of an experiment.
 
 use crate::{Amount, Bursts, ClusterId, Error, Kind, Labels, Result};
 use perf_core::{Merge, Nanos};
 
-/// The CPU time of an experiment, divided into disjoint classes that add up to it exactly.
+/// CPU time of an experiment, divided into disjoint classes that add up to it exactly.
 ///
-/// CPU time is the time of all bursts before any filter, summed over all threads. Bursts that the
-/// edge of a window cuts and calls during which recording was off are not part of it; see
+/// CPU time is the time of all bursts before any filter, summed over all threads. It excludes
+/// bursts cut by the edge of a window and calls during which recording was off; see
 /// [`Dropped`](crate::Dropped).
 ///
 /// ```
@@ -32,7 +32,7 @@ use perf_core::{Merge, Nanos};
 pub struct TimeBalance {
     /// All bursts, before any filter.
     pub total: Amount,
-    /// Bursts of clusters that are tracked: their region is seen in another experiment, too, and is
+    /// Bursts of tracked clusters: their tracked region occurs in another experiment too, and is
     /// not filtered.
     pub tracked: Amount,
     /// Bursts of all other clusters.
@@ -45,15 +45,16 @@ pub struct TimeBalance {
     pub missing: Amount,
     /// Bursts that the range filter of a metric dropped.
     pub range: Amount,
-    /// Bursts of clusters that the filter by share of the time dropped.
+    /// Bursts of clusters that the filter by share of time dropped.
     pub share: Amount,
 }
 
 impl TimeBalance {
-    /// The balance of some bursts, given the cluster of each and a test for tracked clusters.
+    /// Computes the balance of some bursts from the cluster of each and a test for tracked
+    /// clusters.
     ///
     /// # Errors
-    /// [`Error::Length`] if there is not one label a burst.
+    /// Returns [`Error::Length`] if there is not one label for each burst.
     pub fn of(
         bursts: &Bursts,
         labels: &Labels,
@@ -100,7 +101,7 @@ impl TimeBalance {
         self.total.add(duration);
     }
 
-    /// The classes in a fixed order, each with a name for tables. Their amounts add up to
+    /// Returns the classes in a fixed order, each with a name for tables. Their amounts add up to
     /// [`total`](Self::total).
     pub fn parts(&self) -> [(&'static str, Amount); 7] {
         [
@@ -114,14 +115,15 @@ impl TimeBalance {
         ]
     }
 
-    /// Bursts of all clusters, tracked or not.
+    /// Returns the bursts of all clusters, tracked or not.
     pub fn clustered(&self) -> Amount {
         let mut sum = self.tracked;
         sum.merge(&self.untracked);
         sum
     }
 
-    /// The share of an amount in the CPU time, in `0.0..=1.0`; 0 if there is no CPU time.
+    /// Returns the fraction of an amount in the CPU time, in `0.0..=1.0`; 0 if there is no CPU
+    /// time.
     pub fn share(&self, part: Amount) -> f64 {
         match self.total.time.0 {
             0 => 0.0,

@@ -1,118 +1,118 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
 use perf_core::Cancelled;
 
-/// What can be wrong with bursts, points or parameters that are given.
+/// Reasons why bursts, points or parameters are invalid.
 #[derive(Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A list that does not have one value for each of something.
+    /// A list has the wrong length.
     #[error("{what}: {got} values for {expected}")]
     Length {
-        /// What the values are.
+        /// Description of the values.
         what: &'static str,
-        /// How many there should be.
+        /// Expected length.
         expected: usize,
-        /// How many there are.
+        /// Actual length.
         got: usize,
     },
-    /// Points without coordinates.
+    /// Points have no coordinates.
     #[error("points need at least one dimension")]
     NoDimensions,
-    /// A coordinate that is infinite or not a number.
+    /// A coordinate is infinite or NaN.
     #[error("coordinate {dimension} of point {point} is {value}, not a finite number")]
     NotFinite {
-        /// The point.
+        /// Index of the point.
         point: usize,
-        /// The dimension.
+        /// Index of the dimension.
         dimension: usize,
-        /// What it is.
+        /// The coordinate.
         value: f64,
     },
-    /// An id past the end of its table.
+    /// An id is out of range.
     #[error("{what} {id} is not there: there are {count}")]
     Unknown {
-        /// What it names.
+        /// Kind of the element.
         what: &'static str,
         /// The id.
         id: usize,
-        /// How many there are.
+        /// Number of elements.
         count: usize,
     },
-    /// A metric that the bursts do not have.
+    /// The bursts do not have the requested metric.
     #[error("there is no metric {name:?}; there are {known}")]
     UnknownMetric {
-        /// The name asked for.
+        /// Requested name.
         name: String,
-        /// The names there are, separated by commas.
+        /// Available names, separated by commas.
         known: String,
     },
-    /// A formula with something that does not belong there.
+    /// A formula has a syntax error.
     #[error("{text:?}, byte {at}: expected {expected}")]
     Formula {
         /// The formula.
         text: String,
-        /// Where, in bytes.
+        /// Byte offset of the error.
         at: usize,
-        /// What belongs there.
+        /// Expected syntax.
         expected: &'static str,
     },
-    /// A pattern that no region fits.
+    /// No region matches a pattern.
     #[error("no region of the recording fits {pattern:?}")]
     NoRegion {
         /// The pattern.
         pattern: String,
     },
-    /// A burst that ends before it begins.
+    /// A burst ends before it begins.
     #[error("a burst of thread {thread} begins at {begin} ns and ends at {end} ns")]
     Backwards {
         /// Index of the thread.
         thread: u32,
-        /// Its begin.
+        /// Begin in nanoseconds.
         begin: i64,
-        /// Its end.
+        /// End in nanoseconds.
         end: i64,
     },
-    /// More bursts, threads or chains than 32 bits count.
+    /// There are more bursts, threads or chains than 32 bits can count.
     #[error("more than {limit} {what}")]
     TooMany {
-        /// What there are too many of.
+        /// Kind of the elements.
         what: &'static str,
-        /// The most there can be.
+        /// Largest possible number.
         limit: u64,
     },
-    /// A parameter out of its range.
+    /// A parameter is out of range.
     #[error("{name} is {value}, but must be {range}")]
     Parameter {
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         value: String,
-        /// What is allowed.
+        /// Allowed range.
         range: &'static str,
     },
-    /// Points whose distances give no scale to choose a radius by.
+    /// The distances of the points provide no scale for a radius.
     #[error("no radius: there are too few points, or nearly all are at the same few places")]
     NoScale,
-    /// A clustering library that failed.
+    /// A clustering library failed.
     #[error("{backend}: {why}")]
     Backend {
-        /// Which algorithm of which library.
+        /// Library and algorithm.
         backend: &'static str,
-        /// What it says.
+        /// Message of the library.
         why: String,
     },
-    /// The caller asked to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

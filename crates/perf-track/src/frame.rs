@@ -1,8 +1,8 @@
-//! [`Frame`]: one experiment, or one window of time, with its clusters.
+//! [`Frame`]: one experiment, or one time window of it, with its clusters.
 
 use crate::{Bursts, Error, Labels, Result};
 
-/// One experiment, or one window of time of one: its bursts and the cluster of each.
+/// One experiment, or one time window of it: its bursts and the cluster of each.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -23,18 +23,22 @@ use crate::{Bursts, Error, Labels, Result};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Frame {
+    /// Name.
     name: String,
+    /// Number of processes.
     tasks: u32,
+    /// Bursts.
     bursts: Bursts,
+    /// Cluster of each burst.
     labels: Labels,
 }
 
 impl Frame {
-    /// A frame of these bursts, with a label a burst (bursts that were filtered are noise).
-    /// The number of tasks is that of the bursts' processes.
+    /// Creates an experiment from bursts, with one label for each burst; filtered bursts are noise.
+    /// The number of tasks is the number of processes of the bursts.
     ///
     /// # Errors
-    /// Not one label a burst.
+    /// Returns [`Error::Length`](crate::Error::Length) if there is not one label for each burst.
     pub fn new(name: impl Into<String>, bursts: Bursts, labels: Labels) -> Result<Self> {
         if labels.len() != bursts.len() {
             return Err(Error::Length {
@@ -51,22 +55,22 @@ impl Frame {
         })
     }
 
-    /// Name, such as that of its file.
+    /// Returns the name, such as that of the file.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many processes computed.
+    /// Returns the number of processes that computed.
     pub fn tasks(&self) -> u32 {
         self.tasks
     }
 
-    /// The bursts.
+    /// Returns the bursts.
     pub fn bursts(&self) -> &Bursts {
         &self.bursts
     }
 
-    /// The cluster of each burst.
+    /// Returns the cluster of each burst.
     pub fn labels(&self) -> &Labels {
         &self.labels
     }

@@ -1,24 +1,24 @@
-//! [`ClusterId`] and [`Labels`]: which cluster each point belongs to.
+//! [`ClusterId`] and [`Labels`]: assignment of points to clusters.
 
 use crate::{Error, Result};
 
-/// A cluster: 1, 2, ... by falling weight (the total time of its bursts), or 0 for what belongs
-/// to none. The numbers are those of the field's own tools.
+/// Number of a cluster: 1, 2, ... by descending weight (the total time of its bursts), or 0 for
+/// noise. The established tools number clusters in the same way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct ClusterId(pub u32);
 
 impl ClusterId {
-    /// Belongs to no cluster.
+    /// Noise: points in no cluster.
     pub const NOISE: ClusterId = ClusterId(0);
 
-    /// Whether this is no cluster.
+    /// Returns `true` for noise.
     pub fn is_noise(self) -> bool {
         self == ClusterId::NOISE
     }
 
-    /// Place of the cluster in a table of all clusters without noise.
+    /// Returns the index of the cluster in a table of all clusters without noise.
     pub fn index(self) -> Option<usize> {
         (self.0 as usize).checked_sub(1)
     }
@@ -34,7 +34,7 @@ impl std::fmt::Display for ClusterId {
     }
 }
 
-/// The cluster of each point.
+/// Cluster of each point.
 ///
 /// ```
 /// use perf_track::{ClusterId, Labels};
@@ -48,47 +48,51 @@ impl std::fmt::Display for ClusterId {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Labels {
+    /// Cluster of each point.
     of: Vec<ClusterId>,
+    /// Highest cluster number.
     clusters: u32,
 }
 
 impl Labels {
-    /// Labels as they are; ids need not be dense, [`by_weight`](Self::by_weight) makes them so.
+    /// Creates labels without renumbering. Ids need not be dense; [`by_weight`](Self::by_weight)
+    /// makes them so.
     pub fn new(of: Vec<ClusterId>) -> Self {
         let clusters = of.iter().map(|id| id.0).max().unwrap_or(0);
         Labels { of, clusters }
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.of.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no points.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// The cluster of each point.
+    /// Returns the cluster of each point.
     pub fn as_slice(&self) -> &[ClusterId] {
         &self.of
     }
 
-    /// The highest cluster number: how many clusters there are without noise.
+    /// Returns the highest cluster number, which is the number of clusters without noise if ids are
+    /// dense.
     pub fn clusters(&self) -> usize {
         self.clusters as usize
     }
 
-    /// How many points belong to none.
+    /// Returns the number of noise points.
     pub fn noise(&self) -> usize {
         self.of.iter().filter(|id| id.is_noise()).count()
     }
 
-    /// Points of each cluster, without noise, at [`ClusterId::index`].
+    /// Returns the number of points of each cluster, without noise, at [`ClusterId::index`].
     ///
     /// # Errors
-    /// [`Error::Unknown`] for a cluster of a number above that of the points: only labels made
-    /// elsewhere have one, and [`by_weight`](Self::by_weight) numbers them anew.
+    /// Returns [`Error::Unknown`] for a cluster number above the number of points. Only labels from
+    /// other sources can have one; [`by_weight`](Self::by_weight) renumbers them.
     pub fn sizes(&self) -> Result<Vec<usize>> {
         let mut sizes = vec![0; self.numbered()?];
         for size in self.of.iter().filter_map(|id| id.index()) {
@@ -97,7 +101,8 @@ impl Labels {
         Ok(sizes)
     }
 
-    /// How many numbers of clusters there are, for a table of them that is no longer than the points.
+    /// Returns the number of cluster numbers, for a table of them that is no longer than the
+    /// points.
     pub(crate) fn numbered(&self) -> Result<usize> {
         match self.clusters() <= self.len() {
             true => Ok(self.clusters()),
@@ -109,11 +114,12 @@ impl Labels {
         }
     }
 
-    /// Numbers the clusters 1, 2, ... by the falling sum of their points' weights; equal sums go
-    /// to the cluster whose first point comes first. Clusters without points disappear.
+    /// Renumbers the clusters 1, 2, ... by the descending sum of the weights of their points. In a
+    /// tie the cluster whose first point comes first wins. Clusters without points disappear.
     ///
     /// # Errors
-    /// Not one weight a point, or a weight that is not finite.
+    /// Returns [`Error::Length`] if there is not one weight for each point, or [`Error::NotFinite`]
+    /// for a weight that is not finite.
     pub fn by_weight(&self, weights: &[f64]) -> Result<Self> {
         if weights.len() != self.of.len() {
             return Err(Error::Length {
@@ -159,11 +165,11 @@ impl Labels {
     }
 }
 
-/// The clusters that have points: what tables of them go by where ids may be anything. No longer
-/// than the points are.
+/// Clusters that have points. Tables are indexed by their positions, because ids may be arbitrarily
+/// large. The list is no longer than the points.
 #[derive(Debug)]
 pub(crate) struct Present {
-    /// Ascending, without noise.
+    /// Cluster ids in ascending order, without noise.
     ids: Vec<ClusterId>,
 }
 
@@ -189,9 +195,9 @@ impl Present {
         self.ids.len()
     }
 
-    /// Where a cluster is among them.
+    /// Returns the position of a cluster.
     pub(crate) fn place(&self, id: ClusterId) -> Option<usize> {
-        // At its number, unless one before it has no points.
+        // The position equals the index of the id unless an earlier cluster has no points.
         let index = id.index()?;
         match self.ids.get(index) == Some(&id) {
             true => Some(index),
@@ -204,9 +210,9 @@ impl Present {
 mod tests {
     use super::*;
 
-    /// As if the ids were the places.
+    /// Labels with huge ids take no more memory than the points.
     #[test]
-    fn ids_of_any_size_take_memory_by_the_points() {
+    fn memory_is_bounded_by_the_number_of_points() {
         let far = [7, u32::MAX, 0, 7, 9, u32::MAX].map(ClusterId);
         let near = [1, 3, 0, 1, 2, 3].map(ClusterId);
         let weights = [1.0, 2.0, 50.0, 1.0, 8.0, 2.0];

@@ -1,10 +1,11 @@
-//! Clusters of CPU bursts, and their tracking from one experiment to the next.
+//! Clustering of CPU bursts, and tracking of the clusters across experiments.
 //!
-//! A parallel program computes in bursts between its calls of communication. Bursts that do the same
-//! have alike metrics, and so they are clusters in a space of metrics; a cluster is a phase of the
-//! program. With more tasks, another input or later in the run the same phases are elsewhere in the
-//! space: each such experiment, or window of time of one, is a *frame*. Tracking tells which clusters of the
-//! frames are one phase, an *object*, and how each of them changed.
+//! A parallel program computes in bursts between its communication calls. Bursts that execute the
+//! same code have similar metrics and form clusters in a space of metrics; a cluster corresponds to
+//! a phase of the program. With more tasks, another input, or later in the run, the same phases lie
+//! elsewhere in the space. Each such experiment, or time window of one, is a [`Frame`]. Tracking
+//! decides which clusters of the experiments are the same phase, a tracked region
+//! ([`tracking::Object`]), and how each of them changed.
 //!
 //! ```
 //! use perf_core::{Job, Nanos};
@@ -49,57 +50,62 @@
 //! # Ok::<(), perf_track::Error>(())
 //! ```
 //!
-//! # How
-//! A metric `x` is a coordinate by `y = f (ln x - shift - low) / (high - low)` (or without the logarithm), where
-//! `low` and `high` are quantiles of all frames and the shift is that of the frame. A burst with at least
-//! `min_points` within `eps` is core, and cores within `eps` of each other are one cluster (DBSCAN). With the
-//! sequences of all threads in columns, the SPMD score (single program, multiple data) of cluster k is the mean of `n_k(c) / T` over the columns c
-//! it is in, T threads; that of a frame is their mean by time. What two clusters of different frames have in
-//! common is the weighted mean of votes of [`tracking::Evaluator`]s, and objects are the assignment of largest sum
-//! over all frames. What happens to an object is a power law in the tasks, `x = a p^b`, and
-//! `ln T = ln I - ln IPC - ln f`, exactly.
+//! # Method
+//! A metric `x` becomes the coordinate `y = f (ln x - shift - low) / (high - low)` (or the same
+//! without the logarithm), where `low` and `high` are quantiles over all experiments and the shift
+//! belongs to the experiment. A burst with at least `min_points` bursts within `eps` is core, and
+//! cores within `eps` of each other are one cluster (DBSCAN). With the sequences of all threads
+//! aligned in columns, the SPMD score (single program, multiple data) of cluster k is the mean of
+//! `n_k(c) / T` over the columns c in which it occurs, for T threads; the score of an experiment is
+//! the mean of these weighted by time. The evidence that two clusters of different experiments are
+//! the same is the weighted mean of votes of [`tracking::Evaluator`]s, and tracked regions are the
+//! assignment of largest sum over all experiments. The trend of a tracked region is a power law in
+//! the number of tasks, `x = a p^b`, and `ln T = ln I - ln IPC - ln f` holds exactly.
 //!
-//! # What for what
+//! # Overview
 //!
 //! | question | item |
 //! |---|---|
-//! | which bursts are there, with which metrics and callers, and what was left out | [`Extract`], [`Bursts`], [`Dropped`] |
-//! | how do metrics become coordinates, over several experiments | [`Scale`], [`Scaled`] |
-//! | which bursts behave alike | [`cluster`]: DBSCAN, HDBSCAN, a radius, refinement, samples |
-//! | does every rank do the same at the same time | [`Sequences`], [`Align`], [`SpmdScore`] |
-//! | which clusters are one phase from frame to frame | [`tracking`] |
-//! | how does each phase change, and what comes next | [`trend`] |
-//! | as the literature and its tools do it, or ours | [`Mode`] |
+//! | Which bursts does a recording have, with which metrics and callers, and which were dropped? | [`Extract`], [`Bursts`], [`Dropped`] |
+//! | How are metrics of several experiments converted to coordinates? | [`Scale`], [`Scaled`] |
+//! | Which bursts behave alike? | [`cluster`]: DBSCAN, HDBSCAN, a radius, refinement, samples |
+//! | Do all ranks execute the same phase at the same time? | [`Sequences`], [`Align`], [`SpmdScore`] |
+//! | Which clusters of different experiments are the same phase? | [`tracking`] |
+//! | How does each phase change, and what is the prediction? | [`trend`] |
+//! | Which method is used, the published one or the optimal one? | [`Mode`] |
 //!
 //! # Cost
 //!
-//! With n bursts of T threads: extraction is linear in the events; DBSCAN near n log n in up to three
-//! dimensions, however many neighbours there are (100,000 points in 4 ms, 5 million in half a second on
-//! one core of 2.6 GHz), and over a tree beyond; the automatic radius is some fifteen of them. The
-//! alignment is at most `different sequences x length x columns`, a few milliseconds where ranks do
-//! the same; tracking is n log n a pair of frames. All of it takes memory in proportion to the bursts:
-//! [`Dbscan::memory`](cluster::Dbscan::memory) and [`KdTree::memory`](cluster::KdTree::memory) tell it before, and
-//! [`Align`] keeps to what it is given.
-//! With the feature `parallel` (default) all cores work, and no result depends on how many.
+//! For n bursts on T threads, extraction is linear in the number of events. DBSCAN takes about n
+//! log n in up to three dimensions, independent of the number of neighbours (100,000 points in 4
+//! ms, 5 million in half a second on one core at 2.6 GHz), and uses a tree beyond that; the
+//! automatic radius takes about fifteen such runs. The alignment takes at most
+//! `different sequences x length x columns`, a few milliseconds if ranks behave alike. Tracking is
+//! n log n for each pair of experiments. Memory is proportional to the number of bursts:
+//! [`Dbscan::memory`](cluster::Dbscan::memory) and [`KdTree::memory`](cluster::KdTree::memory)
+//! return it beforehand, and [`Align`] respects its memory budget. With the feature `parallel`
+//! (default) all cores work, and no result depends on their number.
 //!
 //! # Pitfalls
 //!
-//! * A burst without one of the metrics asked for is not clustered. Counters that a recording reads
-//!   in turn leave out most bursts: look at [`Dropped`] before clusters.
-//! * Counters and durations span orders of magnitude: take their logarithm
-//!   ([`Dimension::log`]). What has none is no point ([`ScaledFrame::left_out`]).
-//! * A radius holds for a space. Frames of a [`ScaleMode::Joint`] space share one; frames that are
-//!   scaled each by itself do not.
-//! * Small frames have few bursts a phase: what is a cluster on 16 tasks can be noise on 2. Fewer
-//!   points a neighbourhood or a larger radius help, and [`EpsChoice`](cluster::EpsChoice) says how much
-//!   depends on it.
-//! * Numbers of clusters mean nothing from frame to frame: they go by time. Objects do.
+//! * A burst without one of the requested metrics is not clustered. If a recording multiplexes
+//!   counters, most bursts are dropped: check [`Dropped`] before interpreting clusters.
+//! * Counters and durations span orders of magnitude: take their logarithm ([`Dimension::log`]).
+//!   Bursts without a finite logarithm are no points ([`ScaledFrame::left_out`]).
+//! * A radius is valid for one space. Experiments in a [`ScaleMode::Joint`] space share it;
+//!   experiments that are scaled separately do not.
+//! * Small experiments have few bursts in each phase: a cluster on 16 tasks may be noise on 2. A
+//!   smaller minimum number of points or a larger radius helps, and
+//!   [`EpsChoice`](cluster::EpsChoice) reports the sensitivity to the radius.
+//! * Cluster numbers are not comparable between experiments, because they follow time. Tracked
+//!   regions are.
 //!
 //! # Features
 //!
-//! * `parallel` (default): bursts are clustered, aligned and tracked on all cores.
+//! * `parallel` (default): clusters, aligns and tracks bursts on all cores.
 //! * `serde`: `Serialize` for results and ids.
-//! * `linfa`: `cluster::linfa`, the DBSCAN, OPTICS, k-means and Gaussian mixtures of linfa-clustering.
+//! * `linfa`: `cluster::linfa`, with DBSCAN, OPTICS, k-means and Gaussian mixtures of
+//!   linfa-clustering.
 //!
 //! Every result has a method `table` or `tables`; the feature `render` of `perf-core` writes tables as text, CSV
 //! and JSON.

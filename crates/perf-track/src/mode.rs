@@ -1,13 +1,14 @@
-//! [`Mode`]: as published, or ours, in every step from bursts to objects.
+//! [`Mode`]: the published method or the optimal one, for every step from bursts to tracked
+//! regions.
 
 use crate::cluster::{Border, DbscanParams, RefineMode, RefineParams};
 use crate::tracking::TrackParams;
 use crate::{AlignMethod, AlignParams, ExtractParams, ScaleMode, ScaleParams, ZeroDivision};
 
-/// How clusters are found, and how those of different frames are found to be one object.
+/// Method for finding clusters and for matching those of different experiments.
 ///
-/// Each step has parameters of its own; this sets those in which the two ways differ, for
-/// programs that let their users choose:
+/// Each step has parameters of its own. This type sets those in which the two methods differ, for
+/// programs that offer the choice to their users:
 ///
 /// | step | [`Optimal`](Mode::Optimal) | [`Published`](Mode::Published) |
 /// |---|---|---|
@@ -18,9 +19,10 @@ use crate::{AlignMethod, AlignParams, ExtractParams, ScaleMode, ScaleParams, Zer
 /// | [`align`](Mode::align) | a star around the consensus | pairs, a tree and profiles |
 /// | [`track`](Mode::track) | optimal assignment of all evidence | links of at least 15 %, closed transitively; callers only if asked for |
 ///
-/// In published mode frames have spaces of their own, so each needs its own radius; see
-/// [`shares_a_space`](Mode::shares_a_space). A logarithm of 0 makes no point in either mode: the
-/// established tools put such bursts at the smallest number there is, from where they stretch the axis.
+/// In published mode each experiment has its own space and therefore needs its own radius; see
+/// [`shares_a_space`](Mode::shares_a_space). A burst with the logarithm of 0 is no point in either
+/// mode; the established tools place such bursts at the smallest representable number, which
+/// stretches the axis.
 ///
 /// ```
 /// use perf_track::{Align, Mode};
@@ -35,17 +37,17 @@ use crate::{AlignMethod, AlignParams, ExtractParams, ScaleMode, ScaleParams, Zer
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Mode {
-    /// The assignment of largest evidence over all frames, in which births, deaths, splits and
-    /// merges are explicit.
+    /// Assignment of largest evidence over all experiments, with explicit births, deaths, splits
+    /// and merges.
     #[default]
     Optimal,
-    /// The published heuristic: every link above a threshold counts, and groups are its transitive
+    /// Published heuristic: every link above a threshold counts, and groups are its transitive
     /// closure (Llort et al., section III.D).
     Published,
 }
 
 impl Mode {
-    /// Sets what a division by 0 gives.
+    /// Sets the result of a division by 0.
     pub fn extract(self, params: ExtractParams) -> ExtractParams {
         match self {
             Mode::Optimal => params,
@@ -53,7 +55,7 @@ impl Mode {
         }
     }
 
-    /// Sets how the range of an axis is found.
+    /// Sets the method for the range of an axis.
     pub fn scale(self, params: ScaleParams) -> ScaleParams {
         params.mode(match self {
             Mode::Optimal => ScaleMode::Joint,
@@ -61,12 +63,12 @@ impl Mode {
         })
     }
 
-    /// Sets whose border points are.
+    /// Sets the rule for border points.
     pub fn dbscan(self, params: DbscanParams) -> DbscanParams {
         params.border(self.border())
     }
 
-    /// Sets where the radii of a refinement come from.
+    /// Sets the source of the radii of a refinement.
     pub fn refine(self, params: RefineParams) -> RefineParams {
         params.border(self.border()).mode(match self {
             Mode::Optimal => RefineMode::ScaleFree,
@@ -74,7 +76,7 @@ impl Mode {
         })
     }
 
-    /// Sets how sequences are aligned, and with it the SPMD score.
+    /// Sets the method of sequence alignment, which determines the SPMD score.
     pub fn align(self, params: AlignParams) -> AlignParams {
         params.method(match self {
             Mode::Optimal => AlignMethod::Star,
@@ -82,12 +84,13 @@ impl Mode {
         })
     }
 
-    /// Sets how objects are found.
+    /// Sets the method of tracking.
     pub fn track(self, params: TrackParams) -> TrackParams {
         params.mode(self)
     }
 
-    /// Whether distances in different frames are alike, so that one radius suits all of them.
+    /// Returns `true` if distances in different experiments are comparable, so that one radius
+    /// suits all of them.
     pub fn shares_a_space(self) -> bool {
         self == Mode::Optimal
     }
@@ -100,7 +103,7 @@ impl Mode {
     }
 }
 
-/// Its name: `optimal` or `published`.
+/// Writes the name: `optimal` or `published`.
 impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

@@ -1,8 +1,8 @@
-//! [`Points`]: what is clustered.
+//! [`Points`]: input of clustering.
 
 use crate::{Error, Result};
 
-/// Points in a space of few dimensions: `len` rows of `dimensions` coordinates, row after row.
+/// Points in a space of few dimensions: `len` rows of `dimensions` coordinates in row-major order.
 /// All coordinates are finite.
 ///
 /// ```
@@ -15,16 +15,19 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Points<'a> {
+    /// Coordinates in row-major order.
     values: &'a [f64],
+    /// Number of dimensions.
     dimensions: usize,
 }
 
 impl<'a> Points<'a> {
-    /// Points from their coordinates, row after row.
+    /// Creates points from their coordinates in row-major order.
     ///
     /// # Errors
-    /// No dimensions, a last row that is not whole, a coordinate that is not finite, or more
-    /// points than 32 bits count.
+    /// Returns [`Error::NoDimensions`] for 0 dimensions, [`Error::Length`] if the last row is
+    /// incomplete, [`Error::NotFinite`] for a coordinate that is not finite, or [`Error::TooMany`]
+    /// for more points than 32 bits can count.
     pub fn new(values: &'a [f64], dimensions: usize) -> Result<Self> {
         if dimensions == 0 {
             return Err(Error::NoDimensions);
@@ -52,33 +55,33 @@ impl<'a> Points<'a> {
         Ok(Points { values, dimensions })
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.values.len() / self.dimensions
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no points.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// Coordinates of each point.
+    /// Returns the number of coordinates of each point.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// All coordinates, row after row.
+    /// Returns all coordinates in row-major order.
     pub fn values(&self) -> &'a [f64] {
         self.values
     }
 
-    /// The coordinates of one point.
+    /// Returns the coordinates of one point.
     pub fn get(&self, index: usize) -> Option<&'a [f64]> {
         let start = index.checked_mul(self.dimensions)?;
         self.values.get(start..start.checked_add(self.dimensions)?)
     }
 
-    /// The points in order.
+    /// Returns the points in order.
     pub fn iter(&self) -> std::slice::ChunksExact<'a, f64> {
         self.values.chunks_exact(self.dimensions)
     }

@@ -1,11 +1,12 @@
-//! `Serialize` of fields for which a derived one does not exist or makes keys that JSON cannot have.
+//! `Serialize` implementations for fields without a derived one, or whose derived one would produce
+//! invalid JSON keys.
 
 use crate::Amount;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A value that copies share.
+/// Serializes a shared value.
 pub(crate) fn shared<T: Serialize, S: Serializer>(
     value: &Arc<T>,
     to: S,
@@ -13,14 +14,16 @@ pub(crate) fn shared<T: Serialize, S: Serializer>(
     (**value).serialize(to)
 }
 
-/// Amounts by missing counters: the keys of a JSON map are texts.
+/// Serializes amounts by missing counters as a list, because keys of a JSON map are strings.
 pub(crate) fn by_counters<S: Serializer>(
     missing: &BTreeMap<Vec<String>, Amount>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct Missing<'a> {
+        /// Missing counters.
         counters: &'a [String],
+        /// Bursts without them.
         #[serde(flatten)]
         amount: &'a Amount,
     }

@@ -1,4 +1,4 @@
-//! [`CancellationChecks`]: cancellation checks by the amount of work.
+//! [`CancellationChecks`]: cancellation checks after a fixed amount of work.
 
 use crate::{Cancelled, Job};
 use std::ops::Range;
@@ -24,20 +24,21 @@ use std::ops::Range;
 /// ```
 #[derive(Debug)]
 pub struct CancellationChecks<'a> {
+    /// Job that is checked.
     job: &'a Job,
     /// Units of work until the next check.
     left: usize,
 }
 
 impl<'a> CancellationChecks<'a> {
-    /// Small units of work between two checks, which take a millisecond or two.
+    /// Number of small units of work between two checks, which take a millisecond or two.
     pub const EACH: usize = 1 << 16;
 
     pub(super) fn new(job: &'a Job) -> Self {
         CancellationChecks { job, left: 0 }
     }
 
-    /// Announces the next `work` small units, and makes a check if it is time for one.
+    /// Announces the next `work` small units, and makes a check if one is due.
     ///
     /// # Errors
     ///

@@ -34,20 +34,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// ```
 #[derive(Clone, Default)]
 pub struct Job {
+    /// Cancellation flag, shared by clones.
     flag: Arc<Flag>,
+    /// Receiver of progress.
     progress: Option<Arc<dyn Progress>>,
 }
 
 #[derive(Debug, Default)]
 struct Flag {
+    /// `true` once the job was cancelled.
     is_cancelled: AtomicBool,
+    /// Counter of checks, for tests.
     counter: Option<Counter>,
 }
 
 /// Counts cancellation checks, and cancels after a number of them.
 #[derive(Debug)]
 struct Counter {
+    /// Number of checks made.
     made: AtomicU64,
+    /// Number of checks that succeed.
     allowed: u64,
 }
 
@@ -71,8 +77,8 @@ impl Job {
 
     /// Creates a job that cancels itself after `checks` successful cancellation checks.
     ///
-    /// For tests that stop work at a given place, whatever the speed of the machine. With `u64::MAX` the job only
-    /// counts.
+    /// For tests that stop work at a defined place, independent of the speed of the machine. With
+    /// `u64::MAX` the job only counts.
     ///
     /// ```
     /// use perf_core::Job;
@@ -211,7 +217,7 @@ mod tests {
         let job = Job::stopping_after(1);
         assert_eq!(job.checks_made(), Some(0));
         assert!(!job.is_cancelled());
-        // Parts without progress count, too.
+        // Parts without progress count too.
         assert!(job.without_progress().is_cancelled());
         assert_eq!(job.clone().checks_made(), Some(2));
         assert!(Job::default().check().is_ok());

@@ -6,8 +6,8 @@ use std::cmp::Ordering;
 impl Job {
     /// Sorts as [`slice::sort_unstable_by`] does, with cancellation checks.
     ///
-    /// Up to 2^16 items are sorted in place. More are sorted in pieces of that many and merged, which takes as much
-    /// memory again. Equal items may change places, in the same way each time.
+    /// Up to 2^16 items are sorted in place. More are sorted in pieces of that size and merged,
+    /// which doubles the memory. Equal items may be reordered, in a reproducible way.
     ///
     /// ```
     /// use perf_core::Job;
@@ -44,7 +44,7 @@ impl Job {
         Ok(())
     }
 
-    /// Adds two sorted lists to `into`, equal ones of the left first.
+    /// Merges two sorted lists into `into`; equal items of the left list come first.
     fn merge<T: Copy>(
         &self,
         mut left: &[T],
@@ -87,7 +87,7 @@ impl Job {
 mod tests {
     use super::*;
 
-    /// Numbers in no order, many of them several times.
+    /// Returns numbers in no order, many of them several times.
     fn numbers(count: u32) -> Vec<(u32, u32)> {
         let number = |at: u32| at.wrapping_mul(2_654_435_761) >> 12;
         (0..count).map(|at| (number(at), at)).collect()
@@ -101,7 +101,7 @@ mod tests {
             Job::default().sort_by(&mut own, Ord::cmp).unwrap();
             theirs.sort_unstable();
             assert_eq!(own, theirs, "{count}");
-            // Sorted ones stay, and those that are the wrong way round turn.
+            // Sorted lists are unchanged, and reversed ones are reversed.
             Job::default().sort_by(&mut own, Ord::cmp).unwrap();
             assert_eq!(own, theirs, "{count}, sorted");
             own.reverse();

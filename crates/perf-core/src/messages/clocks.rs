@@ -34,23 +34,24 @@ pub struct ClockPair {
     pub sender: LocationId,
     /// Location of the receiver.
     pub receiver: LocationId,
-    /// Messages between the two; at least one is violated.
+    /// Messages between the two; at least one violates the clock condition.
     pub count: ClockCount,
 }
 
 /// Violations of the clock condition in a trace.
 ///
-/// A message cannot be received before it is sent, and nobody leaves an N-to-N collective before everybody has
-/// entered it. Where the events of two locations contradict this, their clocks disagree, and times of the two
-/// cannot be compared.
+/// A message cannot be received before it is sent, and no rank leaves an N-to-N collective before
+/// all ranks have entered it. If the events of two locations contradict this, their clocks
+/// disagree, and their times cannot be compared.
 ///
 /// | condition | checked for | a violation |
 /// |---|---|---|
 /// | message | each message between two locations | the receive is complete before the send begins |
 /// | collective | each [N-to-N](CollectiveOp::is_all_to_all) operation of two members or more | a member that receives data ends before the last member that sends data begins |
 ///
-/// A collective without data does not synchronise and is not checked; a barrier always is. No violation does not
-/// prove that the clocks agree: they may disagree by less than the messages take.
+/// A collective without data does not synchronise and is not checked; a barrier always is. The
+/// absence of violations does not prove that the clocks agree: they may disagree by less than the
+/// transfer time of the messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -64,13 +65,13 @@ pub struct ClockViolations {
 }
 
 impl ClockViolations {
-    /// Returns `true` if a condition is violated, and the clocks therefore disagree.
+    /// Returns `true` if a condition is violated, so that clocks disagree.
     pub fn is_any(&self) -> bool {
         self.messages.violated + self.collectives.violated > 0
     }
 
-    /// Returns a row for each condition: `condition`, the numbers `checked` and `violated`, and `largest`, the time by
-    /// which it is violated at most.
+    /// Returns a row for each condition: `condition`, the numbers `checked` and `violated`, and
+    /// `largest`, the largest violation as a time.
     ///
     /// ```
     /// use perf_core::{Clock, ClockViolations};
@@ -99,7 +100,7 @@ impl ClockViolations {
 impl Messages {
     /// Counts the messages and collectives that contradict the clocks of their locations.
     ///
-    /// Takes O(n log p) time for n ends and p pairs of locations.
+    /// Takes O(n log p) time for n message ends and p pairs of locations.
     ///
     /// ```
     /// use perf_core::{ClockCount, Endpoint, LocationId, Message, Messages, Ticks};
@@ -122,7 +123,7 @@ impl Messages {
         let mut pairs: BTreeMap<(LocationId, LocationId), ClockCount> = BTreeMap::new();
         for message in &self.messages {
             let (sender, receiver) = (message.sender, message.receiver);
-            // A location has one clock, whatever it sends to itself.
+            // Messages of a location to itself involve only one clock.
             if sender.location != receiver.location {
                 let pair = pairs.entry((sender.location, receiver.location));
                 pair.or_default().add(sender.time, receiver.time);
@@ -145,8 +146,8 @@ impl Messages {
     }
 }
 
-/// Returns the latest begin of a member that sends data and the earliest end of another one that receives data;
-/// `None` for an operation that does not synchronise.
+/// Returns the latest begin of a member that sends data and the earliest end of another member that
+/// receives data; `None` for an operation that does not synchronise.
 fn bounds(of: &CollectiveInstance) -> Option<(Ticks, Ticks)> {
     if !of.op.is_all_to_all() {
         return None;
@@ -154,7 +155,7 @@ fn bounds(of: &CollectiveInstance) -> Option<(Ticks, Ticks)> {
     let is_barrier = of.op == CollectiveOp::Barrier;
     let senders = of.members.iter().filter(|it| is_barrier || it.sent > 0);
     let last = senders.max_by_key(|it| it.begin.time)?.begin;
-    // The last one itself ends after it begins, and therefore after all others have begun.
+    // The last member to begin ends after its own begin, and therefore after all others have begun.
     let receivers = of.members.iter().filter(|it| is_barrier || it.received > 0);
     let others = receivers.filter(|it| it.begin.location != last.location);
     let first = others.map(|it| it.end.time).min()?;

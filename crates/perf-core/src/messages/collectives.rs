@@ -6,59 +6,67 @@ use crate::trace::RecordCounts;
 use crate::{Collective, CollectiveOp, CommId, Event, Job, LocationId, Result};
 use std::collections::HashMap;
 
-/// What one rank did in a collective operation.
+/// Part of one rank in a collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CollectiveMember {
-    /// Where it began, or was started.
+    /// Begin, or start of a non-blocking operation.
     pub begin: Endpoint,
-    /// Where it ended.
+    /// End.
     pub end: Endpoint,
-    /// Bytes this rank sent.
+    /// Bytes sent by this rank.
     pub sent: u64,
-    /// Bytes this rank received.
+    /// Bytes received by this rank.
     pub received: u64,
 }
 
 /// One collective operation with all ranks that recorded it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectiveInstance {
-    /// What was done. Ranks that did something else are no members; see
+    /// Operation. Ranks that recorded another operation are not members; see
     /// [`UnmatchedCause::OtherCollective`].
     pub op: CollectiveOp,
-    /// The communicator.
+    /// Communicator.
     pub comm: CommId,
-    /// The root's rank, where there is one, as the first member has it.
+    /// Rank of the root, if there is one, as recorded by the first member.
     pub root: Option<u32>,
-    /// The ranks that recorded it, by location; one a process.
+    /// Ranks that recorded it, ordered by location; one for each process.
     pub members: Vec<CollectiveMember>,
 }
 
-/// What one rank did, and its place among all.
+/// Collective operation on one rank, with its sort key.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
-    /// The communicator, and the location that has it to itself where each has.
+    /// Communicator, and the location if each location has its own.
     of: (CommId, Option<LocationId>),
+    /// Process that took part.
     process: Process,
-    /// Number of this one among those of the process.
+    /// Number among the collectives of the process.
     number: usize,
+    /// Operation.
     op: CollectiveOp,
+    /// Rank of the root.
     root: Option<u32>,
+    /// Part of the rank.
     member: CollectiveMember,
 }
 
-/// Bytes of what one rank did.
+/// Size in bytes of the record of one rank.
 pub(super) const ENDED: usize = size_of::<Ended>();
 
 #[derive(Debug, Default)]
 pub(super) struct Collectives {
+    /// Completed operations.
     ended: Vec<Ended>,
+    /// Ends without a partner.
     unmatched: Vec<Unmatched>,
+    /// Begin of the current blocking operation.
     begun: Option<Endpoint>,
+    /// Starts of non-blocking operations by request.
     posted: HashMap<u64, Endpoint>,
 }
 
 impl Collectives {
-    /// Room for all that end.
+    /// Allocates space for all completed operations.
     pub(super) fn with_room(counts: RecordCounts) -> Self {
         Collectives {
             ended: Vec::with_capacity(counts.collectives),
@@ -137,7 +145,7 @@ impl Collectives {
     }
 
     pub(super) fn gather(mut self, found: &mut Messages, job: &Job) -> Result<()> {
-        // The threads of a process share its rank, so they count together.
+        // The threads of a process share its rank, so they are counted together.
         let key = |ended: &Ended| (ended.of, ended.process, ended.member.begin);
         job.sort_by(&mut self.ended, |a, b| key(a).cmp(&key(b)))?;
         for rank in self
@@ -167,7 +175,8 @@ impl Collectives {
     }
 }
 
-/// One operation of what each rank did as its n-th. Who did what most did not is unmatched.
+/// Builds one operation from the n-th operations of all ranks. Ranks that deviate from the majority
+/// are unmatched.
 fn instance(ended: &[Ended], unmatched: &mut Vec<Unmatched>) -> Option<CollectiveInstance> {
     let op = most_common(ended)?;
     let (is, other): (Vec<&Ended>, Vec<&Ended>) = ended.iter().partition(|ended| ended.op == op);
@@ -185,7 +194,7 @@ fn instance(ended: &[Ended], unmatched: &mut Vec<Unmatched>) -> Option<Collectiv
     })
 }
 
-/// What most ranks did; among equals what the first of them did.
+/// Returns the most common operation; in a tie, the one that occurs first.
 fn most_common(ended: &[Ended]) -> Option<CollectiveOp> {
     let first = ended.first()?.op;
     if ended.iter().all(|ended| ended.op == first) {

@@ -1,14 +1,14 @@
-//! [`match_messages`]: the two ends of each message, collective and remote access.
+//! [`match_messages`]: pairs the two ends of each message, collective and remote access.
 //!
-//! * Messages match first in, first out for each (communicator, sender, receiver, tag), as MPI's
-//!   non-overtaking rule has it. A non-blocking receive takes its place in that order where it was
-//!   *posted*, not where it was completed; its request ties the two together.
+//! * Messages match first in, first out for each (communicator, sender, receiver, tag), according
+//!   to MPI's non-overtaking rule. A non-blocking receive is ordered by the time when it was
+//!   *posted*, not when it completed; its request connects the two.
 //! * The n-th collective of a communicator on one rank belongs to the n-th on every other. All
-//!   threads of a process count together, in order of begin. Where ranks disagree on what the n-th
-//!   was, it is what most did, and the others are unmatched.
-//! * Remote access and its completion share a window and a matching id on one location.
+//!   threads of a process are counted together, in order of begin. If ranks disagree on the n-th
+//!   operation, the majority decides and the others are unmatched.
+//! * A remote access and its completion share a window and a matching id on one location.
 //!
-//! What finds no partner is listed with the cause, never dropped and never an error.
+//! Ends without a partner are listed with the cause. They are never dropped and never an error.
 
 mod clocks;
 mod collectives;
@@ -25,61 +25,61 @@ pub use remote::RemoteAccess;
 use crate::{Job, LocationId, Result, Ticks, TraceView};
 use std::collections::BTreeMap;
 
-/// One end: an event of a location.
+/// One end of a communication: an event of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// When.
+    /// Time of the event.
     pub time: Ticks,
-    /// Where.
+    /// Location of the event.
     pub location: LocationId,
-    /// The number of the event on its location.
+    /// Index of the event on its location.
     pub index: usize,
 }
 
-/// Why an end has no partner.
+/// Reason why an end has no partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum UnmatchedCause {
-    /// The receiver recorded no receive for it.
+    /// The receiver recorded no matching receive.
     NoReceive,
-    /// The sender recorded no send for it.
+    /// The sender recorded no matching send.
     NoSend,
-    /// A receive was posted, but the recording does not say what it received.
+    /// A receive was posted, but its completion is not recorded.
     NoCompletion,
     /// The request was cancelled.
     Cancelled,
-    /// The recording does not say who the other rank is.
+    /// The recording does not identify the other rank.
     UnknownPeer,
     /// The events of the other location are missing.
     PeerAbsent,
-    /// A collective that ended without having begun, or began without having ended.
+    /// A collective has an end without a begin, or a begin without an end.
     HalfCollective,
-    /// Most other ranks did another collective operation as their n-th.
+    /// Most other ranks executed another operation as their n-th collective.
     OtherCollective,
-    /// Remote access that was never seen to be complete.
+    /// A remote access has no completion.
     AccessNotComplete,
-    /// The completion of remote access that was never seen to start.
+    /// The completion of a remote access has no start.
     AccessNotStarted,
 }
 
-/// An end without a partner.
+/// End without a partner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Unmatched {
-    /// The end there is.
+    /// The recorded end.
     pub end: Endpoint,
-    /// Why there is no other.
+    /// Reason why its partner is missing.
     pub cause: UnmatchedCause,
-    /// The location the other end should be on, where known.
+    /// Location of the missing end, if known.
     pub peer: Option<LocationId>,
 }
 
-/// What [`match_messages`] found. Lists are in order of time, location and event.
+/// Result of [`match_messages`]. Lists are in order of time, location and event.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Messages {
     /// Messages with both ends.
     pub messages: Vec<Message>,
-    /// Collective operations, each with the ranks that took part.
+    /// Collective operations with the ranks that took part.
     pub collectives: Vec<CollectiveInstance>,
     /// Remote accesses with their completion.
     pub accesses: Vec<RemoteAccess>,
@@ -88,10 +88,10 @@ pub struct Messages {
 }
 
 impl Messages {
-    /// Most bytes that matching the messages of a view takes, the result included: from how many records of
-    /// each kind there are, which are counted. An end takes 88 bytes while it has no partner, twice that where
-    /// more than 2^16 of a kind are sorted. Ends that find none because nobody knows the other rank, and operations
-    /// that never end, are not foreseen.
+    /// Returns an upper bound on the memory in bytes for matching the messages of a view, including
+    /// the result, from the number of records of each kind. An end takes 88 bytes while it has no
+    /// partner, and twice that if more than 2^16 of a kind are sorted. The bound does not cover
+    /// ends without a partner because the other rank is unknown, or operations that never end.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, SystemTree, Ticks, Trace, Transfer};
@@ -111,7 +111,7 @@ impl Messages {
         room::Room::of(view.trace()).memory()
     }
 
-    /// How many ends have no partner, by cause.
+    /// Returns the number of ends without a partner, by cause.
     pub fn causes(&self) -> BTreeMap<UnmatchedCause, usize> {
         let mut causes = BTreeMap::new();
         for unmatched in &self.unmatched {
@@ -121,12 +121,13 @@ impl Messages {
     }
 }
 
-/// Finds the two ends of each message, collective and remote access.
+/// Pairs the two ends of each message, collective and remote access.
 ///
-/// All locations of the trace take part, since an order of messages cannot be told from a part of
-/// it; what is returned has at least one end in the view. Progress is reported by location in the phase `messages`.
+/// All locations of the trace are read, because the order of messages cannot be determined from a
+/// part. The result contains everything with at least one end in the view. Progress is reported in
+/// locations, in the phase `messages`.
 ///
-/// Takes O(n log n) time in the number of messages, and memory as [`Messages::estimate`] says.
+/// Takes O(n log n) time in the number of messages, and the memory of [`Messages::estimate`].
 ///
 /// ```
 /// use perf_core::{match_messages, CommId, Communicator, Event, Events, Job, Location, LocationId, Members};
@@ -203,7 +204,7 @@ impl Messages {
             let range = view.location(end.location).map(|location| location.range());
             seen[end.location.index()] && range.is_some_and(|range| range.contains(&end.index))
         };
-        // Once cancelled, all stay: what is found then is given to nobody.
+        // Once the job is cancelled all entries are kept, because the result is discarded.
         let (mut checks, mut is_over) = (job.checks(), false);
         let mut wanted = |is_inside: &dyn Fn() -> bool| {
             is_over |= checks.next(1).is_err();

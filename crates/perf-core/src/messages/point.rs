@@ -1,4 +1,4 @@
-//! Messages between two.
+//! Point-to-point messages.
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
@@ -6,58 +6,70 @@ use crate::trace::RecordCounts;
 use crate::{CommId, Event, Job, LocationId, Result, Trace, Transfer};
 use std::collections::HashMap;
 
-/// A message with both ends.
+/// Message with both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// Where and when it was sent, or started to be sent.
+    /// Send, or start of a non-blocking send.
     pub sender: Endpoint,
-    /// Where and when it was received.
+    /// Receive.
     pub receiver: Endpoint,
-    /// The communicator.
+    /// Communicator.
     pub comm: CommId,
-    /// The tag.
+    /// Tag.
     pub tag: u32,
-    /// Length in bytes, as the sender has it.
+    /// Length in bytes, as recorded by the sender.
     pub bytes: u64,
 }
 
-/// What must be equal for two ends to match.
+/// Key that two matching ends share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
+    /// Communicator.
     comm: CommId,
+    /// Sending process.
     sender: Process,
+    /// Receiving process.
     receiver: Process,
+    /// Tag.
     tag: u32,
 }
 
-/// One end, in order of its key and then of `order`, its place among those of the same key.
+/// One end, ordered by its key and then by `order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct End {
+    /// Key of the message.
     key: Key,
-    /// Where a receive was posted; for all else the end itself.
+    /// Position among ends of the same key: the post of a receive, and otherwise the end itself.
     order: Endpoint,
+    /// The end.
     end: Endpoint,
+    /// Location of the other end.
     peer: LocationId,
+    /// Length in bytes.
     bytes: u64,
 }
 
-/// Bytes of an end.
+/// Size of an end in bytes.
 pub(super) const END: usize = size_of::<End>();
 
 #[derive(Debug, Default)]
 pub(super) struct Points {
+    /// Sends of all locations.
     sends: Vec<End>,
+    /// Receives of all locations.
     receives: Vec<End>,
+    /// Ends without a partner.
     unmatched: Vec<Unmatched>,
-    /// Receives that were posted on this location and are not complete yet.
+    /// Posted receives of this location that are not complete yet, by request.
     posted: HashMap<u64, Endpoint>,
-    /// Sends that were started on this location and are not complete yet, by place in `sends`.
+    /// Index in `sends` of started sends of this location that are not complete yet, by request.
     started: HashMap<u64, usize>,
+    /// Indices of cancelled sends.
     cancelled: Vec<usize>,
 }
 
 impl Points {
-    /// Room for all ends there are.
+    /// Allocates space for all ends.
     pub(super) fn with_room(counts: RecordCounts) -> Self {
         Points {
             sends: Vec::with_capacity(counts.sends),
@@ -137,7 +149,7 @@ impl Points {
     pub(super) fn pair(mut self, trace: &Trace, found: &mut Messages, job: &Job) -> Result<()> {
         self.cancelled.sort_unstable();
         while let Some(cancelled) = self.cancelled.pop() {
-            // From the back, so that the places of the others stay what they are.
+            // In descending order, so that the remaining indices stay valid.
             let send = self.sends.swap_remove(cancelled);
             let (end, cause) = (send.end, UnmatchedCause::Cancelled);
             found.unmatched.push(Unmatched {

@@ -1,16 +1,17 @@
-//! Ranks to locations and back.
+//! Conversion between ranks and locations.
 
 use crate::{CommId, Definitions, LocationGroupId, LocationId, Members, SystemTree, WindowId};
 use std::collections::HashMap;
 
-/// Who a rank of a communicator is, and which rank a location has.
+/// Conversion between the ranks of a communicator and locations.
 ///
-/// Threads share the rank of their process, so what sends and receives is a process; a location
-/// outside any process stands for itself.
+/// Threads share the rank of their process, so senders and receivers are processes. A location
+/// outside of any process represents itself.
 #[derive(Debug)]
 pub(super) struct Ranks<'a> {
+    /// Definitions of the trace.
     definitions: &'a Definitions,
-    /// For each inter-communicator the processes of its first group.
+    /// Processes of the first group of each inter-communicator.
     first_sides: HashMap<CommId, Vec<Process>>,
 }
 
@@ -52,7 +53,7 @@ impl<'a> Ranks<'a> {
         process(&self.definitions.system, location)
     }
 
-    /// Who `rank` of `comm` is, seen from a location.
+    /// Returns the location of `rank` in `comm`, as seen from a location.
     pub(super) fn peer(&self, from: LocationId, comm: CommId, rank: u32) -> Option<LocationId> {
         let rank = rank as usize;
         match &self.definitions.comms.get(comm.index())?.members {
@@ -68,7 +69,7 @@ impl<'a> Ranks<'a> {
         }
     }
 
-    /// Who `rank` of a window is, seen from a location.
+    /// Returns the location of `rank` in a window, as seen from a location.
     pub(super) fn remote(
         &self,
         from: LocationId,
@@ -79,7 +80,7 @@ impl<'a> Ranks<'a> {
         self.peer(from, comm, rank)
     }
 
-    /// Whether each location has the communicator to itself.
+    /// Returns `true` if each location has its own instance of the communicator.
     pub(super) fn is_own(&self, comm: CommId) -> bool {
         let found = self.definitions.comms.get(comm.index());
         found.is_some_and(|comm| comm.members == Members::Own)

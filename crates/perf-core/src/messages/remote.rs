@@ -6,33 +6,36 @@ use crate::trace::RecordCounts;
 use crate::{Event, LocationId, RmaCompletion, RmaOp, WindowId};
 use std::collections::HashMap;
 
-/// Remote memory access with its completion: in CUDA recordings, a copy between host and device.
+/// Remote memory access with its completion. In CUDA recordings it is a copy between host and
+/// device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RemoteAccess {
-    /// Where and when it started.
+    /// Start.
     pub start: Endpoint,
-    /// Where and when it was complete.
+    /// Completion.
     pub end: Endpoint,
-    /// What it did.
+    /// Operation.
     pub op: RmaOp,
-    /// The window.
+    /// Window.
     pub window: WindowId,
-    /// The remote location, where the recording tells.
+    /// Remote location, if recorded.
     pub remote: Option<LocationId>,
-    /// Bytes.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Remote {
+    /// Completed accesses.
     accesses: Vec<RemoteAccess>,
+    /// Ends without a partner.
     unmatched: Vec<Unmatched>,
-    /// Accesses of this location that are not complete, `end` still being `start`.
+    /// Accesses of this location that are not complete; their `end` is still `start`.
     open: HashMap<(WindowId, u64), RemoteAccess>,
 }
 
 impl Remote {
-    /// Room for all that start.
+    /// Allocates space for all accesses.
     pub(super) fn with_room(counts: RecordCounts) -> Self {
         Remote {
             accesses: Vec::with_capacity(counts.accesses),
@@ -82,7 +85,7 @@ impl Remote {
                         None => self.lose(at, UnmatchedCause::AccessNotStarted, None),
                     }
                 }
-                // Often a second completion of what was complete on this side already.
+                // Often a second completion of an access that was already complete on this side.
                 RmaCompletion::Remote => {
                     if let Some(access) = self.open.remove(&(window, matching)) {
                         self.accesses.push(RemoteAccess { end: at, ..access });

@@ -1,15 +1,16 @@
-//! [`Room`]: how many ends there will be, so that their tables need not grow, and what they take.
+//! [`Room`]: sizes of the tables of ends, which are allocated once, and their memory.
 
 use super::collectives::{self, CollectiveInstance, CollectiveMember};
 use super::{Message, RemoteAccess, Unmatched, point};
 use crate::trace::RecordCounts;
 use crate::{CancellationChecks, Trace};
 
-/// How many ends of each kind a trace has.
+/// Number of ends of each kind in a trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Room {
+    /// Number of records of each kind.
     pub(super) counts: RecordCounts,
-    /// Locations, of which each may take part in a collective once.
+    /// Number of locations, each of which may take part in a collective once.
     locations: usize,
 }
 
@@ -30,7 +31,7 @@ impl Room {
         }
     }
 
-    /// The most bytes that are in use at a time, step by step.
+    /// Returns the largest memory in bytes that any step uses.
     pub(super) fn memory(&self) -> usize {
         let RecordCounts {
             sends,
@@ -38,7 +39,7 @@ impl Room {
             collectives,
             accesses,
         } = self.counts;
-        // Where more than one run is sorted, all are there twice.
+        // Sorting more than one run needs a second copy.
         let sorted = |count: usize, size: usize| match count > CancellationChecks::EACH {
             true => count * size,
             false => 0,

@@ -1,15 +1,15 @@
-//! [`Threads`] and [`Pool`], for work that has a number of threads of its own, and [`Workspaces`].
+//! [`Threads`] and [`Pool`], for work with a configurable number of threads, and [`Workspaces`].
 
 use super::try_map;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Number of threads that work is given.
+/// Number of threads for a piece of work.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads(usize);
 
 impl Threads {
-    /// Creates a number of `count` threads, or of as many as there are cores if it is 0. Without the feature `parallel`
-    /// it is 1.
+    /// Creates a number of `count` threads, or one for each core if it is 0. Without the feature
+    /// `parallel` it is 1.
     pub fn new(count: usize) -> Self {
         match cfg!(feature = "parallel") {
             true => Threads(count),
@@ -25,21 +25,21 @@ impl Threads {
         }
     }
 
-    /// Returns threads that stay until they are dropped, for work in many steps.
+    /// Returns a pool of threads that exist until it is dropped, for work in many steps.
     pub fn pool(self) -> Pool {
         Pool::new(self.0)
     }
 
-    /// Runs `work`, whose loops then use these threads.
+    /// Runs `work` in a context whose parallel loops use these threads.
     pub fn install<R: Send>(self, work: impl FnOnce() -> R + Send) -> R {
         self.pool().install(work)
     }
 
-    /// Returns the results of `work` for each item, in order: on the calling thread if there is one thread, and as
-    /// [`try_map`] otherwise.
+    /// Returns the results of `work` for each item, in order: on the calling thread if there is one
+    /// thread, and like [`try_map`] otherwise.
     ///
     /// # Errors
-    /// Returns the error of the first item that has one.
+    /// Returns the error of the first item that fails.
     pub fn try_map<T: Sync, R: Send, E: Send>(
         self,
         items: &[T],
@@ -52,12 +52,13 @@ impl Threads {
     }
 }
 
-/// Threads that stay, see [`Threads::pool`].
+/// Pool of threads, see [`Threads::pool`].
 #[derive(Debug)]
 pub struct Pool(#[cfg(feature = "parallel")] Option<rayon::ThreadPool>);
 
 impl Pool {
-    /// Starts `count` threads. For 0 and 1, and if the system grants none, the current pool is used.
+    /// Starts `count` threads. For 0 and 1, and if the system cannot create threads, the current
+    /// pool is used.
     #[cfg(feature = "parallel")]
     fn new(count: usize) -> Self {
         let build = || rayon::ThreadPoolBuilder::new().num_threads(count).build();
@@ -70,7 +71,7 @@ impl Pool {
         Pool()
     }
 
-    /// Runs `work`, whose loops then use these threads.
+    /// Runs `work` in a context whose parallel loops use these threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         #[cfg(feature = "parallel")]
         if let Some(pool) = &self.0 {
@@ -80,22 +81,22 @@ impl Pool {
     }
 }
 
-/// Workspaces that tasks take and give back: as many as ever ran at once.
+/// Pool of workspaces that tasks borrow. It holds as many as were ever in use at once.
 #[derive(Debug)]
 pub struct Workspaces<S>(Mutex<Vec<S>>);
 
 impl<S> Workspaces<S> {
-    /// Creates an empty list.
+    /// Creates an empty pool.
     pub fn new() -> Self {
         Self::of(Vec::new())
     }
 
-    /// Creates a list of workspaces that are ready.
+    /// Creates a pool of existing workspaces.
     pub fn of(spaces: Vec<S>) -> Self {
         Workspaces(Mutex::new(spaces))
     }
 
-    /// Runs `work` with a workspace, which `new` makes if all are in use.
+    /// Runs `work` with a workspace, which `new` creates if all are in use.
     pub fn with<R>(&self, new: impl FnOnce() -> S, work: impl FnOnce(&mut S) -> R) -> R {
         let space = self.lock().pop();
         let mut space = space.unwrap_or_else(new);
@@ -105,7 +106,7 @@ impl<S> Workspaces<S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<S>> {
-        // A workspace holds no state between tasks.
+        // A workspace has no state between tasks, so a poisoned lock is harmless.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,33 +1,34 @@
-//! [`Combine`]: how values become one.
+//! [`Combine`]: combination of several values into one.
 
 use super::Severities;
 use crate::Value;
 
-/// How values of a metric become one, over locations and call paths, and so what a value is made
-/// of.
+/// Rule that combines the values of a metric over locations and call paths; it also defines the
+/// structure of a value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Combine {
-    /// Numbers that add up.
+    /// Additive numbers.
     #[default]
     Sum,
-    /// Numbers of which the smallest counts. Without any it is infinity.
+    /// Minimum of numbers; infinity if there are none.
     Minimum,
-    /// Numbers of which the largest counts. Without any it is minus infinity.
+    /// Maximum of numbers; minus infinity if there are none.
     Maximum,
-    /// Tuples of this many floats that add up one by one: complex numbers, (amount, duration).
+    /// Tuples of this many floats that are added element by element: complex numbers, (amount,
+    /// duration).
     Elementwise(u32),
-    /// (count, smallest, largest, sum, sum of squares).
+    /// Tuples (count, minimum, maximum, sum, sum of squares).
     Statistics,
-    /// (smallest, largest, then this many bins); bins add up.
+    /// Tuples (minimum, maximum, then this many bins); bins are additive.
     Histogram(u32),
-    /// Ratios and the like, which nothing combines: tuples of this many floats, 1 for numbers.
+    /// Ratios and other values that cannot be combined: tuples of this many floats, 1 for numbers.
     Never(u32),
 }
 
 impl Combine {
-    /// Floats a value; 1 for single numbers.
+    /// Returns the number of floats for each value; 1 for single numbers.
     pub fn width(self) -> usize {
         match self {
             Combine::Sum | Combine::Minimum | Combine::Maximum => 1,
@@ -37,7 +38,8 @@ impl Combine {
         }
     }
 
-    /// A row as one value; of tuples that of the first numbers, of what nothing combines NaN.
+    /// Combines a row into one value: of tuples the first numbers, NaN if values cannot be
+    /// combined.
     pub fn total(self, row: &Severities) -> Value {
         let extreme = |of: fn(f64, f64) -> f64, none| {
             let values = row.to_f64();
@@ -51,9 +53,10 @@ impl Combine {
         }
     }
 
-    /// A row over parts of the machine, into one number a part: `parts` says of each location which
-    /// part it is in, and a number past the parts that it is in none. Of tuples it is the first
-    /// number. A part without a location is 0, and one with several that nothing combines is NaN.
+    /// Combines a row over parts of the machine into one number for each part. `parts` holds the
+    /// number of the part of each location; a number past the end means none. Of tuples the first
+    /// number is combined. A part without a location is 0, and one with several values that cannot
+    /// be combined is NaN.
     ///
     /// ```
     /// use perf_core::{Combine, Severities};
@@ -71,7 +74,7 @@ impl Combine {
         match self {
             Combine::Minimum | Combine::Histogram(_) => {
                 mark(parts, values, |_| f64::INFINITY);
-                // A value that is no number stays.
+                // NaN is kept.
                 row.each(parts, values, |slot, value| {
                     *slot = if value < *slot || value.is_nan() {
                         value
@@ -91,7 +94,7 @@ impl Combine {
                 });
             }
             Combine::Never(_) => {
-                // How many there are: a part with one takes its value.
+                // Counts the locations of each part: a part with one takes its value.
                 mark(parts, values, |count| count + 1.0);
                 row.each(parts, values, |slot, value| {
                     *slot = if *slot == 1.0 { value } else { f64::NAN };
@@ -103,7 +106,7 @@ impl Combine {
         }
     }
 
-    /// Adds a value to another; both are of [`width`](Self::width) floats.
+    /// Adds a value to another; both have [`width`](Self::width) floats.
     pub fn add(self, to: &mut [f64], value: &[f64]) {
         self.each(to, value, |role, to, value| match role {
             Role::Smallest => to.min(value),
@@ -112,7 +115,7 @@ impl Combine {
         });
     }
 
-    /// Takes a part out of a whole; what has no difference, such as a smallest value, stays.
+    /// Subtracts a part from a whole. Values without a difference, such as minima, are unchanged.
     pub fn subtract(self, from: &mut [f64], value: &[f64]) {
         self.each(from, value, |role, from, value| match role {
             Role::Smallest | Role::Largest => from,
@@ -121,7 +124,7 @@ impl Combine {
     }
 
     fn each(self, to: &mut [f64], values: &[f64], f: impl Fn(Role, f64, f64) -> f64) {
-        // A value of no samples has no smallest and largest one.
+        // A value of no samples has no minimum and maximum.
         if self == Combine::Statistics && values.first() == Some(&0.0) {
             return;
         }
@@ -183,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_what_a_metric_makes_of_their_locations() {
+    fn parts_are_combined_by_the_rule_of_the_metric() {
         let parts = [1, u32::MAX, 1, 0, 3];
         let over = |combine: Combine, row: &Severities| {
             let mut values = [9.0; 4];
@@ -197,7 +200,7 @@ mod tests {
         let never = over(Combine::Never(1), &row);
         assert!(never[1].is_nan());
         assert_eq!([never[0], never[2], never[3]], [5.0, 0.0, -1.0]);
-        // Three in one part, and the first of them is 1.
+        // Three locations in one part, the first with the value 1.
         let mut one = [0.0];
         let ones = Severities::F64(vec![1.0; 3]);
         Combine::Never(1).over_parts(&ones, &[0; 3], &mut one);
@@ -205,7 +208,7 @@ mod tests {
         let odd = Severities::F64(vec![f64::NAN, 0.0, 1.0, 2.0, 3.0]);
         assert!(over(Combine::Minimum, &odd)[1].is_nan());
         assert!(over(Combine::Maximum, &odd)[1].is_nan());
-        // The first numbers of tuples: smallest values of histograms, counts of statistics.
+        // First numbers of tuples: minima of histograms, counts of statistics.
         let values = (0..15).map(f64::from).collect();
         let tuples = Severities::Tuples { width: 3, values };
         assert_eq!(over(Combine::Histogram(1), &tuples), [9.0, 0.0, 0.0, 12.0]);

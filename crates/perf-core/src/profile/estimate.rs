@@ -1,4 +1,4 @@
-//! What the profile of a trace takes, from some of its locations.
+//! Memory estimate for the profile of a trace, from a sample of its locations.
 
 use super::from_trace::Sums;
 use super::{CallPathId, Profile};
@@ -7,24 +7,25 @@ use crate::{
     TraceView, Unify,
 };
 
-/// Locations that are looked at.
-const LOOKED_AT: usize = 16;
+/// Number of sampled locations.
+const SAMPLED_LOCATIONS: usize = 16;
 
-/// What the locations looked at come to.
+/// Totals of the sampled locations.
 #[derive(Debug, Default)]
 struct Sample {
-    /// Values that are not zero, by metric.
+    /// Number of non-zero values of each metric.
     values: [usize; 5],
-    /// Call paths known after each location.
+    /// Number of known call paths after each location.
     paths: Vec<usize>,
 }
 
 impl Profile {
-    /// About how many bytes [`from_trace`](Self::from_trace) takes, the profile included, from the call
-    /// paths of at most 16 locations that lie evenly among those of the view: right to a fifth where the
-    /// others do as these do, or become new in the same way. Properties of the machine are not counted.
+    /// Estimates the memory in bytes that [`from_trace`](Self::from_trace) takes, including the
+    /// profile, from the call paths of at most 16 evenly spaced locations of the view. The estimate
+    /// is within 20 % if the other locations resemble these, or add new call paths at the same
+    /// rate. Properties of the machine are not counted.
     ///
-    /// Costs what 16 locations of the profile cost.
+    /// Takes as long as the profile of 16 locations.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -42,18 +43,18 @@ impl Profile {
     /// ```
     ///
     /// # Errors
-    /// As [`from_trace`](Self::from_trace).
+    /// Returns the errors of [`from_trace`](Self::from_trace).
     pub fn estimate(view: TraceView<'_>, job: &Job) -> Result<usize> {
         let mut ids: Vec<LocationId> = view.ids().collect();
         ids.sort_unstable();
         ids.dedup();
-        let step = ids.len().div_ceil(LOOKED_AT).max(1);
+        let step = ids.len().div_ceil(SAMPLED_LOCATIONS).max(1);
         let some: Vec<_> = ids.iter().step_by(step).copied().collect();
         let sample = Sample::of(view, &some, job)?;
         let all = |count: usize| count * ids.len() / some.len().max(1);
         let entries = sample.values.map(|count| all(count) * ENTRY);
         let largest = entries.into_iter().max().unwrap_or_default();
-        // Where more than one run is sorted, all are there twice.
+        // Sorting more than one run needs a second copy.
         let sorted = if largest > CancellationChecks::EACH * ENTRY {
             largest
         } else {
@@ -62,13 +63,14 @@ impl Profile {
         let rows = entries.into_iter().sum::<usize>();
         let starts = entries.len() * size_of::<usize>();
         let paths = sample.paths(ids.len());
-        // Tables that double, but rows, which grow by an eighth.
+        // All tables double except rows, which grow by an eighth.
         let tables = paths.next_power_of_two() * Sums::A_PATH + CallTree::memory(paths);
         Ok(rows + rows / 16 + sorted + starts * paths + tables + copied(view.definitions()))
     }
 
-    /// Bytes that all rows of a metric take when all are held: 8 for each value of each location and call path
-    /// that has a row. One that is read when it is asked for, as those of Cube files, takes its share of it.
+    /// Returns the memory in bytes of all rows of a metric if all are loaded: 8 for each value of
+    /// each location and call path that has a row. Rows that are read on demand, such as those of
+    /// Cube files, take their share of it.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -82,7 +84,7 @@ impl Profile {
     /// # let trace = Trace::new(definitions, vec![events])?;
     /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let time = profile.metric("time").expect("one of the five");
-    /// // One value, and what a row has besides.
+    /// // Size of one value, and of the other parts of a row.
     /// assert!((8..128).contains(&profile.memory_of_rows(time)));
     /// # Ok::<(), perf_core::Error>(())
     /// ```
@@ -95,10 +97,10 @@ impl Profile {
     }
 }
 
-/// Bytes of a row besides its values.
+/// Size of a row in bytes without its values.
 const ROW: usize = size_of::<super::Severities>() + 2 * size_of::<usize>();
 
-/// Bytes of a value that is not zero.
+/// Size in bytes of a non-zero value.
 const ENTRY: usize = size_of::<(CallPathId, LocationId, u64)>();
 
 impl Sample {
@@ -119,7 +121,8 @@ impl Sample {
         Ok(sample)
     }
 
-    /// Call paths of so many locations: those of the others go on as the second half of these did.
+    /// Extrapolates the number of call paths to all locations, at the rate of the second half of
+    /// the sample.
     fn paths(&self, locations: usize) -> usize {
         let looked = self.paths.len();
         let Some((half, last)) = self.paths.get(looked / 2).zip(self.paths.last()) else {
@@ -130,7 +133,7 @@ impl Sample {
     }
 }
 
-/// What of the definitions a profile has a copy of.
+/// Returns the size of the definitions that a profile copies.
 fn copied(definitions: &Definitions) -> usize {
     let system = &definitions.system;
     let nodes = system.nodes().iter();

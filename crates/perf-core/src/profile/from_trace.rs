@@ -17,7 +17,7 @@ const SENT: MetricId = MetricId(3);
 const RECEIVED: MetricId = MetricId(4);
 
 impl Profile {
-    /// The call-path profile of a trace, with these metrics, all `u64`:
+    /// Computes the call-path profile of a trace, with these metrics, all `u64`:
     ///
     /// | name | unit | scope | of a call path and location |
     /// |---|---|---|---|
@@ -27,25 +27,25 @@ impl Profile {
     /// | `bytes sent` | bytes | exclusive | by messages, collectives, remote writes and atomics |
     /// | `bytes received` | bytes | exclusive | by messages, collectives, remote reads and atomics |
     ///
-    /// Bytes of events outside any frame, as streams of accelerators have them, are those of a call
-    /// path of their own: its region `(outside regions)` follows those of the trace and has neither
-    /// time nor visits. It is there only where there are such bytes, so that the bytes of a profile
-    /// are those of the events.
+    /// Bytes of events outside of any frame, as recorded by accelerator streams, are attributed to
+    /// a call path of their own. Its region `(outside regions)` follows those of the trace and has
+    /// neither time nor visits. It exists only if there are such bytes, so that the bytes of a
+    /// profile equal those of the events.
     ///
-    /// Regions of a location that [overlap](LocationView::overlaps), as work of an accelerator stream does,
-    /// do not nest. They are read by [`intervals`](crate::intervals()): each is a root call path, and both of
-    /// its times are the sum of its lengths. Where work overlaps, these add up to more than the stream was
-    /// busy.
+    /// Regions of a location that [overlap](LocationView::overlaps), such as work of an accelerator
+    /// stream, do not nest. They are read with [`intervals`](crate::intervals()): each is a root
+    /// call path, and its inclusive and exclusive time are both the sum of its lengths. If work
+    /// overlaps, this sum exceeds the busy time of the stream.
     ///
-    /// Regions of one name, file and line are one function ([`Unify::Location`]), and have one call path.
-    /// [`from_trace_by`](Self::from_trace_by) takes another rule.
+    /// Regions with the same name, file and line are one function ([`Unify::Location`]) and share
+    /// their call paths. [`from_trace_by`](Self::from_trace_by) takes another rule.
     ///
-    /// Grids over the ranks of a communicator become grids over its processes, since a profile has
-    /// no communicators; over its locations where these have no processes. They stay as they are
-    /// where the trace does not say who the ranks are.
+    /// Grids over the ranks of a communicator become grids over its processes, because a profile
+    /// has no communicators, or over its locations if these have no processes. They are unchanged
+    /// if the trace does not identify the ranks.
     ///
-    /// Also returns what [`replay`](crate::replay()) mended. Within a window, time is what lies in the window and a
-    /// frame that was open before counts as a visit.
+    /// Also returns the repairs made by [`replay`](crate::replay()). Within a window, only the time
+    /// inside the window counts, and a frame that was open before counts as a visit.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -70,16 +70,17 @@ impl Profile {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Cancelled`], or [`Error::TooMany`] past 2^32 call paths.
+    /// Returns [`Error::Cancelled`] if the job is cancelled, or [`Error::TooMany`] for more than
+    /// 2^32 call paths.
     pub fn from_trace(view: TraceView<'_>, job: &Job) -> Result<(Profile, ReplayCounts)> {
         Self::from_trace_by(view, Unify::default(), job)
     }
 
-    /// Returns the profile that [`from_trace`](Self::from_trace) describes, with `unify` as the rule that
+    /// Computes the profile like [`from_trace`](Self::from_trace), with `unify` as the rule that
     /// decides which regions are one function.
     ///
     /// # Errors
-    /// As [`from_trace`](Self::from_trace).
+    /// Returns the errors of [`from_trace`](Self::from_trace).
     pub fn from_trace_by(
         view: TraceView<'_>,
         unify: Unify,
@@ -141,8 +142,8 @@ impl Profile {
     }
 }
 
-/// A grid over ranks as one over the parts of the machine that these are. Coordinates of ranks
-/// that the recording knows nothing about are left out.
+/// Converts a grid over ranks to one over the corresponding parts of the machine. Coordinates of
+/// unknown ranks are dropped.
 fn over_parts(grid: &CartTopology, definitions: &Definitions) -> CartTopology {
     let comm = grid.comm.filter(|_| grid.of == CartMembers::Ranks);
     let comm = comm.and_then(|id| definitions.comms.get(id.index()));
@@ -172,9 +173,10 @@ fn over_parts(grid: &CartTopology, definitions: &Definitions) -> CartTopology {
     }
 }
 
-/// The root call path for what lies outside any frame, of a region added to `regions`.
+/// Adds the root call path for events outside of any frame, with a new region.
 ///
-/// `None` where an event names a region that is not there: the new one must not take its place.
+/// Returns `None` if an event refers to an undefined region, because the new region must not take
+/// its number.
 fn outside_regions(regions: &mut Vec<Region>, calls: &mut CallTree) -> Result<Option<CallPathId>> {
     let region = RegionId::from_index(regions.len()).ok_or(Error::TooMany {
         what: "regions",
@@ -238,18 +240,23 @@ fn metrics() -> Vec<ProfileMetric> {
     ]
 }
 
-/// What is summed for a call path on one location; times in ticks.
+/// Sums of a call path on one location; times in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sum {
+    /// Inclusive time.
     inclusive: u64,
+    /// Exclusive time.
     exclusive: u64,
+    /// Number of visits.
     visits: u64,
+    /// Bytes sent.
     sent: u64,
+    /// Bytes received.
     received: u64,
 }
 
 impl Sum {
-    /// The five, in the order of their metrics; times in ticks.
+    /// Returns the five sums in the order of their metrics; times in ticks.
     pub(super) fn values(&self) -> [u64; 5] {
         let Sum {
             inclusive,
@@ -262,20 +269,21 @@ impl Sum {
     }
 }
 
-/// The sums of one location, by call path.
+/// Sums of one location by call path.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
+    /// Sums by call path id.
     by_path: Vec<Sum>,
-    /// Call paths this location was on.
+    /// Call paths that occur on this location.
     touched: Vec<CallPathId>,
-    /// Bytes sent and received outside any frame.
+    /// Bytes sent and received outside of any frame.
     outside: (u64, u64),
-    /// For each region the one that has its call paths.
+    /// Representative of each region, which has its call paths.
     functions: Vec<RegionId>,
 }
 
 impl Sums {
-    /// Bytes of a call path.
+    /// Size of a call path in bytes.
     pub(super) const A_PATH: usize = size_of::<Sum>();
 
     pub(super) fn new(unify: Unify, regions: &[Region]) -> Self {
@@ -285,7 +293,7 @@ impl Sums {
         }
     }
 
-    /// The region whose call paths are those of `region`.
+    /// Returns the region whose call paths `region` shares.
     fn function(&self, region: RegionId) -> RegionId {
         let known = self.functions.get(region.index());
         known.copied().unwrap_or(region)
@@ -316,7 +324,7 @@ impl Sums {
             calls,
             stack: Vec::new(),
             failed: None,
-            lately: vec![None; LATELY],
+            lately: vec![None; CACHE_SLOTS],
         };
         let counts = replay(location, &mut visitor, job)?;
         match visitor.failed {
@@ -325,7 +333,8 @@ impl Sums {
         }
     }
 
-    /// As [`add`](Self::add), where regions overlap.
+    /// Adds the events of a location with overlapping regions, as [`add`](Self::add) does for
+    /// nested ones.
     fn add_work(
         &mut self,
         location: LocationView<'_>,
@@ -376,7 +385,7 @@ impl Sums {
         }
     }
 
-    /// Adds what an event moved to a call path, or to what lies outside any frame.
+    /// Adds the bytes of an event to a call path, or to the sum outside of any frame.
     fn transfer(&mut self, event: Event<'_>, path: Option<CallPathId>) {
         let (sent, received) = match event {
             Event::Send(transfer) => (transfer.bytes, 0),
@@ -417,7 +426,7 @@ impl Sums {
         self.by_path.get_mut(path.index())
     }
 
-    /// Takes what was summed, in the order of [`touched`](Self::touched).
+    /// Returns and resets the sums, in the order of [`touched`](Self::touched).
     pub(super) fn drain(&mut self) -> impl Iterator<Item = (CallPathId, Sum)> {
         let by_path = &mut self.by_path;
         self.touched
@@ -426,27 +435,34 @@ impl Sums {
     }
 }
 
-/// A frame that is open: its call path, when it was entered, and the ticks spent below it.
+/// Open frame.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
+    /// Call path of the frame.
     path: CallPathId,
+    /// Time of the enter.
     entered: Ticks,
+    /// Ticks spent in callees.
     below: u64,
 }
 
 struct Summing<'a> {
+    /// Target of the sums.
     sums: &'a mut Sums,
+    /// Call tree of the profile.
     calls: &'a mut CallTree,
+    /// Open frames, outermost first.
     stack: Vec<Frame>,
+    /// First error, returned at the end of the replay.
     failed: Option<Error>,
-    /// Call paths found lately, by parent and region: programs enter the same ones again and
-    /// again. Without it the profile of the bundled 64-rank recording takes 34.3 million
-    /// instructions instead of 18.2.
+    /// Recently found call paths by parent and region, because programs enter the same ones again
+    /// and again. Without this cache the profile of the bundled 64-rank recording takes 34.3
+    /// million instructions instead of 18.2 million.
     lately: Vec<Option<(Option<CallPathId>, RegionId, CallPathId)>>,
 }
 
-/// Slots for call paths found lately, a power of two.
-const LATELY: usize = 1024;
+/// Number of cache slots for call paths, a power of two.
+const CACHE_SLOTS: usize = 1024;
 
 impl Summing<'_> {
     fn child(&mut self, parent: Option<CallPathId>, region: RegionId) -> Result<CallPathId> {
@@ -454,7 +470,7 @@ impl Summing<'_> {
             .map_or(u32::MAX, |path| path.0)
             .wrapping_mul(0x9e37_79b9)
             ^ region.0;
-        let slot = self.lately.get_mut(mixed as usize % LATELY);
+        let slot = self.lately.get_mut(mixed as usize % CACHE_SLOTS);
         if let Some(Some((of, into, path))) = &slot
             && (*of, *into) == (parent, region)
         {

@@ -17,37 +17,37 @@ use crate::{
 };
 use std::sync::Arc;
 
-/// Whether the severity of a call path holds that of the paths below it.
+/// Relation of the severity of a call path to those of the paths below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Scope {
-    /// Its own and that of all call paths below.
+    /// The severity includes all call paths below.
     #[default]
     Inclusive,
-    /// Its own alone.
+    /// The severity excludes the call paths below.
     Exclusive,
 }
 
-/// A metric of a profile.
+/// Metric of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ProfileMetric {
-    /// What is counted, in which unit.
+    /// Definition of the metric.
     pub metric: Metric,
-    /// Whether its rows are inclusive or exclusive.
+    /// Scope of the stored rows.
     pub scope: Scope,
-    /// How its values become one, over locations and call paths.
+    /// Rule that combines its values over locations and call paths.
     pub combine: Combine,
-    /// Metric that states the same quantity in the other scope, where the recording has both.
-    /// [`Profile::scoped`] takes its values instead of deriving them along the call tree, which a flat
-    /// profile does not have and a profile of limited depth has in part. Default `None`.
+    /// Metric with the same quantity in the other scope, if the recording has both.
+    /// [`Profile::scoped`] takes its values instead of deriving them along the call tree, which a
+    /// flat profile does not have and a profile of limited depth has only in part. Default `None`.
     #[cfg_attr(feature = "serde", serde(default))]
     pub counterpart: Option<MetricId>,
-    /// Further facts about it, as (name, value).
+    /// Additional properties, as (name, value).
     pub properties: Vec<(String, String)>,
 }
 
-/// Where a profile has its rows from: memory, or a file that is read as rows are asked for.
+/// Source of the rows of a profile: memory, or a file that is read on demand.
 ///
 /// ```
 /// use perf_core::{CallPathId, MetricId, Result, RowStore, Severities, Value};
@@ -71,26 +71,26 @@ pub struct ProfileMetric {
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 pub trait RowStore: Send + Sync + std::fmt::Debug {
-    /// The row of a metric and call path; `None` where the view is zero everywhere.
+    /// Returns the row of a metric and call path; `None` if the view is zero everywhere.
     ///
     /// # Errors
-    /// What the source fails with, as [`Error::Read`].
+    /// Returns errors of the source as [`Error::Read`].
     fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>>;
 
-    /// The call paths that have a row for a metric, ascending.
+    /// Returns the call paths that have a row for a metric, in ascending order.
     fn paths(&self, metric: MetricId) -> Vec<CallPathId>;
 
-    /// A row as one value over all locations, where the store knows it without making the row.
+    /// Returns a row combined over all locations, if the store knows it without computing the row.
     ///
     /// # Errors
-    /// As [`row`](Self::row).
+    /// Returns the errors of [`row`](Self::row).
     fn total(&self, _metric: MetricId, _path: CallPathId) -> Result<Option<Value>> {
         Ok(None)
     }
 
-    /// For a metric that has to be evaluated anew in another scope, such as a ratio, since no sum
-    /// or difference of rows yields it ([`Combine::Never`]): its row in `scope`. `None`, the
-    /// default, for any other metric.
+    /// Returns the row in `scope` of a metric that must be re-evaluated in another scope, such as a
+    /// ratio, because it is no sum or difference of rows ([`Combine::Never`]). `None`, the default,
+    /// for any other metric.
     fn scoped(
         &self,
         metric: MetricId,
@@ -101,9 +101,9 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
         None
     }
 
-    /// For a metric that has to be evaluated anew over several locations, such as a ratio: its row
-    /// over `count` parts of the machine, where `parts` says which part each location is in, as in
-    /// [`Combine::over_parts`]. `None`, the default, for any other metric.
+    /// Returns the row over `count` parts of the machine of a metric that must be re-evaluated over
+    /// several locations, such as a ratio. `parts` holds the number of the part of each location,
+    /// as in [`Combine::over_parts`]. `None`, the default, for any other metric.
     fn over_parts(
         &self,
         metric: MetricId,
@@ -116,26 +116,33 @@ pub trait RowStore: Send + Sync + std::fmt::Debug {
     }
 }
 
-/// A call-path profile: severities `v(metric, call path, location)`.
+/// Call-path profile: severities `v(metric, call path, location)`.
 ///
-/// Rows exist only where a view is not zero, and are read when they are asked for.
-/// [`Profile::from_trace`] makes one from a trace and has an example.
+/// Rows exist only where a view is not zero, and are read on demand. [`Profile::from_trace`]
+/// computes a profile from a trace and has an example.
 #[derive(Clone, Debug)]
 pub struct Profile {
+    /// System tree.
     system: Arc<SystemTree>,
+    /// Code regions by id.
     regions: Arc<Vec<Region>>,
+    /// Call tree.
     calls: Arc<CallTree>,
+    /// Metrics by id.
     metrics: Arc<Vec<ProfileMetric>>,
+    /// Cartesian grids.
     topologies: Arc<Vec<CartTopology>>,
+    /// Properties of the recording.
     properties: Arc<Vec<(String, String)>>,
+    /// Source of the rows.
     rows: Arc<dyn RowStore>,
 }
 
 impl Profile {
-    /// Puts a profile together.
+    /// Creates a profile from its parts.
     ///
     /// # Errors
-    /// [`Error::Undefined`] for a call path whose region is not there.
+    /// Returns [`Error::Undefined`] if the region of a call path does not exist.
     pub fn new(
         system: SystemTree,
         regions: Vec<Region>,
@@ -164,60 +171,60 @@ impl Profile {
         })
     }
 
-    /// The same profile with Cartesian grids.
+    /// Replaces the Cartesian grids.
     pub fn with_topologies(mut self, topologies: Vec<CartTopology>) -> Self {
         self.topologies = Arc::new(topologies);
         self
     }
 
-    /// The same profile with further facts about the recording, as (name, value).
+    /// Replaces the properties of the recording, as (name, value).
     pub fn with_properties(mut self, properties: Vec<(String, String)>) -> Self {
         self.properties = Arc::new(properties);
         self
     }
 
-    /// The same profile with its rows from elsewhere.
+    /// Replaces the source of the rows.
     pub fn with_rows(mut self, rows: Arc<dyn RowStore>) -> Self {
         self.rows = rows;
         self
     }
 
-    /// The machine, processes and locations.
+    /// Returns the system tree.
     pub fn system(&self) -> &SystemTree {
         &self.system
     }
 
-    /// Code regions, by [`RegionId`](crate::RegionId).
+    /// Returns the code regions by [`RegionId`](crate::RegionId).
     pub fn regions(&self) -> &[Region] {
         &self.regions
     }
 
-    /// Call paths.
+    /// Returns the call tree.
     pub fn calls(&self) -> &CallTree {
         &self.calls
     }
 
-    /// Metrics, by [`MetricId`].
+    /// Returns the metrics by [`MetricId`].
     pub fn metrics(&self) -> &[ProfileMetric] {
         &self.metrics
     }
 
-    /// Further facts about the recording, as (name, value).
+    /// Returns the properties of the recording, as (name, value).
     pub fn properties(&self) -> &[(String, String)] {
         &self.properties
     }
 
-    /// Where the rows come from.
+    /// Returns the source of the rows.
     pub fn rows(&self) -> &Arc<dyn RowStore> {
         &self.rows
     }
 
-    /// Cartesian grids over communicators and parts of the machine.
+    /// Returns the Cartesian grids over communicators and parts of the machine.
     pub fn topologies(&self) -> &[CartTopology] {
         &self.topologies
     }
 
-    /// The metric of this name.
+    /// Returns the metric of this name.
     pub fn metric(&self, name: &str) -> Option<MetricId> {
         let at = self
             .metrics
@@ -226,26 +233,28 @@ impl Profile {
         MetricId::from_index(at)
     }
 
-    /// The severity view of a metric and call path; `None` where it is zero everywhere.
+    /// Returns the severity view of a metric and call path; `None` if it is zero everywhere.
     ///
     /// # Errors
-    /// [`Error::Undefined`] for an id that is not there, [`Error::Read`] if the source fails.
+    /// Returns [`Error::Undefined`] for an id that does not exist, or [`Error::Read`] if the source
+    /// fails.
     pub fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
         self.check(metric, path)?;
         self.rows.row(metric, path)
     }
 
-    /// A view over parts of the machine, as stored along the call tree: one number a part, and
-    /// whether there is a row; without one all are 0. `parts` says of each location which part it
-    /// is in; a number past the parts is none.
+    /// Combines a view over parts of the machine, as stored along the call tree, into one number
+    /// for each part. Returns `true` if there is a row; without one all values are 0. `parts` holds
+    /// the number of the part of each location; a number past the end means none.
     ///
-    /// Several locations of a part become one number as [`ProfileMetric::combine`] says: mostly
-    /// their sum, for smallest and largest values the extreme. Derived metrics are evaluated anew from
-    /// what their inputs are over the part, so that a ratio is one of sums. What nothing combines is
-    /// NaN where a part has several locations, and a part without one is 0.
+    /// Several locations of a part are combined by [`ProfileMetric::combine`]: additive metrics are
+    /// summed, minimum and maximum metrics take the extreme. Derived metrics are re-evaluated from
+    /// their inputs over the part, so that a ratio is one of sums. Values that cannot be combined
+    /// become NaN for a part with several locations. A part without a location is 0.
     ///
     /// # Errors
-    /// As [`row`](Self::row), and [`Error::Length`] if `parts` has not one number a location.
+    /// Returns the errors of [`row`](Self::row), and [`Error::Length`] if `parts` does not have one
+    /// entry for each location.
     pub fn over_parts(
         &self,
         metric: MetricId,
@@ -264,7 +273,7 @@ impl Profile {
             return Err(length(locations, parts.len()));
         }
         if let Some(row) = self.rows.over_parts(metric, path, parts, values.len()) {
-            // The expression has a value for parts without locations as well.
+            // The expression also has a value for parts without locations.
             values.fill(0.0);
             let row = row?;
             for part in parts.iter().map(|part| *part as usize) {
@@ -301,16 +310,16 @@ impl Profile {
         Ok(())
     }
 
-    /// The call paths whose view of a metric is not zero, ascending.
+    /// Returns the call paths whose view of a metric is not zero, in ascending order.
     pub fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
         self.rows.paths(metric)
     }
 
-    /// A view as one value over all locations, as [`ProfileMetric::combine`] says: mostly the sum.
-    /// Where there is no row it is that of an empty row, such as zero.
+    /// Combines a view over all locations into one value, by [`ProfileMetric::combine`]; for most
+    /// metrics this is the sum. Without a row it is the value of an empty row, such as zero.
     ///
     /// # Errors
-    /// As [`row`](Self::row).
+    /// Returns the errors of [`row`](Self::row).
     pub fn total(&self, metric: MetricId, path: CallPathId) -> Result<Value> {
         self.check(metric, path)?;
         if let Some(total) = self.rows.total(metric, path)? {
@@ -327,7 +336,8 @@ impl Profile {
     }
 }
 
-/// The same definitions and rows. All rows are read for it; one that cannot be read is equal to none.
+/// Profiles are equal if their definitions and rows are. All rows are read; a row that cannot be
+/// read equals a missing one.
 impl PartialEq for Profile {
     fn eq(&self, other: &Self) -> bool {
         let is_same = self.metrics == other.metrics
@@ -365,7 +375,7 @@ impl ProfileMetric {
         rest.unwrap_or(name)
     }
 
-    /// A row of zeros.
+    /// Returns a row of zeros.
     pub fn zeros(&self, locations: usize) -> Severities {
         match self.combine.width() {
             1 => Severities::zeros(self.metric.value_type, locations),

@@ -5,7 +5,7 @@ use crate::{CallPathId, Cancelled, Job, LocationId, MetricId, Result, Value, Val
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Rows in memory, as they are.
+/// Dense rows in memory.
 #[derive(Clone, Debug, Default)]
 pub struct Rows(BTreeMap<(MetricId, CallPathId), Arc<Severities>>);
 
@@ -29,8 +29,8 @@ impl RowStore for Rows {
     }
 }
 
-/// Rows in memory of which only locations whose severity is not zero are kept: for profiles with
-/// many locations that each have little. Values add up ([`Combine::Sum`](super::Combine::Sum)).
+/// Rows in memory that store only non-zero severities, for profiles with many locations of which
+/// each has few. Values must be additive ([`Combine::Sum`](super::Combine::Sum)).
 ///
 /// ```
 /// use perf_core::{CallPathId, Job, LocationId, MetricId, RowStore, Severities, SparseRows, Value, ValueType};
@@ -43,21 +43,26 @@ impl RowStore for Rows {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct SparseRows {
+    /// Number of locations.
     locations: usize,
+    /// Rows of each metric.
     metrics: Vec<MetricRows>,
 }
 
-/// The rows of one metric: those of call path `p` are the entries from `starts[p]` to `starts[p + 1]`.
+/// Rows of one metric: the row of call path `p` is the range of entries from `starts[p]` to
+/// `starts[p + 1]`.
 #[derive(Clone, Debug, Default)]
 struct MetricRows {
+    /// Type of the values.
     value_type: ValueType,
+    /// First entry of each call path and the end.
     starts: Vec<usize>,
-    /// (call path, location, bits of the value).
+    /// Non-zero values as (call path, location, bits of the value).
     entries: Vec<(CallPathId, LocationId, u64)>,
 }
 
 impl SparseRows {
-    /// No rows yet, for that many locations and metrics of these types.
+    /// Creates an empty store for a number of locations and metrics of these types.
     pub fn new(locations: usize, types: Vec<ValueType>) -> Self {
         let metric = |value_type| MetricRows {
             value_type,
@@ -69,20 +74,20 @@ impl SparseRows {
         }
     }
 
-    /// Sets the value of a location, once. It should be of the metric's type; zeros are not kept.
+    /// Sets the value of a location, once. It should have the metric's type; zeros are not stored.
     pub fn push(&mut self, metric: MetricId, path: CallPathId, at: LocationId, value: Value) {
         if value.to_bits() != 0
             && let Some(metric) = self.metrics.get_mut(metric.index())
         {
             if metric.entries.len() == metric.entries.capacity() {
-                // By an eighth: doubling would take up to twice what is there.
+                // Grows by an eighth, because doubling could waste as much memory as is in use.
                 metric.entries.reserve_exact(metric.entries.len() / 8 + 64);
             }
             metric.entries.push((path, at, value.to_bits()));
         }
     }
 
-    /// Puts the values in order, for a call tree of `paths` call paths. Before, no row is there.
+    /// Sorts the values, for a call tree of `paths` call paths. Rows can be read only afterwards.
     ///
     /// # Errors
     ///
@@ -164,9 +169,11 @@ impl RowStore for SparseRows {
 /// Rows of a profile, and those of metrics that were added to it.
 #[derive(Debug)]
 pub(super) struct Overlay {
+    /// Rows of the original metrics.
     pub(super) base: Arc<dyn RowStore>,
-    /// The first metric that was added.
+    /// First metric that was added.
     pub(super) first: MetricId,
+    /// Rows of the added metrics.
     pub(super) added: Rows,
 }
 

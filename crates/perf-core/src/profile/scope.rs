@@ -1,4 +1,4 @@
-//! Inclusive and exclusive, along the call tree and along the metric tree; metrics that are added.
+//! Inclusive and exclusive values along the call tree and the metric tree, and added metrics.
 
 use super::rows::Overlay;
 use super::{Combine, Profile, ProfileMetric, Rows, Scope, Severities};
@@ -6,17 +6,17 @@ use crate::{CallPathId, Error, MetricId, Result};
 use std::sync::Arc;
 
 impl Profile {
-    /// The view of a metric and call path, inclusive or exclusive as asked; `None` where it is
-    /// zero everywhere.
+    /// Returns the view of a metric and call path in the given scope; `None` if it is zero
+    /// everywhere.
     ///
-    /// From an inclusive metric, the exclusive view is what remains without the paths one level
-    /// below; differences of unsigned metrics are signed, since counters that were read one
-    /// after the other may come out negative. From an exclusive metric, the inclusive view is
-    /// the sum over the path and all below. Smallest and largest values have no difference: the
-    /// exclusive view of such a metric is the row itself.
+    /// For an inclusive metric, the exclusive view is the view minus those one level below.
+    /// Differences of unsigned metrics are signed, because counters that are read one after the
+    /// other may yield negative differences. For an exclusive metric, the inclusive view is the sum
+    /// over the path and all paths below. Minima and maxima have no difference: the exclusive view
+    /// of such a metric is the row itself.
     ///
-    /// Values that the recording states come first: if the metric has a
-    /// [`counterpart`](ProfileMetric::counterpart) of the scope asked for, its row is returned.
+    /// Recorded values take precedence: if the metric has a
+    /// [`counterpart`](ProfileMetric::counterpart) in the requested scope, its row is returned.
     ///
     /// ```
     /// use perf_core::*;
@@ -37,7 +37,7 @@ impl Profile {
     /// ```
     ///
     /// # Errors
-    /// As [`row`](Self::row).
+    /// Returns the errors of [`row`](Self::row).
     pub fn scoped(
         &self,
         metric: MetricId,
@@ -79,18 +79,18 @@ impl Profile {
         }
     }
 
-    /// Returns the metric that states the values of `about` in `scope`.
+    /// Returns the metric with the recorded values of `about` in `scope`.
     fn stated(&self, about: &ProfileMetric, scope: Scope) -> Option<MetricId> {
         let id = about.counterpart?;
         let other = self.metrics.get(id.index())?;
         (other.scope == scope).then_some(id)
     }
 
-    /// Returns the sum of a metric over all call paths, one number for each location: each exclusive
-    /// value once. Smallest and largest values are combined as the metric says.
+    /// Returns the sum of a metric over all call paths, one number for each location, counting each
+    /// exclusive value once. Minima and maxima are combined accordingly.
     ///
-    /// Exclusive values that the recording states are added. Without them the inclusive values of the
-    /// roots are, which hold all exclusive values below.
+    /// Recorded exclusive values are added if there are any. Otherwise the inclusive values of the
+    /// roots are added, which contain all exclusive values below.
     ///
     /// ```
     /// use perf_core::*;
@@ -118,7 +118,7 @@ impl Profile {
     /// ```
     ///
     /// # Errors
-    /// As [`row`](Self::row).
+    /// Returns the errors of [`row`](Self::row).
     pub fn over_paths(&self, metric: MetricId) -> Result<Vec<f64>> {
         let mut values: Option<Vec<f64>> = None;
         let Some(about) = self.metrics.get(metric.index()) else {
@@ -155,12 +155,12 @@ impl Profile {
         Ok(values.unwrap_or_else(|| vec![0.0; self.system.locations().len()]))
     }
 
-    /// The view of a metric without the metrics that are part of it
-    /// ([`Metric::parent`](crate::Metric::parent)), as stored along the call tree. Parts of
+    /// Returns the view of a metric minus its child metrics
+    /// ([`Metric::parent`](crate::Metric::parent)), as stored along the call tree. Child metrics of
     /// another scope or type are converted.
     ///
     /// # Errors
-    /// As [`row`](Self::row).
+    /// Returns the errors of [`row`](Self::row).
     pub fn without_parts(
         &self,
         metric: MetricId,
@@ -189,7 +189,7 @@ impl Profile {
         self.difference(about, row, parts.into_iter().map(|part| (part, path)))
     }
 
-    /// A row without its parts. Rows that are missing are zero.
+    /// Subtracts its parts from a row. Missing rows are zero.
     fn difference(
         &self,
         about: &ProfileMetric,
@@ -206,12 +206,12 @@ impl Profile {
         Ok(rest.map(Arc::new))
     }
 
-    /// The same profile with one more metric, and the id of it: results of an analysis beside
-    /// the metrics they come from.
+    /// Adds a metric, such as the result of an analysis, and returns the profile and the id of the
+    /// metric.
     ///
     /// # Errors
-    /// [`Error::Length`] for a row that has not one value a location,
-    /// [`Error::Undefined`] for a call path that is not there.
+    /// Returns [`Error::Length`] for a row without one value for each location, or
+    /// [`Error::Undefined`] for a call path that does not exist.
     pub fn with_metric(
         mut self,
         metric: ProfileMetric,
@@ -248,10 +248,10 @@ impl Profile {
     }
 }
 
-/// The row in the type that differences of it have.
+/// Converts a row to the type that its differences have.
 fn signed(row: &Severities) -> Severities {
     match row {
-        // Modulo 2^64: right for every difference that fits, from values past 2^63 as well.
+        // Modulo 2^64: correct for every difference that fits, also for values above 2^63.
         Severities::U64(values) => {
             Severities::I64(values.iter().copied().map(u64::cast_signed).collect())
         }
@@ -304,7 +304,7 @@ fn subtract(combine: Combine, to: &mut Severities, from: &Severities) -> Result<
     Ok(())
 }
 
-/// Applies `f` value by value; a row that is not of floats becomes one.
+/// Applies `f` value by value; a row that does not hold floats is converted.
 fn floats(to: &mut Severities, from: &Severities, f: impl Fn(&mut [f64], &[f64])) -> Result<()> {
     if let (
         Severities::Tuples { width, values },
@@ -339,7 +339,8 @@ mod tests {
     use super::*;
     use crate::{CallTree, Limits, Location, Metric, Region, RegionId, SystemTree, ValueType};
 
-    /// Call paths 0 > 1 > 2 and 0 > 3, one location, one metric with these rows.
+    /// Returns a profile with call paths 0 > 1 > 2 and 0 > 3, one location, and one metric with
+    /// these rows.
     fn profile(about: ProfileMetric, rows: [Severities; 4]) -> Profile {
         let locations = vec![Location::default()];
         let system = SystemTree::new(vec![], vec![], locations, &Limits::default()).unwrap();

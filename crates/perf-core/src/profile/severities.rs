@@ -2,7 +2,7 @@
 
 use crate::{LocationId, Value, ValueType};
 
-/// A severity view of one metric and call path: one value a location, of the metric's type.
+/// Severity view of one metric and call path: one value for each location, of the metric's type.
 ///
 /// ```
 /// use perf_core::{LocationId, Severities, Value};
@@ -19,17 +19,18 @@ pub enum Severities {
     I64(Vec<i64>),
     /// Floating point.
     F64(Vec<f64>),
-    /// `width` floats a location, one location after the other; see [`Combine`](super::Combine).
+    /// `width` floats for each location, one location after the other; see
+    /// [`Combine`](super::Combine).
     Tuples {
-        /// Floats a location, at least 1.
+        /// Number of floats for each location, at least 1.
         width: usize,
-        /// `width` times as many floats as there are locations.
+        /// All floats, `width` times the number of locations.
         values: Vec<f64>,
     },
 }
 
 impl Severities {
-    /// Zeros of a type.
+    /// Returns zeros of a type.
     pub fn zeros(kind: ValueType, locations: usize) -> Self {
         match kind {
             ValueType::U64 => Severities::U64(vec![0; locations]),
@@ -38,7 +39,7 @@ impl Severities {
         }
     }
 
-    /// Number of locations.
+    /// Returns the number of locations.
     pub fn len(&self) -> usize {
         match self {
             Severities::U64(values) => values.len(),
@@ -48,12 +49,12 @@ impl Severities {
         }
     }
 
-    /// Whether there are no locations.
+    /// Returns `true` if there are no locations.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The severity at a location; of a tuple its first number.
+    /// Returns the severity at a location; for a tuple its first number.
     pub fn get(&self, location: LocationId) -> Option<Value> {
         let at = location.index();
         match self {
@@ -64,7 +65,7 @@ impl Severities {
         }
     }
 
-    /// The tuple at a location; `None` for single numbers.
+    /// Returns the tuple at a location; `None` for single numbers.
     pub fn tuple(&self, location: LocationId) -> Option<&[f64]> {
         let Severities::Tuples { width, values } = self else {
             return None;
@@ -73,7 +74,8 @@ impl Severities {
         values.get(start..start.checked_add(*width)?)
     }
 
-    /// All of them as floats; integers past 2^53 are rounded, of tuples it is the first number.
+    /// Converts all values to floats. Integers above 2^53 are rounded; of tuples the first number
+    /// is taken.
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Severities::U64(values) => values.iter().map(|value| *value as f64).collect(),
@@ -85,7 +87,7 @@ impl Severities {
         }
     }
 
-    /// Their sum, of tuples that of the first numbers. Integer sums that do not fit are the largest or smallest value.
+    /// Returns the sum, for tuples that of the first numbers. Integer sums saturate.
     pub fn sum(&self) -> Value {
         match self {
             Severities::U64(values) => Value::U64(
@@ -103,8 +105,7 @@ impl Severities {
         }
     }
 
-    /// Calls `f` with each number that goes into a part and the slot of that part; of tuples it is
-    /// the first number.
+    /// Calls `f` with each number and the slot of its part; for tuples with the first number.
     pub(super) fn each(&self, parts: &[u32], slots: &mut [f64], f: impl Fn(&mut f64, f64)) {
         fn pairs<'a, T: 'a>(
             parts: &[u32],

@@ -1,4 +1,4 @@
-//! Tables of a [`Profile`]: its severities row by row, and its top call paths.
+//! Tables of a [`Profile`]: severities row by row, and the top call paths.
 
 use super::{Combine, Profile, ProfileMetric, Scope, Severities};
 use crate::{
@@ -16,19 +16,21 @@ impl Profile {
     /// | `location` | text | process and thread, see [`SystemTree::label`](crate::SystemTree::label) |
     /// | one for each metric, `exclusive time` | of the metric | severity, see below |
     ///
-    /// The name of a column is the scope and the [quantity](ProfileMetric::quantity) of its metric. Metrics in
-    /// seconds or fractions of them are columns of times, rounded to whole nanoseconds. All others keep their
-    /// unit, but the units of plain counts (`#`, `occ`, `none`) become empty and `bytes` becomes `B`.
+    /// The name of a column consists of the scope and the [quantity](ProfileMetric::quantity) of
+    /// its metric. Metrics in seconds or fractions of them become columns of times, rounded to
+    /// whole nanoseconds. All others keep their unit, except that the units of plain counts (`#`,
+    /// `occ`, `none`) become empty and `bytes` becomes `B`.
     ///
-    /// A metric of [`Combine::Statistics`] has the columns `samples of X`, `minimum X`, `maximum X` and `sum of
-    /// X`, one of [`Combine::Histogram`] the columns `minimum X` and `maximum X`. Of other tuples the table holds
-    /// the first number.
+    /// A metric of [`Combine::Statistics`] has the columns `samples of X`, `minimum X`, `maximum X`
+    /// and `sum of X`, one of [`Combine::Histogram`] the columns `minimum X` and `maximum X`. For
+    /// other tuples the table contains the first number.
     ///
-    /// Rows are in the order of call paths, then of locations. A row in which every value is zero, infinite or
-    /// not a number is skipped. Infinite values and those that are not a number are missing cells.
+    /// Rows are in the order of call paths, then of locations. A row in which every value is zero,
+    /// infinite or NaN is skipped. Infinite and NaN values are missing cells.
     ///
-    /// Memory grows with the rows that are kept: severities are read for one call path after the other. A scope
-    /// that the recording does not state is derived for each call path, see [`scoped`](Self::scoped).
+    /// Memory grows with the number of rows in the table, because severities are read one call path
+    /// at a time. A scope that is not recorded is derived for each call path, see
+    /// [`scoped`](Self::scoped).
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -59,7 +61,7 @@ impl Profile {
     /// ```
     ///
     /// # Errors
-    /// As [`row`](Self::row).
+    /// Returns the errors of [`row`](Self::row).
     pub fn table(&self, metrics: &[(MetricId, Scope)]) -> Result<Table> {
         let chosen = self.chosen(metrics)?;
         let mut cells = cells(&chosen);
@@ -112,12 +114,12 @@ impl Profile {
     /// | one for each metric, `exclusive time` | of the metric | value over all locations, see [`Combine`] |
     /// | after it, `share of exclusive time` | float, % | share of the value in that of all call paths |
     ///
-    /// Values that do not add up, such as smallest values and ratios, have no share. Inclusive values hold those
-    /// of the call paths below, so that their shares add up to more than 100 %. Names, units and tuples of
-    /// metrics are those of [`table`](Self::table). Call paths in which every value is zero, infinite or not a
-    /// number are skipped; equal values are in the order of call paths.
+    /// Values that are not additive, such as minima and ratios, have no share. Inclusive values
+    /// contain those of the call paths below, so their shares add up to more than 100 %. Names,
+    /// units and tuples of metrics are those of [`table`](Self::table). Call paths in which every
+    /// value is zero, infinite or NaN are skipped. Equal values are in the order of call paths.
     ///
-    /// Memory grows with the number of call paths: 16 bytes for each, and the rows that are kept.
+    /// Memory grows with the number of call paths: 16 bytes for each, and the rows of the table.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -141,10 +143,10 @@ impl Profile {
     /// ```
     ///
     /// # Errors
-    /// As [`row`](Self::row).
+    /// Returns the errors of [`row`](Self::row).
     pub fn top_call_paths(&self, metrics: &[(MetricId, Scope)], rows: usize) -> Result<Table> {
         let chosen = self.chosen(metrics)?;
-        // NaN and infinity sort behind all numbers.
+        // NaN and infinity sort after all numbers.
         let mut order: Vec<(CallPathId, f64)> = Vec::new();
         for path in self.paths_of(&chosen) {
             let values = chosen.iter().map(|it| self.whole(it, path));
@@ -208,7 +210,7 @@ impl Profile {
         metrics.iter().enumerate().map(one).collect()
     }
 
-    /// Call paths that may have a value of one of the metrics, ascending.
+    /// Returns the call paths that may have a value of one of the metrics, in ascending order.
     fn paths_of(&self, chosen: &[Chosen<'_>]) -> Vec<CallPathId> {
         let mut paths = BTreeSet::new();
         for it in chosen {
@@ -228,7 +230,7 @@ impl Profile {
         paths.into_iter().collect()
     }
 
-    /// The parts of a metric over all locations.
+    /// Returns the parts of a metric over all locations.
     fn whole(&self, it: &Chosen<'_>, path: CallPathId) -> Result<Vec<Option<Value>>> {
         let combine = it.about.combine;
         if it.about.scope == it.scope {
@@ -264,7 +266,7 @@ fn is_severity(value: Value) -> bool {
     value != 0.0 && value.is_finite()
 }
 
-/// No cells yet, for each column of the metrics.
+/// Returns empty columns, one for each part of the metrics.
 fn cells(chosen: &[Chosen<'_>]) -> Vec<Vec<Option<Value>>> {
     chosen
         .iter()
@@ -273,11 +275,15 @@ fn cells(chosen: &[Chosen<'_>]) -> Vec<Vec<Option<Value>>> {
         .collect()
 }
 
-/// A metric in one scope.
+/// Metric in one scope.
 struct Chosen<'a> {
+    /// Id of the metric.
     id: MetricId,
+    /// Requested scope.
     scope: Scope,
+    /// Definition of the metric.
     about: &'a ProfileMetric,
+    /// Columns of the metric.
     parts: Vec<Part>,
 }
 
@@ -296,15 +302,17 @@ impl Chosen<'_> {
     }
 }
 
-/// A column of a metric: its numbers, or one of the numbers of its tuples.
+/// Column of a metric: its numbers, or one of the numbers of its tuples.
 struct Part {
-    /// The position of the metric among the chosen ones.
+    /// Index of the metric among the chosen ones.
     metric: usize,
-    /// Words before the name of the metric.
+    /// Prefix of the metric name.
     prefix: &'static str,
-    /// The position in the tuple.
+    /// Index in the tuple.
     at: usize,
+    /// Unit of the column.
     unit: String,
+    /// Type of the values.
     value_type: ValueType,
 }
 
@@ -344,7 +352,7 @@ impl Part {
         }
     }
 
-    /// The column of these values; `None` is a view that is zero everywhere.
+    /// Builds the column of these values; `None` is a view that is zero everywhere.
     fn column(&self, name: String, cells: Vec<Option<Value>>) -> Column {
         let zero = Value::from_bits(self.value_type, 0);
         let cells = cells.into_iter().map(|cell| cell.unwrap_or(zero));
@@ -357,7 +365,7 @@ impl Part {
             },
         };
         let cells: Vec<Value> = cells.collect();
-        // Differences of unsigned values are signed, sums over call paths may be floats.
+        // Differences of unsigned values are signed, and sums over call paths may be floats.
         let any = |of: fn(&Value) -> bool| cells.iter().any(of);
         if any(|cell| matches!(cell, Value::F64(_))) || self.value_type == ValueType::F64 {
             return Column::floats(name, unit, cells.into_iter().map(Value::as_f64));
@@ -369,7 +377,7 @@ impl Part {
     }
 }
 
-/// Nanoseconds in a unit of time.
+/// Returns the number of nanoseconds in a unit of time.
 fn nanos_per(unit: &str) -> Option<u32> {
     Some(match unit {
         "ns" | "nsec" => 1,
@@ -388,7 +396,7 @@ fn signed(value: Value) -> Option<i64> {
     }
 }
 
-/// Returns `None` beyond 292 years, and for what is not a number.
+/// Converts to nanoseconds. Returns `None` beyond 292 years and for NaN.
 fn nanos(value: Value, factor: u32) -> Option<Nanos> {
     let nanos = match value {
         Value::F64(value) => {
@@ -420,7 +428,7 @@ mod tests {
         }
     }
 
-    /// `main` calls `solve`, on two threads.
+    /// Returns a profile in which `main` calls `solve`, on two threads.
     fn profile(metrics: Vec<ProfileMetric>, rows: &[(u32, u32, Severities)]) -> Profile {
         let location = |key: u64| Location {
             name: format!("thread {key}"),
@@ -491,7 +499,8 @@ mod tests {
         assert_eq!(share(0, "exclusive"), Some(Cell::Float(75.0)));
         assert_eq!(share(1, "exclusive"), Some(Cell::Float(25.0)));
         assert_eq!(share(1, "inclusive"), Some(Cell::Float(100.0)));
-        // A call path without a row has the value and the share 0, a metric without any value no share.
+        // A call path without a row has the value and share 0; a metric without any value has no
+        // share.
         let visits = |name| metric(name, "#", ValueType::U64, Combine::Sum);
         let rows = [
             (0, 0, Severities::U64(vec![1, 3])),

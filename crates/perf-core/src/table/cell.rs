@@ -4,22 +4,22 @@ use super::Values;
 use crate::Nanos;
 use std::cmp::Ordering;
 
-/// A cell of a [`Table`](crate::Table).
+/// Cell of a [`Table`](crate::Table).
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[non_exhaustive]
 pub enum Cell<'a> {
     /// No value.
     Missing,
-    /// Yes or no.
+    /// Boolean.
     Flag(bool),
-    /// A count, a size or an id.
+    /// Count, size or id.
     Unsigned(u64),
-    /// A whole number.
+    /// Signed whole number.
     Signed(i64),
-    /// A finite number.
+    /// Finite number.
     Float(f64),
-    /// A duration or a point in time.
+    /// Duration or point in time.
     Time(Nanos),
     /// Text.
     Text(&'a str),
@@ -42,8 +42,8 @@ impl<'a> Cell<'a> {
         cell.unwrap_or(Cell::Missing)
     }
 
-    /// Returns the number as it is, for arithmetic: a time in nanoseconds, a flag as 0 or 1; `None` for text and
-    /// missing cells.
+    /// Returns the number for arithmetic: a time in nanoseconds, a flag as 0 or 1; `None` for text
+    /// and missing cells.
     pub fn number(&self) -> Option<f64> {
         match self {
             Cell::Missing | Cell::Text(_) => None,
@@ -55,9 +55,8 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Returns the cell for people, followed by its unit: one decimal for shares in per cent, three significant digits
-    /// for other fractions, groups of three digits for whole numbers, times in the unit that fits, `-` for a missing
-    /// cell.
+    /// Formats the cell for display, followed by its unit: one decimal for shares in per cent, three significant digits
+    /// for other fractions, groups of three digits for whole numbers, times in a suitable unit, `-` for a missing cell.
     ///
     /// ```
     /// use perf_core::{Cell, Nanos};
@@ -98,7 +97,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Puts a space between groups of three digits.
+/// Inserts a space between groups of three digits.
 fn grouped(digits: String) -> String {
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(digits) => ("-", digits.to_string()),
@@ -114,7 +113,7 @@ fn grouped(digits: String) -> String {
     text
 }
 
-/// Three significant digits, in scientific notation outside of `1e-4..1e15`.
+/// Formats with three significant digits, in scientific notation outside of `1e-4..1e15`.
 fn significant(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {

@@ -11,10 +11,10 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// A result as named, typed columns with units.
+/// Result as named, typed columns with units.
 ///
-/// Every analysis offers its results as tables. The feature `render` writes a table as aligned text, CSV or JSON,
-/// and other crates turn it into parts of pages. Cells may be missing.
+/// Every analysis provides its results as tables. The feature `render` writes a table as aligned
+/// text, CSV or JSON, and other crates convert it to parts of pages. Cells may be missing.
 ///
 /// ```
 /// use perf_core::{Cell, Column, Nanos, Table};
@@ -29,40 +29,46 @@ use std::collections::HashMap;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
+    /// Name, a plural noun.
     name: Cow<'static, str>,
+    /// Description, a sentence.
     description: Cow<'static, str>,
+    /// Columns from left to right.
     columns: Vec<Column>,
 }
 
-/// A named column of a [`Table`], all cells of which have one type and one unit.
+/// Named column of a [`Table`]. All its cells have one type and one unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
+    /// Name.
     name: Cow<'static, str>,
+    /// Unit; empty for plain numbers and text.
     unit: Cow<'static, str>,
+    /// Cells.
     values: Values,
     /// `true` if all cells of a column of floating-point numbers are whole: they are written without decimals.
     is_whole: bool,
 }
 
-/// The cells of a [`Column`]; `None` is a missing cell.
+/// Cells of a [`Column`]; `None` is a missing cell.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Values {
-    /// Yes or no.
+    /// Booleans.
     Flags(Vec<Option<bool>>),
     /// Counts and ids.
     Unsigned(Vec<Option<u64>>),
-    /// Numbers that may be below 0.
+    /// Numbers that may be negative.
     Signed(Vec<Option<i64>>),
     /// Finite numbers.
     Floats(Vec<Option<f64>>),
     /// Durations, and points in time since the origin of the recording's clock.
     Times(Vec<Option<Nanos>>),
-    /// Text, of which each distinct one is stored once.
+    /// Texts, each distinct one stored once.
     Text {
-        /// For each row the position in `names`.
+        /// Index in `names` for each row.
         codes: Vec<Option<u32>>,
-        /// The distinct texts, in the order of their first row.
+        /// Distinct texts in the order of their first row.
         names: Vec<String>,
     },
 }
@@ -106,7 +112,7 @@ impl Values {
         }
     }
 
-    /// Keeps the cells of `rows`, in that order. Rows that do not exist are dropped.
+    /// Selects the cells of `rows`, in that order. Rows that do not exist are dropped.
     fn pick(&self, rows: &[usize]) -> Values {
         fn of<T: Copy>(cells: &[T], rows: &[usize]) -> Vec<T> {
             rows.iter()
@@ -183,7 +189,7 @@ impl Column {
         Column::new(name, unit.into(), Values::Unsigned(cells))
     }
 
-    /// Returns a column of whole numbers that may be below 0.
+    /// Returns a column of whole numbers that may be negative.
     pub fn signed<T: IntoCell<i64>>(
         name: impl Into<Cow<'static, str>>,
         unit: impl Into<Cow<'static, str>>,
@@ -193,8 +199,8 @@ impl Column {
         Column::new(name, unit.into(), Values::Signed(cells))
     }
 
-    /// Returns a column of numbers. One that is not finite is a missing cell. Shares have the unit `%` and are
-    /// given in per cent.
+    /// Returns a column of numbers. Infinite and NaN values are missing cells. Shares have the unit
+    /// `%` and are given in per cent.
     pub fn floats<T: IntoCell<f64>>(
         name: impl Into<Cow<'static, str>>,
         unit: impl Into<Cow<'static, str>>,
@@ -205,7 +211,7 @@ impl Column {
         Column::new(name, unit.into(), Values::Floats(cells))
     }
 
-    /// Returns a column of yes and no.
+    /// Returns a column of booleans.
     pub fn flags<T: IntoCell<bool>>(
         name: impl Into<Cow<'static, str>>,
         cells: impl IntoIterator<Item = T>,
@@ -252,7 +258,7 @@ impl Column {
     }
 }
 
-/// Values that can be a cell of a [`Column`]: a value, or an `Option` of one.
+/// Conversion to a cell of a [`Column`], for a value or an `Option` of one.
 pub trait IntoCell<T> {
     /// Returns the value, `None` for a missing cell.
     fn into_cell(self) -> Option<T>;
@@ -293,8 +299,8 @@ impl IntoCell<u64> for Option<usize> {
 impl Table {
     /// Returns a table without columns.
     ///
-    /// `name` is a plural noun that tells it from the other tables of a result, such as `call paths`, and
-    /// `description` a sentence for readers.
+    /// `name` is a plural noun that distinguishes the table from other tables of a result, such as
+    /// `call paths`. `description` is a sentence for readers.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         description: impl Into<Cow<'static, str>>,
@@ -309,7 +315,7 @@ impl Table {
     /// Adds a column on the right.
     ///
     /// # Panics
-    /// If it has not as many cells as the columns before it.
+    /// Panics if it does not have as many cells as the columns before it.
     #[must_use]
     pub fn with(mut self, column: Column) -> Self {
         if let Some(first) = self.columns.first() {
@@ -362,7 +368,7 @@ impl Table {
             .map_or_else(String::new, |column| column.text_of(row))
     }
 
-    /// Returns the rows of these positions, in that order. Positions that do not exist are dropped.
+    /// Returns the rows at these positions, in that order. Positions that do not exist are dropped.
     #[must_use]
     pub fn pick(&self, rows: &[usize]) -> Table {
         let column = |column: &Column| Column {
@@ -382,8 +388,9 @@ impl Table {
         self.pick(&rows)
     }
 
-    /// Returns the rows in the order of a column, the largest first if `descending`. Equal cells keep their order
-    /// and missing ones come last. Without a column of that name the order stays.
+    /// Returns the rows sorted by a column, the largest first if `descending`. Equal cells keep
+    /// their order and missing cells come last. Without a column of that name the order is
+    /// unchanged.
     #[must_use]
     pub fn sorted_by(&self, column: &str, descending: bool) -> Table {
         let mut rows: Vec<usize> = (0..self.rows()).collect();
@@ -469,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_dropped() {
+    fn missing_rows_and_columns_are_dropped() {
         let table = Table::new("t", "").with(Column::floats("a", "%", [f64::NAN, 2.0]));
         assert_eq!(table.cell(0, "a"), Some(Cell::Missing));
         assert_eq!((table.cell(2, "a"), table.cell(0, "b")), (None, None));

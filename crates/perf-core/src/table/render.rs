@@ -6,8 +6,8 @@ use serde::ser::{Serialize, SerializeMap, SerializeSeq, SerializeStruct, Seriali
 use std::io::{self, Write};
 
 impl Table {
-    /// Returns the table as lines of aligned text: two spaces before each column, text to the left, numbers to the
-    /// right with their units.
+    /// Formats the table as lines of aligned text: two spaces before each column, text aligned
+    /// left, numbers with their units aligned right.
     ///
     /// ```
     /// use perf_core::{Column, Nanos, Table};
@@ -22,7 +22,7 @@ impl Table {
             .set_content_arrangement(ContentArrangement::Disabled)
             .set_header(self.columns.iter().map(|column| column.name()));
         for row in 0..self.rows() {
-            // A line break or a tab in a name would break the alignment.
+            // A line break or tab in a name would break the alignment.
             let cell = |text: String| text.replace(|letter: char| letter.is_control(), " ");
             text.add_row(self.columns.iter().map(|column| cell(column.text_of(row))));
         }
@@ -43,8 +43,8 @@ impl Table {
         lines
     }
 
-    /// Writes the table as CSV with one line of headings, `exclusive time [ns]`. Times are whole nanoseconds, other
-    /// numbers have all their digits, missing cells are empty.
+    /// Writes the table as CSV with one line of headings, `exclusive time [ns]`. Times are whole
+    /// nanoseconds, other numbers have all their digits, missing cells are empty.
     ///
     /// ```
     /// use perf_core::{Column, Nanos, Table};
@@ -103,8 +103,10 @@ impl Serialize for Table {
             fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
                 #[derive(serde::Serialize)]
                 struct Head<'a> {
+                    /// Name of the column.
                     name: &'a str,
                     r#type: &'a str,
+                    /// Unit of the column.
                     unit: &'a str,
                 }
                 to.collect_seq(self.0.columns.iter().map(|column| Head {

@@ -1,14 +1,14 @@
-//! [`Events`]: the events of one location, in columns.
+//! [`Events`]: events of one location, in columns.
 
 use super::event::{AttributeValue, Event};
 use super::records::{RecordCounts, Records};
 use crate::{Error, RegionId, Result, Ticks, TimeRange};
 
-/// The events of one location in order of time, 12 bytes for each enter and leave.
+/// Events of one location in order of time, with 12 bytes for each enter and leave.
 ///
-/// Two columns hold all of it: the time, and a word whose two high bits say enter, leave or
-/// record, with the region or the number of the record in the other 30. Records, everything but
-/// enter and leave, lie in a table of their own with a pool of arguments.
+/// There are two columns: the time, and a word. The two high bits of the word distinguish enter,
+/// leave and record; the other 30 bits are the region or the number of the record. Records, which
+/// are all events other than enter and leave, lie in a separate table with a pool of arguments.
 ///
 /// ```
 /// use perf_core::{Event, Events, RegionId, Ticks};
@@ -22,11 +22,15 @@ use crate::{Error, RegionId, Result, Ticks, TimeRange};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Events {
+    /// Time of each event.
     times: Vec<Ticks>,
+    /// Tag and region or record number of each event.
     words: Vec<u32>,
+    /// All events other than enter and leave.
     records: Records,
-    /// Attributes by ascending event number.
+    /// Attributes in ascending order of event index.
     attributes: Vec<(usize, AttributeValue)>,
+    /// `true` if the events are missing.
     absent: bool,
 }
 
@@ -36,10 +40,10 @@ const LEAVE: u32 = 1 << 30;
 const RECORD: u32 = 2 << 30;
 
 impl Events {
-    /// The highest region id and number of records a location can hold: 2^30 - 1.
+    /// Largest region id and number of records of a location: 2^30 - 1.
     pub const MOST: u32 = !TAG;
 
-    /// Events of a location whose event file is missing: nobody knows what it did.
+    /// Creates the events of a location whose event file is missing.
     pub fn absent() -> Self {
         Events {
             absent: true,
@@ -47,13 +51,14 @@ impl Events {
         }
     }
 
-    /// Whether the events are missing from the recording, which is not the same as none.
+    /// Returns `true` if the events are missing from the recording, which differs from a location
+    /// without events.
     pub fn is_absent(&self) -> bool {
         self.absent
     }
 
-    /// Room for `events` more, so that pushing them does not reallocate. Where there is not so much, as for a
-    /// number that a file with holes only claims, nothing happens, and room is made as events come.
+    /// Reserves space for `events` more. If the allocation fails, as it may for a count from a
+    /// damaged file, nothing happens, and the columns grow as events are added.
     ///
     /// ```
     /// use perf_core::{Events, RegionId, Ticks};
@@ -63,15 +68,15 @@ impl Events {
     /// assert_eq!(events.len(), 1);
     /// ```
     pub fn reserve(&mut self, events: usize) {
-        // Both or none: one column alone is of no use.
+        // A single column is useless, so both or none are reserved.
         if self.times.try_reserve(events).is_ok() && self.words.try_reserve(events).is_err() {
             self.times.shrink_to_fit();
         }
     }
 
-    /// Room for the records to come when `done` of `total` bytes of a recording are there, so that tables of
-    /// records and arguments need not grow by doubling: as many for each byte, and a sixteenth more. Where
-    /// there is not so much memory, nothing happens.
+    /// Reserves space for further records when `done` of `total` bytes of a recording have been
+    /// read, so that the tables need not grow by doubling: in proportion to the remaining bytes,
+    /// plus one sixteenth. If the allocation fails, nothing happens.
     ///
     /// ```
     /// use perf_core::{Event, Events, Ticks};
@@ -94,13 +99,13 @@ impl Events {
             all.saturating_sub(len)
         };
         self.records.reserve(more);
-        // As in `reserve`: who cannot have it goes on without.
+        // As in `reserve`, a failed allocation is ignored.
         let _ = self
             .attributes
             .try_reserve_exact(more(self.attributes.len()));
     }
 
-    /// Takes all events out and keeps the memory for others.
+    /// Removes all events and keeps the memory for reuse.
     pub fn clear(&mut self) {
         self.times.clear();
         self.words.clear();
@@ -109,7 +114,7 @@ impl Events {
         self.absent = false;
     }
 
-    /// Gives back memory that holds nothing.
+    /// Frees unused memory.
     pub fn shrink_to_fit(&mut self) {
         self.times.shrink_to_fit();
         self.words.shrink_to_fit();
@@ -117,22 +122,22 @@ impl Events {
         self.attributes.shrink_to_fit();
     }
 
-    /// Number of events.
+    /// Returns the number of events.
     pub fn len(&self) -> usize {
         self.times.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no events.
     pub fn is_empty(&self) -> bool {
         self.times.is_empty()
     }
 
-    /// The column of times, ascending.
+    /// Returns the column of times, in ascending order.
     pub fn times(&self) -> &[Ticks] {
         &self.times
     }
 
-    /// Bytes of memory the columns take.
+    /// Returns the size of the columns in bytes.
     pub fn memory(&self) -> usize {
         self.times.capacity() * size_of::<Ticks>()
             + self.words.capacity() * size_of::<u32>()
@@ -140,12 +145,12 @@ impl Events {
             + self.attributes.capacity() * size_of::<(usize, AttributeValue)>()
     }
 
-    /// How many records there are of those that have two ends.
+    /// Returns the number of records of the kinds that have two ends.
     pub(crate) fn record_counts(&self) -> RecordCounts {
         self.records.counts()
     }
 
-    /// Adds an enter: the hot path of a reader that has checked what it adds.
+    /// Adds an enter without checks, for readers that have validated it.
     ///
     /// `region` must be at most [`MOST`](Self::MOST), and `at` not before the last event;
     /// [`push`](Self::push) checks both.
@@ -156,7 +161,7 @@ impl Events {
         self.words.push(ENTER | (region.0 & !TAG));
     }
 
-    /// Adds a leave, on the terms of [`push_enter`](Self::push_enter).
+    /// Adds a leave under the conditions of [`push_enter`](Self::push_enter).
     #[inline]
     pub fn push_leave(&mut self, at: Ticks, region: RegionId) {
         debug_assert!(region.0 <= Self::MOST && self.times.last().is_none_or(|last| *last <= at));
@@ -164,8 +169,8 @@ impl Events {
         self.words.push(LEAVE | (region.0 & !TAG));
     }
 
-    /// Adds a leave or else an enter, on the terms of [`push_enter`](Self::push_enter), without a
-    /// branch: which of the two comes next is what no processor can guess.
+    /// Adds a leave or an enter under the conditions of [`push_enter`](Self::push_enter), without a
+    /// branch, because the kind of the next event is unpredictable.
     #[inline]
     pub fn push_call(&mut self, at: Ticks, is_leave: bool, region: RegionId) {
         debug_assert!(region.0 <= Self::MOST && self.times.last().is_none_or(|last| *last <= at));
@@ -178,8 +183,8 @@ impl Events {
     /// Adds an event.
     ///
     /// # Errors
-    /// [`Error::Backwards`] if it is earlier than the last one, [`Error::TooMany`] past
-    /// [`MOST`](Self::MOST) regions or records, or 65,535 arguments of one event.
+    /// Returns [`Error::Backwards`] if it is earlier than the last event, or [`Error::TooMany`]
+    /// beyond [`MOST`](Self::MOST) regions or records, or 65,535 arguments of one event.
     pub fn push(&mut self, at: Ticks, event: Event<'_>) -> Result<()> {
         if let Some(last) = self.times.last()
             && at < *last
@@ -201,17 +206,17 @@ impl Events {
         Ok(())
     }
 
-    /// Gives the last event an attribute. Ignored where there is no event yet.
+    /// Adds an attribute to the last event. Ignored if there is no event yet.
     pub fn push_attribute(&mut self, value: AttributeValue) {
         if let Some(last) = self.len().checked_sub(1) {
             self.attributes.push((last, value));
         }
     }
 
-    /// Adds all events of `later`, which must not begin before these end.
+    /// Appends all events of `later`, which must not begin before the end of these.
     ///
     /// # Errors
-    /// As [`push`](Self::push).
+    /// Returns the errors of [`push`](Self::push).
     pub fn append(&mut self, later: &Events) -> Result<()> {
         if let (Some(last), Some(first)) = (self.times.last(), later.times.first())
             && first < last
@@ -239,12 +244,12 @@ impl Events {
         Ok(())
     }
 
-    /// The time of event `index`.
+    /// Returns the time of event `index`.
     pub fn time(&self, index: usize) -> Option<Ticks> {
         self.times.get(index).copied()
     }
 
-    /// Event `index`.
+    /// Returns event `index`.
     #[inline]
     pub fn event(&self, index: usize) -> Option<Event<'_>> {
         let word = *self.words.get(index)?;
@@ -260,7 +265,7 @@ impl Events {
         }
     }
 
-    /// Attributes of event `index`.
+    /// Returns the attributes of event `index`.
     pub fn attributes(&self, index: usize) -> impl Iterator<Item = AttributeValue> {
         let from = self.attributes.partition_point(|(event, _)| *event < index);
         let rest = &self.attributes[from..];
@@ -269,12 +274,12 @@ impl Events {
             .map(|(_, value)| *value)
     }
 
-    /// Number of events that carry attributes.
+    /// Returns the number of events that carry attributes.
     pub fn with_attributes(&self) -> usize {
         self.attributes.chunk_by(|a, b| a.0 == b.0).count()
     }
 
-    /// The numbers of the events inside `window`.
+    /// Returns the indices of the events inside `window`.
     pub fn range(&self, window: TimeRange) -> std::ops::Range<usize> {
         let start = self.times.partition_point(|at| *at < window.start);
         let end = self.times.partition_point(|at| *at < window.end);
@@ -282,7 +287,7 @@ impl Events {
     }
 }
 
-/// `value` if it fits the 30 bits beside the tag.
+/// Converts `value` if it fits the 30 bits beside the tag.
 pub(super) fn limited<T: TryInto<u32>>(what: &'static str, value: T) -> Result<u32> {
     let value = value.try_into().ok().filter(|value| *value <= Events::MOST);
     value.ok_or(Error::TooMany {

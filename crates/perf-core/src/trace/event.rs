@@ -1,10 +1,10 @@
-//! [`Event`]: one thing that happened on one location.
+//! [`Event`]: one event of a location.
 
 use crate::{
     AttributeId, CallPathId, CommId, KindId, MetricSetId, RegionId, Ticks, Value, WindowId,
 };
 
-/// A collective operation of a communicator.
+/// Collective operation of a communicator.
 ///
 /// ```
 /// use perf_core::CollectiveOp;
@@ -31,7 +31,7 @@ pub enum CollectiveOp {
     ReduceScatter,
     Scan,
     Exscan,
-    /// Another one, by its number in OTF2.
+    /// Another operation, by its number in OTF2.
     Other(u8),
 }
 
@@ -55,10 +55,10 @@ impl CollectiveOp {
         CollectiveOp::Exscan,
     ];
 
-    /// Returns `true` for operations in which each member needs all others: nobody that receives data leaves
-    /// before all that send data have entered.
+    /// Returns `true` for operations in which each member depends on all others: no rank that
+    /// receives data leaves before all ranks that send data have entered.
     ///
-    /// `Alltoallv` and `Alltoallw` are none: two members may exchange nothing.
+    /// `Alltoallv` and `Alltoallw` are excluded, because two members may exchange no data.
     ///
     /// ```
     /// use perf_core::CollectiveOp;
@@ -77,13 +77,13 @@ impl CollectiveOp {
         )
     }
 
-    /// The operation OTF2 numbers `code`.
+    /// Returns the operation with the number `code` in OTF2.
     pub fn from_code(code: u8) -> Self {
         let named = Self::NAMED.get(usize::from(code)).copied();
         named.unwrap_or(CollectiveOp::Other(code))
     }
 
-    /// Its number in OTF2.
+    /// Returns its number in OTF2.
     pub fn code(self) -> u8 {
         match self {
             CollectiveOp::Other(code) => code,
@@ -92,178 +92,178 @@ impl CollectiveOp {
     }
 }
 
-/// What remote memory access does.
+/// Operation of a remote memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RmaOp {
-    /// Writes to the remote.
+    /// Write to the remote memory.
     Put,
-    /// Reads from the remote.
+    /// Read from the remote memory.
     Get,
-    /// Reads and writes at the remote in one step; the bytes of the event are those sent.
+    /// Atomic read and write of the remote memory; the bytes of the event are those sent.
     Atomic {
-        /// Which operation (swap, add, ...), by its number in OTF2.
+        /// Operation (swap, add, ...), by its number in OTF2.
         code: u8,
-        /// Bytes that came back.
+        /// Bytes received.
         received: u64,
     },
 }
 
-/// How remote memory access was found to be complete.
+/// Kind of completion of a remote memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum RmaCompletion {
     /// A blocking call returned.
     Blocking,
-    /// A non-blocking operation was waited for.
+    /// A wait for a non-blocking operation returned.
     NonBlocking,
-    /// A test found it not to be complete yet.
+    /// A test reported that it is not complete yet.
     Test,
-    /// The remote side saw it.
+    /// It is complete at the remote side.
     Remote,
 }
 
-/// A communication between two ranks, as one of them records it.
+/// Point-to-point message, as one of the two ranks records it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
-    /// The other's rank in `comm`.
+    /// Rank of the other end in `comm`.
     pub peer: u32,
-    /// The communicator.
+    /// Communicator.
     pub comm: CommId,
-    /// The message tag.
+    /// Message tag.
     pub tag: u32,
     /// Length in bytes.
     pub bytes: u64,
-    /// The request of a non-blocking call; `None` for a blocking one.
+    /// Request of a non-blocking call; `None` for a blocking one.
     pub request: Option<u64>,
 }
 
-/// The end of a collective operation on one rank.
+/// End of a collective operation on one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collective {
-    /// What was done.
+    /// Operation.
     pub op: CollectiveOp,
-    /// The communicator.
+    /// Communicator.
     pub comm: CommId,
-    /// The root's rank in `comm`, where there is one.
+    /// Rank of the root in `comm`, if there is one.
     pub root: Option<u32>,
-    /// Bytes this rank sent.
+    /// Bytes sent by this rank.
     pub sent: u64,
-    /// Bytes this rank received.
+    /// Bytes received by this rank.
     pub received: u64,
-    /// The request of a non-blocking collective; `None` for a blocking one.
+    /// Request of a non-blocking collective; `None` for a blocking one.
     pub request: Option<u64>,
 }
 
-/// One thing that happened on one location. Borrows lists from the trace and is `Copy`.
+/// One event of a location. Borrows lists from the trace and is `Copy`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// A region was entered.
     Enter {
-        /// The region.
+        /// Region.
         region: RegionId,
     },
     /// A region was left.
     Leave {
-        /// The region the recording names, which need not be the innermost open one; see
+        /// Recorded region, which need not be the innermost open one; see
         /// [`replay`](crate::replay).
         region: RegionId,
     },
-    /// A message was sent, or with a request: started to be sent.
+    /// A message was sent or, if there is a request, a non-blocking send was started.
     Send(Transfer),
     /// A non-blocking send is complete.
     SendComplete {
-        /// The request of the [`Send`](Event::Send).
+        /// Request of the [`Send`](Event::Send).
         request: u64,
     },
-    /// A receive was posted; what it receives is known at its [`Recv`](Event::Recv).
+    /// A receive was posted; its message is recorded in its [`Recv`](Event::Recv).
     RecvPost {
-        /// The request.
+        /// Request.
         request: u64,
     },
-    /// A message was received; with a request: the receive that was posted is complete.
+    /// A message was received. If there is a request, it completes a posted receive.
     Recv(Transfer),
-    /// A request was tested and found not to be complete.
+    /// A request was tested and was not complete.
     RequestTest {
-        /// The request.
+        /// Request.
         request: u64,
     },
     /// A request was cancelled.
     RequestCancelled {
-        /// The request.
+        /// Request.
         request: u64,
     },
     /// A collective operation begins on this location.
     CollectiveBegin,
     /// A non-blocking collective was started.
     CollectivePost {
-        /// The request.
+        /// Request.
         request: u64,
     },
     /// A collective operation ends on this location.
     CollectiveEnd(Collective),
     /// Remote memory access starts.
     Rma {
-        /// What it does.
+        /// Operation.
         op: RmaOp,
-        /// The window.
+        /// Window.
         window: WindowId,
-        /// The remote's rank in the window's communicator.
+        /// Rank of the remote side in the window's communicator.
         remote: u32,
-        /// Bytes.
+        /// Length in bytes.
         bytes: u64,
-        /// Tells the completion that belongs to it.
+        /// Id that the completion shares.
         matching: u64,
     },
-    /// Remote memory access is complete.
+    /// A remote memory access is complete.
     RmaComplete {
-        /// How that was found.
+        /// Kind of completion.
         by: RmaCompletion,
-        /// The window.
+        /// Window.
         window: WindowId,
-        /// Tells the access that belongs to it.
+        /// Id that the access shares.
         matching: u64,
     },
     /// Metrics were sampled.
     Metric {
-        /// Which metrics.
+        /// Set of metrics.
         set: MetricSetId,
-        /// Their values as bits, in the order of [`MetricSet::members`](crate::MetricSet::members);
-        /// each is read by [`Value::from_bits`] with the metric's type.
+        /// Values as bits, in the order of [`MetricSet::members`](crate::MetricSet::members);
+        /// [`Value::from_bits`] converts each with the metric's type.
         values: &'a [u64],
     },
     /// Recording was switched on or off on this location.
     Measuring {
-        /// Whether it is on from now.
+        /// `true` if recording is on from this event.
         on: bool,
     },
-    /// The measurement system wrote its buffer out; what happened until then is lost or distorted.
+    /// The measurement system flushed its buffer; events until its end are lost or distorted.
     Flush {
-        /// When it was done.
+        /// End of the flush.
         until: Ticks,
     },
     /// The location was interrupted and its call path sampled.
     Sample {
-        /// The call path, in [`Definitions::contexts`](crate::Definitions::contexts).
+        /// Call path in [`Definitions::contexts`](crate::Definitions::contexts).
         context: CallPathId,
     },
-    /// Something no analysis here reads, kept as the recording has it.
+    /// Event that no analysis uses, kept as recorded.
     Other {
-        /// Its name, in [`Definitions::kinds`](crate::Definitions::kinds).
+        /// Name of its kind, in [`Definitions::kinds`](crate::Definitions::kinds).
         kind: KindId,
-        /// Its numbers.
+        /// Arguments.
         args: &'a [u64],
     },
 }
 
-/// A value an event carries beside its own fields.
+/// Attribute value of an event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttributeValue {
-    /// What it is.
+    /// Definition of the attribute.
     pub attribute: AttributeId,
-    /// The type the recording gives it, by its number in OTF2.
+    /// Type in the recording, by its number in OTF2.
     pub type_code: u8,
-    /// The value; a reference into a table of the recording is its id.
+    /// Value; a reference into a table of the recording is its id.
     pub value: Value,
 }

@@ -1,35 +1,35 @@
-//! [`Link`]: one event brought about another.
+//! [`Link`]: causal relation between two events.
 
 use crate::LocationId;
 
-/// Which event of a trace: its location, and its number there.
+/// Identity of an event of a trace: its location and its index there.
 ///
-/// For a call this is its enter.
+/// A call is identified by its enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EventId {
-    /// The location.
+    /// Location.
     pub location: LocationId,
-    /// The number of the event among those of the location.
+    /// Index of the event on the location.
     pub index: u32,
 }
 
-/// What ties the two ends of a [`Link`].
+/// Kind of relation between the two ends of a [`Link`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum LinkKind {
-    /// A call on the host started work on a device: the two share a correlation id.
+    /// A call on the host launched work on a device: both have the same correlation id.
     #[default]
     Launch,
-    /// The recording draws an arrow from one to the other and does not say more.
+    /// The recording contains an arrow without further information.
     Flow,
 }
 
-/// One event brought about another: a call on the host a kernel on a device.
+/// Causal relation between two events, such as from a host call to the kernel that it launched.
 ///
-/// A link is no message: it carries nothing and has no communicator. Links of a trace are those
-/// that the recording states; work without one was recorded without one.
+/// A link is not a message: it carries no data and has no communicator. The links of a trace are
+/// those in the recording; they are not inferred.
 ///
 /// ```
 /// use perf_core::{EventId, Link, LinkKind, LocationId};
@@ -44,10 +44,10 @@ pub enum LinkKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Link {
-    /// What ties the ends.
+    /// Kind of the relation.
     pub kind: LinkKind,
-    /// What came first: the launch.
+    /// Cause: the launch.
     pub from: EventId,
-    /// What came of it: the work.
+    /// Effect: the work.
     pub to: EventId,
 }

@@ -1,4 +1,4 @@
-//! [`Trace`]: what happened, location by location, and views of parts of it.
+//! [`Trace`]: events by location, and views of parts of it.
 
 mod columns;
 mod event;
@@ -18,13 +18,13 @@ use crate::{
     Region, RegionId, Result, SystemTree, TimeRange, Window,
 };
 
-/// What the events of a [`Trace`] refer to. Tables are indexed by the id of their kind.
+/// Definitions that the events of a [`Trace`] refer to. Tables are indexed by the id of their kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Definitions {
-    /// How ticks relate to nanoseconds.
+    /// Conversion of ticks to nanoseconds.
     pub clock: Clock,
-    /// The machine, processes and locations.
+    /// System tree.
     pub system: SystemTree,
     /// Code regions, by [`RegionId`].
     pub regions: Vec<Region>,
@@ -38,18 +38,18 @@ pub struct Definitions {
     pub windows: Vec<Window>,
     /// Attributes of events, by [`AttributeId`](crate::AttributeId).
     pub attributes: Vec<Attribute>,
-    /// Names of the kinds of events without a noun, by [`KindId`](crate::KindId).
+    /// Names of event kinds without a variant, by [`KindId`](crate::KindId).
     pub kinds: Vec<String>,
     /// Call paths that samples refer to.
     pub contexts: CallTree,
     /// Cartesian grids over communicators.
     pub topologies: Vec<CartTopology>,
-    /// Facts about the recording as a whole, as (key, value): creator, machine, properties.
+    /// Properties of the recording as a whole, as (key, value), such as creator and machine.
     pub properties: Vec<(String, String)>,
 }
 
 impl Definitions {
-    /// The name of a region, `region N` where it is not defined.
+    /// Returns the name of a region, `region N` if it is not defined.
     pub fn region_name(&self, id: RegionId) -> std::borrow::Cow<'_, str> {
         match self.regions.get(id.index()) {
             Some(region) => region.name.as_str().into(),
@@ -57,7 +57,8 @@ impl Definitions {
         }
     }
 
-    /// The name of an event's kind: that of its variant, or the one in [`kinds`](Self::kinds).
+    /// Returns the name of an event's kind: that of its variant, or the one in
+    /// [`kinds`](Self::kinds).
     ///
     /// ```
     /// use perf_core::{Definitions, Event, KindId};
@@ -92,7 +93,7 @@ impl Definitions {
     }
 }
 
-/// What happened, location by location.
+/// Recording of the events of each location, with definitions.
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -109,18 +110,21 @@ impl Definitions {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
+    /// Definitions.
     definitions: Definitions,
+    /// Events by location.
     events: Vec<Events>,
+    /// Links between events.
     links: Vec<Link>,
-    /// Answers of [`LocationView::overlaps`].
+    /// Cached results of [`LocationView::overlaps`].
     overlap: OverlapCache,
 }
 
 impl Trace {
-    /// Puts definitions and the events of each location together.
+    /// Creates a trace from definitions and the events of each location.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is one [`Events`] a location.
+    /// Returns [`Error::Length`] unless there is one [`Events`] for each location.
     pub fn new(definitions: Definitions, events: Vec<Events>) -> Result<Self> {
         let (expected, got) = (definitions.system.locations().len(), events.len());
         if expected != got {
@@ -139,7 +143,7 @@ impl Trace {
         })
     }
 
-    /// The same trace with these links between its events, instead of those it has.
+    /// Replaces the links between its events.
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, EventId, Events, Link, LinkKind, Location, LocationId};
@@ -159,7 +163,7 @@ impl Trace {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Undefined`] for a link to an event that is not there.
+    /// Returns [`Error::Undefined`] for a link to an event that does not exist.
     pub fn with_links(mut self, links: Vec<Link>) -> Result<Self> {
         for end in links.iter().flat_map(|link| [link.from, link.to]) {
             let count = self.events.get(end.location.index()).map_or(0, Events::len);
@@ -175,18 +179,17 @@ impl Trace {
         Ok(self)
     }
 
-    /// Which event brought about which, in the order of the recording. Empty for recordings that
-    /// do not say.
+    /// Returns the links in the order of the recording. Empty for recordings without links.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// What the events refer to.
+    /// Returns the definitions that the events refer to.
     pub fn definitions(&self) -> &Definitions {
         &self.definitions
     }
 
-    /// The definitions, the events of each location and the links, taken apart.
+    /// Returns the definitions, the events of each location and the links by value.
     ///
     /// ```
     /// # use perf_core::Trace;
@@ -199,38 +202,38 @@ impl Trace {
         (self.definitions, self.events, self.links)
     }
 
-    /// The events of each location, by [`LocationId`].
+    /// Returns the events of each location by [`LocationId`].
     pub fn events(&self) -> &[Events] {
         &self.events
     }
 
-    /// Number of events on all locations.
+    /// Returns the number of events on all locations.
     pub fn len(&self) -> usize {
         self.events.iter().map(Events::len).sum()
     }
 
-    /// Whether no location has an event.
+    /// Returns `true` if no location has an event.
     pub fn is_empty(&self) -> bool {
         self.events.iter().all(Events::is_empty)
     }
 
-    /// From the first event to just after the last one; `None` without events.
+    /// Returns the range from the first event to just after the last one; `None` without events.
     pub fn range(&self) -> Option<TimeRange> {
         self.view().range()
     }
 
-    /// Bytes of memory the events and links take.
+    /// Returns the size of the events and links in bytes.
     pub fn memory(&self) -> usize {
         let events: usize = self.events.iter().map(Events::memory).sum();
         events + self.links.capacity() * size_of::<Link>()
     }
 
-    /// All of it, as a view.
+    /// Returns a view of the whole trace.
     pub fn view(&self) -> TraceView<'_> {
         TraceView::new(self)
     }
 
-    /// The events of one location, as a view.
+    /// Returns a view of the events of one location.
     pub fn location(&self, id: LocationId) -> Option<LocationView<'_>> {
         self.view().location(id)
     }

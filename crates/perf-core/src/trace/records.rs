@@ -1,23 +1,28 @@
-//! [`Records`]: what is neither an enter nor a leave.
+//! [`Records`]: events other than enter and leave.
 
 use super::columns::limited;
 use super::event::{Collective, CollectiveOp, Event, RmaCompletion, RmaOp, Transfer};
 use crate::{CallPathId, CommId, Error, KindId, MetricSetId, Result, Ticks, WindowId};
 
-/// The records of one location: a table of them, and a pool of their arguments.
+/// Records of one location: a table of them, and a pool of their arguments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Records {
+    /// Records in order.
     table: Vec<Record>,
+    /// Arguments of all records.
     args: Vec<u64>,
 }
 
-/// A record: its code, what its code needs of 32 bits, and its arguments in the pool.
+/// Record: its code, 32 bits of detail, and its arguments in the pool.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Record {
+    /// Kind of event.
     code: Code,
+    /// Number of arguments.
     len: u16,
+    /// Index of the first argument.
     start: u32,
-    /// The kind of an `Other`, the operation of a collective or access.
+    /// Kind of an `Other`, or operation of a collective or access.
     detail: u32,
 }
 
@@ -44,24 +49,27 @@ enum Code {
     Other,
 }
 
-/// How many records of some kinds there are.
+/// Number of records of some kinds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RecordCounts {
+    /// Sends.
     pub(crate) sends: usize,
+    /// Receives.
     pub(crate) receives: usize,
-    /// Collectives that end.
+    /// Ends of collectives.
     pub(crate) collectives: usize,
-    /// Remote accesses that start.
+    /// Starts of remote accesses.
     pub(crate) accesses: usize,
 }
 
-/// The root of a collective that has none.
-const NOBODY: u64 = u64::MAX;
+/// Encoding of a missing root of a collective.
+const NO_ROOT: u64 = u64::MAX;
 const RECORDS: &str = "records of a location";
 const ARGUMENTS: &str = "arguments of a location";
 
 impl Records {
-    /// Room for as many more as `more` says of a length; where there is not so much memory, nothing happens.
+    /// Reserves space for `more(length)` elements of each table; if the allocation fails, nothing
+    /// happens.
     pub(super) fn reserve(&mut self, more: impl Fn(usize) -> usize) {
         let _ = self.table.try_reserve_exact(more(self.table.len()));
         let _ = self.args.try_reserve_exact(more(self.args.len()));
@@ -77,12 +85,12 @@ impl Records {
         self.args.shrink_to_fit();
     }
 
-    /// Bytes of memory.
+    /// Returns the size in bytes.
     pub(super) fn memory(&self) -> usize {
         self.table.capacity() * size_of::<Record>() + self.args.capacity() * size_of::<u64>()
     }
 
-    /// How many there are of those that have two ends.
+    /// Returns the number of records of the kinds that have two ends.
     pub(super) fn counts(&self) -> RecordCounts {
         let mut counts = RecordCounts::default();
         for record in &self.table {
@@ -97,7 +105,7 @@ impl Records {
         counts
     }
 
-    /// Adds all of `later`; the number of the first of them.
+    /// Appends all records of `later`; returns the number of the first of them.
     pub(super) fn append(&mut self, later: &Records) -> Result<u32> {
         let first = limited(RECORDS, self.table.len())?;
         let args = limited(ARGUMENTS, self.args.len())?;
@@ -111,7 +119,7 @@ impl Records {
         Ok(first)
     }
 
-    /// Adds what is neither an enter nor a leave; its number.
+    /// Adds an event other than enter and leave; returns its number.
     pub(super) fn push(&mut self, event: Event<'_>) -> Result<u32> {
         match event {
             Event::Enter { .. } | Event::Leave { .. } => Ok(0),
@@ -126,7 +134,7 @@ impl Records {
             Event::CollectiveEnd(end) => {
                 let args = [
                     u64::from(end.comm.0),
-                    end.root.map_or(NOBODY, u64::from),
+                    end.root.map_or(NO_ROOT, u64::from),
                     end.sent,
                     end.received,
                 ];
@@ -176,7 +184,8 @@ impl Records {
         self.add_requested(codes, 0, args, transfer.request)
     }
 
-    /// With the first of two codes, or with the second and the request as one argument more.
+    /// Adds a record with the first of two codes, or with the second and the request as an
+    /// additional argument.
     fn add_requested(
         &mut self,
         [blocking, not]: [Code; 2],
@@ -207,7 +216,7 @@ impl Records {
         Ok(id)
     }
 
-    /// Record `id`.
+    /// Returns record `id`.
     pub(super) fn event(&self, id: usize) -> Option<Event<'_>> {
         let record = *self.table.get(id)?;
         let start = record.start as usize;
@@ -225,7 +234,7 @@ impl Records {
         let collective = |request: Option<u64>| Collective {
             op: CollectiveOp::from_code(record.detail as u8),
             comm: CommId(arg(0) as u32),
-            root: (arg(1) != NOBODY).then_some(arg(1) as u32),
+            root: (arg(1) != NO_ROOT).then_some(arg(1) as u32),
             sent: arg(2),
             received: arg(3),
             request,

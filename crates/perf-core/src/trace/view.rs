@@ -6,7 +6,7 @@ use crate::{Cancelled, Job, LocationId, Ticks, TimeRange};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// A part of a [`Trace`]: some locations, within a window of time. `Copy`; nothing is copied.
+/// Part of a [`Trace`]: some locations, within a window of time. It is `Copy` and copies no events.
 ///
 /// ```
 /// # use perf_core::{Definitions, Event, Events, Location, RegionId, SystemTree, Ticks, TimeRange, Trace};
@@ -22,8 +22,11 @@ use std::sync::OnceLock;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TraceView<'a> {
+    /// Trace that is viewed.
     trace: &'a Trace,
+    /// Window of time.
     window: TimeRange,
+    /// Locations in view; `None` for all.
     only: Option<&'a [LocationId]>,
 }
 
@@ -36,7 +39,7 @@ impl<'a> TraceView<'a> {
         }
     }
 
-    /// What lies both in this view and in `window`.
+    /// Restricts the view to `window`.
     pub fn between(self, window: TimeRange) -> Self {
         let nothing = TimeRange {
             start: window.start,
@@ -48,7 +51,7 @@ impl<'a> TraceView<'a> {
         }
     }
 
-    /// The locations `only`, in that order, within the same window.
+    /// Restricts the view to the locations `only`, in that order.
     pub fn only(self, only: &'a [LocationId]) -> Self {
         TraceView {
             only: Some(only),
@@ -56,22 +59,22 @@ impl<'a> TraceView<'a> {
         }
     }
 
-    /// What the events refer to.
+    /// Returns the definitions that the events refer to.
     pub fn definitions(&self) -> &'a Definitions {
         self.trace.definitions()
     }
 
-    /// The trace this is a part of.
+    /// Returns the trace that this is a view of.
     pub fn trace(&self) -> &'a Trace {
         self.trace
     }
 
-    /// The window: all of time unless [`between`](Self::between) narrowed it.
+    /// Returns the window: all ticks unless [`between`](Self::between) restricted it.
     pub fn window(&self) -> TimeRange {
         self.window
     }
 
-    /// One location within the window, whether it is among [`only`](Self::only) or not.
+    /// Returns one location within the window, even if [`only`](Self::only) excludes it.
     pub fn location(&self, id: LocationId) -> Option<LocationView<'a>> {
         let events = self.trace.events().get(id.index())?;
         Some(LocationView {
@@ -83,7 +86,8 @@ impl<'a> TraceView<'a> {
         })
     }
 
-    /// The ids of the locations in view. Ids of [`only`](Self::only) that do not exist are left out.
+    /// Returns the ids of the locations in view. Ids of [`only`](Self::only) that do not exist are
+    /// dropped.
     pub fn ids(&self) -> impl Iterator<Item = LocationId> + use<'a> {
         let all = self.trace.definitions().system.location_ids();
         let count = all.len();
@@ -97,23 +101,24 @@ impl<'a> TraceView<'a> {
             .chain(some.iter().copied().filter(exists))
     }
 
-    /// The locations in view.
+    /// Returns the locations in view.
     pub fn locations(&self) -> impl Iterator<Item = LocationView<'a>> + use<'a> {
         let view = *self;
         self.ids().filter_map(move |id| view.location(id))
     }
 
-    /// Number of events in view.
+    /// Returns the number of events in view.
     pub fn len(&self) -> usize {
         self.locations().map(|location| location.len()).sum()
     }
 
-    /// Whether no event is in view.
+    /// Returns `true` if no event is in view.
     pub fn is_empty(&self) -> bool {
         self.locations().all(|location| location.is_empty())
     }
 
-    /// From the first event in view to just after the last one; `None` without events.
+    /// Returns the range from the first event in view to just after the last one; `None` without
+    /// events.
     pub fn range(&self) -> Option<TimeRange> {
         let ends = |location: LocationView<'a>| {
             let times = location.times();
@@ -127,28 +132,35 @@ impl<'a> TraceView<'a> {
     }
 }
 
-/// The events of one location within a window. `Copy`; nothing is copied.
+/// Events of one location within a window. It is `Copy` and copies no events.
 #[derive(Clone, Copy, Debug)]
 pub struct LocationView<'a> {
+    /// Location.
     id: LocationId,
+    /// All events of the location.
     events: &'a Events,
+    /// Window of time.
     window: TimeRange,
+    /// Indices of the events in view.
     range: Place,
-    /// Cache of the trace for [`overlaps`](Self::overlaps); `None` for a view of no trace.
+    /// Cache of the trace for [`overlaps`](Self::overlaps); `None` for a view without a trace.
     overlap: Option<&'a OnceLock<bool>>,
 }
 
-/// A range that is `Copy`.
+/// Range that is `Copy`.
 #[derive(Clone, Copy, Debug)]
 struct Place {
+    /// First index.
     start: usize,
+    /// Index after the last.
     end: usize,
 }
 
 impl Place {
     fn of(events: &Events, window: TimeRange) -> Self {
         if window == TimeRange::ALL {
-            // The end of a half-open window leaves out the last tick of time; all is all.
+            // A half-open window cannot contain the last tick, so the full window is a special
+            // case.
             return Place {
                 start: 0,
                 end: events.len(),
@@ -160,8 +172,8 @@ impl Place {
 }
 
 impl<'a> LocationView<'a> {
-    /// All events of a location that is in no [`Trace`], for who makes or writes one location after
-    /// the other.
+    /// Returns a view of all events of a location without a [`Trace`], for code that produces or
+    /// writes one location after the other.
     ///
     /// ```
     /// use perf_core::{Event, Events, LocationId, LocationView, Ticks};
@@ -180,40 +192,43 @@ impl<'a> LocationView<'a> {
         }
     }
 
-    /// Which location.
+    /// Returns the id of the location.
     pub fn id(&self) -> LocationId {
         self.id
     }
 
-    /// All events of the location, inside the window and outside.
+    /// Returns all events of the location, inside and outside of the window.
     pub fn all(&self) -> &'a Events {
         self.events
     }
 
-    /// The window.
+    /// Returns the window.
     pub fn window(&self) -> TimeRange {
         self.window
     }
 
-    /// The numbers, in [`all`](Self::all), of the events in view.
+    /// Returns the indices, in [`all`](Self::all), of the events in view.
     pub fn range(&self) -> Range<usize> {
         self.range.start..self.range.end
     }
 
     /// Returns `true` if regions of the location overlap without one calling the other.
     ///
-    /// Locations nest unless an overlap is seen. It is looked for on accelerator streams only
-    /// ([`LocationKind::may_overlap`](crate::LocationKind::may_overlap)), in all events of the location and
-    /// not only in those of the window, so that windows agree with the whole. Either of these is one:
+    /// Locations nest unless an overlap is found. Only accelerator streams are searched
+    /// ([`LocationKind::may_overlap`](crate::LocationKind::may_overlap)), over all events of the
+    /// location and not only those of the window, so that windows agree with the whole. Either of
+    /// these is an overlap:
     ///
-    /// * A region is left while a region that was entered after it is open, and the inner one is left later.
-    /// * A kernel or copy of CUDA, HIP or OpenCL begins while another one runs: kernels call no kernels.
+    /// * A region is left while a region that was entered after it is open, and the inner one is
+    ///   left later.
+    /// * A kernel or copy of CUDA, HIP or OpenCL begins while another one runs, since kernels do
+    ///   not call kernels.
     ///
-    /// A location that overlaps is read by [`intervals()`](crate::intervals()), any other one by
-    /// [`replay()`](crate::replay()). A leave that is missing is not an overlap: `replay` repairs it.
+    /// Read a location that overlaps with [`intervals()`](crate::intervals()), any other with
+    /// [`replay()`](crate::replay()). A missing leave is not an overlap: `replay` repairs it.
     ///
-    /// The first call walks over the events up to the first overlap. The answer is kept with the trace. A view
-    /// of [no trace](Self::whole) walks each time.
+    /// The first call searches the events up to the first overlap. The result is cached in the
+    /// trace. A view [without a trace](Self::whole) searches each time.
     ///
     /// ```
     /// # use perf_core::{Job, Definitions, Events, Location, LocationId, LocationKind, Region};
@@ -239,7 +254,7 @@ impl<'a> LocationView<'a> {
     /// ```
     ///
     /// # Errors
-    /// [`Cancelled`].
+    /// Returns [`Cancelled`] if the job is cancelled.
     pub fn overlaps(&self, definitions: &Definitions, job: &Job) -> Result<bool, Cancelled> {
         if let Some(known) = self.overlap.and_then(OnceLock::get) {
             return Ok(*known);
@@ -248,22 +263,22 @@ impl<'a> LocationView<'a> {
         Ok(self.overlap.map_or(seen, |cell| *cell.get_or_init(|| seen)))
     }
 
-    /// Number of events in view.
+    /// Returns the number of events in view.
     pub fn len(&self) -> usize {
         self.range.end - self.range.start
     }
 
-    /// Whether no event is in view.
+    /// Returns `true` if no event is in view.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The times of the events in view, ascending.
+    /// Returns the times of the events in view, in ascending order.
     pub fn times(&self) -> &'a [Ticks] {
         &self.events.times()[self.range()]
     }
 
-    /// Time and event, in order.
+    /// Returns time and event, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Ticks, Event<'a>)> + use<'a> {
         let events = self.events;
         self.range()

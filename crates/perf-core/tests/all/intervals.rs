@@ -1,4 +1,4 @@
-//! Calls that overlap, as work on one accelerator stream does.
+//! Overlapping calls, such as work on one accelerator stream.
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn found(location: LocationView<'_>) -> (Vec<Interval>, ReplayCounts) {
     (all, counts)
 }
 
-/// The textbook version: one list that is searched.
+/// Reference implementation: one list that is searched.
 fn naive(calls: &[(u64, bool, u32)]) -> Vec<(u32, u64, u64, usize, Close)> {
     let mut open: Vec<(u32, u64, usize)> = Vec::new();
     let mut all = Vec::new();
@@ -139,11 +139,11 @@ proptest! {
     fn is_one_list(calls in any_calls()) {
         let trace = trace(LocationKind::AcceleratorStream, &calls);
         let (all, counts) = found(trace.location(LocationId(0)).unwrap());
-        let told: Vec<_> = all
+        let reported: Vec<_> = all
             .iter()
             .map(|it| (it.region.0, it.start.0, it.end.0, it.enter, it.why))
             .collect();
-        prop_assert_eq!(told, naive(&calls));
+        prop_assert_eq!(reported, naive(&calls));
         let leaves = calls.iter().filter(|call| call.1).count() as u64;
         prop_assert_eq!(counts.top + counts.renamed + counts.orphan, leaves);
     }

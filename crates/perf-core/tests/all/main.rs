@@ -1,4 +1,4 @@
-//! Tests of the nouns and of the algorithms on them, one program: each program is linked by itself.
+//! Tests of the data model and its algorithms in one program, which is linked only once.
 
 #![allow(
     clippy::unwrap_used,

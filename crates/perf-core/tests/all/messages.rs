@@ -1,4 +1,4 @@
-//! Both ends of messages, and a cause for each end that stays alone.
+//! Matching of messages, and the cause of each end without a partner.
 
 use crate::common;
 
@@ -18,7 +18,8 @@ fn to(peer: u32, tag: u32, request: Option<u64>) -> Transfer {
     }
 }
 
-/// `locations` ranks of one communicator, another that each has to itself, one window.
+/// Returns a trace with `locations` ranks of one communicator, a communicator that each has to
+/// itself, and one window.
 fn world(locations: Vec<Events>) -> Trace {
     let ranks = (0..locations.len() as u32).map(|rank| Some(LocationId(rank)));
     let members = Members::Ranks(ranks.collect());
@@ -74,7 +75,7 @@ fn non_blocking_receives_match_in_the_order_they_were_posted() {
         (3, Event::SendComplete { request: 8 }),
         (4, Event::SendComplete { request: 7 }),
     ]);
-    // Posted 50 then 51; the second is waited for first.
+    // Posted as 50, then 51; the second is completed first.
     let receiver = events(&[
         (1, Event::RecvPost { request: 50 }),
         (2, Event::RecvPost { request: 51 }),
@@ -86,7 +87,7 @@ fn non_blocking_receives_match_in_the_order_they_were_posted() {
 }
 
 #[test]
-fn every_cause_is_told() {
+fn every_cause_is_reported() {
     let first = events(&[
         (1, Event::Send(to(1, 0, None))),
         (2, Event::Send(to(9, 0, None))),
@@ -157,7 +158,7 @@ fn the_nth_collective_of_each_rank_belongs_together() {
             request,
         })
     };
-    // Started first, ended last: its number is that of its start.
+    // Started first, ended last: its number is determined by its start.
     let first = events(&[
         (1, Event::CollectivePost { request: 4 }),
         (2, Event::CollectiveBegin),
@@ -225,7 +226,7 @@ fn inter_communicators_name_ranks_of_the_other_group() {
 }
 
 #[test]
-fn a_view_keeps_what_touches_it() {
+fn a_view_keeps_messages_with_an_end_in_it() {
     let sender = events(&[
         (1, Event::Send(to(1, 0, None))),
         (20, Event::Send(to(1, 0, None))),
@@ -256,7 +257,7 @@ fn done(op: CollectiveOp, comm: CommId) -> Event<'static> {
     })
 }
 
-/// What was done, and the ends of the members.
+/// Returns the operation and the ends of the members.
 fn operations(found: &Messages) -> Vec<(CollectiveOp, Vec<u64>)> {
     let ends = |instance: &CollectiveInstance| {
         let members = instance.members.iter();
@@ -269,7 +270,7 @@ fn operations(found: &Messages) -> Vec<(CollectiveOp, Vec<u64>)> {
 #[test]
 fn collectives_of_threads_count_as_those_of_their_process() {
     use CollectiveOp::{Barrier, Bcast};
-    // The threads of the first process take turns, and the worker goes first.
+    // The threads of the first process alternate, and the worker goes first.
     let master = events(&[
         (10, Event::CollectiveBegin),
         (11, done(Bcast, WORLD)),
@@ -303,7 +304,8 @@ fn collectives_of_threads_count_as_those_of_their_process() {
         [
             (Barrier, vec![2, 4]),
             (Bcast, vec![11, 13]),
-            // What each location has to itself counts apart, also on threads.
+            // Communicators that each location has to itself are counted separately, also on
+            // threads.
             (Barrier, vec![21]),
             (Barrier, vec![23]),
         ]
@@ -312,7 +314,7 @@ fn collectives_of_threads_count_as_those_of_their_process() {
 }
 
 #[test]
-fn another_collective_is_told_and_not_merged() {
+fn another_collective_is_reported_and_not_merged() {
     use CollectiveOp::{Barrier, Bcast};
     let rank = |op, at| events(&[(at, Event::CollectiveBegin), (at + 1, done(op, WORLD))]);
     let trace = world(vec![rank(Bcast, 1), rank(Barrier, 3), rank(Barrier, 5)]);
@@ -320,7 +322,7 @@ fn another_collective_is_told_and_not_merged() {
     assert_eq!(operations(&found), [(Barrier, vec![4, 6])]);
     assert_eq!(causes(&found), [(UnmatchedCause::OtherCollective, 1)]);
     assert_eq!(found.unmatched[0].end.time, Ticks(2));
-    // Of two that differ, the operation is the first one's.
+    // If two ranks differ, the operation of the first one counts.
     let trace = world(vec![rank(Bcast, 1), rank(Barrier, 3)]);
     assert_eq!(
         operations(&match_messages(trace.view(), &Job::default()).unwrap()),
@@ -383,7 +385,7 @@ fn matching_reports_progress_and_stops() {
             self.0.fetch_add(amount, Ordering::Relaxed);
         }
     }
-    /// Cancels at the first report.
+    /// Receiver that cancels at the first report.
     struct Stop(Job);
     impl Progress for Stop {
         fn advance(&self, _: &'static str, _: u64, _: u64) {
@@ -437,7 +439,7 @@ fn messages_that_arrive_before_they_are_sent_are_counted_by_pair() {
         violated,
         largest,
     };
-    // What a location sends to itself tells nothing about clocks.
+    // Messages of a location to itself do not constrain clocks.
     assert_eq!(found.messages, count(3, 1, 6));
     assert_eq!(found.collectives, count(0, 0, 0));
     let pair = ClockPair {
@@ -450,7 +452,7 @@ fn messages_that_arrive_before_they_are_sent_are_counted_by_pair() {
 }
 
 #[test]
-fn nobody_leaves_a_collective_before_all_have_entered_it() {
+fn collectives_that_end_before_all_have_begun_are_violations() {
     let violated = |op, bytes: [(u64, u64); 3], times: [(u64, u64); 3]| {
         let rank = |((begin, end), (sent, received)): ((u64, u64), (u64, u64))| {
             let done = collective(op, sent, received);
@@ -471,15 +473,15 @@ fn nobody_leaves_a_collective_before_all_have_entered_it() {
         violated(CollectiveOp::Barrier, none, [(0, 9), (9, 12), (3, 9)]),
         (1, 0)
     );
-    // Without data nobody waits, and operations with a root do not hold up everybody.
+    // Operations without data and operations with a root do not synchronise all ranks.
     assert_eq!(violated(CollectiveOp::Allreduce, none, early), (0, 0));
     assert_eq!(violated(CollectiveOp::Reduce, all, early), (0, 0));
-    // The last one sends nothing, so that nobody waits for it; of the others rank 2 is last.
+    // The last rank sends no data, so no rank waits for it; of the others rank 2 is last.
     let silent = [(8, 8), (0, 8), (8, 8)];
     assert_eq!(violated(CollectiveOp::Allgatherv, silent, early), (1, 0));
     let late = [(0, 1), (9, 12), (3, 9)];
     assert_eq!(violated(CollectiveOp::Allgatherv, silent, late), (1, 2));
-    // Only the last one receives: nobody else can leave too early.
+    // Only the last rank receives, so no other can leave too early.
     let single = [(8, 0), (8, 8), (8, 0)];
     assert_eq!(violated(CollectiveOp::Allgatherv, single, early), (0, 0));
 }

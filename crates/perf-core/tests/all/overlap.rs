@@ -1,4 +1,4 @@
-//! Accelerator locations nest unless an overlap is seen.
+//! Accelerator locations nest unless an overlap is found.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use perf_core::{
     Ticks, TimeRange, Trace, Value,
 };
 
-/// Enters (upper case) and leaves (lower case) of `a` to `d`, a tick apart.
+/// Returns a trace with enters (upper case) and leaves (lower case) of `a` to `d`, one tick apart.
 fn trace(kind: LocationKind, paradigm: Paradigm, calls: &str) -> Trace {
     let call = |(at, call): (u64, u8)| {
         let region = call.to_ascii_lowercase() - b'a';
@@ -22,7 +22,7 @@ fn overlaps(kind: LocationKind, paradigm: Paradigm, calls: &str) -> bool {
     let job = Job::default();
     let location = trace.location(LocationId(0)).unwrap();
     let found = location.overlaps(trace.definitions(), &job).unwrap();
-    // The answer is kept, is that of each window, and does not need the trace.
+    // The result is cached, holds for each window, and does not need the trace.
     let window = TimeRange::new(Ticks(0), Ticks(1)).unwrap();
     let part = trace
         .view()
@@ -47,7 +47,8 @@ fn an_overlap_is_a_leave_that_comes_after_the_end_of_the_frame_around_it() {
     for crossing in ["ABab", "CABabc", "ABCacb", "ABaCcb", "ABbaABab", "ABaBbb"] {
         assert!(stream(crossing), "{crossing}");
     }
-    // A leave that was lost, a leave without its enter, and a frame that stays open are damage.
+    // A missing leave, a leave without its enter, and a frame that stays open are damage, not
+    // overlap.
     for damaged in ["ABaCc", "ABaABba", "bABba", "ABb", "ADcBba"] {
         assert!(!stream(damaged), "{damaged}");
     }
@@ -66,13 +67,13 @@ fn kernels_call_no_kernels() {
 }
 
 #[test]
-fn threads_nest_whatever_they_record() {
+fn threads_always_nest() {
     for kind in [LocationKind::CpuThread, LocationKind::Unknown] {
         assert!(!overlaps(kind, Paradigm::Cuda, "ABab"));
     }
 }
 
-/// Inclusive and exclusive time of each call path.
+/// Returns inclusive and exclusive time of each call path.
 fn times(trace: &Trace) -> Vec<(String, u64, u64)> {
     let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let value = |metric, path| {

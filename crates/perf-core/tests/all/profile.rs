@@ -39,7 +39,7 @@ fn two_ranks() -> Trace {
         (45, leave(1)),
         (100, leave(0)),
     ]);
-    // Recursion: region 0 within itself, and a frame left open.
+    // Recursion: region 0 within itself, and a frame that stays open.
     let second = events(&[
         (0, enter(0)),
         (10, enter(0)),
@@ -65,7 +65,7 @@ fn times_visits_and_bytes() {
     assert_eq!(value(&profile, "exclusive time", &[0], 1), 40);
     assert_eq!(value(&profile, "time", &[0, 1], 1), 10);
     assert_eq!(counts.open_at_end, 3);
-    // No row where a view is zero everywhere.
+    // There is no row if a view is zero everywhere.
     let received = profile.metric("bytes received").unwrap();
     assert!(profile.paths(received).is_empty());
     assert_eq!(profile.row(received, CallPathId(0)).unwrap(), None);
@@ -91,7 +91,7 @@ fn exclusive_times_sum_to_the_inclusive_time_of_the_roots() {
 }
 
 #[test]
-fn a_window_counts_what_lies_in_it() {
+fn a_window_counts_only_time_inside_it() {
     let trace = two_ranks();
     let window = TimeRange::new(Ticks(15), Ticks(42)).unwrap();
     let view = trace.view().between(window);
@@ -113,7 +113,7 @@ fn cancelling_stops() {
     ));
 }
 
-/// All bytes of a profile, sent and received.
+/// Returns all bytes of a profile, sent and received.
 fn bytes(profile: &Profile) -> (u64, u64) {
     let sum = |metric: &str| {
         let metric = profile.metric(metric).unwrap();
@@ -126,7 +126,7 @@ fn bytes(profile: &Profile) -> (u64, u64) {
     (sum("bytes sent"), sum("bytes received"))
 }
 
-/// A host that copies from within a region, and a stream that copies with nothing open.
+/// Returns a host that copies within a region, and a stream that copies outside of any region.
 fn copies() -> [Events; 2] {
     let access = |op, bytes| Event::Rma {
         op,
@@ -170,7 +170,7 @@ fn bytes_outside_any_frame_have_a_call_path_of_their_own() {
     for metric in ["time", "exclusive time", "visits"] {
         assert_eq!(value(&profile, metric, &[outside], 0), 0);
     }
-    // A part of the locations, and a window.
+    // Some of the locations, and a window.
     let host = trace.view().only(&[LocationId(0)]);
     let (part, _) = Profile::from_trace(host, &Job::default()).unwrap();
     assert_eq!(bytes(&part), (9, 20));
@@ -180,11 +180,11 @@ fn bytes_outside_any_frame_have_a_call_path_of_their_own() {
 }
 
 #[test]
-fn the_region_for_what_lies_outside_is_there_only_where_needed() {
+fn the_outside_region_exists_only_if_needed() {
     let trace = two_ranks();
     let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     assert_eq!(profile.regions(), trace.definitions().regions);
-    // It does not take the place of a region that an event names and nobody defined.
+    // The new region must not take the number of an undefined region in an event.
     let [host, _] = copies();
     let lost = events(&[(0, enter(8)), (1, leave(8))]);
     let trace = common::trace(vec![host, lost]);
@@ -198,11 +198,11 @@ fn the_region_for_what_lies_outside_is_there_only_where_needed() {
     ));
 }
 
-/// Rows that know more than rows: sums, other scopes, and values over several locations.
+/// Store that computes totals, other scopes, and values over several locations itself.
 #[derive(Debug)]
-struct Told;
+struct DerivingStore;
 
-impl RowStore for Told {
+impl RowStore for DerivingStore {
     fn row(&self, _: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
         // The row of a child lacks a location.
         let row = vec![1.0; 2 - path.index()];
@@ -232,8 +232,9 @@ impl RowStore for Told {
     }
 }
 
-/// Two metrics: one that the store evaluates anew, and one whose rows are added up.
-fn told() -> Profile {
+/// Returns a profile with two metrics: one that the store re-evaluates, and one whose rows are
+/// added.
+fn derived_profile() -> Profile {
     let location = |key| Location {
         key,
         ..Location::default()
@@ -255,14 +256,21 @@ fn told() -> Profile {
         ..ProfileMetric::default()
     });
     let regions = vec![Region::named("main")];
-    Profile::new(system, regions, calls, metrics.into(), Arc::new(Told)).unwrap()
+    Profile::new(
+        system,
+        regions,
+        calls,
+        metrics.into(),
+        Arc::new(DerivingStore),
+    )
+    .unwrap()
 }
 
 #[test]
 fn a_metric_that_is_added_leaves_the_others_to_their_store() {
     let row = Severities::U64(vec![3, 4]);
     let about = ProfileMetric::default();
-    let (profile, added) = told()
+    let (profile, added) = derived_profile()
         .with_metric(about, [(CallPathId(0), row.clone())])
         .unwrap();
     let (ratio, path, rows) = (MetricId(0), CallPathId(0), profile.rows());
@@ -271,7 +279,7 @@ fn a_metric_that_is_added_leaves_the_others_to_their_store() {
     assert_eq!(scoped.unwrap(), Severities::F64(vec![5.0, 6.0]));
     let parts = rows.over_parts(ratio, path, &[0, 0], 1).unwrap();
     assert_eq!(parts.unwrap(), [7.0]);
-    // Of what was added the store knows nothing.
+    // The store does not know added metrics.
     assert!(rows.scoped(added, path, Scope::Inclusive).is_none());
     assert!(rows.over_parts(added, path, &[0, 0], 1).is_none());
     assert_eq!(profile.row(added, path).unwrap().as_deref(), Some(&row));
@@ -281,6 +289,6 @@ fn a_metric_that_is_added_leaves_the_others_to_their_store() {
 
 #[test]
 fn rows_of_unequal_length_are_not_added_up() {
-    let sum = told().scoped(MetricId(1), CallPathId(0), Scope::Inclusive);
+    let sum = derived_profile().scoped(MetricId(1), CallPathId(0), Scope::Inclusive);
     assert!(matches!(sum, Err(Error::Length { .. })), "{sum:?}");
 }

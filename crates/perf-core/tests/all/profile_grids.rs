@@ -1,10 +1,10 @@
-//! Grids of a trace in its profile: ranks of a communicator become processes.
+//! Conversion of grids of a trace: ranks of a communicator become processes.
 
 use perf_core::Job;
 use perf_core::*;
 
-/// Four locations, each in a process of its own if asked, and a grid of two ranks over locations 3
-/// and 1.
+/// Returns four locations, optionally in processes of their own, and a grid of two ranks over
+/// locations 3 and 1.
 fn trace(with_processes: bool, members: Members) -> Trace {
     let groups = match with_processes {
         true => vec![LocationGroup::default(); 4],
@@ -43,12 +43,12 @@ fn grid(trace: &Trace) -> CartTopology {
 }
 
 #[test]
-fn ranks_become_what_they_are() {
+fn ranks_become_processes_or_locations() {
     let members = Members::Ranks(vec![Some(LocationId(3)), Some(LocationId(1)), None]);
     let processes = grid(&trace(true, members.clone()));
     assert_eq!(processes.of, CartMembers::Groups);
     assert_eq!(processes.comm, None);
-    // Rank 0 is location 3, in process 0; rank 2 is nobody the recording knows.
+    // Rank 0 is location 3, in process 0; rank 2 is unknown in the recording.
     assert_eq!(processes.coordinates, [(0, vec![1]), (2, vec![0])]);
     let locations = grid(&trace(false, members));
     assert_eq!(locations.of, CartMembers::Locations);

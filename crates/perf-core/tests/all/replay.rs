@@ -1,4 +1,4 @@
-//! Replay equals a textbook stack, and its frames nest whatever comes in.
+//! Replay equals a reference implementation, and its frames nest for any input.
 
 use crate::common;
 
@@ -9,7 +9,9 @@ use proptest::prelude::*;
 
 #[derive(Default, Debug)]
 struct Log {
+    /// Time, region, depth, and the reason of a leave.
     calls: Vec<(u64, u32, usize, Option<Close>)>,
+    /// Current depth.
     depth: usize,
 }
 
@@ -27,7 +29,7 @@ impl Visitor for Log {
     }
 }
 
-/// The four rules as the reference tells them, searching the stack each time.
+/// Reference implementation of the four rules, which searches the stack each time.
 fn textbook(list: &[(u64, Event<'_>)]) -> (Log, ReplayCounts) {
     let (mut log, mut counts) = (Log::default(), ReplayCounts::default());
     let mut stack: Vec<RegionId> = Vec::new();
@@ -94,7 +96,7 @@ fn calls() -> impl Strategy<Value = Vec<(u64, Event<'static>)>> {
     })
 }
 
-/// Ticks each region is the innermost one between `from` and `to`.
+/// Returns the ticks in which each region is the innermost one between `from` and `to`.
 fn innermost(log: &Log, from: u64, to: u64) -> [u64; 8] {
     let mut time = [0; 8];
     let mut stack: Vec<u32> = Vec::new();
@@ -148,8 +150,8 @@ proptest! {
 
 #[test]
 fn a_deep_stack_that_never_fits_takes_linear_time() {
-    // 200,000 frames, each closed under another name: a search of the stack at each leave would
-    // be 20,000,000,000 steps, and this test would not come back.
+    // 200,000 frames, each closed under another name. A search of the stack at each leave would
+    // take 20,000,000,000 steps, and this test would not finish.
     let depth = 200_000;
     let mut list: Vec<_> = (0..depth).map(|at| (at, enter(1))).collect();
     list.extend((0..depth).map(|at| (depth + at, leave(2))));

@@ -1,4 +1,4 @@
-//! What is stored with the feature `serde`, and what is checked as it is read.
+//! Serialized types with the feature `serde`, and validation on reading.
 
 #![cfg(feature = "serde")]
 use perf_core::*;

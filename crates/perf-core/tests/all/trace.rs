@@ -1,4 +1,4 @@
-//! Columns give back what was put in; views see what a copy would hold.
+//! Columns return the stored events; views equal a filtered copy.
 
 use crate::common;
 
@@ -7,7 +7,7 @@ use perf_core::Job;
 use perf_core::*;
 use proptest::prelude::*;
 
-/// An event with its own lists, since `Event` borrows them.
+/// Event that owns its lists, since `Event` borrows them.
 #[derive(Clone, Debug)]
 enum Owned {
     Plain(Event<'static>),
@@ -119,7 +119,7 @@ fn event() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// Events at ascending times, with ties.
+/// Returns a strategy for events at ascending times, with ties.
 fn stream() -> impl Strategy<Value = Vec<(u64, Owned)>> {
     prop::collection::vec((0u64..4, event()), 0..60).prop_map(|list| {
         let mut now = 0;
@@ -170,7 +170,7 @@ proptest! {
     }
 
     #[test]
-    fn a_window_holds_what_filtering_holds(list in stream(), a in 0u64..200, b in 0u64..200) {
+    fn a_window_equals_filtering(list in stream(), a in 0u64..200, b in 0u64..200) {
         let window = TimeRange::new(Ticks(a.min(b)), Ticks(a.max(b))).unwrap();
         let trace = trace(vec![columns(&list), Events::default()]);
         let inside: Vec<_> = list.iter().filter(|(at, _)| window.contains(Ticks(*at))).collect();
@@ -200,7 +200,7 @@ fn an_enter_takes_at_most_sixteen_bytes() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_and_leaves_no_trace() {
+fn invalid_events_are_rejected_without_effect() {
     let mut columns = events(&[(5, enter(0))]);
     let before = columns.clone();
     let transfer = Transfer {

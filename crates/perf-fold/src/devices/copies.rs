@@ -8,25 +8,25 @@ use perf_core::{
 };
 use std::collections::HashMap;
 
-/// Copies between host and device, as messages for [`Folder::lines`](crate::Folder::lines), and
-/// those that make none, counted.
+/// Copies between host and device as messages for [`Folder::lines`](crate::Folder::lines), and
+/// counts of the copies that make none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeviceCopies {
-    /// One a copy. To the device: from the call that launched the copy to the end of the copy on its
-    /// stream. From the device: from the begin of the copy on its stream to its end, on the thread
-    /// that launched it.
+    /// One line for each copy. A copy to the device runs from the call that launched it to its end
+    /// on the stream. A copy from the device runs from its begin on the stream to its end, on the
+    /// thread that launched it.
     pub lines: Vec<Line>,
-    /// Copies within a device or between devices.
+    /// Number of copies within a device or between devices.
     pub elsewhere: u64,
-    /// Copies whose name does not say where they go.
+    /// Number of copies whose name does not indicate the direction.
     pub unknown: u64,
-    /// Copies of which no link tells who asked for them.
+    /// Number of copies without a link to the call that launched them.
     pub unlinked: u64,
 }
 
-/// Names of copies that leave the device for the host.
+/// Name patterns of copies from a device to the host.
 const TO_HOST: [&str; 10] = [
     "*DtoH*",
     "*DtoP*",
@@ -40,7 +40,7 @@ const TO_HOST: [&str; 10] = [
     "*DEVICE_TO_HOST*",
 ];
 
-/// Names of those that leave the host for a device.
+/// Name patterns of copies from the host to a device.
 const TO_DEVICE: [&str; 10] = [
     "*HtoD*",
     "*PtoD*",
@@ -54,7 +54,7 @@ const TO_DEVICE: [&str; 10] = [
     "*HOST_TO_DEVICE*",
 ];
 
-/// Names of those that stay.
+/// Name patterns of copies that do not involve the host.
 const STAY: [&str; 13] = [
     "*DtoD*",
     "*PtoP*",
@@ -71,11 +71,12 @@ const STAY: [&str; 13] = [
     "*Peer-to-Peer*",
 ];
 
-/// The copies of a view between host and device. Their bytes are those of an attribute `bytes`.
+/// Returns the copies of a view between host and device. Their size is taken from an attribute
+/// `bytes`.
 ///
-/// What is a copy the rules say; where it goes its name does: `DtoH`, `DeviceToHost` and their kin
-/// lead to the host, `HtoD`, `HostToDevice` and theirs to the device, `DtoD`, `PtoP` and theirs neither
-/// way. Of all others nobody knows.
+/// The rules decide which work is a copy; its name decides the direction. `DtoH`, `DeviceToHost`
+/// and similar names lead to the host, `HtoD`, `HostToDevice` and similar names to the device.
+/// `DtoD`, `PtoP` and similar names do neither. The direction of all others is unknown.
 ///
 /// ```
 /// use perf_core::Job;
@@ -106,7 +107,7 @@ pub fn device_copies(
     let from_host = |link: &&Link| is_stream(link.to.location) && !is_stream(link.from.location);
     let mut checks = job.checks();
     for link in view.trace().links() {
-        // It may be put into a table, which takes as long as a few other small pieces of work.
+        // Adding it to the table takes about as long as a few other items.
         checks.next(4)?;
         if !from_host(&link) {
             continue;

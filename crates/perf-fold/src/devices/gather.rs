@@ -1,4 +1,4 @@
-//! The work of each device, with what launched it.
+//! Work of each device and the calls that launched it.
 
 use super::Piece;
 use super::work::WorkTable;
@@ -13,22 +13,30 @@ use std::collections::BTreeMap;
 /// The streams of one device.
 #[derive(Debug)]
 pub(super) struct Part {
+    /// Location group of the device.
     pub(super) group: Option<LocationGroupId>,
+    /// Process that drives the device.
     pub(super) process: Option<LocationGroupId>,
+    /// Rank of the process.
     pub(super) rank: Option<u64>,
+    /// Display name.
     pub(super) name: String,
+    /// Streams of the device.
     pub(super) streams: Vec<LocationId>,
 }
 
-/// What happened on them, sorted by begin.
+/// Work on these streams.
 #[derive(Debug)]
 pub(super) struct Gathered {
+    /// Pieces of work, sorted by begin.
     pub(super) pieces: Vec<Piece>,
+    /// Repairs made while pairing enters and leaves.
     pub(super) repairs: ReplayCounts,
+    /// Number of pieces of work.
     pub(super) events: u64,
 }
 
-/// The devices of a view.
+/// Returns the devices of a view.
 pub(super) fn parts(view: TraceView<'_>) -> Vec<Part> {
     let system = &view.definitions().system;
     let mut parts: BTreeMap<(bool, Option<LocationGroupId>), Vec<LocationId>> = BTreeMap::new();
@@ -56,7 +64,7 @@ pub(super) fn parts(view: TraceView<'_>) -> Vec<Part> {
     parts.into_iter().map(part).collect()
 }
 
-/// The rank that a location, its group or its process is said to be of.
+/// Returns the rank in the properties of a location, of its group or of its process.
 pub(super) fn rank(system: &SystemTree, id: LocationId) -> Option<u64> {
     let location = system.location(id)?;
     let group = location.group.and_then(|id| system.group(id));
@@ -76,22 +84,25 @@ fn name(system: &SystemTree, group: Option<LocationGroupId>, streams: &[Location
     said.unwrap_or_default().to_owned()
 }
 
-/// The call on the host that launched a piece of work.
+/// Host call that launched a piece of work.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launch {
+    /// Kind of the link.
     kind: LinkKind,
+    /// Begin of the call.
     begin: Ticks,
-    /// The end of the call; its begin as long as [`add_ends`] has not been called, and for arrows that say
-    /// no more.
+    /// End of the call. Equal to its begin until [`add_ends`] has been called, and for links
+    /// without a call.
     end: Ticks,
+    /// Event that the link leads from.
     from: EventId,
 }
 
-/// Launches by location and number of the enter of the work.
+/// Launches by location and index of the work's enter event.
 pub(super) type Launches = BTreeMap<LocationId, Vec<(u32, Launch)>>;
 
-/// The launches of all work that links of these kinds tell. One of kind `Launch` counts before any
-/// other, the first before later.
+/// Collects the launches of all work from links of the accepted kinds. A link of kind `Launch`
+/// takes precedence over others, and the first link over later ones.
 pub(super) fn launches(
     view: TraceView<'_>,
     counts: fn(LinkKind) -> bool,
@@ -177,7 +188,7 @@ pub(super) fn add_ends(view: TraceView<'_>, launches: &mut Launches, job: &Job) 
     Ok(())
 }
 
-/// The work of one device.
+/// Collects the work of one device.
 pub(super) fn pieces(
     view: TraceView<'_>,
     part: &Part,
@@ -201,7 +212,7 @@ pub(super) fn pieces(
     Ok(gathered)
 }
 
-/// Tells the work of one device stream by stream, with its region.
+/// Calls back with the work of one device, stream by stream, with its region.
 pub(super) fn each(
     view: TraceView<'_>,
     part: &Part,
@@ -236,7 +247,8 @@ pub(super) fn each(
     Ok(repairs)
 }
 
-/// Finds the work of a stream. Of regions that nest only the outermost is work, since the others are calls of it.
+/// Finds the work of a stream. Of nested regions only the outermost is work; the others are its
+/// calls.
 fn offloads(
     definitions: &Definitions,
     location: LocationView<'_>,
@@ -269,12 +281,13 @@ fn frames(
     Ok(replay(location, &mut frames, job)?)
 }
 
-/// Finds frames with the numbers of their enters.
+/// Finds frames with the indices of their enter events.
 struct Frames<I, F> {
-    /// Numbers of the enters that are still to come.
+    /// Indices of the remaining enter events.
     enters: I,
-    /// Time and number of the enter of each open frame.
+    /// Time and index of the enter event of each open frame.
     open: Vec<(Ticks, Option<usize>)>,
+    /// Callback for each frame.
     found: F,
 }
 

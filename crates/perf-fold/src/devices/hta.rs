@@ -9,9 +9,9 @@ use perf_core::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which of the rules of Holistic Trace Analysis (HTA) are applied.
+/// Rules of Holistic Trace Analysis (HTA) that are applied.
 ///
-/// The default is what HTA 0.5 does unless told otherwise.
+/// The defaults are those of HTA 0.5.
 ///
 /// ```
 /// use perf_core::Job;
@@ -26,7 +26,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HtaParams {
+    /// `true` if work launched in the last profiler step counts.
     include_last_profiler_step: bool,
+    /// `true` if times are rounded to whole microseconds.
     round_inwards: bool,
 }
 
@@ -40,32 +42,32 @@ impl Default for HtaParams {
 }
 
 impl HtaParams {
-    /// Whether work that was launched in the last profiler step counts. Default: false.
+    /// Sets whether work that was launched in the last profiler step counts. Default: false.
     ///
-    /// It is HTA's argument of the same name. Either way work counts only if a call on the host
-    /// launched it that began before the end (true) or the begin (false) of the last step, so that
-    /// **work without a link never counts**. A recording with steps of one name at most is taken as
-    /// it is.
+    /// It is HTA's argument of the same name. In both cases work counts only if the host call that
+    /// launched it is known and began no later than the end (true) or before the begin (false) of
+    /// the last step. **Work without a link therefore never counts.** Recordings with at most one
+    /// distinct step name are not filtered.
     pub fn include_last_profiler_step(mut self, include: bool) -> Self {
         self.include_last_profiler_step = include;
         self
     }
 
-    /// Whether times are rounded to whole microseconds, begins up and ends down. Default: true;
-    /// HTA does not where `HTA_DISABLE_NS_ROUNDING` is set.
+    /// Sets whether times are rounded to whole microseconds, begins up and ends down. Default: true. HTA
+    /// does not round if `HTA_DISABLE_NS_ROUNDING` is set.
     ///
-    /// Work shorter than a microsecond may then end before it begins, and takes time away from the
-    /// sums, as it does there.
+    /// Work shorter than a microsecond may then end before it begins and reduce the sums, as it
+    /// does in HTA.
     pub fn round_inwards(mut self, round: bool) -> Self {
         self.round_inwards = round;
         self
     }
 }
 
-/// How HTA splits the time of one rank, in nanoseconds.
+/// HTA's breakdown of the time of one rank, in nanoseconds.
 ///
-/// All devices of the rank are one, as there. For the utilisation as this crate defines it see
-/// [`Devices`](super::Devices).
+/// All devices of a rank are treated as one, as in HTA. For the utilisation as this crate defines
+/// it see [`Devices`](super::Devices).
 ///
 /// ```
 /// use perf_core::Job;
@@ -81,32 +83,34 @@ impl HtaParams {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Hta {
-    /// The rank, where the recording tells.
+    /// Rank, if the recording contains it.
     pub rank: Option<u64>,
-    /// From the begin of the first work that counts to the end of the last: `kernel_time`.
+    /// Time from the begin of the first work that counts to the end of the last: `kernel_time` in
+    /// HTA.
     pub total: i64,
     /// Time without work.
     pub idle: i64,
-    /// Time in which a kernel computes, HTA's way: not called `nccl*Kernel*`, a copy or a set.
+    /// Time in which a kernel computes. As in HTA, this means work that is not called
+    /// `nccl*Kernel*` and is neither a copy nor a set.
     pub compute: i64,
-    /// The rest: copies and communication without compute beside them. Rounding may make it
-    /// negative, which HTA stops at.
+    /// Remaining time: copies and communication without concurrent computation. Rounding may make
+    /// it negative, in which case HTA fails.
     pub non_compute: i64,
-    /// Pieces of work that count.
+    /// Number of pieces of work that count.
     pub events: u64,
-    /// Pieces of work that do not.
+    /// Number of pieces of work that do not count.
     pub left_out: u64,
-    /// Names of profiler steps in the recording, of all ranks.
+    /// Number of distinct names of profiler steps in the recording, over all ranks.
     pub steps: usize,
 }
 
 impl Hta {
-    /// Busy time: what is not idle.
+    /// Returns the busy time, which is the total time minus the idle time.
     pub fn busy(&self) -> i64 {
         self.total - self.idle
     }
 
-    /// Share of busy time; 0 where there is no time.
+    /// Returns the fraction of busy time; 0 if the total time is 0.
     pub fn utilisation(&self) -> f64 {
         match self.total {
             0 => 0.0,
@@ -114,7 +118,7 @@ impl Hta {
         }
     }
 
-    /// The numbers of each rank of a view that has work, in order of ranks.
+    /// Computes the breakdown of each rank of a view that has work, in order of ranks.
     ///
     /// # Errors
     ///
@@ -191,14 +195,16 @@ fn narrow(time: i128) -> i64 {
     i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Times in nanoseconds since 1970 where that is known, so that whole microseconds are those of
-/// the file.
+/// Converts times to nanoseconds since 1970 if that origin is known, so that whole microseconds are
+/// those of the file.
 #[derive(Debug)]
 struct Rounder {
+    /// Clock of the recording.
     clock: Clock,
+    /// `true` if times are rounded.
     rounds: bool,
-    /// The file counts microseconds since 1970, which HTA holds in binary floating point: to a
-    /// quarter of a microsecond, before it rounds.
+    /// `true` if the file counts microseconds since 1970. HTA stores these in binary floating
+    /// point, which resolves a quarter of a microsecond, before it rounds.
     quarters: bool,
 }
 
@@ -218,7 +224,7 @@ impl Rounder {
         i128::from(nanos.0) + i128::from(self.clock.realtime.unwrap_or(0))
     }
 
-    /// The begin of something.
+    /// Converts the begin of an interval.
     fn begin(&self, at: u64) -> i128 {
         let nanos = self.nanos(at);
         match (self.rounds, self.quarters) {
@@ -228,7 +234,7 @@ impl Rounder {
         }
     }
 
-    /// The end of something.
+    /// Converts the end of an interval.
     fn end(&self, start: u64, end: u64) -> i128 {
         let (start, end) = (self.nanos(start), self.nanos(end));
         match (self.rounds, self.quarters) {
@@ -239,16 +245,16 @@ impl Rounder {
     }
 }
 
-/// The number nearest to a decimal fraction of three digits, as parsers of JSON read it.
+/// Returns the floating-point number nearest to a decimal fraction of three digits, as JSON parsers
+/// read it.
 fn micros(nanos: i128) -> f64 {
     let (whole, rest) = (nanos.div_euclid(1_000), nanos.rem_euclid(1_000));
     let text = format!("{whole}.{rest:03}");
     text.parse().unwrap_or(0.0)
 }
 
-/// Sum of the merged intervals, and the time from the first begin to the last end of the merged.
-/// Intervals that end before they begin are taken as they are: alone they count as less than
-/// nothing.
+/// Returns the sum of the merged intervals, and the time from the first begin to the last end.
+/// Intervals that end before they begin are used unchanged: a single one has negative length.
 fn merged(all: &mut Vec<(i128, i128)>, job: &Job) -> Result<(i128, i128)> {
     job.sort_by(all, Ord::cmp)?;
     let mut busy = 0;
@@ -272,7 +278,7 @@ fn merged(all: &mut Vec<(i128, i128)>, job: &Job) -> Result<(i128, i128)> {
     Ok((busy, last - begin))
 }
 
-/// The regions that are profiler steps, with their names.
+/// Returns the regions that are profiler steps, with their names.
 fn steps<'a>(view: TraceView<'a>) -> BTreeMap<RegionId, &'a str> {
     let regions = (0..).map(RegionId).zip(&view.definitions().regions);
     let named = regions.map(|(id, region)| (id, region.name.as_str()));
@@ -281,7 +287,7 @@ fn steps<'a>(view: TraceView<'a>) -> BTreeMap<RegionId, &'a str> {
         .collect()
 }
 
-/// The last begin and the last end of a step on the host, by rank.
+/// Returns the last begin and the last end of a step on the host, for each rank.
 fn last_steps(
     view: TraceView<'_>,
     steps: &BTreeMap<RegionId, &str>,
@@ -319,7 +325,7 @@ fn last_steps(
     Ok(ends)
 }
 
-/// Whether HTA takes a region for compute, by region.
+/// Returns for each region `true` if HTA classifies it as computation.
 fn computes(view: TraceView<'_>) -> Vec<bool> {
     let others = ["nccl*Kernel*", "*Memcpy*", "Memset*", "dma*", "*Sync*"];
     let computes = |name: &str| !others.iter().any(|pattern| fits(pattern, name));

@@ -1,34 +1,36 @@
-//! Why a device is idle: its gaps, split by what it waits for.
+//! Causes of device idle time: gaps between work, split by the event that the device waits for.
 
 use super::{Piece, Work};
 use crate::Result;
 use perf_core::{Job, Ticks, TimeRange};
 
-/// What an idle device waits for. See [`Devices`](super::Devices) for the exact definition.
+/// Cause of idle time. See [`Devices`](super::Devices) for the exact definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Cause {
-    /// The host is late: the device ran dry before the call that launches the next work began.
+    /// The host is late: the device ran out of work before the call that launches the next work
+    /// began.
     HostLate,
-    /// The launch is under way when the device runs dry or begins later, and work does not begin at once.
+    /// Launch latency: the call has begun, and the work does not start at once.
     Launch,
-    /// The next work was launched in time; it or what ended last is a copy.
+    /// The next work was launched in time. It, or the work that ended last, is a copy.
     Copy,
-    /// The next work was launched in time; it or what ended last is a set, and neither is a copy.
+    /// The next work was launched in time. It, or the work that ended last, is a set, and neither
+    /// is a copy.
     Set,
-    /// The next work was launched in time; it or what ended last is communication.
+    /// The next work was launched in time. It, or the work that ended last, is communication.
     Communication,
-    /// The next work was launched in time, and kernels that compute are on both sides.
+    /// The next work was launched in time, with computing kernels on both sides of the gap.
     Kernel,
-    /// Nothing has been launched yet, or nothing comes any more.
+    /// No work has been launched yet, or no more work follows.
     QueueEmpty,
-    /// The recording does not tell when the next work was launched.
+    /// The recording does not contain the launch of the next work.
     Unknown,
 }
 
 impl Cause {
-    /// All, in order.
+    /// All causes in order.
     pub const ALL: [Cause; 8] = [
         Cause::HostLate,
         Cause::Launch,
@@ -40,7 +42,7 @@ impl Cause {
         Cause::Unknown,
     ];
 
-    /// A name of lower-case words joined by `_`.
+    /// Returns the name, in lower-case words joined by `_`.
     pub fn name(self) -> &'static str {
         match self {
             Cause::HostLate => "host_late",
@@ -55,28 +57,29 @@ impl Cause {
     }
 }
 
-/// A stretch of time without work: from the end of the last work to the begin of the next.
+/// Interval without work, from the end of the last work to the begin of the next.
 ///
-/// It is cut to the [`Span`](super::Span). Before the first work of a device it begins with the span,
-/// and after the last it ends with it.
+/// It is cut to the [`Span`](super::Span). The gap before the first work of a device begins with
+/// the span, and the gap after the last work ends with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Gap {
-    /// The time without work; not empty.
+    /// Interval without work; not empty.
     pub range: TimeRange,
-    /// The end of the first cause. The end of the gap where there is one cause only.
+    /// End of the first cause. Equal to the end of the gap if there is only one cause.
     #[cfg_attr(feature = "serde", serde(rename = "end_of_first_cause"))]
     turn: Ticks,
+    /// Causes before and after `turn`.
     causes: [Cause; 2],
 }
 
 impl Gap {
-    /// Returns the parts of the gap in order, each with its cause. They cover it without overlap, none is
-    /// empty, and their causes differ.
+    /// Returns the parts of the gap in order, each with its cause. They cover the gap without
+    /// overlap, none is empty, and their causes differ.
     ///
-    /// A gap that a late host and then the launch account for has two parts, and so has one that begins during
-    /// the launch and ends after it. All others have one.
+    /// A gap has two parts if the host was late and the launch then took time, or if it begins
+    /// during the launch call and ends after it. All others have one.
     ///
     /// ```
     /// use perf_core::Job;
@@ -99,7 +102,7 @@ impl Gap {
         both.filter(|(_, range)| range.start < range.end)
     }
 
-    /// Cuts a gap to the window. Returns `None` where nothing of it is left.
+    /// Cuts a gap to the window. Returns `None` if the rest is empty.
     fn cut(
         (start, turn, end): (u64, u64, u64),
         causes: [Cause; 2],
@@ -115,10 +118,10 @@ impl Gap {
     }
 }
 
-/// Passes on the gaps of one device within the window, in order of time. Work that takes no time
-/// ends a gap as well, so that two gaps may touch.
+/// Calls back with the gaps of one device within the window, in order of time. Zero-length work
+/// ends a gap too, so two gaps may touch.
 ///
-/// `pieces` are sorted by start.
+/// `pieces` must be sorted by start.
 pub(super) fn gaps(
     pieces: &[Piece],
     window: TimeRange,
@@ -152,7 +155,8 @@ pub(super) fn gaps(
     Ok(())
 }
 
-/// Of several that begin at one time, the one that was launched first ends the gap.
+/// Returns the piece that ends the gap: of several that begin at one time, the one that was
+/// launched first.
 fn next(group: &[Piece]) -> Piece {
     let launched = |piece: &&Piece| {
         let is_unknown = piece.launch.is_none();
@@ -165,7 +169,7 @@ fn next(group: &[Piece]) -> Piece {
         .unwrap_or_default()
 }
 
-/// The begin of a gap, the end of its first cause and its end, with its causes.
+/// Returns the begin of a gap, the end of its first cause and its end, with its causes.
 fn split(start: u64, end: u64, before: &Before, next: Piece) -> ((u64, u64, u64), [Cause; 2]) {
     let Some(launch) = next.launch else {
         return ((start, end, end), [Cause::Unknown; 2]);
@@ -191,10 +195,12 @@ fn split(start: u64, end: u64, before: &Before, next: Piece) -> ((u64, u64, u64)
     }
 }
 
-/// Until when work was open, and of which kinds that was which ended then.
+/// Work before a gap.
 #[derive(Debug, Default)]
 struct Before {
+    /// End of the last work.
     until: Option<u64>,
+    /// Kinds of work that ended at that time.
     ended: [bool; Work::ALL.len()],
 }
 

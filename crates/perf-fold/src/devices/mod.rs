@@ -20,34 +20,38 @@ use perf_core::{
 };
 use work::WorkTable;
 
-/// Work on a device, as the analyses of this module see it.
+/// Piece of work on a device.
 #[derive(Clone, Copy, Debug, Default)]
 struct Piece {
+    /// Begin in ticks.
     start: u64,
+    /// End in ticks.
     end: u64,
-    /// When the call began that launched it, where the recording links the two.
+    /// Begin of the call that launched it, if the recording links the two.
     launch: Option<u64>,
-    /// When that call ended, where that is known.
+    /// End of that call, if known.
     launch_end: u64,
-    /// The number of the stream in its device.
+    /// Number of the stream in its device.
     stream: u32,
+    /// Kind of work.
     work: Work,
 }
 
-/// The time that the share of busy time is taken of.
+/// Period over which utilisation is computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Span {
-    /// For each device from the begin of its first work to the end of its last.
+    /// For each device, from the begin of its first work to the end of its last.
     #[default]
     Own,
-    /// For all devices the same: from the begin of the first work on any to the end of the last.
+    /// The same for all devices: from the begin of the first work on any of them to the end of the
+    /// last.
     Job,
     /// A display window [a, b), the same for all devices.
     Window(TimeRange),
 }
 
-/// What [`Devices`] are asked for. No value of these is wrong, so there is nothing to check.
+/// Parameters of [`Devices`]. Every value is valid, so there is no check.
 ///
 /// ```
 /// use perf_fold::{DeviceParams, Span, Work, WorkRules};
@@ -57,24 +61,28 @@ pub enum Span {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceParams {
+    /// Rules that classify work.
     rules: WorkRules,
+    /// Period over which utilisation is computed.
     span: Span,
+    /// `true` if each gap is kept.
     keep_gaps: bool,
 }
 
 impl DeviceParams {
-    /// The default rules, each device over its own span, gaps summed and not kept.
+    /// Returns the defaults: default rules, each device over its own span, gaps summed and not
+    /// kept.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Which work is what. Default: [`WorkRules::default`].
+    /// Sets the rules that classify work. Default: [`WorkRules::default`].
     pub fn rules(mut self, rules: WorkRules) -> Self {
         self.rules = rules;
         self
     }
 
-    /// The time that shares are of. Default: [`Span::Own`].
+    /// Sets the period over which utilisation is computed. Default: [`Span::Own`].
     pub fn span(mut self, span: Span) -> Self {
         self.span = span;
         self
@@ -87,32 +95,33 @@ impl DeviceParams {
     }
 }
 
-/// How busy the devices of a recording are, and why they are not.
+/// Utilisation of the devices of a recording and the causes of their idle time.
 ///
-/// All times are ticks of the recording and whole numbers: nothing is rounded.
+/// All times are whole ticks of the recording, without rounding.
 ///
-/// * **Device**: the streams of one [`GroupKind::Accelerator`](perf_core::GroupKind) group; in old
-///   recordings, which keep streams in the group of the process, those of the process.
+/// * **Device**: the streams of one [`GroupKind::Accelerator`](perf_core::GroupKind) group. In
+///   older recordings, which keep streams in the group of the process, the streams of the process.
 /// * **Work**: an [interval](perf_core::intervals()) on a stream that
-///   [overlaps](perf_core::LocationView::overlaps), else an outermost frame: the frames in it are its calls. Work
-///   of no length counts as an event and adds no time.
-/// * **Busy**: the measure of the union of all work of the device within the window. Never a sum,
-///   since work overlaps, and never a stack.
+///   [overlaps](perf_core::LocationView::overlaps), or else an outermost frame, whose inner frames
+///   are its calls. Zero-length work counts as an event and adds no time.
+/// * **Busy**: the length of the union of all work of the device within the window. It is not a
+///   sum, because work overlaps.
 /// * **Utilisation**: busy / length of the window, which is the [`Span`].
-/// * **Overlap**: time in which more than one stream is busy. Work that overlaps on one stream is no
-///   overlap of streams.
-/// * **Idle**: the window less busy, split by [`Cause`] so that the parts add up to it.
+/// * **Overlap**: time in which more than one stream is busy. Overlapping work on a single stream
+///   does not count.
+/// * **Idle**: the length of the window minus the busy time, split by [`Cause`] into parts that add
+///   up to it.
 ///
 /// # Why a device is idle
-/// A *gap* is a stretch of time without work, from `g0`, where the last work before it ends, to
-/// `g1`, where the next begins. Work of no length ends a gap as well. Of several pieces of work that
-/// begin at `g1`, the one that was launched first is the next. `l` is the begin of the call on the
-/// host that a [`Link`](perf_core::Link) leads from: one of kind `Launch`, or else any from a location
-/// that is no stream. `e` is the end of that call if the link is of kind `Launch` and the next work is a
-/// kernel, and `l` otherwise: a call that copies or sets may wait for its work, so that its end does
-/// not tell when it had launched it.
+/// A *gap* is an interval without work, from `g0`, the end of the last work before it, to `g1`, the
+/// begin of the next. Zero-length work ends a gap too. If several pieces of work begin at `g1`, the
+/// next work is the one that was launched first. `l` is the begin of the host call that a
+/// [`Link`](perf_core::Link) leads from: one of kind `Launch`, or else any link from a location
+/// that is not a stream. `e` is the end of that call if the link has kind `Launch` and the next
+/// work is a kernel, and `l` otherwise. A call that copies or sets may wait for its work, so its
+/// end is not the end of the launch.
 ///
-/// A gap is one [`Gap`], whose [`parts`](Gap::parts) have these causes:
+/// The [`parts`](Gap::parts) of each [`Gap`] have these causes:
 ///
 /// | time | cause |
 /// |---|---|
@@ -127,7 +136,7 @@ impl DeviceParams {
 /// | before the launch of the first work of all (its begin if that is not known), and after the end of the last | [`Cause::QueueEmpty`] |
 /// | between the launch of the first work of all and its begin | [`Cause::Launch`] |
 ///
-/// The last two occur only where the window is wider than the device's own span.
+/// The last two occur only if the window is wider than the device's own span.
 ///
 /// ```
 /// use perf_core::{Job, Ticks, TimeRange};
@@ -151,102 +160,109 @@ impl DeviceParams {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Devices {
+    /// Devices in the order of their groups.
     devices: Vec<Device>,
+    /// Repairs made while pairing enters and leaves.
     repairs: ReplayCounts,
 }
 
-/// How busy one device is.
+/// Utilisation of one device.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Device {
-    /// Its group; `None` for streams that are in none.
+    /// Location group; `None` for streams without a group.
     pub group: Option<LocationGroupId>,
-    /// The process that drives it, where the recording tells.
+    /// Process that drives the device, if the recording contains it.
     pub process: Option<LocationGroupId>,
-    /// The rank, from a property `rank` of its streams, group or process.
+    /// Rank, from a property `rank` of its streams, group or process.
     pub rank: Option<u64>,
-    /// What the recording calls it, from a property `device` of its streams or group; else the name
-    /// of the group.
+    /// Name of the device, from a property `device` of its streams or group, or else the name of
+    /// the group.
     pub name: String,
-    /// Its streams, in the order of the view.
+    /// Streams in the order of the view.
     pub streams: Vec<StreamUse>,
-    /// Pieces of work that touch the window.
+    /// Number of pieces of work that touch the window.
     pub events: u64,
-    /// Those of them that have no length.
+    /// Number of those pieces that have zero length.
     pub instants: u64,
-    /// Those of them that no link leads to.
+    /// Number of those pieces without a link to a launch.
     pub unlinked: u64,
-    /// The window.
+    /// Window over which the device was analysed.
     pub window: TimeRange,
-    /// How busy it is over the window; overlap is that of streams.
+    /// Utilisation over the window; its overlap is that of streams.
     pub utilisation: Utilisation,
-    /// Its gaps in order of time, if [`DeviceParams::keep_gaps`] is on.
+    /// Gaps in order of time, if [`DeviceParams::keep_gaps`] is set.
     pub gaps: Vec<Gap>,
-    /// Pieces of work in each kind.
+    /// Number of pieces of work of each kind.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_work"))]
     counts: [u64; Work::ALL.len()],
+    /// Busy time of each kind.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_work"))]
     busy: [u64; Work::ALL.len()],
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_work_pair")
     )]
+    /// Time in which work of both kinds is open.
     both: [[u64; Work::ALL.len()]; Work::ALL.len()],
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_cause")
     )]
+    /// Idle time of each cause.
     idle: [u64; Cause::ALL.len()],
 }
 
-/// How busy one stream is.
+/// Utilisation of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StreamUse {
-    /// Its location.
+    /// Location of the stream.
     pub location: LocationId,
-    /// Pieces of work that touch the window.
+    /// Number of pieces of work that touch the window.
     pub events: u64,
-    /// The measure of their union within the window, in ticks.
+    /// Length of their union within the window, in ticks.
     pub busy: u64,
 }
 
 impl Device {
-    /// Pieces of work of a kind that touch the window.
+    /// Returns the number of pieces of work of a kind that touch the window.
     pub fn count(&self, work: Work) -> u64 {
         self.counts[work as usize]
     }
 
-    /// Time in which work of a kind is open: its union, in ticks.
+    /// Returns the time in which work of a kind is open, in ticks.
     pub fn busy(&self, work: Work) -> u64 {
         self.busy[work as usize]
     }
 
-    /// Time in which work of both kinds is open, such as communication beside compute; in ticks.
+    /// Returns the time in which work of both kinds is open, such as communication concurrent with
+    /// computation, in ticks.
     pub fn both(&self, one: Work, other: Work) -> u64 {
         self.both[one as usize][other as usize]
     }
 
-    /// Idle time of a cause, in ticks. All causes add up to the span less the busy time.
+    /// Returns the idle time of a cause, in ticks. The causes add up to the span minus the busy
+    /// time.
     pub fn idle(&self, cause: Cause) -> u64 {
         self.idle[cause as usize]
     }
 
-    /// Time in which no work is open, in ticks.
+    /// Returns the time in which no work is open, in ticks.
     pub fn all_idle(&self) -> u64 {
         self.utilisation.span - self.utilisation.busy
     }
 }
 
 impl Devices {
-    /// The devices of a view, in the order of their groups, those without one last.
+    /// Analyses the devices of a view, in the order of their groups, streams without a group last.
     ///
-    /// The window of the view does not matter, that of the parameters does: what happens outside of
-    /// it is needed to tell why a device is idle in it.
+    /// The window of the view is ignored in favour of that of the parameters, because work outside
+    /// of a window may explain idle time within it.
     ///
-    /// Progress is reported in events of the phase `devices`.
+    /// Progress is reported in events, in the phase `devices`.
     ///
     /// # Errors
     ///
@@ -293,28 +309,28 @@ impl Devices {
         Ok(Devices { devices, repairs })
     }
 
-    /// The devices.
+    /// Returns the devices.
     pub fn devices(&self) -> &[Device] {
         &self.devices
     }
 
-    /// The same, to keep.
+    /// Returns the devices by value.
     pub fn into_devices(self) -> Vec<Device> {
         self.devices
     }
 
-    /// What [`intervals`](perf_core::intervals()) had to mend.
+    /// Returns the repairs made by [`intervals`](perf_core::intervals()).
     pub fn repairs(&self) -> ReplayCounts {
         self.repairs
     }
 
-    /// Pieces of work on all devices: 0 for a recording that has none.
+    /// Returns the number of pieces of work on all devices, 0 for a recording without any.
     pub fn events(&self) -> u64 {
         self.devices.iter().map(|device| device.events).sum()
     }
 
-    /// Share of the device-time in which devices are busy: the sum of their busy times over that of
-    /// their spans, 0 without any.
+    /// Returns the overall utilisation: the sum of the busy times of all devices over the sum of
+    /// their spans, or 0 without devices.
     pub fn utilisation(&self) -> f64 {
         let sum = |of: fn(&Device) -> u64| {
             let each = self.devices.iter().map(|device| u128::from(of(device)));

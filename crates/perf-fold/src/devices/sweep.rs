@@ -1,4 +1,5 @@
-//! How long work of which streams and kinds is open, and how long at once.
+//! Sweep that computes the time in which work of each stream and kind is open, alone and
+//! concurrently.
 
 use super::{Piece, Work};
 use crate::{Result, Utilisation};
@@ -6,29 +7,35 @@ use perf_core::{Job, TimeRange};
 
 const KINDS: usize = Work::ALL.len();
 
-/// What a sweep over the work of one device finds.
+/// Result of a sweep over the work of one device.
 #[derive(Debug, Default)]
 pub(super) struct Swept {
+    /// Utilisation of the device.
     pub(super) utilisation: Utilisation,
-    /// By [`Work`].
+    /// Busy time by [`Work`].
     pub(super) busy: [u64; KINDS],
-    /// Time in which both are open, by [`Work`]; the diagonal is `busy`.
+    /// Time in which both kinds are open, by [`Work`]; the diagonal is `busy`.
     pub(super) both: [[u64; KINDS]; KINDS],
-    /// By stream.
+    /// Busy time by stream.
     pub(super) streams: Vec<u64>,
 }
 
-/// A begin or an end.
+/// Begin or end of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Change {
+    /// Time in ticks.
     at: u64,
-    /// Begins come before ends: where one ends as another begins the union goes on.
+    /// `true` for an end. Begins sort before ends, so that the union continues if one piece ends as
+    /// another begins.
     is_end: bool,
+    /// Kind of work.
     work: Work,
+    /// Number of the stream.
     stream: u32,
 }
 
-/// Sweeps over pieces, cut to the window. Each moment counts once for all that is open in it.
+/// Sweeps over pieces of work, cut to the window. Each instant counts once for everything that is
+/// open in it.
 pub(super) fn sweep(
     pieces: &[Piece],
     streams: usize,
@@ -54,7 +61,7 @@ pub(super) fn sweep(
         ..Swept::default()
     };
     swept.utilisation.span = window.len();
-    // How much is open on each stream, and since when anything is.
+    // Number of open pieces of each stream, and the time since which any is open.
     let mut open = vec![(0u32, 0u64); streams];
     let mut kinds = [0u32; KINDS];
     let (mut busy_streams, mut last) = (0u64, 0);

@@ -1,4 +1,4 @@
-//! Tables of devices, of Holistic Trace Analysis, and of copies.
+//! Tables of devices, of Holistic Trace Analysis results, and of copies.
 
 use super::{Cause, Device, DeviceCopies, Devices, Hta, Work};
 use crate::table::percent;
@@ -6,7 +6,7 @@ use crate::{Line, Utilisation};
 use perf_core::{Clock, Column, Definitions, Nanos, Table};
 
 impl Devices {
-    /// Returns the devices as six tables, in this order. Times are those of the window of each device.
+    /// Returns the devices as six tables, in this order. Times cover the window of each device.
     ///
     /// | column of `devices` | type | meaning |
     /// |---|---|---|
@@ -56,8 +56,9 @@ impl Devices {
     /// | `start`, `end`, `duration` | time | part of the gap that has one cause |
     /// | `cause` | text | that cause |
     ///
-    /// The table of gaps has no rows unless [`DeviceParams::keep_gaps`](super::DeviceParams::keep_gaps) is on.
-    /// Kinds of work, overlaps and causes that do not occur on a device are skipped.
+    /// The table of gaps has no rows unless
+    /// [`DeviceParams::keep_gaps`](super::DeviceParams::keep_gaps) is set. Kinds of work, overlaps
+    /// and causes that do not occur on a device are skipped.
     ///
     /// ```
     /// use perf_core::{Cell, Job};
@@ -90,7 +91,7 @@ impl Devices {
         ]
     }
 
-    /// Names that tell the devices apart, as far as the recording does.
+    /// Returns device names that are distinct as far as the recording allows.
     fn names(&self, definitions: &Definitions) -> Vec<String> {
         let name = |device: &Device| {
             let same = self.devices.iter().filter(|it| it.name == device.name);
@@ -108,7 +109,9 @@ impl Devices {
 
 /// Devices with their names.
 struct Named<'a> {
+    /// Devices and their names.
     all: Vec<(&'a Device, &'a String)>,
+    /// Clock of the recording.
     clock: Clock,
 }
 
@@ -117,7 +120,7 @@ impl Named<'_> {
         self.clock.duration(ticks)
     }
 
-    /// The rows of a table, each with its device and the name of the device.
+    /// Returns the rows of a table, each with its device and the name of the device.
     fn rows<'a, T, I: IntoIterator<Item = T>>(
         &'a self,
         of: impl Fn(&'a Device) -> I,
@@ -275,7 +278,7 @@ impl Named<'_> {
 }
 
 impl Hta {
-    /// Returns the numbers of ranks as a table.
+    /// Returns the breakdown of each rank as a table.
     ///
     /// | column | type | meaning |
     /// |---|---|---|

@@ -1,29 +1,30 @@
-//! [`Work`] and [`WorkRules`]: what the work of a device is.
+//! [`Work`] and [`WorkRules`]: classification of device work.
 
 use crate::{RegionGroups, RegionMap, Result};
 use perf_core::{Definitions, Region, RegionId, RegionRole};
 use std::sync::OnceLock;
 
-/// What a piece of work on a device is.
+/// Kind of a piece of work on a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Work {
-    /// A kernel that computes: all work that no rule takes for something else.
+    /// Computing kernel: all work that no rule classifies otherwise.
     #[default]
     Compute,
-    /// A kernel that exchanges data with other devices, such as a collective of NCCL or RCCL.
+    /// Kernel that exchanges data with other devices, such as a collective of NCCL or RCCL.
     Communication,
-    /// A copy between memories.
+    /// Copy between memories.
     Copy,
-    /// Filling memory with a value.
+    /// Fill of memory with a value.
     Set,
 }
 
 impl Work {
-    /// All, in order.
+    /// All kinds in order.
     pub const ALL: [Work; 4] = [Work::Compute, Work::Communication, Work::Copy, Work::Set];
 
-    /// `compute`, `communication`, `copy` or `set`: the name of its class in folds.
+    /// Returns the name of the kind and of its class in folds: `compute`, `communication`, `copy`
+    /// or `set`.
     pub fn name(self) -> &'static str {
         match self {
             Work::Compute => "compute",
@@ -34,11 +35,11 @@ impl Work {
     }
 }
 
-/// Which work is what, by pattern: rules are tried in order, the first that fits wins, and what
-/// fits none computes.
+/// Rules that classify work by name pattern. Rules are tried in order and the first match wins;
+/// work that matches none is computation.
 ///
-/// The default rules know the names that CUDA and HIP tools give copies and sets, regions of role
-/// [`RegionRole::DataTransfer`], and the kernels of common libraries that exchange data:
+/// The default rules cover the names that CUDA and HIP tools give to copies and sets, regions of
+/// role [`RegionRole::DataTransfer`], and the communication kernels of common libraries:
 ///
 /// | work | patterns |
 /// |---|---|
@@ -64,8 +65,9 @@ impl Work {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkRules {
-    /// Rules of one's own, the last one given first.
+    /// User-defined rules, the last one added first.
     own: Vec<(Work, String)>,
+    /// All rules in the order in which they are tried.
     rules: Vec<(Work, Rule)>,
 }
 
@@ -95,13 +97,13 @@ const COPIES: [&str; 12] = [
     "MEMORY_COPY_*",
     "__amd_rocclr_copyBuffer*",
     "dma*",
-    // XLA: a transfer between memories in the background, and the wait for its end.
+    // XLA: an asynchronous transfer between memories and the wait for its end.
     "copy-start*",
     "copy-done*",
 ];
 
-/// Names that hold those of collectives: kernels that a compiler fused are named after the operators in them, and
-/// reductions within a warp or a block are no exchange between devices.
+/// Computing kernels whose names contain those of collectives. A fused kernel is named after its
+/// operators, and a reduction within a warp or block is not an exchange between devices.
 const COMPUTE: [&str; 6] = [
     "triton_*_fused_*",
     "*warpAllReduce*",
@@ -123,7 +125,7 @@ const COMMUNICATION: [&str; 70] = [
     "*ishmem*",
     "*userbuffers*",
     "*symmetric_memory::*",
-    // Collectives, as libraries, serving engines and compilers spell them.
+    // Collectives, as spelled by libraries, serving engines and compilers.
     "*AllReduce*",
     "*allReduce*",
     "*Allreduce*",
@@ -149,7 +151,7 @@ const COMMUNICATION: [&str; 70] = [
     "*AlltoAll*",
     "*all_to_all*",
     "*all-to-all*",
-    // vLLM, SGLang and AITER; experts over several devices: DeepEP, MORI, TensorRT-LLM, pplx.
+    // vLLM, SGLang and AITER; expert parallelism: DeepEP, MORI, TensorRT-LLM, pplx.
     "*cross_device_reduce*",
     "*quickreduce*",
     "*intranode::*",
@@ -166,7 +168,7 @@ const COMMUNICATION: [&str; 70] = [
     "*moeA2ACombineKernel*",
     "*a2a_dispatch*",
     "*a2a_combine*",
-    // The same kernels of DeepEP in short, as Nsight Systems prints names.
+    // The same kernels of DeepEP with the short names that Nsight Systems prints.
     "dispatch",
     "dispatch<*",
     "dispatch(*",
@@ -178,7 +180,7 @@ const COMMUNICATION: [&str; 70] = [
     "notify_dispatch*",
     "cached_notify_dispatch*",
     "cached_notify_combine*",
-    // Instructions of XLA.
+    // XLA instructions.
     "collective-*",
     "async-collective-*",
     "send",
@@ -207,7 +209,7 @@ impl Default for WorkRules {
 }
 
 impl WorkRules {
-    /// No rules: all work computes.
+    /// Returns an empty set of rules: all work is computation.
     pub fn none() -> Self {
         WorkRules {
             own: Vec::new(),
@@ -215,14 +217,14 @@ impl WorkRules {
         }
     }
 
-    /// Work whose name fits `pattern` (`*` stands for any characters, `?` for one) is `work`,
-    /// whatever the rules so far say.
+    /// Adds a rule that precedes all others: work whose name matches `pattern` (`*` stands for any
+    /// characters, `?` for one) is `work`.
     pub fn before(mut self, work: Work, pattern: impl Into<String>) -> Self {
         self.own.insert(0, (work, pattern.into()));
         self
     }
 
-    /// The rules that [`before`](Self::before) added, the last one first.
+    /// Returns the rules that [`before`](Self::before) added, the last one first.
     ///
     /// ```
     /// use perf_fold::{Work, WorkRules};
@@ -235,7 +237,7 @@ impl WorkRules {
             .map(|(work, pattern)| (*work, pattern.as_str()))
     }
 
-    /// What work of a region is.
+    /// Returns the kind of the work of a region.
     pub fn work(&self, region: &Region) -> Work {
         let own = self.own.iter();
         let mut own = own.filter(|(_, pattern)| perf_core::fits(pattern, &region.name));
@@ -244,7 +246,8 @@ impl WorkRules {
         }
         let fits = |rule: &Rule| match rule {
             Rule::Name(pattern) => {
-                // Most patterns are a word between stars. There are many of them, and long names.
+                // Most patterns are a word between two stars. There are many patterns and the names
+                // are long, so this case has a faster search.
                 let inner = pattern
                     .strip_prefix('*')
                     .and_then(|it| it.strip_suffix('*'));
@@ -259,16 +262,17 @@ impl WorkRules {
         found.map_or(Work::Compute, |(work, _)| *work)
     }
 
-    /// The same rules as classes of a fold, each named as [`Work::name`] says. What they take for
-    /// nothing special is `compute`, calls on the host too: for rows of devices.
+    /// Returns the same rules as classes of a fold, named by [`Work::name`]. Regions that match no
+    /// rule, including host calls, are `compute`, so the map suits rows of devices.
     ///
     /// # Errors
-    /// [`Error::TooManyClasses`](crate::Error::TooManyClasses).
+    /// Returns [`Error::TooManyClasses`](crate::Error::TooManyClasses) if there are more classes
+    /// than ids.
     pub fn plan(&self, definitions: &Definitions) -> Result<RegionMap> {
         self.groups().plan(definitions)
     }
 
-    /// The same rules as [`RegionGroups`], to which more can be added.
+    /// Returns the same rules as [`RegionGroups`], to which more can be added.
     pub fn groups(&self) -> RegionGroups {
         let mut groups = RegionGroups::new();
         for (work, pattern) in &self.own {
@@ -284,10 +288,13 @@ impl WorkRules {
     }
 }
 
-/// What work is, by region: each is asked for once, and only those that devices run.
+/// Kind of work of each region, computed on first use and only for regions that devices execute.
 pub(super) struct WorkTable<'a> {
+    /// Rules that classify work.
     rules: &'a WorkRules,
+    /// Regions of the recording.
     regions: &'a [Region],
+    /// Kind of each region once it is known.
     known: Vec<OnceLock<Work>>,
 }
 
@@ -302,7 +309,7 @@ impl<'a> WorkTable<'a> {
         }
     }
 
-    /// Regions that are not defined compute.
+    /// Returns the kind of work of a region. Undefined regions are computation.
     pub(super) fn work(&self, region: RegionId) -> Work {
         let index = region.index();
         match (self.known.get(index), self.regions.get(index)) {

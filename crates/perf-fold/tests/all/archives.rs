@@ -1,4 +1,4 @@
-//! Folds and utilisation of real recordings, as two independent programs found them.
+//! Folds and utilisation of real recordings, compared with the results of two independent programs.
 //!
 //! Times are ticks and states are the names of innermost regions.
 

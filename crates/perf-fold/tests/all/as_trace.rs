@@ -1,4 +1,4 @@
-//! Folds as traces: what a row shows is what a file of it says.
+//! Conversion of folds to traces: the trace contains what each row shows.
 
 use perf_core::{Event, Job, Trace, Value};
 use perf_fold::{Fold, Folder, GroupBy, Groups, Op, RegionMap, Timelines};
@@ -13,7 +13,7 @@ fn fold(trace: &Trace, by: GroupBy, op: Op, columns: usize) -> Fold {
     folder.fold(timelines.range(), &Job::default()).unwrap()
 }
 
-/// Name, begin and end of each call of a row.
+/// Returns name, begin and end of each call of a row of the trace.
 fn calls(trace: &Trace, row: usize) -> Vec<(String, u64, u64)> {
     let (mut found, mut open) = (Vec::new(), None);
     let events = &trace.events()[row];
@@ -33,7 +33,7 @@ fn calls(trace: &Trace, row: usize) -> Vec<(String, u64, u64)> {
     found
 }
 
-/// The same from the cells.
+/// Returns the same calls, derived from the cells.
 fn expected(fold: &Fold, row: usize) -> Vec<(String, u64, u64)> {
     let mut found: Vec<(String, u64, u64)> = Vec::new();
     let edges = fold.edges();
@@ -70,7 +70,7 @@ fn back(trace: &Trace) -> Trace {
 }
 
 #[test]
-fn a_folded_device_is_a_process_whose_calls_are_what_it_shows() {
+fn a_folded_device_becomes_a_process_with_calls() {
     let trace = planted::trace();
     let fold = fold(&trace, GroupBy::Device, Op::Idle, 700);
     let folded = fold.to_trace().unwrap();
@@ -83,7 +83,7 @@ fn a_folded_device_is_a_process_whose_calls_are_what_it_shows() {
         let streams = fold.row(row).unwrap().streams().to_string();
         assert_eq!(group.properties.get("streams"), Some(streams.as_str()));
     }
-    // Through a file that others open. It begins with the first thing that a row shows.
+    // Round trip through a file. Its time axis begins with the first call of any row.
     let again = back(&folded);
     let first = folded.range().unwrap().start.0;
     let mut found: Vec<_> = (0..again.events().len())
@@ -101,7 +101,7 @@ fn a_folded_device_is_a_process_whose_calls_are_what_it_shows() {
 }
 
 #[test]
-fn where_ranks_differ_and_how_many_agree() {
+fn differences_become_calls_and_agreement_becomes_a_metric() {
     let trace = perf_testdata::cosmo::trace();
     let folded = fold(&trace, GroupBy::All, Op::Diff, 6000)
         .to_trace()
@@ -129,7 +129,7 @@ fn where_ranks_differ_and_how_many_agree() {
         });
         all.collect::<Vec<_>>()
     };
-    // Four of forty are in SPECS while the others wait.
+    // Four of forty ranks are in SPECS while the others wait.
     let agreement = values(
         &fold(&trace, GroupBy::All, Op::Max, 6000)
             .to_trace()
@@ -137,7 +137,7 @@ fn where_ranks_differ_and_how_many_agree() {
     );
     assert!(agreement.contains(&("agreement".into(), 0.9)));
     assert!(agreement.windows(2).all(|pair| pair[0] != pair[1]));
-    // Numbers are values of a metric, and paint no call.
+    // Numbers become values of a metric and make no calls.
     let entropy = fold(&trace, GroupBy::All, Op::Entropy, 600);
     let folded = entropy.to_trace().unwrap();
     assert_eq!(calls(&folded, 0), []);

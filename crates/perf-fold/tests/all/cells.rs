@@ -1,4 +1,4 @@
-//! What one cell shows: the table of edge cases, ties, idle and absent streams, own operations.
+//! Values of single cells: edge cases, ties, idle and absent streams, user-defined operations.
 
 use perf_fold::{AbsentRule, Cell, Choice, ClassId, Counts, FoldOp, Op, State, Tally, Ties, Value};
 
@@ -37,14 +37,14 @@ fn edge_cases() {
     assert_eq!(cell(Op::Diff, &[]).picture(), None);
     assert_eq!(cell(Op::Max, &[]).agreement(), 0.0);
     assert_eq!(shows(Op::Entropy, &[]), Value::Number(0.0));
-    // One stream: the identity, and nothing to differ from.
+    // One stream: every operation returns its state, and `diff` is uniform.
     for (state, value) in [(A, a()), (NONE, Value::Idle)] {
         for op in [Op::Max, Op::Min, Op::Idle] {
             assert_eq!(shows(op, &[state]), value, "{op:?}");
         }
         assert_eq!(shows(Op::Diff, &[state]), Value::Uniform);
     }
-    // All idle.
+    // All streams idle.
     for op in [Op::Max, Op::Min, Op::Idle] {
         assert_eq!(shows(op, &[NONE, NONE]), Value::Idle, "{op:?}");
     }
@@ -59,7 +59,7 @@ fn idle_is_a_state_to_all_but_idle() {
     assert_eq!(cell(Op::Idle, &mostly_idle).value, a());
     let hardly_idle = [A, NONE, A];
     assert_eq!(cell(Op::Min, &hardly_idle).value, Value::Idle);
-    // Two pictures without colour, and not the same thing.
+    // Two cells without colour that mean different things.
     let differs = cell(Op::Diff, &hardly_idle);
     assert_eq!(
         (differs.value, differs.picture(), differs.winning),
@@ -131,7 +131,7 @@ fn further_operations() {
 
 #[test]
 fn an_operation_of_ones_own() {
-    /// The class of at least half the streams, or nothing.
+    /// Selects the class of at least half the streams, or idle.
     #[derive(Debug)]
     struct Half;
     impl FoldOp for Half {
@@ -155,7 +155,7 @@ fn an_operation_of_ones_own() {
 }
 
 #[test]
-fn public_types_go_anywhere() {
+fn public_types_are_send_sync_and_unpin() {
     fn anywhere<T: Send + Sync + Unpin>() {}
     anywhere::<perf_fold::Timelines>();
     anywhere::<perf_fold::Folder>();

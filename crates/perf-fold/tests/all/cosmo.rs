@@ -1,4 +1,4 @@
-//! The synthetic case whose folds are known in closed form.
+//! The synthetic case, whose folds are known in closed form.
 
 use perf_core::{Job, LocationId, Merge, Ticks, TimeRange};
 use perf_fold::{FoldParams, Folder, GroupBy, Groups, Line, Op, RegionMap, Selection, Timelines};
@@ -41,21 +41,21 @@ fn max_min_and_diff_paint_the_published_pixels() {
     assert_eq!(op(Op::Max), table([0, 810, 163, 3_291, 1_736]));
     assert_eq!(op(Op::Min), table([0, 810, 163, 4_929, 98]));
     assert_eq!(op(Op::Diff), table([4_362, 0, 0, 1_638, 0]));
-    // Threads are folded by `max` unless another operation is asked for.
+    // The default operation for threads is `max`.
     assert_eq!(painted(Folder::params()), op(Op::Max));
-    // The slowest 4 of 40 are the outliers; 3 is not enough to show them.
+    // The slowest 4 of 40 ranks are outliers; a limit of 3 is too low to show them.
     assert_eq!(op(Op::Outliers(4)), op(Op::Diff));
     assert_eq!(op(Op::Outliers(3)), table([6_000, 0, 0, 0, 0]));
 }
 
 #[test]
-fn the_recording_is_as_described() {
+fn the_synthetic_recording_has_the_documented_visits() {
     let trace = cosmo::trace();
     assert_eq!(trace.len(), 19_280);
     assert_eq!(cosmo::start(3), Ticks(16_103_389));
     assert_eq!(cosmo::differing(1), range(10_500_000, 10_567_796));
     assert_eq!(cosmo::start(cosmo::ITERATIONS), cosmo::SPAN.end);
-    // Of each region: visits and inclusive ticks, here nanoseconds.
+    // Visits and inclusive ticks (here nanoseconds) of each region.
     let mut visits = BTreeMap::<String, (u64, u64)>::new();
     struct Frames<'a>(
         &'a mut BTreeMap<String, (u64, u64)>,
@@ -112,7 +112,7 @@ fn the_share_of_differing_time_follows_the_formula() {
             .count();
         let share = differ as f64 / inside().count() as f64;
         worst = worst.max((share - cosmo::differing_share(k)).abs());
-        // Exactly, from the interval in which the ranks differ.
+        // Exact value from the interval in which the ranks differ.
         let exact = cosmo::differing(k).len() as f64 / iteration.len() as f64;
         assert!((exact - cosmo::differing_share(k)).abs() < 1e-6);
         for (cell, at) in inside() {

@@ -1,4 +1,4 @@
-//! How busy devices are, and why they are not: against the textbook version, tick by tick.
+//! Device utilisation and idle causes, compared tick by tick with a reference implementation.
 
 use perf_core::{Events, Job, Region, RegionId, Ticks, TimeRange, Trace};
 use perf_fold::{
@@ -61,7 +61,7 @@ fn a_window_wider_than_the_span_shows_an_empty_queue() {
     assert_eq!(device.utilisation.utilisation(), 0.35);
     let causes: u64 = Cause::ALL.map(|cause| device.idle(cause)).iter().sum();
     assert_eq!(causes, device.all_idle());
-    // A window without work, beside the work and in a gap of it.
+    // Windows without work: after the work, and in a gap of it.
     for (start, end, cause) in [(190, 200, Cause::QueueEmpty), (112, 120, Cause::Unknown)] {
         let unlinked: Vec<Piece> = late
             .iter()
@@ -97,7 +97,7 @@ fn gaps_run_from_the_end_of_work_to_the_begin_of_the_next() {
             .unwrap();
         }
         work.sort();
-        // The textbook version: the union of the work, and the holes in it.
+        // Reference implementation: the union of the work and its gaps.
         let mut holes = Vec::new();
         let mut until = work[0].0;
         for (start, end) in work {
@@ -135,7 +135,7 @@ fn a_launch_of_another_clock_is_cut_to_the_gap() {
 }
 
 #[test]
-fn what_ends_or_begins_beside_a_gap_names_it() {
+fn adjacent_work_decides_the_cause_of_a_gap() {
     let gap = |before: &'static str, after: &'static str| {
         let pieces = [(Some(0), 0, before, 0, 10), (Some(1), 0, after, 15, 20)];
         let device = one(&build(&pieces), &DeviceParams::new());
@@ -163,7 +163,7 @@ fn a_gap_during_the_launch_call_waits_for_the_launch() {
         device.gaps[0].parts().collect::<Vec<_>>()
     };
     let whole = |cause| vec![(cause, range(10, 30))];
-    // The call ends before the gap, at its begin, within it, at its end, after it.
+    // The call ends before the gap, at its begin, within it, at its end, and after it.
     assert_eq!(parts("b", 1), whole(Cause::Kernel));
     assert_eq!(parts("b", 2), whole(Cause::Kernel));
     let both = [
@@ -244,7 +244,8 @@ fn work(name: &str) -> Work {
     }
 }
 
-/// The end of the call that launches a piece, where calls have this length or end with the next one.
+/// Returns the end of the call that launches a piece of work, if calls have this length or end with
+/// the begin of the next one.
 fn launched(pieces: &[Piece], piece: usize, length: u64) -> Option<u64> {
     let launch = pieces[piece].0?;
     let others = pieces.iter().enumerate();
@@ -253,7 +254,7 @@ fn launched(pieces: &[Piece], piece: usize, length: u64) -> Option<u64> {
     Some(next.map_or(launch + length, |next| next.0.min(launch + length)))
 }
 
-/// The cause of the idle tick [at, at + 1), as the documentation defines it.
+/// Returns the cause of the idle tick [at, at + 1), following the definition in the documentation.
 fn cause(pieces: &[Piece], length: u64, at: u64) -> Cause {
     let begins = pieces.iter().map(|it| it.3).filter(|begin| *begin > at);
     let ended = pieces.iter().filter(|it| it.4 <= at);
@@ -316,12 +317,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn is_what_each_tick_says(pieces in any_pieces(), start in 0u64..110, length in 0u64..110) {
+    fn device_times_equal_a_count_of_ticks(pieces in any_pieces(), start in 0u64..110, length in 0u64..110) {
         let trace = build(&pieces);
         let window = range(start, start + length);
         let device = one(&trace, &DeviceParams::new().span(Span::Window(window)));
-        // Which of two pieces of one region a leave closes can exchange their launches: the ends of
-        // a region are a set. With the launches out of it, all else is exact.
+        // The pairing of ends with two open calls of one region can exchange their launches. Only
+        // the launches are ambiguous; everything else is exact.
         let open = |at: u64| pieces.iter().filter(move |it| it.3 <= at && at < it.4);
         let count = |test: &dyn Fn(u64) -> bool| (start..start + length).filter(|at| test(*at)).count() as u64;
         prop_assert_eq!(device.utilisation.busy, count(&|at| open(at).next().is_some()));
@@ -348,8 +349,8 @@ proptest! {
     }
 
     #[test]
-    fn causes_are_those_of_each_tick(pieces in any_pieces(), length in 0u64..40) {
-        // Names are unique a piece, so that no two regions of one name overlap.
+    fn causes_equal_those_of_each_tick(pieces in any_pieces(), length in 0u64..40) {
+        // Unique names for each piece, so that no two calls of one region overlap.
         let mut pieces = pieces;
         pieces.sort_by_key(|it| it.3);
         let mut until = 0;
@@ -385,7 +386,8 @@ proptest! {
         prop_assert_eq!(usage.busy, device.utilisation.busy);
         prop_assert_eq!(usage.overlap, device.utilisation.overlap);
         prop_assert_eq!(usage.stream_time, device.utilisation.stream_time);
-        // A pixel a tick: the row that is not idle is the union, and the ticks of work of no length.
+        // One pixel for each tick: the painted pixels are the union of the work and the ticks of
+        // zero-length work.
         let is_idle = |at: &u64| !pieces.iter().any(|it| it.3 <= *at && *at < it.4);
         let empty = pieces.iter().filter(|it| it.3 == it.4 && it.3 < 120).map(|it| it.3);
         let empty: std::collections::BTreeSet<u64> = empty.filter(is_idle).collect();

@@ -1,4 +1,4 @@
-//! Groups, plans, nested folds, message lines, and what goes wrong.
+//! Groups, plans, nested folds, message lines, and errors.
 
 use perf_core::{
     Definitions, Event, Events, GroupKind, Job, Location, LocationGroup, LocationGroupId,
@@ -30,9 +30,9 @@ fn location(name: &str, kind: LocationKind, group: u32) -> Location {
     }
 }
 
-/// Two ranks on two nodes: rank 0 with two threads and an accelerator of its own group, rank 1
-/// with one thread, a metric source, and streams in the group of the process. Location i enters
-/// region `i % 2` at tick i and leaves it at tick 100.
+/// Returns two ranks on two nodes: rank 0 with two threads and an accelerator in a group of its
+/// own, rank 1 with one thread, a metric source, and streams in the group of the process. Location
+/// i enters region `i % 2` at tick i and leaves it at tick 100.
 fn timelines() -> Timelines {
     use LocationKind::{AcceleratorStream, CpuThread, Metric};
     let node = |name: &str| SystemNode {
@@ -118,7 +118,7 @@ fn groups_of_each_level() {
     assert_eq!(rows(&by(GroupBy::Location)).len(), 6);
     assert_eq!(processes.left_out(), [6]);
 
-    // Unfolding, down to the streams.
+    // Unfolds down to single streams.
     let unfolded = by(GroupBy::Node).unfold(1).unwrap();
     assert_eq!(rows(&unfolded)[1], ("MPI Rank 0, streams", &[3, 4][..]));
     let unfolded = unfolded.unfold(1).unwrap();
@@ -193,7 +193,7 @@ fn a_majority_of_majorities_differs() {
     assert!(matches!(numbers, Err(Error::NestedNumbers)));
 }
 
-/// One cell of a nested fold over groups of these streams.
+/// Returns one cell of a nested fold over groups of these streams.
 fn nested(groups_of: &[&[u32]], op: Op, absent: AbsentRule, at: u64) -> Cell {
     let timelines = timelines();
     let mut groups = Groups::none(&timelines);
@@ -220,14 +220,14 @@ fn a_nested_diff_compares_the_children() {
     let (even, odd) = (ClassId(0), ClassId(1));
     let show = |groups: &[&[u32]], op| nested(groups, op, AbsentRule::AsIdle, 50).value;
     for (op, rarest) in [(Op::Diff, even), (Op::Outliers(1), odd)] {
-        // Each child agrees with itself; what counts is that they differ from each other.
+        // Each child is uniform in itself, but the children differ from each other.
         assert_eq!(show(&[&[0, 2], &[1]], op), Value::Differs(rarest), "{op:?}");
         assert_eq!(show(&[&[0, 2], &[2]], op), Value::Uniform, "{op:?}");
-        // What differs within a child is not seen.
+        // Differences within a child do not show.
         assert_eq!(show(&[&[0, 1, 2], &[2]], op), Value::Uniform, "{op:?}");
     }
-    // Streams of accelerators are compared by what those do that do something: at tick 4 the
-    // streams 3 and 4 run, and 5 has not begun.
+    // Children of accelerator streams are compared by their non-idle streams: at tick 4 streams 3
+    // and 4 are active, and 5 has not begun.
     let streams: [&[u32]; 2] = [&[3, 5], &[3]];
     let cell = nested(&streams, Op::Diff, AbsentRule::AsIdle, 4);
     assert_eq!((cell.value, cell.total), (Value::Uniform, 2));
@@ -257,7 +257,7 @@ fn the_operation_goes_by_kind() {
     let checked = folder.checked();
     assert_eq!(checked.op(LocationKind::CpuThread), Some(Op::Max));
     assert_eq!(checked.op(LocationKind::AcceleratorStream), Some(Op::Idle));
-    // At tick 3 one of three streams has begun: `max` would hide it.
+    // At tick 3 one of three streams has begun, which `max` would hide.
     let window = TimeRange::new(Ticks(3), Ticks(4)).unwrap();
     let fold = folder.fold(window, &Job::default()).unwrap();
     assert_eq!(
@@ -271,7 +271,7 @@ fn ties_keep_the_cell_before() {
     let timelines = timelines();
     let mut groups = Groups::none(&timelines);
     groups.add(&timelines, "two", &[0, 1]).unwrap();
-    // Strictly before tick 1 the first stream runs alone; then they tie.
+    // Strictly before tick 1 the first stream is active alone; afterwards the states tie.
     let window = TimeRange::new(Ticks(0), Ticks(9)).unwrap();
     let params = Folder::params().columns(9).op(Op::Min);
     let show = |ties| {
@@ -287,9 +287,9 @@ fn ties_keep_the_cell_before() {
     };
     let even = Value::Class(timelines.classes().id("even").unwrap());
     assert_eq!(show(Ties::StreamOrder), [even; 9]);
-    // At first even and idle tie and nothing came before; even wins and is kept.
+    // First even and idle tie without a previous cell; even wins and is kept.
     assert_eq!(show(Ties::KeepPrevious), [even; 9]);
-    // The same from the other side: odd alone in front of a tie stays.
+    // The same from the other side: the state odd precedes a tie and is kept.
     let mut groups = Groups::none(&timelines);
     groups.add(&timelines, "two", &[1, 2]).unwrap();
     let window = TimeRange::new(Ticks(1), Ticks(9)).unwrap();
@@ -337,7 +337,7 @@ fn ties_do_not_flicker() {
     let trace = Trace::new(definitions, columns.into()).unwrap();
     let map = RegionMap::by_name(trace.definitions()).unwrap();
     let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
-    // More columns than are folded in one piece by the other rules.
+    // More columns than other rules fold in one piece.
     const COLUMNS: usize = 40_000;
     let show = |ties, selection| {
         let params = Folder::params().columns(COLUMNS).op(Op::Max).ties(ties);
@@ -357,7 +357,7 @@ fn ties_do_not_flicker() {
 }
 
 #[test]
-fn refolding_reuses_what_it_is_given() {
+fn refolding_reuses_fold_and_scratch() {
     let timelines = timelines();
     let groups = Groups::by(&timelines, GroupBy::Location);
     let params = Folder::params().columns(100).check().unwrap();
@@ -380,7 +380,7 @@ fn refolding_reuses_what_it_is_given() {
     assert_eq!(fold.window(), window);
     assert_eq!(fold.time(0), timelines.clock().nanos(fold.centres()[0]));
 
-    // Scratch and fold of another folder do as well.
+    // Scratch and fold of another folder can be reused.
     let other = folder.with_rows(&folder.groups().rows()[1..3]).unwrap();
     other
         .refold(window, &mut scratch, &mut fold, &Job::default())
@@ -395,7 +395,7 @@ fn refolding_reuses_what_it_is_given() {
 }
 
 #[test]
-fn what_cannot_be_folded_is_an_error() {
+fn invalid_folds_are_errors() {
     let timelines = timelines();
     assert!(matches!(
         Folder::params().columns(0).check(),
@@ -499,7 +499,7 @@ fn lines_are_bundled_by_row_and_pixel() {
 }
 
 #[test]
-fn every_message_of_a_recording_is_somewhere() {
+fn every_message_is_counted_once() {
     let trace = perf_testdata::wide::trace(8, 2_000);
     let map = RegionMap::by_name(trace.definitions()).unwrap();
     let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();

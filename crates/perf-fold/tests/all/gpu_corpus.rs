@@ -1,4 +1,4 @@
-//! Utilisation of recordings of others: exactly the facts, and what HTA 0.5.0 printed of them.
+//! Utilisation in real GPU recordings: exact values, and the output of HTA 0.5.0.
 
 use perf_core::{Job, Trace};
 use perf_fold::{
@@ -13,7 +13,7 @@ fn read(path: &str) -> Option<Trace> {
     Some(opened.into_trace().unwrap())
 }
 
-/// Path, events, span and busy time in nanoseconds of the one device.
+/// Path, number of events, span and busy time in nanoseconds of the only device.
 const FACTS: &[(&str, u64, u64, u64)] = &[
     (SAMPLED, 1_204, 1_222_847_000, 547_656_000),
     (NEGATIVE, 7_747, 1_231_461_000, 438_424_000),
@@ -110,10 +110,11 @@ fn utilisation_is_the_union_to_the_nanosecond() {
             assert_eq!(device.unlinked, 0, "every kernel has its launch");
         }
 
-        // The share of fine columns that the `idle` row paints is the union, but for its ends.
+        // The fraction of fine columns that the `idle` row paints is the utilisation, up to its
+        // sampling error.
         let map = RegionMap::by_name(trace.definitions()).unwrap();
         let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
-        // Work of no length adds nothing, and can be zoomed to.
+        // Zero-length work adds no time and becomes visible by zooming in.
         let streams = 0..timelines.len() as u32;
         let all = perf_core::TimeRange::ALL;
         let instants: Vec<_> = streams
@@ -145,10 +146,10 @@ fn utilisation_is_the_union_to_the_nanosecond() {
     }
 }
 
-/// What HTA 0.5.0 prints in microseconds: idle, compute, non-compute and kernel time.
+/// Output of HTA 0.5.0 in microseconds: idle, compute, non-compute and kernel time.
 type Printed = [i64; 4];
 
-/// Path; as it comes; with all profiler steps. Both round inwards.
+/// Path, output with defaults, and output with all profiler steps. Both round inwards.
 const HTA: &[(&str, Printed, Printed)] = &[
     (
         SAMPLED,
@@ -202,8 +203,8 @@ const HTA: &[(&str, Printed, Printed)] = &[
     ),
 ];
 
-/// Calls `check` for each row of a table, without and with all profiler steps: with the trace, what is asked,
-/// what is printed, and a name for what is wrong.
+/// Calls `check` for each row of a table, without and with all profiler steps: with the trace, the
+/// parameters, the expected output, and a name for error messages.
 fn each_printed(
     table: &[(&str, Printed, Printed)],
     mut check: impl FnMut(&Trace, HtaParams, &Printed, &str),
@@ -240,8 +241,8 @@ fn hta_prints_the_same() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What it prints with `HTA_DISABLE_NS_ROUNDING=1`, in nanoseconds: as it comes, and with all steps.
-/// Times that count from 1970 are held there in floating point, to a quarter of a microsecond.
+/// Output with `HTA_DISABLE_NS_ROUNDING=1`, in nanoseconds: with defaults, and with all steps. HTA
+/// stores times since 1970 in floating point with a resolution of a quarter of a microsecond.
 const EXACT: &[(&str, Printed, Printed)] = &[
     (
         SAMPLED,
@@ -287,7 +288,7 @@ fn hta_without_rounding_prints_the_same_as_far_as_it_can() {
     });
 }
 
-/// With all steps the busy time is the union, where all work has its launch.
+/// With all steps the busy time is the length of the union if all work has a launch.
 #[test]
 fn hta_with_all_steps_is_busy_as_long_as_the_device() {
     for (path, ..) in EXACT {
@@ -332,7 +333,7 @@ fn ranks_of_a_job_are_devices_of_one_trace() {
         (6, 4_359_000),
     ];
     assert_eq!(found, expected.map(|(rank, busy)| (Some(rank), busy, 4)));
-    // Over the span of the job every device has the same window.
+    // With the span of the job every device has the same window.
     let job = DeviceParams::new().span(perf_fold::Span::Job);
     let devices = Devices::new(trace.view(), &job, &Job::default()).unwrap();
     let spans: Vec<_> = devices.devices().iter().map(|it| it.window).collect();

@@ -1,4 +1,4 @@
-//! Laws that hold for any recording, and agreement with the textbook version.
+//! Properties that hold for any recording, and agreement with a reference implementation.
 
 use crate::naive;
 
@@ -11,7 +11,7 @@ use perf_fold::{
 use perf_testdata::random;
 use proptest::prelude::*;
 
-/// Windows inside, across the edges and outside of what the traces record.
+/// Windows inside, across the edges and outside of the recorded time.
 fn window() -> impl Strategy<Value = TimeRange> {
     (0u64..200, 0u64..200).prop_map(|(a, b)| range(a.min(b), a.max(b)))
 }
@@ -95,7 +95,7 @@ proptest! {
         }
     }
 
-    /// With one pixel a tick, sampling sees all there is.
+    /// With one pixel for each tick, sampling is exact.
     #[test]
     fn sampled_converges_to_exact(seed: u64, start in 0u64..150, length in 1u64..100) {
         let trace = random::trace(seed, 12, 60);
@@ -179,7 +179,7 @@ proptest! {
         prop_assert_eq!(merged(&a, &Tally::default()), a);
     }
 
-    /// Renumbering streams changes nothing where ties go to the lowest state.
+    /// With ties to the lowest state, the order of streams does not matter.
     #[test]
     fn lowest_state_does_not_depend_on_the_order_of_streams(seed: u64, op in published(), at in 0u64..150) {
         let trace = random::trace(seed, 12, 60);
@@ -247,7 +247,7 @@ proptest! {
     }
 
     #[test]
-    fn a_view_of_a_window_shows_what_the_whole_shows(seed: u64, window in window()) {
+    fn a_view_of_a_window_folds_like_the_whole(seed: u64, window in window()) {
         let trace = random::trace(seed, 12, 60);
         let naive = Naive::of(&trace);
         let whole = naive.timelines(&trace);
@@ -277,7 +277,7 @@ proptest! {
             return Ok(());
         };
         let folder = Folder::new(&timelines, Groups::by(&timelines, by), params).unwrap();
-        // Windows that are empty, run backwards, or hold all of time.
+        // Windows that are empty, reversed, or cover the whole range of ticks.
         for (start, end) in [(start, end), (0, u64::MAX), (u64::MAX, u64::MAX), (u64::MAX, 0), (7, 7)] {
             let window = TimeRange { start: Ticks(start), end: Ticks(end) };
             let fold = folder.fold(window, &Job::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of timelines, folds and devices, one program: each program is linked by itself.
+//! Tests of timelines, folds and devices in one program, which is linked only once.
 
 #![allow(
     clippy::unwrap_used,

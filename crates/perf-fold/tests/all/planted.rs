@@ -1,4 +1,5 @@
-//! The planted run of six devices: what is found is what is planted, also in the bundled file.
+//! The synthetic run of six devices: the analysis finds the planted causes, also in the bundled
+//! file.
 
 use perf_core::{Job, Trace};
 use perf_fold::{
@@ -19,7 +20,7 @@ fn bundled() -> Trace {
 }
 
 #[test]
-fn all_that_was_planted_is_found() {
+fn all_planted_causes_are_found() {
     for trace in [planted::trace(), bundled()] {
         let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
         let found = devices.devices().iter().map(|device| {
@@ -69,7 +70,7 @@ fn select_idle_shows_work_where_select_max_shows_none() {
         rows.map(share).collect::<Vec<_>>()
     };
     for (number, share) in (0..).zip(painted(Op::Idle)) {
-        // The view begins and ends with the threads, a little around the devices.
+        // The view covers the threads, a little more than the devices.
         assert!((share - planted::percent(number) as f64 / 100.0).abs() < 0.02);
     }
     assert!(painted(Op::Max).iter().all(|share| *share == 0.0));

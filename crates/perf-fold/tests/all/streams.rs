@@ -1,4 +1,5 @@
-//! Accelerator streams, whose regions may overlap: busy is the union of what is open.
+//! Accelerator streams, whose regions may overlap: a stream is busy during the union of its open
+//! regions.
 
 use perf_core::{
     Definitions, Event, Events, Job, Location, LocationKind, Paradigm, Region, RegionId,
@@ -52,7 +53,7 @@ fn of(trace: &Trace) -> Timelines {
     Timelines::new(trace.view(), &map, &Job::default()).unwrap()
 }
 
-/// Where which state is shown; `None` for idle.
+/// Returns begin, end and state name of each interval; `None` for idle.
 fn segments(timelines: &Timelines) -> Vec<(u64, u64, Option<&str>)> {
     let classes = timelines.classes();
     let name = |state: State| state.class().map(|class| classes.name(class));
@@ -117,7 +118,7 @@ fn the_last_one_still_open_is_shown() {
 }
 
 #[test]
-fn leaves_of_what_is_not_open_follow_the_rules_of_replay() {
+fn leaves_of_regions_that_are_not_open_follow_the_rules_of_replay() {
     let timelines = stream(&[
         leave(0, A),
         enter(2, A),
@@ -140,7 +141,7 @@ fn leaves_of_what_is_not_open_follow_the_rules_of_replay() {
 }
 
 #[test]
-fn a_window_knows_what_was_open_before_it() {
+fn regions_open_before_a_window_show_in_it() {
     let trace = trace(
         LocationKind::AcceleratorStream,
         &[enter(0, A), enter(5, B), leave(10, A), leave(15, B)],
@@ -165,7 +166,8 @@ fn many_open_at_once_and_left_in_any_order() {
     let enters = |region: fn(u64) -> u32| (0..MANY).map(move |at| enter(at, RegionId(region(at))));
     let leaves =
         |region: fn(u64) -> u32| (0..MANY).map(move |at| leave(MANY + at, RegionId(region(at))));
-    // In the order of the enters, from the middle outwards, and regions that were never entered.
+    // Leaves in the order of the enters, from the middle outwards, and of regions that were never
+    // entered.
     let orders: [fn(u64) -> u32; 3] = [
         |at| at as u32,
         |at| match at % 2 {
@@ -226,9 +228,9 @@ fn work_of_no_length_is_seen_by_zooming_and_adds_no_time() {
             };
             fold.cells().iter().map(name).collect()
         };
-        // Two ticks a pixel: nothing to be seen.
+        // Two ticks per pixel: not visible.
         assert_eq!(shown(498, 504, 3), [None; 3]);
-        // One tick a pixel, and less than one: all of the tick.
+        // One tick per pixel or less: visible over the whole tick.
         assert_eq!(shown(499, 502, 3), [None, Some("b"), None]);
         let fine = shown(499, 502, 9);
         assert_eq!(
@@ -236,11 +238,11 @@ fn work_of_no_length_is_seen_by_zooming_and_adds_no_time() {
             3,
             "{fine:?}"
         );
-        // Within other work, too; of several the last.
+        // Visible within other work too; of several, the last one.
         assert_eq!(shown(849, 852, 3), [Some("a"), Some("c"), Some("a")]);
         assert_eq!(shown(999, 1002, 3), [None, Some("b"), None]);
     }
-    // Threads nest: their states of no length vanish, as published.
+    // Threads nest: their zero-length states vanish, as published.
     let thread = of(&trace(LocationKind::CpuThread, &events));
     assert_eq!(thread.instants(0, TimeRange::ALL).count(), 0);
 }
@@ -271,7 +273,7 @@ proptest! {
         kernels in prop::collection::vec((0u64..300, 0u64..40, 0u32..3), 0..60),
         start in 0u64..350, length in 0u64..350,
     ) {
-        // At one time enters come first, so that no leave comes before its enter.
+        // At equal times enters come first, so that no leave precedes its enter.
         let mut events: Vec<(u64, bool, u32)> = Vec::new();
         for (start, length, region) in &kernels {
             events.push((*start, false, *region));

@@ -1,4 +1,4 @@
-//! Tables say the same as the results they are made of.
+//! Tables agree with the results that they are built from.
 
 use perf_core::{Cell, Job, Nanos, Table};
 use perf_fold::{
@@ -23,7 +23,7 @@ fn folder(op: Op) -> (Folder, Timelines) {
     )
 }
 
-/// The times of a column, added up.
+/// Returns the sum of a column of times.
 fn sum(table: &Table, column: &str) -> Nanos {
     let cells = (0..table.rows()).map(|row| table.cell(row, column));
     cells
@@ -125,7 +125,7 @@ fn idle_time_of_devices() {
         let busy = Nanos(device.busy(kind.unwrap()) as i64);
         assert_eq!(work.cell(row, "busy"), Some(Cell::Time(busy)));
     }
-    // Each pair is there in both orders.
+    // Each pair is listed in both orders.
     assert_eq!(overlap.rows() % 2, 0);
     let labels: Vec<String> = device
         .streams

@@ -1,4 +1,4 @@
-//! Classes of work by the names of kernels, as real recordings and sources have them.
+//! Classification of device work by kernel names found in real recordings and source code.
 
 use perf_core::Region;
 use perf_fold::{StateMap, Work, WorkRules};
@@ -94,7 +94,7 @@ const COMPUTE: &[&str] = &[
     "Cijk_Ailk_Bljk_HHS_BH_MT128x128x16_SN",
     "nvjet_tst_64x8_64x16_4x1_v_bz_splitK_bias_TNN",
     "void cublasLt::splitKreduce_kernel<32, 16, int, float>()",
-    // The second half of a fused collective loads from its own memory alone.
+    // The second half of a fused collective reads local memory only.
     "void aiter::local_device_load_rmsnorm<__hip_bfloat16, 512, 1>(aiter::RankSignals)",
     "void deep_ep::layout::get_dispatch_layout<256, 4, 8>(long const*, int*)",
     "void moe_align_block_size_kernel<int>(int*)",

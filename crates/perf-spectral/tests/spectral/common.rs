@@ -1,8 +1,8 @@
-//! The textbook version of everything, O(N^2), and data to compare on.
+//! Reference implementations in O(N^2), and test data.
 
 use std::f64::consts::TAU;
 
-/// Numbers from -1 to 1 that look like noise, the same every time.
+/// Returns reproducible noise in -1 to 1.
 pub(crate) fn noise(count: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let mut next = || {
@@ -31,7 +31,7 @@ pub(crate) fn signed(k: usize, len: usize) -> f64 {
     }
 }
 
-/// The definition of the transform.
+/// Transforms a view by the defining sum.
 pub(crate) fn naive(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
     let cells: Vec<Vec<usize>> = (0..view.len()).map(|cell| digits(cell, dims)).collect();
     let one = |k: &Vec<usize>| {
@@ -47,7 +47,7 @@ pub(crate) fn naive(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
     cells.iter().map(one).collect()
 }
 
-/// The same along one axis after the other, for views of more points.
+/// Transforms a larger view along one axis after the other.
 pub(crate) fn by_axis(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
     let mut values: Vec<(f64, f64)> = view.iter().map(|value| (*value, 0.0)).collect();
     let mut below = view.len();
@@ -72,19 +72,20 @@ pub(crate) fn by_axis(view: &[f64], dims: &[usize]) -> Vec<(f64, f64)> {
     values
 }
 
-/// The cosine weighting `sum f_i k_i^2 / |k|^2` of signed frequencies; 0 of the mean.
+/// Returns the cosine weighting `sum f_i k_i^2 / |k|^2` of signed frequencies; 0 for the mean.
 pub(crate) fn cosine(k: &[f64], f: &[f64]) -> f64 {
     let square: f64 = k.iter().map(|k| k * k).sum();
     let sum: f64 = k.iter().zip(f).map(|(k, f)| f * k * k).sum();
     if square > 0.0 { sum / square } else { 0.0 }
 }
 
-/// The view that passes the square root of the cosine filter: its own circular correlation is g.
+/// Applies the square root of the cosine filter to a view, so that its own circular correlation is
+/// g.
 pub(crate) fn filtered(view: &[f64], dims: &[usize], f: &[f64]) -> Vec<f64> {
     weighted(view, dims, &|k| cosine(k, f))
 }
 
-/// The same of any weight of signed frequencies.
+/// Applies the square root of any weight of signed frequencies.
 pub(crate) fn weighted(view: &[f64], dims: &[usize], weight: &dyn Fn(&[f64]) -> f64) -> Vec<f64> {
     let spectrum = naive(view, dims);
     let weight = |cell: usize| {
@@ -92,7 +93,7 @@ pub(crate) fn weighted(view: &[f64], dims: &[usize], weight: &dyn Fn(&[f64]) -> 
         let k = digits.iter().zip(dims).map(|(k, len)| signed(*k, *len));
         weight(&k.collect::<Vec<_>>()).sqrt()
     };
-    // The inverse by the definition: real, since weight and spectrum are symmetric.
+    // The inverse by the defining sum. It is real, since weight and spectrum are symmetric.
     let cells: Vec<Vec<usize>> = (0..view.len()).map(|cell| digits(cell, dims)).collect();
     let one = |x: &Vec<usize>| {
         let terms = cells.iter().enumerate().map(|(cell, k)| {
@@ -110,13 +111,13 @@ pub(crate) fn weighted(view: &[f64], dims: &[usize], weight: &dyn Fn(&[f64]) -> 
     cells.iter().map(one).collect()
 }
 
-/// R at all shifts under the cosine filter.
+/// Returns R at all shifts under the cosine filter.
 pub(crate) fn correlation(a: &[f64], b: &[f64], dims: &[usize], f: &[f64]) -> Vec<f64> {
     correlated(&filtered(a, dims, f), &filtered(b, dims, f), dims)
 }
 
-/// R at all shifts of filtered views, by the sum over all x: a~(x) b~(x + dx) over the root of their
-/// energies.
+/// Returns R of filtered views at all shifts, by the sum over all x: a~(x) b~(x + dx) over the root
+/// of their energies.
 pub(crate) fn correlated(a: &[f64], b: &[f64], dims: &[usize]) -> Vec<f64> {
     let energy = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
     let norm = (energy(a) * energy(b)).sqrt();
@@ -132,9 +133,9 @@ pub(crate) fn correlated(a: &[f64], b: &[f64], dims: &[usize]) -> Vec<f64> {
     cells.iter().map(one).collect()
 }
 
-/// Returns the value to report of R at all shifts, and its cell: of the values that reach the largest magnitude to
-/// within the tolerance, and that are extremes along each axis that they are shifted along, the one with the
-/// smallest shift. Without a tolerance the larger of maximum and minimum.
+/// Returns the cell and value to report of R at all shifts. Candidates reach the largest magnitude
+/// to within the tolerance and are extremes along each axis that they are shifted along; the
+/// smallest shift wins. With tolerance 0 it is the larger of maximum and minimum.
 pub(crate) fn reported(all: &[f64], dims: &[usize], tolerance: f64) -> (usize, f64) {
     const TIE: f64 = 1e-9;
     let norm = |cell: usize| -> usize {
@@ -175,7 +176,7 @@ pub(crate) fn reported(all: &[f64], dims: &[usize], tolerance: f64) -> (usize, f
                 && (at == extreme || tolerance > 0.0 && is_extreme(*at, *sign))
         })
     });
-    // Of equal shifts one with the sign of the unshifted value, if that is one.
+    // Of equal shifts, one with the sign of the unshifted value, unless that is too small.
     let has_sign = tolerance > 0.0 && all[0].abs() > tolerance * most[0].max(most[1]);
     let is_opposite = |at: usize| has_sign && all[at] * all[0] < 0.0;
     let at = candidates.min_by_key(|at| (norm(*at), is_opposite(*at), *at));

@@ -1,4 +1,4 @@
-//! Correlations against the sums that define them, and what section 2 says of them.
+//! Correlations compared with their defining sums, and the properties stated in section 2.
 
 use crate::common::{self, correlation, digits, noise, pearson};
 use perf_core::Job;
@@ -78,7 +78,7 @@ fn equals_naive(dims: &[usize], seed: u64) {
         assert!((all[found.min.at] - low).abs() < 2e-9, "{dims:?} {f:?}");
         assert!((single.max.r - high).abs() < 1e-5, "{dims:?} {f:?}");
         assert!((single.min.r - low).abs() < 1e-5, "{dims:?} {f:?}");
-        // Of all that are as large the smallest shift, then the lowest cell.
+        // Among equal values the smallest shift, then the lowest cell.
         let norm = |cell: usize| -> usize {
             let shift = digits(cell, dims);
             let pairs = shift.iter().zip(dims);
@@ -156,7 +156,7 @@ proptest! {
         let reference = built.reference(0, &AxisFilter::all(dims.len()), &Job::default()).expect("a view");
         let found = built.correlate(&reference.expect("it varies"), 1, &Job::default()).expect("a view");
         prop_assert!((found.max.r - 1.0).abs() < 1e-12);
-        // Small grids may be their own shift; the one found is then as good.
+        // Small grids may be equal to their own shift; the shift found is then as good.
         if count > 4 {
             prop_assert_eq!(built.plan().shift(found.max), shift);
         }
@@ -240,7 +240,7 @@ fn fig_1_of_the_paper() {
 
 #[test]
 fn an_inverse_is_found_and_ties_go_to_no_shift() {
-    // One peak against its inverse: -1, where argmax R says +0.143.
+    // One peak against its inverse: -1, whereas argmax R gives +0.143.
     let peak = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0].to_vec();
     let inverse: Vec<f64> = peak.iter().map(|v| -v).collect();
     let (found, _) = correlate::<f64>(&[8], &[peak, inverse], &AxisFilter::all(1));
@@ -261,7 +261,7 @@ fn an_inverse_is_found_and_ties_go_to_no_shift() {
 
 #[test]
 fn rounding_is_no_variation() {
-    // Varies along the second axis alone, and not in exact binary fractions.
+    // Varies along the second axis alone, with values that are not exact binary fractions.
     let row: Vec<f64> = (0..30).map(|x| 0.1 + f64::from(x % 5) / 3.0).collect();
     let other = noise(30, 3);
     for views in [[row.clone(), other.clone()], [other, row]] {
@@ -288,7 +288,7 @@ fn rounding_is_no_variation() {
 }
 
 #[test]
-fn other_filters_weigh_what_they_say() {
+fn filters_have_their_documented_weights() {
     let dims = &[8usize, 6];
     let weight = |filter: &dyn Filter, k: &[i32]| filter.weight(Wave { k, dims });
     let band = Band {
@@ -325,7 +325,7 @@ fn other_filters_weigh_what_they_say() {
     let both = Both(AxisFilter::new(&[1.0, 0.0]).expect("weights"), band);
     assert_eq!(weight(&both, &[2, 2]), 0.5);
 
-    // A wave hidden below a stronger one: the notch shows it.
+    // The notch filter reveals a wave hidden below a stronger one.
     let wave = |k: f64, phase: f64| -> Vec<f64> {
         (0..48)
             .map(|cell| ((cell / 6) as f64 * k * std::f64::consts::FRAC_PI_4 + phase).sin())
@@ -347,14 +347,14 @@ fn other_filters_weigh_what_they_say() {
     assert!((rest.best().r - 1.0).abs() < 1e-9 && rest.best().at == 0);
 }
 
-/// References may come from elsewhere: those of another shape are refused, and not looked at.
+/// References from other spectra are checked: one of another shape is rejected.
 #[test]
 fn references_of_other_shapes_are_refused() {
     let (dims, points) = ([4, 6], 24);
     let constant = vec![1.0; points];
     let built = spectra::<f64>(&dims, &[noise(points, 1), noise(points, 2), constant]);
     let params = RankParams::default().check().expect("in range");
-    // Smaller, larger, of as many points in another order, and the same one once more.
+    // Smaller, larger, of the same number of points in another order, and the same shape.
     let shapes = [
         &[4][..],
         &[4, 7],

@@ -1,4 +1,4 @@
-//! The value that is reported of magnitudes that are equal but for noise.
+//! Reported value if magnitudes are equal up to noise.
 
 use crate::common::{digits, noise};
 use perf_core::Job;
@@ -24,7 +24,8 @@ fn correlate<T: Real>(dims: &[usize], views: &[Vec<f64>], f: &[f64]) -> Correlat
     }
 }
 
-/// The first harmonic along the first axis, `shift` cells further, with noise of a share.
+/// Returns the first harmonic along the first axis, `shift` cells further, with a fraction of
+/// noise.
 fn wave(dims: &[usize], amplitude: f64, shift: usize, share: f64, seed: u64) -> Vec<f64> {
     let noise = noise(dims.iter().product(), seed);
     let cells = noise.iter().enumerate();
@@ -36,7 +37,7 @@ fn wave(dims: &[usize], amplitude: f64, shift: usize, share: f64, seed: u64) -> 
         .collect()
 }
 
-/// One axis passes, and all of them.
+/// Returns filters that pass one axis and all axes.
 fn filters(axes: usize) -> [Vec<f64>; 2] {
     let mut one = vec![0.0; axes];
     one[0] = 1.0;
@@ -97,10 +98,10 @@ fn a_shifted_wave_with_noise_has_its_shift_along_its_axis_alone() {
     }
 }
 
-/// Harmonics repeat along their axis, and combs (nodes of several ranks) as often: noise makes one of the repetitions
-/// the largest, and the nearest is reported.
+/// Harmonics repeat along their axis, as do combs (nodes of several ranks). Noise makes one of the
+/// repetitions the largest, and the nearest is reported.
 #[test]
-fn of_a_pattern_that_repeats_the_nearest_repetition_is_reported() {
+fn the_nearest_repetition_of_a_periodic_pattern_is_reported() {
     let mut misled = 0;
     for seed in 0..20 {
         for (dims, harmonic, shift) in [
@@ -136,7 +137,7 @@ fn of_a_pattern_that_repeats_the_nearest_repetition_is_reported() {
 
 #[test]
 fn a_shift_that_raises_the_magnitude_is_reported() {
-    // One cell of 32 costs a wave 2 %, and one of 64 half a percent.
+    // One cell of 32 reduces a wave by 2 %, and one of 64 by half a percent.
     for (len, at) in [(32, 1), (64, 0)] {
         let views = [wave(&[len], 1.0, 0, 0.0, 0), wave(&[len], 1.0, 1, 0.0, 0)];
         let found = correlate::<f64>(&[len], &views, &[1.0]);
@@ -144,8 +145,8 @@ fn a_shift_that_raises_the_magnitude_is_reported() {
     }
 }
 
-/// Two waves, one of them turned over: maximum and minimum are equal and equally far away, so that the
-/// unshifted value gives the sign.
+/// Two waves, one of them inverted: maximum and minimum are equal and equally far away, so the
+/// unshifted value decides the sign.
 #[test]
 fn equal_shifts_keep_the_sign_of_the_unshifted_value() {
     let dims = &[4, 4];
@@ -199,7 +200,7 @@ fn the_tolerance_is_an_option() {
         let (found, of) = peak(RankParams::default().tolerance(0.0));
         assert_eq!(found, of.strict());
         assert_eq!(peak(RankParams::default()).0.at, 0);
-        // What the text of the paper says is said as it is.
+        // The score of the paper is reported without tolerance.
         let (found, of) = peak(RankParams::default().score(Score::Paper));
         assert_eq!(found, of.max);
     }
@@ -235,7 +236,7 @@ fn filtered_fields_correlate_as_reported() {
     let zero = correlate::<f64>(&dims, &views, &f).zero;
     assert!((crate::common::pearson(&fields[0], &fields[1]) - zero).abs() < 1e-9);
     assert_eq!(spectra.filtered(2, &filter).expect("a view"), vec![0.0; 72]);
-    // Rounding is no field.
+    // Rounding errors do not make a field.
     let nothing = spectra.filtered(0, &AxisFilter::new(&[0.0; 3]).expect("weights"));
     assert_eq!(nothing.expect("a view"), vec![0.0; 72]);
     assert!(spectra.filtered(3, &filter).is_err());

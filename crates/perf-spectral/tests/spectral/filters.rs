@@ -1,4 +1,4 @@
-//! Other filters and the score of the paper's text, against the sums that define them.
+//! Other filters and the score of the paper's text, compared with their defining sums.
 
 use crate::common::{self, correlated, correlation, cosine, noise, weighted};
 use perf_core::Job;
@@ -33,7 +33,7 @@ fn found(views: &[Vec<f64>], filter: &dyn Filter) -> Correlation {
         .expect("a view")
 }
 
-/// Largest, smallest, and without shift, of the sum over all x.
+/// Returns the maximum, the minimum and the unshifted value of the sum over all x.
 fn defined(views: &[Vec<f64>], weight: &dyn Fn(&[f64]) -> f64) -> [f64; 3] {
     let [a, b] = [0, 1].map(|at: usize| weighted(&views[at], DIMS, weight));
     let all = correlated(&a, &b, DIMS);
@@ -62,7 +62,7 @@ fn one_wave_vector_and_its_harmonics() {
         (vec![1, 0, 0], 4),
         (vec![2, -1, 1], 3),
         (vec![-5, 2, -2], 2),
-        // Of an axis of length 12 this is its own opposite, and so are its harmonics.
+        // Along an axis of length 12 this wave is its own opposite, and so are its harmonics.
         (vec![6, 0, 0], 2),
     ] {
         let weight = |at: &[f64]| -> f64 {
@@ -97,7 +97,7 @@ fn one_wave_vector_and_its_harmonics() {
 
 #[test]
 fn a_wave_alone_leaves_a_wave() {
-    // What is left of both views is one wave each: R is a wave too, and reaches both 1 and -1 where half a
+    // One wave remains of each view. R is then a wave too, and reaches both 1 and -1 if half a
     // period is a whole number of steps.
     let filter = Harmonics {
         k: vec![1, 0, 0],
@@ -123,7 +123,7 @@ fn physical_frequencies_weigh_by_length() {
         agree(other, defined(&views, &|k| cosine(k, &f)), "index");
         assert!((one.zero - other.zero).abs() > 1e-3, "lengths differ");
     }
-    // On axes of the same length both are one.
+    // On axes of the same length both units agree.
     let views: Vec<_> = (0..2).map(|seed| noise(64, seed)).collect();
     let mut builder = Spectra::<f64>::builder(&[4, 4, 4]).expect("a shape");
     builder
@@ -143,9 +143,9 @@ fn physical_frequencies_weigh_by_length() {
     assert!((r(Frequencies::Index) - r(Frequencies::Physical)).abs() < 1e-12);
 }
 
-/// "The result is R at argmax R": a list by that, and what it cannot show.
+/// "The result is R at argmax R": this score ranks the perfect inverse low.
 #[test]
-fn the_text_of_the_paper_ranks_by_arg_max() {
+fn the_score_of_the_paper_ranks_by_arg_max() {
     let mut views = views(6);
     views.push(views[0].iter().map(|value| -value).collect());
     let spectra = spectra(&views);
@@ -176,7 +176,7 @@ fn the_text_of_the_paper_ranks_by_arg_max() {
         let all = correlation(&views[0], &views[*view], DIMS, &f);
         assert!((all[found.peak.at] - all[*at]).abs() < 2e-9);
     }
-    // The perfect inverse is not first here, but by magnitude it is.
+    // The perfect inverse is not first here, but is by magnitude.
     assert_ne!(list.matches[0].view, 6);
     let params = RankParams::default().check().expect("in range");
     let best = spectra
@@ -187,7 +187,7 @@ fn the_text_of_the_paper_ranks_by_arg_max() {
     assert!((common::pearson(&views[0], &views[6]) + 1.0).abs() < 1e-12);
 }
 
-/// Whatever the filter weighs by, and whether or not the view varies.
+/// Filters are checked for every kind of filter, and for constant views too.
 #[test]
 fn filters_for_other_axes_are_refused() {
     struct Own;
@@ -270,7 +270,7 @@ fn filters_for_other_axes_are_refused() {
     }
 }
 
-/// Against all multiples, tried one by one.
+/// Compares with a test of each multiple.
 #[test]
 fn many_harmonics_are_those_of_the_definition() {
     let shapes: [&[usize]; 6] = [
@@ -291,7 +291,7 @@ fn many_harmonics_are_those_of_the_definition() {
                     .collect()
             })
             .collect();
-        // Frequencies beyond the axis, too: they are those of what is left.
+        // Frequencies beyond the axis are equivalent to their remainder.
         let random = noise(40 * dims.len(), seed);
         let random = random
             .chunks(dims.len())
@@ -324,7 +324,7 @@ fn many_harmonics_are_those_of_the_definition() {
     }
 }
 
-/// No more work than a few.
+/// A large number of harmonics takes no more work than a few.
 #[test]
 fn harmonics_may_be_as_many_as_can_be_counted() {
     let all = Harmonics {
@@ -336,7 +336,7 @@ fn harmonics_may_be_as_many_as_can_be_counted() {
         assert_eq!(weight(&all, &[k, 0], &[1024, 1024]), 1.0);
         assert_eq!(weight(&all, &[k, 1 + k], &[1024, 1024]), 0.0);
     }
-    // Axes far longer than a grid has, and numbers at the ends of their types.
+    // Axes far longer than those of any grid, and numbers at the limits of their types.
     let far = Harmonics {
         k: vec![i32::MIN, i32::MAX, 3],
         count: u32::MAX,

@@ -1,4 +1,4 @@
-//! All tests in one program: it is linked once.
+//! All tests in one program, which is linked only once.
 
 mod common;
 mod correlate;

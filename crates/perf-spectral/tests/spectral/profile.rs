@@ -90,11 +90,13 @@ fn a_profile_shares_all_paths_with_itself() {
     assert!(pairs.iter().all(|(a, b)| a == b));
 }
 
-/// Rows of two metrics and some call paths on 12 locations, numbers that look like noise. Those of `bad` hold
-/// a value at a location that is not finite.
+/// Rows of two metrics and some call paths on 12 locations, with noise-like values. Those listed in
+/// `bad` have a non-finite value at a location.
 #[derive(Debug)]
 struct Rows {
+    /// Names of the call paths.
     names: Vec<&'static str>,
+    /// Metric, call path, location and value of each non-finite entry.
     bad: Vec<(u32, u32, usize, f64)>,
 }
 
@@ -126,7 +128,7 @@ impl RowStore for Rows {
     }
 }
 
-/// A profile whose call paths are all below the first.
+/// Returns a profile whose call paths are all below the first.
 fn made(names: &[&'static str], bad: &[(u32, u32, usize, f64)]) -> Profile {
     let machine = SystemNode {
         name: "machine".into(),
@@ -180,7 +182,7 @@ fn twelve() -> Topology {
 
 #[test]
 fn metrics_and_profiles_are_compared_by_call_path() {
-    // The same paths in another order, one that is gone, and one that is new.
+    // The same paths in another order, one removed and one added.
     let one = made(&["main", "solve", "exchange", "output"], &[]);
     let two = made(&["main", "exchange", "setup", "solve"], &[]);
     let pairs = same_paths(&one, &two);
@@ -234,7 +236,7 @@ fn rows_that_are_not_finite_are_skipped_and_named() {
         "{texts:?}"
     );
     let spectra = builder.finish();
-    // Views keep their numbers.
+    // Skipped views keep their numbers.
     assert_eq!(spectra.views().len(), rows.len());
     let skipped: Vec<usize> = spectra.skipped().iter().map(|one| one.view).collect();
     assert_eq!(skipped, [1, 6]);
@@ -275,9 +277,9 @@ fn rows_that_are_not_finite_can_be_refused() {
     assert!(builder.is_empty() && builder.skipped().is_empty());
 }
 
-/// Two locations a cell: a largest value is that of both, and a ratio no number.
+/// Two locations in each cell: a maximum is that of both, and a ratio is NaN.
 #[test]
-fn locations_of_a_cell_are_what_their_metric_makes_of_them() {
+fn locations_of_a_cell_are_combined_by_their_metric() {
     let at: Vec<[usize; 1]> = (0..12).map(|at| [at / 2]).collect();
     let entries = at.iter().enumerate();
     let entries = entries.map(|(at, row)| (LocationId(at as u32), &row[..]));

@@ -1,4 +1,4 @@
-//! Lists: pruned and exhaustive, in memory and in a file, on one thread and on several.
+//! Rankings: pruned and exhaustive, in memory and in a file, on one thread and on several.
 
 use crate::common::noise;
 use perf_core::{Job, Progress};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Some views that share a wave with the first, some that do not; constants, copies.
+/// Returns some views that share a wave with the first and some that do not, constants, and copies.
 fn views(dims: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {
     let points: usize = dims.iter().product();
     let base = noise(points, seed);
@@ -32,7 +32,8 @@ fn views(dims: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Waves along the first axis with all phases and 1 % of noise: maximum and minimum are equal but for it.
+/// Returns waves along the first axis with all phases and 1 % of noise, which decides between
+/// maximum and minimum.
 fn noisy_waves(dims: &[usize], count: usize, seed: u64) -> Vec<Vec<f64>> {
     let points: usize = dims.iter().product();
     let below = points / dims[0];
@@ -64,7 +65,7 @@ fn rank<T: Real>(spectra: &Spectra<T>, params: RankParams, f: &[f64]) -> Ranking
         .expect("a view")
 }
 
-/// Equal but for what was not asked for.
+/// Returns `true` if two rankings are equal except for parts that were not requested.
 fn same(a: &Ranking, b: &Ranking) -> bool {
     let key = |list: &Ranking| -> Vec<_> {
         let all = list.matches.iter();
@@ -111,7 +112,7 @@ fn lists_are_ordered_and_whole() {
         let (a, b) = (two[0], two[1]);
         a.r().abs() > b.r().abs() || (a.r().abs() == b.r().abs() && a.view < b.view)
     }));
-    // Each constant, and each but the first of the equal ones, is no transform.
+    // Constant views, and copies of another view, need no transform.
     assert_eq!(spectra.views()[12].same_as, Some(5));
     assert_eq!(list.transforms, 39 - 6 - 4);
     let paper = rank(
@@ -120,7 +121,7 @@ fn lists_are_ordered_and_whole() {
         &[1.0, 1.0],
     );
     assert!(paper.matches.iter().all(|found| found.r() >= 0.0));
-    // Nothing varies along an axis that no weight is on.
+    // With all weights 0 no variation passes.
     let none = rank(&spectra, RankParams::default(), &[0.0, 0.0]);
     assert!(none.matches.iter().all(|found| found.r() == 0.0) && none.matches.len() == 39);
 }
@@ -228,7 +229,7 @@ fn all_pairs_are_the_best_of_all_lists() {
 }
 
 #[test]
-fn chance_is_told_from_relation() {
+fn related_views_have_small_p_values() {
     let dims = &[8, 6];
     let mut all = vec![noise(48, 1), noise(48, 2), noise(48, 3), noise(48, 4)];
     let related: Vec<f64> = all[0]

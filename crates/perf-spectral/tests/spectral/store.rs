@@ -1,4 +1,4 @@
-//! Files of spectra: opened again, and what is said of files that are none, or not whole.
+//! Files of spectra: reopening, and errors for damaged or foreign files.
 
 use crate::common;
 use perf_core::Job;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::fs::File;
 use std::path::PathBuf;
 
-/// A file that goes away with the test.
+/// Temporary file, removed when dropped.
 struct Scrap(PathBuf);
 
 impl Scrap {
@@ -30,7 +30,7 @@ impl Scrap {
         std::fs::read(&self.0).expect("it was written")
     }
 
-    /// What is said of other bytes.
+    /// Opens other bytes.
     fn with<T: Real>(&self, bytes: &[u8]) -> Result<Spectra<T>, Error> {
         std::fs::write(&self.0, bytes).expect("a file");
         Spectra::open(self.open())
@@ -60,7 +60,7 @@ fn saved<T: Real>(scrap: &Scrap, dims: &[usize], views: &[Vec<f64>]) -> Spectra<
     builder.save(&names).expect("the disk has room")
 }
 
-/// Where an error is, and what it says.
+/// Returns the offset and text of an error.
 fn place(error: Error) -> (u64, String) {
     match error {
         Error::Store { at, .. } => (at, error.to_string()),
@@ -100,7 +100,7 @@ fn a_saved_file_opens_again() {
     opens_again::<f32>(&[48]);
 }
 
-/// The same with the sums that its header and its table should have.
+/// Replaces the checksums of header and table by the correct ones.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let number = |bytes: &[u8], at: usize| {
         u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize
@@ -119,7 +119,7 @@ fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_without_a_spectrum_is_believed_no_large_shape() {
+fn a_file_without_a_spectrum_cannot_have_a_large_shape() {
     let scrap = Scrap::new("empty");
     let none: [Vec<f64>; 0] = [];
     saved::<f64>(&scrap, &[6], &none);
@@ -133,7 +133,7 @@ fn a_file_without_a_spectrum_is_believed_no_large_shape() {
 }
 
 #[test]
-fn a_shape_that_no_grid_has_is_said_with_its_place() {
+fn an_invalid_shape_is_an_error_with_its_offset() {
     let scrap = Scrap::new("shape");
     saved::<f64>(&scrap, &[6, 2], &[vec![1.0; 12]]);
     let whole = scrap.bytes();
@@ -174,7 +174,7 @@ fn a_view_without_a_mean_takes_no_part_after_opening() {
 }
 
 #[test]
-fn what_is_no_such_file_is_said_with_its_place() {
+fn invalid_files_are_errors_with_their_offset() {
     let scrap = Scrap::new("foreign");
     let dims = [4, 6];
     saved::<f64>(&scrap, &dims, &views(&dims));
@@ -219,12 +219,12 @@ fn what_is_no_such_file_is_said_with_its_place() {
     let last = bent.len() - 1;
     bent[last] ^= 1;
     let (at, text) = place(scrap.with::<f64>(&bent).expect_err("damaged table"));
-    // 24 points of 8 spectra less one that is constant and one that is a copy.
+    // 24 points of 8 spectra, less one constant view and one copy.
     assert_eq!(at, 4096 + 7 * 24 * 8, "{text}");
 }
 
 #[test]
-fn a_run_that_stopped_leaves_a_file_that_says_so() {
+fn an_interrupted_run_leaves_an_unsaved_file() {
     let scrap = Scrap::new("stopped");
     let mut builder = Spectra::<f64>::builder_in(&[4, 6], scrap.create()).expect("a shape");
     builder
@@ -255,7 +255,7 @@ fn names_are_one_a_view() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
 
-    /// No flipped byte of header or table, and no cut, is taken for a whole file.
+    /// Every flipped byte of header or table, and every truncation, is detected.
     #[test]
     fn damage_is_found(at in 0_usize..1 << 20, flip in 1_u8..=255, cut in any::<bool>()) {
         let scrap = Scrap::new(&format!("damage-{at}-{flip}"));
@@ -265,7 +265,7 @@ proptest! {
         if cut {
             bytes.truncate(at % bytes.len());
         } else {
-            // In the header or in the table.
+            // Damages the header or the table.
             let table = bytes.len() - spectra;
             let at = at % (200 + table);
             bytes[if at < 200 { at } else { spectra + at - 200 }] ^= flip;

@@ -1,4 +1,4 @@
-//! Tables say the same as the results they are made of.
+//! Tables agree with the results that they are built from.
 
 use crate::common::noise;
 use perf_core::{Cell, Job, Table};
@@ -77,7 +77,7 @@ fn chances() {
             Some(Cell::Flag(is_beyond))
         );
     }
-    // Not as many matches as probabilities.
+    // Fewer matches than probabilities.
     let fewer = chance.table(&list.matches[..1], &ViewNames::of_views(spectra.views()));
     assert_eq!(fewer.rows(), 1);
 }

@@ -4,7 +4,7 @@ use perf_core::Job;
 use perf_spectral::{AxisFilter, RankParams, Real, Score, Spectra};
 use perf_testdata::corpus::corpus;
 
-/// One column of the table of nodes for a code region, on the 8 x 8 x 8 torus.
+/// Returns one column of the table of nodes for a code region, on the 8 x 8 x 8 torus.
 fn column(text: &str, region: i64, counter: &str) -> Vec<f64> {
     let names = ["muls", "adds", "logs", "loads", "stores", "netWrites"];
     let at = names
@@ -22,7 +22,7 @@ fn column(text: &str, region: i64, counter: &str) -> Vec<f64> {
         };
         if numbers[4] == region {
             let cell = numbers[1] * 64 + numbers[2] * 8 + numbers[3];
-            // Rows of the same node and region add up.
+            // Rows of the same node and region are added.
             view[cell as usize] += numbers[5 + at] as f64;
         }
     }
@@ -30,11 +30,17 @@ fn column(text: &str, region: i64, counter: &str) -> Vec<f64> {
 }
 
 struct Expected {
+    /// Region and counter of the view.
     view: (i64, &'static str),
+    /// Weights of the filter.
     f: [f64; 3],
+    /// Pearson's r.
     pearson: f64,
+    /// Maximum of R and its shift.
     max: (f64, [usize; 3]),
+    /// Reported value and its shift.
     best: (f64, [usize; 3]),
+    /// Upper bound of |R|.
     bound: f64,
 }
 
@@ -92,7 +98,7 @@ fn agree<T: Real>(text: &str, tolerance: f64) {
         );
         assert_eq!(shift(found.max), row.max.1, "{:?}", row.view);
         assert_eq!(shift(found.strict()), row.best.1, "{:?}", row.view);
-        // Reported is what is as large to within 1 %, and is nearer.
+        // The reported value is within 1 % of the largest and has a smaller shift.
         let (best, strict) = (found.best(), found.strict());
         assert!(best.r.abs() >= 0.99 * strict.r.abs() - tolerance && best.norm <= strict.norm);
         assert!((bound.most - row.bound).abs() < tolerance.max(1e-8));
@@ -109,7 +115,7 @@ fn agree<T: Real>(text: &str, tolerance: f64) {
             .find(|found| found.view == at + 1)
             .expect("all are listed");
         assert!((listed.r() - row.max.0).abs() < tolerance);
-        // Where Pearson's r is undefined ours is 0.
+        // Pearson's r is undefined for a constant view; this crate returns 0.
         assert!(
             (listed.pearson.expect("it is asked for") - row.pearson).abs() < tolerance.max(1e-6)
         );

@@ -1,14 +1,15 @@
-//! The transforms against the sum that defines them.
+//! The transforms compared with their defining sum.
 
 use crate::common::{by_axis, digits, naive, noise};
 use perf_spectral::{Real, Transform};
 
-/// The view of a shape that all are compared with.
+/// Returns the view of a shape for the comparisons.
 fn view(dims: &[usize]) -> Vec<f64> {
     noise(dims.iter().product(), 7)
 }
 
-/// There and back again is the same; and each of these cells has the sum that defines it.
+/// Checks that forward and inverse are inverse to each other, and that each of these cells has its
+/// defining sum.
 fn compare<T: Real>(
     dims: &[usize],
     tolerance: f64,
@@ -21,7 +22,7 @@ fn compare<T: Real>(
     let typed: Vec<T> = view.iter().map(|value| of(*value)).collect();
     let (mut spectrum, mut back) = (typed.clone(), typed.clone());
     let mut scratch = plan.scratch();
-    // Twice: scratch that was used before is as good as new.
+    // Runs twice, to test that a used workspace gives the same result.
     for _ in 0..2 {
         plan.forward(&typed, &mut spectrum, &mut scratch)
             .expect("lengths");
@@ -44,13 +45,13 @@ fn compare<T: Real>(
     }
 }
 
-/// In both precisions; the sums of some cells, in terms of the cells of a view.
+/// Compares in both precisions; `sums` holds the sums of some cells.
 fn compare_both(dims: &[usize], sums: &[(usize, (f64, f64))]) {
     compare::<f64>(dims, 1e-12, |value| value, |value| value, sums);
     compare::<f32>(dims, 1e-5, |value| value as f32, f64::from, sums);
 }
 
-/// The sums of all cells.
+/// Returns the sums of all cells.
 fn all_sums(dims: &[usize]) -> Vec<(usize, (f64, f64))> {
     let view = view(dims);
     let sums = if view.len() > 5000 { by_axis } else { naive };
@@ -107,12 +108,12 @@ const SHAPES: &[&[usize]] = &[
     &[26, 22],
     &[17, 19],
     &[23, 29],
-    // Prime factors that have no vectors of their own, alone and with others on either side.
+    // Prime factors without their own vector kernels, alone and with others on either side.
     &[131],
     &[3, 262],
     &[393, 4],
     &[5, 137, 2],
-    // Tiles that are whole, and not: outer and inner points in each way.
+    // Full and partial tiles, for each split into outer and inner points.
     &[16, 16, 4],
     &[8, 16, 6],
     &[4, 4, 4, 4, 4],
@@ -126,12 +127,12 @@ fn equals_the_sum_that_defines_it() {
     }
 }
 
-/// Shapes of so many points that tiles are done in groups, slots are put apart, and lines are cut to what a
-/// cache holds.
+/// Shapes so large that tiles are processed in groups, slots are padded, and lines are split to fit
+/// a cache.
 #[test]
 fn large_views_equal_the_sum_that_defines_them() {
     let shapes: [&[usize]; 6] = [
-        // Nine and eighteen tiles a slot: groups that would reach into the next one.
+        // Nine and eighteen tiles for each slot: groups would reach into the next one.
         &[10, 8, 9, 8, 9, 5],
         &[10, 16, 9, 16, 9],
         &[32, 32, 64],
@@ -151,7 +152,7 @@ fn large_views_equal_the_sum_that_defines_them() {
     }
 }
 
-/// Of lines that are read, and passed over, in pieces; some frequencies of each.
+/// Lines that are read and processed in pieces; some frequencies of each.
 #[test]
 fn long_lines_equal_the_sum_that_defines_them() {
     let sum = |view: &[f64], dims: &[usize], k: &[usize]| {
@@ -166,11 +167,11 @@ fn long_lines_equal_the_sum_that_defines_them() {
     let shapes: [&[usize]; 5] = [
         // Factors 11, 7, 5, 3 and 8.
         &[18_480],
-        // Factors 127, 8 and twice 4; the first is passed over in parts.
+        // Factors 127, 8 and twice 4; the first is processed in parts.
         &[32_512],
         &[9_240, 3],
         &[3, 16_384],
-        // Samples of many lines by turns.
+        // Samples of many lines are interleaved.
         &[8_194, 8],
     ];
     for dims in shapes {
@@ -186,7 +187,7 @@ fn long_lines_equal_the_sum_that_defines_them() {
 
 #[test]
 fn spectra_take_no_more_than_views() {
-    // Table 1: what the raw data take, and what 2^n further values a view would add. Ours add none.
+    // Table 1: size of the raw data, and of 2^n further values for each view. This crate adds none.
     let nekbone: &[usize] = &[28, 8, 8, 8, 2, 16, 4];
     let psopen: &[usize] = &[4, 4, 4, 8, 2, 16, 4];
     let sweep: &[usize] = &[32, 32, 64];

@@ -1,4 +1,4 @@
-//! Chains of callers: a tree of texts, so that millions of chains are a few lists.
+//! Chains of callers: a tree of texts, so that millions of chains take little memory.
 
 use super::{ChainId, next_id};
 use crate::{Error, Result};
@@ -6,11 +6,11 @@ use perf_core::{CallPathId, CallTree, RegionId};
 use std::collections::HashMap;
 use std::fmt;
 
-/// Most callers of a chain. A recording whose calls never end has a chain as long as all before it at each
-/// of them.
+/// Largest number of callers in a chain. If the calls of a recording never end, each call has all
+/// earlier ones as callers.
 pub(super) const MOST_CALLERS: usize = 256;
 
-/// A call tree that is full: its parents are all there.
+/// Converts the error of a full call tree, whose parents all exist.
 pub(super) fn too_many(_: perf_core::Error) -> Error {
     Error::TooMany {
         what: "call paths",
@@ -18,22 +18,24 @@ pub(super) fn too_many(_: perf_core::Error) -> Error {
     }
 }
 
-/// Chains of callers by their ids, and the ids by the chains.
+/// Chains of callers by id, and ids by chain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chains {
-    /// The text of each caller, once; its number is a region of `tree`.
+    /// Text of each caller, once; its index is the region id in `tree`.
     texts: Vec<String>,
+    /// Index of each text.
     numbers: HashMap<String, RegionId>,
-    /// Callers from the outermost in.
+    /// Callers from the outermost to the innermost.
     tree: CallTree,
-    /// The innermost caller of each chain; `None` of one without callers.
+    /// Innermost caller of each chain; `None` for a chain without callers.
     innermost: Vec<Option<CallPathId>>,
-    /// The chain that ends at a caller, and that without any.
+    /// Chain that ends at each node of `tree`.
     ids: Vec<Option<ChainId>>,
+    /// The chain without callers.
     empty: Option<ChainId>,
 }
 
-/// The same chains in the same order.
+/// Equal if they hold the same chains in the same order.
 impl PartialEq for Chains {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && self.all().zip(other.all()).all(|(a, b)| a.eq(b))
@@ -53,7 +55,7 @@ impl Chains {
         self.innermost.iter().map(chain)
     }
 
-    /// A chain; one without callers for an id that is not there.
+    /// Returns a chain; one without callers for an unknown id.
     pub(super) fn get(&self, id: ChainId) -> CallerChain<'_> {
         let at = self.innermost.get(id.0 as usize).copied();
         CallerChain {
@@ -62,7 +64,7 @@ impl Chains {
         }
     }
 
-    /// The chain of some callers, the innermost first, if it is there.
+    /// Returns the id of a chain of callers, innermost first, if it exists.
     pub(super) fn find<S: AsRef<str>>(&self, callers: &[S]) -> Option<ChainId> {
         let mut at = None;
         for caller in callers.iter().rev() {
@@ -72,7 +74,7 @@ impl Chains {
         self.id(at)
     }
 
-    /// The number of a text.
+    /// Returns the number of a text, after adding it if it is new.
     pub(super) fn number(&mut self, text: &str) -> Result<RegionId> {
         if let Some(number) = self.numbers.get(text) {
             return Ok(*number);
@@ -83,7 +85,7 @@ impl Chains {
         Ok(number)
     }
 
-    /// The chain of callers by their numbers, the innermost last.
+    /// Adds a chain of callers by number, innermost last.
     pub(super) fn add(&mut self, callers: impl Iterator<Item = RegionId>) -> Result<ChainId> {
         let mut at = None;
         for caller in callers {
@@ -113,7 +115,7 @@ impl Chains {
     }
 }
 
-/// A chain of callers, the innermost first, each as text such as `field_bc boundary.F90:299`.
+/// Chain of callers, innermost first, each as text such as `field_bc boundary.F90:299`.
 ///
 /// ```
 /// use perf_track::Bursts;
@@ -126,12 +128,14 @@ impl Chains {
 /// ```
 #[derive(Clone)]
 pub struct CallerChain<'a> {
+    /// Table of all chains.
     chains: &'a Chains,
+    /// Innermost caller.
     at: Option<CallPathId>,
 }
 
 impl CallerChain<'_> {
-    /// All callers in one text.
+    /// Joins all callers into one text.
     pub fn join(self, between: &str) -> String {
         let mut text = String::new();
         for (number, caller) in self.enumerate() {
@@ -157,7 +161,7 @@ impl<'a> Iterator for CallerChain<'a> {
     }
 }
 
-/// A list of the chains, each a list of texts.
+/// Serializes as a list of chains, each a list of texts.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Chains {
     fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
@@ -165,7 +169,7 @@ impl serde::Serialize for Chains {
     }
 }
 
-/// The texts, the innermost caller first.
+/// Serializes the texts, innermost caller first.
 #[cfg(feature = "serde")]
 impl serde::Serialize for CallerChain<'_> {
     fn serialize<S: serde::Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
@@ -173,7 +177,7 @@ impl serde::Serialize for CallerChain<'_> {
     }
 }
 
-/// The texts.
+/// Writes the texts.
 impl fmt::Debug for CallerChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()

@@ -1,42 +1,52 @@
-//! Counters of one thread within the burst that is open.
+//! Counters of one thread within the current burst.
 
 use super::formula::Fold;
 use perf_core::{MetricMode, Value, ValueType};
 
-/// What a metric of a set means: its place among the set's values, the slot it goes to, its type
-/// and mode.
+/// Destination of a metric of a set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Feed {
+    /// Index among the values of the set.
     pub(super) member: usize,
+    /// Slot that receives the value.
     pub(super) slot: usize,
+    /// Type of the values.
     pub(super) kind: ValueType,
+    /// Mode of the metric.
     pub(super) mode: MetricMode,
 }
 
-/// A counter that is asked for.
+/// A requested counter.
 #[derive(Clone, Debug)]
 struct Slot {
+    /// Reduction of its samples.
     fold: Fold,
+    /// Mode of the metric.
     mode: MetricMode,
-    /// Samples since the burst began: how many, their sum, exact for integers.
+    /// Number of samples since the burst began.
     samples: u64,
+    /// Sum of integer samples, exact.
     whole: i128,
+    /// Sum of floating-point samples.
     real: f64,
-    /// The last sample, and the last at or before the begin of the burst.
+    /// Last sample.
     last: Option<Value>,
+    /// Last sample at or before the begin of the burst.
     base: Option<Value>,
-    /// Whether an accumulated counter fell since the burst began.
+    /// `true` if an accumulated counter decreased since the burst began.
     fell: bool,
 }
 
-/// The counters of one thread.
+/// Counters of one thread.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
+    /// Requested counters.
     slots: Vec<Slot>,
+    /// Number of bursts with a counter that decreased.
     pub(super) resets: u64,
 }
 
-/// `b - a`, exact for integers; `None` if `b` is less or either is not a number.
+/// Returns `b - a`, exact for integers; `None` if `b` is less or either is NaN.
 fn rise(a: Value, b: Value) -> Option<f64> {
     let whole = |value| match value {
         Value::U64(value) => Some(i128::from(value)),
@@ -67,7 +77,7 @@ impl Counters {
         }
     }
 
-    /// Samples of a set.
+    /// Adds samples of a set.
     pub(super) fn sample(&mut self, feeds: &[Feed], values: &[u64]) {
         for feed in feeds {
             let bits = values.get(feed.member);
@@ -88,7 +98,7 @@ impl Counters {
         }
     }
 
-    /// A burst begins.
+    /// Begins a burst.
     pub(super) fn begin(&mut self) {
         for slot in &mut self.slots {
             slot.samples = 0;
@@ -99,7 +109,7 @@ impl Counters {
         }
     }
 
-    /// The burst ends: adds a value for each slot, NaN where it is missing.
+    /// Ends the burst: adds a value for each slot, NaN if it is missing.
     pub(super) fn end(&mut self, row: &mut Vec<f64>) {
         for slot in &mut self.slots {
             let sum = slot.whole as f64 + slot.real;

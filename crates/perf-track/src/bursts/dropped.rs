@@ -1,20 +1,20 @@
-//! [`Dropped`]: what extraction left out, by reason.
+//! [`Dropped`]: bursts dropped by the extraction, by reason.
 
 use perf_core::{Merge, Nanos, ReplayCounts};
 use std::collections::BTreeMap;
 
-/// A number of bursts and the time they take together.
+/// Number of bursts and their total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Amount {
-    /// How many.
+    /// Number of bursts.
     pub bursts: u64,
-    /// The sum of their durations.
+    /// Sum of their durations.
     pub time: Nanos,
 }
 
 impl Amount {
-    /// Counts one more burst.
+    /// Adds a burst.
     pub fn add(&mut self, duration: Nanos) {
         self.bursts += 1;
         self.time = Nanos(self.time.0.saturating_add(duration.0));
@@ -28,47 +28,45 @@ impl Merge for Amount {
     }
 }
 
-/// What [`Extract::extract`](crate::Extract::extract) found, kept and left out, by reason. Bursts
-/// left out by `duration`, `missing` and `ranges` are in [`Bursts`](crate::Bursts) with their
+/// Bursts that [`Extract::extract`](crate::Extract::extract) found, kept and dropped, by reason.
+/// Bursts dropped by `duration`, `missing` and `ranges` are in [`Bursts`](crate::Bursts) with their
 /// [`Kind`](crate::Kind); those of `empty`, `cut` and `interrupted` are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Dropped {
-    /// All bursts there are, with those that were left out but without `empty`, `cut` and
-    /// `interrupted` ones.
+    /// All bursts, including dropped ones, except `empty`, `cut` and `interrupted`.
     pub found: Amount,
-    /// Those that have all metrics and pass all filters.
+    /// Bursts that have all metrics and pass all filters.
     pub complete: Amount,
-    /// Too short or too long.
+    /// Bursts that are too short or too long.
     pub duration: Amount,
-    /// Without a metric, by the counters that were missing, in alphabetical order. A metric that
-    /// has all its counters and is not finite all the same, as after a division by 0, stands here
-    /// by its own name.
+    /// Bursts without a metric, by the missing counters in alphabetical order. A metric that has
+    /// all its counters but is not finite, as after a division by 0, is listed under its own name.
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_counters")
     )]
     pub missing: BTreeMap<Vec<String>, Amount>,
-    /// With a metric out of its range, by that metric (the first one, where there are several).
+    /// Bursts with a metric out of its range, by that metric (the first one if there are several).
     pub ranges: BTreeMap<String, Amount>,
-    /// Cut by an edge of the window, or not over when the recording ended.
+    /// Bursts cut by an edge of the window, or not over at the end of the recording.
     pub cut: Amount,
-    /// Calls during which recording was off or a buffer was written out.
+    /// Calls during which recording was off or a buffer was flushed.
     pub interrupted: Amount,
-    /// Calls of no duration.
+    /// Number of calls with zero duration.
     pub empty: u64,
-    /// Accumulated counters that fell within a burst, for which the burst lacks them.
+    /// Number of accumulated counters that decreased within a burst; the burst lacks them.
     pub resets: u64,
-    /// Samples of metrics that were asked for and are about a process, a device or another thread
-    /// than the one that recorded them: they are no part of its bursts, which lack them.
+    /// Number of samples of requested metrics that describe a process, a device or a thread other
+    /// than the recording one. Bursts lack these metrics.
     pub foreign: u64,
-    /// Divisions by 0.
+    /// Number of divisions by 0.
     pub divisions_by_zero: u64,
-    /// CPU threads whose events are missing from the recording.
+    /// Number of CPU threads whose events are missing from the recording.
     pub absent_threads: u64,
-    /// CPU threads without any burst.
+    /// Number of CPU threads without any burst.
     pub idle_threads: u64,
-    /// What the replay of enters and leaves had to mend.
+    /// Repairs made during the replay of enters and leaves.
     pub repairs: ReplayCounts,
 }
 

@@ -1,10 +1,10 @@
-//! [`DurationCut`]: a minimum duration from the bursts themselves.
+//! [`DurationCut`]: minimum duration derived from the bursts.
 
 use super::{Amount, Bursts};
 use crate::{Error, Result};
 use perf_core::Nanos;
 
-/// A minimum duration of bursts, chosen so that the shorter ones take little of the time.
+/// Minimum duration of bursts, chosen so that shorter ones take little of the time.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -28,20 +28,22 @@ use perf_core::Nanos;
 pub struct DurationCut {
     /// Shortest duration that is kept.
     pub min: Nanos,
-    /// Bursts that are shorter.
+    /// Shorter bursts.
     pub below: Amount,
     /// All bursts.
     pub total: Amount,
 }
 
 impl DurationCut {
-    /// The largest minimum duration that drops at most `share` (0 to 1, such as 0.01) of the time
-    /// of all bursts, whatever their kind. All are kept if there are none or none takes any time.
+    /// Computes the largest minimum duration that drops at most `share` (in `0.0..=1.0`, such as
+    /// 0.01) of the time of all bursts of any kind. All bursts are kept if there are none or none
+    /// takes any time.
     ///
-    /// A fixed minimum, such as 1 ms, drops most of the time of programs that communicate often.
+    /// A fixed minimum, such as 1 ms, would drop most of the time of programs that communicate
+    /// often.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a share out of `0.0..=1.0`.
+    /// Returns [`Error::Parameter`] for a share outside of `0.0..=1.0`.
     pub fn of(bursts: &Bursts, share: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::Parameter {
@@ -83,8 +85,8 @@ impl DurationCut {
         Ok(cut)
     }
 
-    /// The minimum duration that suits several experiments: the least of theirs, so that in none
-    /// of them more than the share is dropped. 0 for no experiments.
+    /// Returns the minimum duration for several experiments: the smallest of theirs, so that no
+    /// experiment loses more than the share. 0 without experiments.
     pub fn shared<'c>(cuts: impl IntoIterator<Item = &'c DurationCut>) -> Nanos {
         cuts.into_iter()
             .map(|cut| cut.min)

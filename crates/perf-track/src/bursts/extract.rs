@@ -1,4 +1,4 @@
-//! [`Extract::extract`]: the bursts of all threads, filtered and counted.
+//! [`Extract::extract`]: bursts of all threads, filtered and counted.
 
 use super::chains::MOST_CALLERS;
 use super::dropped::Dropped;
@@ -14,40 +14,49 @@ use perf_core::{
 };
 use std::collections::HashMap;
 
-/// One thread, ready to be put after the others.
+/// Bursts of one thread before they are concatenated.
 struct Ready {
+    /// Location of the thread.
     location: LocationId,
+    /// Bursts in order of time.
     rows: Vec<Row>,
-    /// The metrics of each row, row after row.
+    /// Metrics of the bursts in row-major order.
     values: Vec<f64>,
+    /// Call paths of the callers.
     paths: CallTree,
+    /// Counts of dropped bursts.
     dropped: Dropped,
 }
 
 struct Row {
+    /// Begin of the burst.
     begin: Nanos,
+    /// End of the burst.
     end: Nanos,
+    /// Callers of the call before it.
     before: Option<Callers>,
+    /// Callers of the call after it.
     after: Option<Callers>,
+    /// Kind of the burst.
     kind: Kind,
 }
 
 impl Extract {
-    /// The bursts of the CPU threads in view, by thread and then by time, those that a filter left
-    /// out among them with their [`Kind`], and what was left out.
+    /// Extracts the bursts of the CPU threads in view, ordered by thread and time, and counts the
+    /// dropped ones. Bursts that a filter dropped are included with their [`Kind`].
     ///
-    /// Within a window a burst must lie in it as a whole; those that an edge cuts are counted. A
-    /// thread's process is its rank in the largest communicator where that has all of them, else
-    /// its place among the processes of the recording, whichever application they belong to.
-    /// Threads without a burst are left out. Chains of callers have the innermost 256.
+    /// Within a window a burst must lie completely inside; bursts cut by an edge are counted. The
+    /// process of a thread is its rank in the largest communicator if that contains all threads,
+    /// and otherwise its index among the processes of the recording, over all applications. Threads
+    /// without a burst are skipped. Chains of callers hold the innermost 256.
     ///
-    /// Threads are read in parallel; the result does not depend on how many at a time.
+    /// Threads are read in parallel; the result does not depend on the number of threads.
     ///
     /// # Errors
-    /// [`Error::NoRegion`](crate::Error::NoRegion) and
+    /// Returns [`Error::NoRegion`](crate::Error::NoRegion) or
     /// [`Error::UnknownMetric`](crate::Error::UnknownMetric) for names that the recording does not
-    /// have, [`Error::TooMany`](crate::Error::TooMany) past 32 bits of bursts,
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    /// have, [`Error::TooMany`](crate::Error::TooMany) for more bursts than 32 bits can count, or
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn extract(&self, view: TraceView<'_>, job: &Job) -> Result<(Bursts, Dropped)> {
         let definitions = view.definitions();
         let plan = Plan::new(self, definitions)?;
@@ -69,12 +78,12 @@ impl Extract {
         self.gather(&plan, ready, job)
     }
 
-    /// The bursts of one thread.
+    /// Extracts the bursts of one thread.
     fn thread(&self, plan: &Plan<'_>, location: LocationView<'_>, job: &Job) -> Result<Ready> {
         let events = location.all();
         let scanned = scan(plan, location.id(), events, job)?;
         let nanos = |at: Ticks| {
-            // Past 292 years the time is the last there is, so that order stays.
+            // Times beyond 292 years saturate, which keeps the order.
             let nanos = plan.definitions.clock.nanos(at);
             nanos.unwrap_or(Nanos(if at < plan.definitions.clock.origin() {
                 i64::MIN
@@ -153,8 +162,8 @@ impl Extract {
         })
     }
 
-    /// What becomes of a burst, counted: first its duration is looked at, then whether it has all
-    /// metrics, then their ranges.
+    /// Classifies and counts a burst: first by its duration, then by missing metrics, then by the
+    /// ranges of metrics.
     fn judge(
         &self,
         plan: &Plan<'_>,
@@ -192,7 +201,7 @@ impl Extract {
                 Some((_, value)) => *value,
                 None => duration.0 as f64,
             };
-            // A metric that a burst may lack has no say where it is missing.
+            // A missing optional metric does not violate a range.
             if value < limits.low || value > limits.high {
                 let of = dropped.ranges.entry(limits.metric.clone());
                 of.or_default().add(duration);
@@ -254,15 +263,17 @@ impl Extract {
     }
 }
 
-/// What the callers of bursts are called.
+/// Names of the callers of bursts.
 struct Named<'a> {
+    /// Definitions of the recording.
     definitions: &'a Definitions,
-    /// The number of each region's text.
+    /// Number of the text of each region.
     texts: HashMap<RegionId, RegionId>,
-    /// Of contexts that were sampled, and of paths of one thread.
+    /// Chains of sampled contexts.
     sampled: HashMap<CallPathId, ChainId>,
+    /// Chains of the paths of the current thread.
     open: Vec<Option<ChainId>>,
-    /// The callers at hand, the innermost first.
+    /// Buffer for the callers of one chain, innermost first.
     callers: Vec<RegionId>,
 }
 
@@ -333,14 +344,15 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Bursts between two cancellation checks.
+/// Number of bursts between two cancellation checks.
 const BETWEEN_CHECKS: usize = 1 << 14;
 
 fn lies_in((begin, end): (Ticks, Ticks), window: TimeRange) -> bool {
     begin >= window.start && end <= window.end
 }
 
-/// The last call that had ended when the burst began, and the first entered from its end on.
+/// Returns the last call that had ended when the burst began, and the first one entered at or after
+/// its end.
 fn around(scanned: &Scanned, (begin, end): (Ticks, Ticks)) -> (Option<&Call>, Option<&Call>) {
     let calls = &scanned.calls;
     let before = calls.partition_point(|call| call.leave <= begin);
@@ -349,12 +361,17 @@ fn around(scanned: &Scanned, (begin, end): (Ticks, Ticks)) -> (Option<&Call>, Op
     (before, calls.get(after))
 }
 
-/// What is known of one burst.
+/// Values of one burst that formulas may use.
 struct Known<'a> {
+    /// Value of each slot.
     slots: &'a [f64],
+    /// Duration of the burst.
     duration: Nanos,
+    /// Call before it.
     before: Option<&'a Call>,
+    /// Call after it.
     after: Option<&'a Call>,
+    /// Rule for divisions by 0.
     zero: ZeroDivision,
 }
 
@@ -377,7 +394,7 @@ impl Known<'_> {
     }
 }
 
-/// The counters a metric asks for that a burst does not have.
+/// Returns the counters of a metric that a burst does not have.
 fn lacking_slots(plan: &Plan<'_>, column: &Planned, slots: &[f64]) -> Vec<String> {
     let mut names = Vec::new();
     let mut look = |slot: usize| {

@@ -1,24 +1,24 @@
-//! [`Formula`]: a metric as counters, sums and ratios of counters.
+//! [`Formula`]: metric computed from counters with sums and ratios.
 
 use crate::{Error, Result};
 
 /// Deepest nesting of parentheses and signs.
 const DEEPEST: usize = 64;
 
-/// How the samples of a counter within a burst become one number.
+/// Reduction of the samples of a counter within a burst to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fold {
-    /// What the counter's [`MetricMode`](perf_core::MetricMode) asks for.
+    /// The reduction that the counter's [`MetricMode`](perf_core::MetricMode) implies.
     Natural,
-    /// The mean of the samples.
+    /// Mean of the samples.
     Mean,
 }
 
-/// A step of a formula in postfix order.
+/// Step of a formula in postfix order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
     Number(f64),
-    /// An entry of [`Formula::names`].
+    /// Value of an entry of [`Formula::names`].
     Name(usize),
     Add,
     Subtract,
@@ -27,33 +27,33 @@ pub(super) enum Step {
     Negate,
 }
 
-/// What a division by 0 gives.
+/// Result of a division by 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ZeroDivision {
-    /// No value: the burst lacks the metric.
+    /// Missing: the burst lacks the metric.
     #[default]
     Missing,
-    /// 0, as the field's clustering tools have it.
+    /// 0, as in the established clustering tools.
     Zero,
 }
 
-/// `over / under`.
+/// Returns `over / under`.
 pub(super) fn ratio(zero: ZeroDivision, over: f64, under: f64) -> f64 {
     match zero {
         _ if under != 0.0 => over / under,
         ZeroDivision::Missing => f64::NAN,
-        // What is missing stays missing.
+        // NaN remains NaN.
         ZeroDivision::Zero => over * 0.0,
     }
 }
 
-/// A metric of bursts, `NAME = EXPRESSION` or an expression alone, which then is its name.
+/// Metric of bursts, `NAME = EXPRESSION`, or an expression alone, whose text is then the name.
 ///
-/// An expression has `+ - * /`, parentheses, numbers, and names. A name of letters, digits and
-/// `_ . : @ #` stands as it is, any other in double quotes. `mean(NAME)` is the mean of a counter's
-/// samples within the burst instead of what its mode asks for. See [`Extract`](crate::Extract) for
-/// what names there are.
+/// An expression consists of `+ - * /`, parentheses, numbers, and names. A name of letters, digits
+/// and `_ . : @ #` needs no quotes; any other is in double quotes. `mean(NAME)` is the mean of a
+/// counter's samples within the burst instead of the reduction that its mode implies. See
+/// [`Extract`](crate::Extract) for the available names.
 ///
 /// ```
 /// use perf_track::Formula;
@@ -66,16 +66,19 @@ pub(super) fn ratio(zero: ZeroDivision, over: f64, under: f64) -> f64 {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Formula {
+    /// Name of the metric.
     name: String,
+    /// Names in the expression, with the reduction of each.
     names: Vec<(String, Fold)>,
+    /// Steps in postfix order.
     steps: Vec<Step>,
 }
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// [`Error::Formula`] with the place, in bytes, of what does not belong there.
+    /// Returns [`Error::Formula`] with the byte offset of a syntax error.
     pub fn parse(text: &str) -> Result<Self> {
         let mut parser = Parser {
             text,
@@ -89,7 +92,7 @@ impl Formula {
             return Err(parser.error("an operator or the end"));
         }
         let name = name.unwrap_or_else(|| match parser.names.as_slice() {
-            // A name alone loses its quotes.
+            // A single name loses its quotes.
             [(name, Fold::Natural)] if parser.steps.len() == 1 => name.clone(),
             _ => text.trim().to_owned(),
         });
@@ -100,17 +103,17 @@ impl Formula {
         })
     }
 
-    /// What the metric is called.
+    /// Returns the name of the metric.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The names it asks for, each once, in the order they appear.
+    /// Returns the names in the expression, each once, in order of appearance.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(|(name, _)| name.as_str())
     }
 
-    /// A name alone, whatever it consists of.
+    /// Creates a formula of a single name with any characters.
     pub(super) fn plain(name: &str) -> Self {
         Formula {
             name: name.to_owned(),
@@ -123,12 +126,13 @@ impl Formula {
         &self.names
     }
 
-    /// Whether it is one name alone, whose unit it then has.
+    /// Returns `true` if the formula is a single name, whose unit it then has.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.steps.as_slice(), [Step::Name(_)])
     }
 
-    /// Its value, and whether something was divided by 0. `value` gives the value of each name.
+    /// Evaluates the formula; also returns `true` if there was a division by 0. `value` returns the
+    /// value of each name.
     pub(super) fn value(
         &self,
         zero: ZeroDivision,
@@ -163,9 +167,13 @@ impl Formula {
 }
 
 struct Parser<'t> {
+    /// Text of the formula.
     text: &'t str,
+    /// Current byte offset.
     at: usize,
+    /// Names found so far.
     names: Vec<(String, Fold)>,
+    /// Steps found so far.
     steps: Vec<Step>,
 }
 
@@ -186,7 +194,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The next character that is no blank.
+    /// Returns the next non-blank character.
     fn peek(&mut self) -> Option<char> {
         let blanks = self.rest().len() - self.rest().trim_start().len();
         self.at += blanks;
@@ -201,7 +209,7 @@ impl Parser<'_> {
         found
     }
 
-    /// `NAME =` at the start, the name of which may be anything without quotes or `=`.
+    /// Parses `NAME =` at the start. The name may contain anything except quotes and `=`.
     fn assigned(&mut self) -> Option<String> {
         let (name, _) = self.text.split_once('=')?;
         if name.contains('"') || name.trim().is_empty() {
@@ -269,7 +277,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A name, and whether it was in quotes.
+    /// Parses a name; also returns `true` if it was quoted.
     fn word(&mut self, expected: &'static str) -> Result<(String, bool)> {
         if self.eat('"') {
             let Some((name, _)) = self.rest().split_once('"') else {
@@ -308,14 +316,14 @@ impl Parser<'_> {
     }
 }
 
-/// A number at the start of `text` and its length: digits, a point, an exponent. A word that only
-/// begins with digits is a name.
+/// Parses a number at the start of `text` and its length: digits, a decimal point, an exponent. A
+/// word that only begins with digits is a name.
 fn number(text: &str) -> Option<(usize, f64)> {
     if !text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
     let mut length = text.find(|c| !is_word(c)).unwrap_or(text.len());
-    // The sign of an exponent is no operator.
+    // The sign of an exponent is not an operator.
     let head = text.get(..length)?;
     if head.ends_with(['e', 'E']) && text.get(length..)?.starts_with(['+', '-']) {
         let digits = text.get(length + 1..)?;

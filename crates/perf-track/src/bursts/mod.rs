@@ -1,4 +1,4 @@
-//! [`Bursts`]: stretches of computation, one row each, in columns.
+//! [`Bursts`]: CPU bursts, one in each row, in columns.
 
 mod chains;
 mod counters;
@@ -25,37 +25,37 @@ use chains::Chains;
 use perf_core::{LocationId, Nanos};
 use std::sync::Arc;
 
-/// A thread that computes.
+/// Thread that executes bursts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Thread {
-    /// Its location in the recording.
+    /// Location in the recording.
     pub location: LocationId,
     /// Name, such as `rank 3, thread 0`.
     pub name: String,
-    /// The process it belongs to, counted from 0: the rank where there is one.
+    /// Index of its process from 0: the rank if there is one.
     pub process: u32,
 }
 
-/// What became of a burst before clustering.
+/// Classification of a burst before clustering.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Kind {
-    /// It has all metrics and passed all filters.
+    /// The burst has all metrics and passed all filters.
     #[default]
     Complete,
-    /// A metric that is needed is missing, has no logarithm or is not finite.
+    /// A required metric is missing, has no logarithm or is not finite.
     Missing,
-    /// Too short or too long.
+    /// The burst is too short or too long.
     Duration,
-    /// A metric is out of the range asked for.
+    /// A metric is out of the requested range.
     Range,
-    /// It belongs to a cluster with too small a share of the time.
+    /// The burst belongs to a cluster with too small a share of the time.
     Share,
 }
 
-/// A chain of callers, the innermost first, each as text such as `field_bc boundary.F90:299`.
+/// Number of a chain of callers, innermost first, each as text such as `field_bc boundary.F90:299`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
@@ -69,27 +69,27 @@ pub struct Column {
     pub name: String,
     /// Unit; empty for a ratio.
     pub unit: String,
-    /// A value a burst; NaN where it is missing.
+    /// One value for each burst; NaN if it is missing.
     pub values: Vec<f64>,
 }
 
-/// One burst, as it is added.
+/// One burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Burst {
     /// Index of its thread in [`Bursts::threads`].
     pub thread: u32,
-    /// When it begins.
+    /// Begin.
     pub begin: Nanos,
-    /// When it ends, not before it begins.
+    /// End, not before the begin.
     pub end: Nanos,
-    /// The callers of the call before it, where known.
+    /// Callers of the call before it, if known.
     pub before: Option<ChainId>,
-    /// The callers of the call after it, where known.
+    /// Callers of the call after it, if known.
     pub after: Option<ChainId>,
 }
 
-/// Bursts of one recording, by thread and then by time, in columns.
+/// Bursts of one recording, ordered by thread and then by time, in columns.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -107,17 +107,21 @@ pub struct Burst {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Bursts {
-    /// Shared by copies and windows, as chains are.
+    /// Threads, shared by copies and windows.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::shared"))]
     threads: Arc<Vec<Thread>>,
+    /// Bursts.
     rows: Vec<Burst>,
+    /// Kind of each burst.
     kinds: Vec<Kind>,
+    /// Metrics.
     columns: Vec<Column>,
+    /// Chains of callers, shared by copies and windows.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::shared"))]
     chains: Arc<Chains>,
 }
 
-/// The next id of a table of `len` entries, none of whose ids is `u32::MAX`.
+/// Returns the next id of a table of `len` entries. No id is `u32::MAX`.
 fn next_id(len: usize, what: &'static str) -> Result<u32> {
     let limit = u64::from(u32::MAX);
     let id = u32::try_from(len).ok().filter(|&id| id != u32::MAX);
@@ -125,12 +129,12 @@ fn next_id(len: usize, what: &'static str) -> Result<u32> {
 }
 
 impl Bursts {
-    /// No bursts yet, each of which will have these metrics (beside its duration).
+    /// Creates an empty table of bursts with these metrics besides the duration.
     pub fn new<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Self {
         Self::with_units(metrics.into_iter().map(|name| (name, "")))
     }
 
-    /// No bursts yet, each of which will have these metrics: name and unit.
+    /// Creates an empty table of bursts with these metrics, given by name and unit.
     pub fn with_units<'n>(metrics: impl IntoIterator<Item = (&'n str, &'n str)>) -> Self {
         let column = |(name, unit): (&str, &str)| Column {
             name: name.to_owned(),
@@ -143,20 +147,20 @@ impl Bursts {
         }
     }
 
-    /// Adds a thread and gives its index.
+    /// Adds a thread and returns its index.
     ///
     /// # Errors
-    /// More threads than 32 bits count.
+    /// Returns [`Error::TooMany`] for more threads than 32 bits can count.
     pub fn add_thread(&mut self, thread: Thread) -> Result<u32> {
         let id = next_id(self.threads.len(), "threads")?;
         Arc::make_mut(&mut self.threads).push(thread);
         Ok(id)
     }
 
-    /// The id of a chain of callers, the innermost first; equal chains have one id.
+    /// Returns the id of a chain of callers, innermost first; equal chains have the same id.
     ///
     /// # Errors
-    /// More chains than 32 bits count.
+    /// Returns [`Error::TooMany`] for more chains than 32 bits can count.
     pub fn add_chain<S: AsRef<str>>(&mut self, callers: &[S]) -> Result<ChainId> {
         if let Some(id) = self.chains.find(callers) {
             return Ok(id);
@@ -170,16 +174,17 @@ impl Bursts {
         chains.add(numbers.into_iter())
     }
 
-    /// The chains, to add to.
+    /// Returns the chains for modification.
     fn chains_mut(&mut self) -> &mut Chains {
         Arc::make_mut(&mut self.chains)
     }
 
-    /// Adds a burst with a value for each metric (NaN where it is missing).
+    /// Adds a burst with a value for each metric (NaN if it is missing).
     ///
     /// # Errors
-    /// An unknown thread or chain, an end before its begin, not one value a metric, or more bursts
-    /// than 32 bits count.
+    /// Returns [`Error::Unknown`] for an unknown thread or chain, [`Error::Backwards`] if the burst
+    /// ends before it begins, [`Error::Length`] if there is not one value for each metric, or
+    /// [`Error::TooMany`] for more bursts than 32 bits can count.
     pub fn push(&mut self, burst: Burst, values: &[f64]) -> Result<()> {
         next_id(self.rows.len(), "bursts")?;
         let known = |what, id: u32, count| match (id as usize) < count {
@@ -219,17 +224,17 @@ impl Bursts {
     /// Adds a metric to all bursts.
     ///
     /// # Errors
-    /// Not one value a burst.
+    /// Returns [`Error::Length`] if there is not one value for each burst.
     pub fn add_column(&mut self, column: Column) -> Result<()> {
         self.one_each("values of a metric", column.values.len())?;
         self.columns.push(column);
         Ok(())
     }
 
-    /// Says what became of each burst.
+    /// Sets the kind of each burst.
     ///
     /// # Errors
-    /// Not one a burst.
+    /// Returns [`Error::Length`] if there is not one kind for each burst.
     pub fn set_kinds(&mut self, kinds: Vec<Kind>) -> Result<()> {
         self.one_each("kinds of bursts", kinds.len())?;
         self.kinds = kinds;
@@ -248,22 +253,22 @@ impl Bursts {
         }
     }
 
-    /// How many bursts there are, of all kinds.
+    /// Returns the number of bursts of all kinds.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no bursts.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The threads.
+    /// Returns the threads.
     pub fn threads(&self) -> &[Thread] {
         &self.threads
     }
 
-    /// How many processes the threads belong to.
+    /// Returns the number of processes that the threads belong to.
     pub fn processes(&self) -> usize {
         let mut seen: Vec<u32> = self.threads.iter().map(|thread| thread.process).collect();
         seen.sort_unstable();
@@ -271,25 +276,25 @@ impl Bursts {
         seen.len()
     }
 
-    /// The bursts.
+    /// Returns the bursts.
     pub fn rows(&self) -> &[Burst] {
         &self.rows
     }
 
-    /// What became of each burst.
+    /// Returns the kind of each burst.
     pub fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
 
-    /// The metrics.
+    /// Returns the metrics.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// A metric by its name.
+    /// Returns a metric by name.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// Returns [`Error::UnknownMetric`] if there is no metric of this name.
     pub fn column(&self, name: &str) -> Result<&Column> {
         let found = self.columns.iter().find(|column| column.name == name);
         found.ok_or_else(|| {
@@ -301,23 +306,23 @@ impl Bursts {
         })
     }
 
-    /// The indices of the bursts that are complete, ascending: those that are clustered.
+    /// Returns the indices of the complete bursts, which are clustered, in ascending order.
     pub fn complete(&self) -> Vec<u32> {
         let kinds = self.kinds.iter().enumerate();
         let complete = kinds.filter(|(_, kind)| **kind == Kind::Complete);
-        // `push` saw to it that there are fewer than 2^32.
+        // `push` ensures that there are fewer than 2^32.
         complete.map(|(index, _)| index as u32).collect()
     }
 
-    /// Duration of each burst in nanoseconds.
+    /// Returns the duration of each burst in nanoseconds.
     pub fn durations(&self) -> Vec<f64> {
         let rows = self.rows.iter();
         rows.map(|burst| burst.end.0.saturating_sub(burst.begin.0) as f64)
             .collect()
     }
 
-    /// The resolution of the clock: the greatest common divisor of the times from the first begin to
-    /// all begins and ends. At least 1 ns; 1 ns if all bursts begin and end at one time.
+    /// Returns the resolution of the clock: the greatest common divisor of the times from the first
+    /// begin to all begins and ends. At least 1 ns; 1 ns if all bursts begin and end at one time.
     pub fn tick(&self) -> Nanos {
         let origin = self.rows.first().map_or(0, |burst| burst.begin.0);
         let mut tick = 0_u64;
@@ -336,17 +341,17 @@ impl Bursts {
         Nanos(i64::try_from(tick.max(1)).unwrap_or(i64::MAX))
     }
 
-    /// The callers of a chain, the innermost first; none for an id of other bursts.
+    /// Returns the callers of a chain, innermost first; no callers for an unknown id.
     pub fn chain(&self, id: ChainId) -> CallerChain<'_> {
         self.chains.get(id)
     }
 
-    /// All chains of callers, in the order of their ids.
+    /// Returns all chains of callers in order of their ids.
     pub fn chains(&self) -> impl Iterator<Item = CallerChain<'_>> {
         self.chains.all()
     }
 
-    /// Some of the bursts, by their indices; threads and chains are all there and shared.
+    /// Selects bursts by index; threads and chains are shared.
     pub(crate) fn part(&self, rows: &[u32]) -> Self {
         fn pick<T: Copy>(all: &[T], rows: &[u32]) -> Vec<T> {
             let of = |&row: &u32| all.get(row as usize).copied();

@@ -1,9 +1,9 @@
-//! Callers as text, processes as numbers.
+//! Texts of callers and numbers of processes.
 
 use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
 use std::collections::HashMap;
 
-/// A caller as text.
+/// Returns a caller as text.
 pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
     let Some(region) = definitions.regions.get(id.index()) else {
         return definitions.region_name(id).into_owned();
@@ -16,10 +16,11 @@ pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
     }
 }
 
-/// The process of each location.
+/// Returns the process of each location.
 pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {
     let system = &definitions.system;
-    // Threads of one process share its group; a thread outside any process is one.
+    // Threads of one process share its group; a thread outside of any process is a process of its
+    // own.
     let own = |id: LocationId| match system.process(id) {
         Some(group) => group.index(),
         None => system.groups().len() + id.index(),
@@ -32,7 +33,7 @@ pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {
             Members::Ranks(ranks) => Some(ranks),
             _ => None,
         });
-    // Of several of one size the first: it is the oldest.
+    // Of several communicators of one size, the first is the oldest.
     if let Some(world) = all.rev().max_by_key(|ranks| ranks.len()) {
         for (rank, location) in world.iter().enumerate() {
             if let Some(location) = location {

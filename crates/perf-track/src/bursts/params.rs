@@ -1,54 +1,59 @@
-//! [`ExtractParams`]: what a burst is, and which metrics it has.
+//! [`ExtractParams`]: definition of bursts and their metrics.
 
 use super::formula::{Formula, ZeroDivision};
 use crate::{Error, Result};
 use perf_core::Nanos;
 
-/// What begins and ends a burst.
+/// Rule for the begin and end of a burst.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delimiter {
-    /// The state `Running` where the recording has one, as recordings of thread states do; else
+    /// The state `Running` if the recording has one, as recordings of thread states do; otherwise
     /// [`Delimiter::Communication`]. A function that begins or ends within the state does not
-    /// divide it; `Delimiter::Calls(vec!["Running".into()])` has the pieces.
+    /// divide it; `Delimiter::Calls(vec!["Running".into()])` yields the pieces.
     #[default]
     Auto,
-    /// Each call of a region whose name fits one of these patterns (`*` and `?`): a user function,
-    /// or a state that was recorded as a region. Of nested calls the outermost one.
+    /// Each call of a region whose name matches one of these patterns (`*` and `?`): a user
+    /// function, or a state recorded as a region. Of nested calls the outermost one.
     Calls(Vec<String>),
-    /// From the end of a call of communication to the begin of the next one.
+    /// From the end of a communication call to the begin of the next one.
     ///
-    /// Communication is what is MPI or SHMEM, and any region that is point-to-point, collective or
-    /// one-sided by its role; barriers of OpenMP divide bursts as well. A thread that communicates
-    /// computes whenever it does not, from its first event to its last; one that never does, as a
-    /// worker of OpenMP, computes only while a region is open. Recording that is switched off and
-    /// a buffer that is written out end a burst, and the next one begins after it.
+    /// Communication means MPI or SHMEM, and any region with a point-to-point, collective or
+    /// one-sided role; OpenMP barriers divide bursts too. A thread that communicates computes at
+    /// all other times from its first event to its last. A thread that never communicates, such as
+    /// an OpenMP worker, computes only while a region is open. A burst ends when recording is
+    /// switched off or a buffer is flushed, and the next one begins afterwards.
     Communication,
-    /// As [`Delimiter::Communication`] with the regions that fit one of these patterns instead.
+    /// Like [`Delimiter::Communication`], with the regions that match one of these patterns
+    /// instead.
     Between(Vec<String>),
-    /// From each sample of this metric that is not 0 to its next sample. For recordings that mark
-    /// phases by the value of an event. Also the name of a kind of event without a noun, whose
-    /// first number is the value.
+    /// From each sample of this metric with a value other than 0 to its next sample, for recordings
+    /// that mark phases by the value of an event. May also be the name of a kind of event without a
+    /// variant, whose first argument is the value.
     Value(String),
 }
 
-/// The range a metric must lie in.
+/// Range that a metric must lie in.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Limits {
+    /// Name of the metric.
     pub(super) metric: String,
+    /// Lower limit.
     pub(super) low: f64,
+    /// Upper limit.
     pub(super) high: f64,
 }
 
-/// A metric that was asked for.
+/// Requested metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Asked {
+    /// Formula of the metric.
     pub(super) formula: Formula,
-    /// Whether a burst without it counts as incomplete.
+    /// `true` if a burst without it is incomplete.
     pub(super) is_needed: bool,
 }
 
-/// Parameters of [`Extract`]: set them, then [`check`](Self::check).
+/// Parameters of [`Extract`]. Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -66,74 +71,80 @@ pub(super) struct Asked {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ExtractParams {
+    /// Rule for begin and end.
     delimiter: Delimiter,
+    /// Formulas of the metrics; `true` for required ones.
     metrics: Vec<(String, bool)>,
+    /// `true` to add all metrics of the recording.
     all_counters: bool,
+    /// Shortest duration.
     min_duration: Option<Nanos>,
+    /// Longest duration.
     max_duration: Option<Nanos>,
+    /// Ranges of metrics.
     ranges: Vec<Limits>,
+    /// Rule for divisions by 0.
     zero: ZeroDivision,
 }
 
 impl ExtractParams {
-    /// What begins and ends a burst, default [`Delimiter::Auto`].
+    /// Sets the rule for the begin and end of a burst; default [`Delimiter::Auto`].
     pub fn delimiter(mut self, delimiter: Delimiter) -> Self {
         self.delimiter = delimiter;
         self
     }
 
-    /// Adds a metric that each burst must have, as a [`Formula`]. Default: none, a burst has its
-    /// duration all the same.
+    /// Adds a required metric as a [`Formula`]. Default: none; bursts always have their duration.
     pub fn metric(mut self, formula: impl Into<String>) -> Self {
         self.metrics.push((formula.into(), true));
         self
     }
 
-    /// Adds a metric, as a [`Formula`], that bursts may lack. Default: none.
+    /// Adds an optional metric as a [`Formula`]. Default: none.
     pub fn also(mut self, formula: impl Into<String>) -> Self {
         self.metrics.push((formula.into(), false));
         self
     }
 
-    /// Adds every metric of the recording that was not asked for, default false. Bursts may lack
-    /// them.
+    /// Adds every other metric of the recording as an optional one; default false.
     pub fn all_counters(mut self, all: bool) -> Self {
         self.all_counters = all;
         self
     }
 
-    /// Bursts shorter than this are left out, default 0.
+    /// Drops bursts shorter than this; default 0.
     pub fn min_duration(mut self, duration: Nanos) -> Self {
         self.min_duration = Some(duration);
         self
     }
 
-    /// Bursts longer than this are left out, default none are.
+    /// Drops bursts longer than this; default unlimited.
     pub fn max_duration(mut self, duration: Nanos) -> Self {
         self.max_duration = Some(duration);
         self
     }
 
-    /// Bursts whose `metric` lies out of `[low, high]` are left out. `metric` is the name of one
-    /// asked for, or `duration` in nanoseconds; the value is the raw one. Default: no ranges.
+    /// Drops bursts whose `metric` lies outside of `[low, high]`. `metric` is the name of a
+    /// requested metric, or `duration` in nanoseconds; the raw value is compared. Default: no
+    /// ranges.
     pub fn range(mut self, metric: impl Into<String>, low: f64, high: f64) -> Self {
         let metric = metric.into();
         self.ranges.push(Limits { metric, low, high });
         self
     }
 
-    /// What a division by 0 gives, default [`ZeroDivision::Missing`].
+    /// Sets the result of a division by 0; default [`ZeroDivision::Missing`].
     pub fn zero_division(mut self, zero: ZeroDivision) -> Self {
         self.zero = zero;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Formula`] for a metric that is none, [`Error::Parameter`] for two metrics of one
-    /// name, durations or ranges without anything between, an empty list of patterns, and
-    /// [`Error::UnknownMetric`] for a range of a metric that was not asked for.
+    /// Returns [`Error::Formula`] for an invalid formula, [`Error::Parameter`] for two metrics of
+    /// one name, empty durations or ranges, or an empty list of patterns, and
+    /// [`Error::UnknownMetric`] for a range of a metric that was not requested.
     pub fn check(self) -> Result<Extract> {
         let mut asked: Vec<Asked> = Vec::with_capacity(self.metrics.len());
         for (text, is_needed) in self.metrics {
@@ -165,7 +176,7 @@ impl ExtractParams {
                 });
             }
             let is_known = metric == "duration" || asked.iter().any(|a| a.formula.name() == metric);
-            // A counter that `all_counters` brings is known once there is a recording.
+            // Counters that `all_counters` adds are known only once there is a recording.
             if !is_known && !self.all_counters {
                 let known: Vec<&str> = asked.iter().map(|a| a.formula.name()).collect();
                 return Err(Error::UnknownMetric {
@@ -194,23 +205,24 @@ impl ExtractParams {
     }
 }
 
-/// Finds the bursts of a recording: parameters that [`ExtractParams::check`] let pass.
+/// Extracts the bursts of a recording, with parameters validated by [`ExtractParams::check`].
 ///
-/// The names a [`Formula`] may use are, in this order: metrics asked for before it; `duration` in
-/// nanoseconds; `sent_before`, `received_before`, `sent_after`, `received_after`, the bytes of the
-/// call of communication before and after the burst; metrics of the recording, by their name or
-/// its first word; and `instructions`, `cycles` and `ipc`, whatever the recording calls them.
+/// The names in a [`Formula`] are resolved in this order: metrics requested before it; `duration`
+/// in nanoseconds; `sent_before`, `received_before`, `sent_after` and `received_after`, the bytes
+/// of the communication call before and after the burst; metrics of the recording, by name or by
+/// its first word; and `instructions`, `cycles` and `ipc`, independent of their names in the
+/// recording.
 ///
-/// The value of a counter within a burst `[begin, end]` follows from its mode. Relative: the sum
-/// of the samples in `(begin, end]`, so that samples at an instant that one burst ends and the
-/// next begins belong to the first. Accumulated: the last value at or before the end less the
-/// last at or before the begin; there must be a sample in `(begin, end]`, and where the counter
-/// falls, as by a wrap or a reset, there is no value. Absolute: the last value at or before the end.
+/// The value of a counter within a burst `[begin, end]` depends on its mode. Relative: the sum of
+/// the samples in `(begin, end]`, so that samples at an instant where one burst ends and the next
+/// begins belong to the first. Accumulated: the last value at or before the end minus the last at
+/// or before the begin; there must be a sample in `(begin, end]`, and there is no value if the
+/// counter decreases because of a wrap or reset. Absolute: the last value at or before the end.
 ///
-/// The callers of a call are those that were sampled as it was entered. Where none were, they are
-/// the regions that were open, the call itself being the innermost: without the lines of a call
-/// stack its name is what tells calls apart. The call before a burst is the last that had ended
-/// when the burst began, the call after it the first entered from its end on.
+/// The callers of a call are those sampled when it was entered. Without samples they are the open
+/// regions with the call itself as the innermost, since its name distinguishes calls if there are
+/// no line numbers. The call before a burst is the last one that had ended when the burst began;
+/// the call after it is the first one entered at or after its end.
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -231,11 +243,17 @@ impl ExtractParams {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Extract {
+    /// Rule for begin and end.
     pub(super) delimiter: Delimiter,
+    /// Requested metrics.
     pub(super) asked: Vec<Asked>,
+    /// `true` to add all metrics of the recording.
     pub(super) all_counters: bool,
+    /// Shortest and longest duration.
     pub(super) durations: (Nanos, Nanos),
+    /// Ranges of metrics.
     pub(super) ranges: Vec<Limits>,
+    /// Rule for divisions by 0.
     pub(super) zero: ZeroDivision,
 }
 
@@ -254,7 +272,7 @@ impl Default for Extract {
 }
 
 impl Extract {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> ExtractParams {
         ExtractParams::default()
     }

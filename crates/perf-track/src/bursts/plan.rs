@@ -1,4 +1,4 @@
-//! What an extraction means for one recording: names resolved to ids.
+//! Extraction for one recording, with names resolved to ids.
 
 use super::counters::Feed;
 use super::formula::{Fold, Formula};
@@ -9,20 +9,20 @@ use perf_core::{
     fits,
 };
 
-/// What a region is to an extraction.
+/// Classification of a region by the extraction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Class {
-    /// Its calls are bursts.
+    /// `true` if its calls are bursts.
     pub(super) is_burst: bool,
-    /// It ends a burst, and its end begins one.
+    /// `true` if it ends a burst, and its end begins one.
     pub(super) divides: bool,
-    /// It is a call whose callers and bytes are of interest.
+    /// `true` if it is a communication call, whose callers and bytes are collected.
     pub(super) talks: bool,
-    /// It is code of the program, which divides no state.
+    /// `true` if it is a function of the program, which does not divide a state.
     pub(super) is_code: bool,
 }
 
-/// How bursts begin and end.
+/// Rule for the begin and end of bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Calls,
@@ -30,7 +30,7 @@ pub(super) enum Mode {
     Value,
 }
 
-/// Where the value of a name comes from.
+/// Source of the value of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Slot(usize),
@@ -43,31 +43,44 @@ pub(super) enum Source {
     ReceivedAfter,
 }
 
-/// A metric of the bursts.
+/// Metric of the bursts.
 #[derive(Clone, Debug)]
 pub(super) struct Planned {
+    /// Formula of the metric.
     pub(super) formula: Formula,
+    /// Source of each name.
     pub(super) sources: Vec<Source>,
+    /// Unit of the metric.
     pub(super) unit: String,
+    /// `true` if it is required.
     pub(super) is_needed: bool,
 }
 
-/// The metrics whose values delimit bursts, by metric set: place and type.
+/// Metrics whose values delimit bursts, for each metric set: index and type.
 type Marks = Vec<Vec<(usize, ValueType)>>;
 
-/// An extraction for one recording.
+/// Extraction for one recording.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
+    /// Definitions of the recording.
     pub(super) definitions: &'a Definitions,
+    /// Rule for the begin and end of bursts.
     pub(super) mode: Mode,
-    /// Whether bursts are states, which go on while functions begin and end within them.
+    /// `true` if bursts are states, which continue while functions begin and end within them.
     pub(super) is_states: bool,
+    /// Class of each region.
     classes: Vec<Class>,
+    /// Destinations of the metrics of each set.
     feeds: Vec<Vec<Feed>>,
+    /// Metrics that delimit bursts.
     marks: Marks,
+    /// Kind of event that delimits bursts.
     pub(super) mark_kind: Option<KindId>,
+    /// Reduction of each slot.
     pub(super) folds: Vec<Fold>,
+    /// Name of each slot.
     pub(super) slot_names: Vec<String>,
+    /// Metrics of the bursts.
     pub(super) columns: Vec<Planned>,
 }
 
@@ -94,12 +107,12 @@ const BUILT_IN: [(&str, Source); 5] = [
     ("received_after", Source::ReceivedAfter),
 ];
 
-/// The name of the state in which a thread computes.
+/// Name of the state in which a thread computes.
 const RUNNING: &str = "Running";
 
 fn is_code(region: &Region) -> bool {
     use RegionRole::{Function, Loop, Task, Wrapper};
-    // Calls of MPI that are no communication are functions by their role.
+    // MPI calls without communication are functions by their role.
     matches!(region.role, Function | Loop | Task | Wrapper) && !talks(region)
 }
 
@@ -164,7 +177,8 @@ impl<'a> Plan<'a> {
         self.feeds.get(set).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the samples of a set are about the location that recorded them, and about it alone.
+    /// Returns `true` if the samples of a set describe the location that recorded them, and only
+    /// that.
     pub(super) fn is_own(&self, set: usize, location: LocationId) -> bool {
         let set = self.definitions.metric_sets.get(set);
         set.is_none_or(|set| !set.is_shared && set.scope.is_none_or(|about| about == location))
@@ -254,7 +268,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Names of the metrics that are sampled, each once, in the order of their ids.
+    /// Returns the names of the sampled metrics, each once, in order of their ids.
     fn counters(&self) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         let mut seen = std::collections::HashSet::new();
@@ -351,8 +365,8 @@ impl<'a> Plan<'a> {
         found.ok_or_else(|| self.unknown(name))
     }
 
-    /// The slot of a metric of the recording. Several metrics of one name, as recordings of many
-    /// processes have them, share one.
+    /// Returns the slot of a metric of the recording. Several metrics with the same name, as in
+    /// recordings of many processes, share one.
     fn slot(
         &mut self,
         name: &str,
@@ -403,8 +417,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether a metric has this name, or a label that begins with it: `PAPI_TOT_INS [Instr
-/// completed]`.
+/// Returns `true` if a metric has this name, or a label that begins with it:
+/// `PAPI_TOT_INS [Instr completed]`.
 fn is_called(metric: &str, name: &str) -> bool {
     metric == name || metric.split_whitespace().next() == Some(name)
 }

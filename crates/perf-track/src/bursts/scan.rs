@@ -1,4 +1,4 @@
-//! The bursts of one thread, event by event.
+//! Scan for the bursts of one thread, event by event.
 
 use super::chains::too_many;
 use super::counters::Counters;
@@ -9,49 +9,59 @@ use perf_core::{
     RmaOp, Ticks, Value,
 };
 
-/// Events between two cancellation checks.
+/// Number of events between two cancellation checks.
 const BETWEEN_CHECKS: usize = 1 << 16;
 
 /// Callers of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Callers {
     Sampled(CallPathId),
-    /// The innermost, in [`Scanned::paths`].
+    /// The open regions: the innermost node in [`Scanned::paths`].
     Open(Option<CallPathId>),
 }
 
-/// A call of communication, of which only the outermost of nested ones counts.
+/// Outermost communication call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
+    /// Time of the enter.
     pub(super) enter: Ticks,
+    /// Time of the leave.
     pub(super) leave: Ticks,
+    /// Callers.
     pub(super) callers: Callers,
+    /// Bytes sent.
     pub(super) sent: u64,
+    /// Bytes received.
     pub(super) received: u64,
 }
 
-/// What one thread did.
+/// Result of the scan of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     /// Begin and end of each burst.
     pub(super) bursts: Vec<(Ticks, Ticks)>,
-    /// The value of each slot, burst after burst.
+    /// Value of each slot, burst after burst.
     pub(super) slots: Vec<f64>,
+    /// Communication calls.
     pub(super) calls: Vec<Call>,
-    /// What was open at a call, and around that: regions from the outermost in.
+    /// Open regions at the calls, from the outermost in.
     pub(super) paths: CallTree,
-    /// Bursts whose end or begin is not known.
+    /// Bursts with unknown begin or end.
     pub(super) cut: Vec<(Ticks, Ticks)>,
+    /// Bursts during which recording was off or a buffer was flushed.
     pub(super) interrupted: Vec<(Ticks, Ticks)>,
+    /// Number of calls with zero duration.
     pub(super) empty: u64,
+    /// Number of accumulated counters that decreased.
     pub(super) resets: u64,
-    /// Samples that are about something else than this thread.
+    /// Number of samples that do not describe this thread.
     pub(super) foreign: u64,
+    /// Repairs made during the replay.
     pub(super) repairs: ReplayCounts,
 }
 
-/// What happens at an instant. Kept until all of its events are read, since samples of counters
-/// belong to the burst that ends there wherever among the events of the instant they stand.
+/// Change at an instant. Changes are kept until all events of the instant are read, because samples
+/// of counters belong to the burst that ends there regardless of their order among these events.
 #[derive(Clone, Copy, Debug)]
 enum Mark {
     Enter(RegionId),
@@ -64,35 +74,54 @@ enum Mark {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
+    /// Begin of the open burst.
     begin: Ticks,
+    /// `true` if recording was off or a buffer was flushed since then.
     interrupted: bool,
 }
 
 struct Scan<'p> {
+    /// Plan of the extraction.
     plan: &'p Plan<'p>,
+    /// Location of the thread.
     location: LocationId,
+    /// Counters of the open burst.
     counters: Counters,
+    /// Changes at the current instant.
     marks: Vec<Mark>,
+    /// Current instant.
     now: Ticks,
+    /// Open frames.
     stack: FrameStack,
-    /// Open calls that are bursts, that divide, that communicate.
+    /// Number of open calls that are bursts.
     inside: u64,
+    /// Number of open calls that divide bursts.
     dividing: u64,
+    /// Number of open calls that communicate.
     talking: u64,
+    /// `true` while recording is on.
     is_recording: bool,
+    /// End of the last buffer flush.
     flushed_until: Option<Ticks>,
+    /// `true` while the delimiting metric is not 0.
     value: bool,
+    /// `true` if the thread communicates.
     communicates: bool,
+    /// The open burst.
     open: Option<Open>,
-    /// Whether the burst that is open goes on through the instant.
+    /// `true` if the open burst continues through the instant.
     goes_on: bool,
+    /// Last sampled context and its time.
     sampled: Option<(Ticks, CallPathId)>,
-    /// Bytes at this instant that no call was open for.
+    /// Time, and bytes sent and received at it outside of any call.
     loose: (Ticks, u64, u64),
-    /// The paths of the outermost open calls, as many as somebody asked for.
+    /// Paths of the outermost open calls, as far as they were requested.
     open_paths: Vec<CallPathId>,
+    /// First error, returned at the end of the scan.
     failed: Option<Error>,
+    /// Job, for cancellation checks.
     job: &'p Job,
+    /// Result so far.
     found: Scanned,
 }
 
@@ -157,12 +186,12 @@ pub(super) fn scan(
 }
 
 impl Scan<'_> {
-    /// The instant is over: what happened at it takes effect, in order.
+    /// Ends the instant: its changes take effect, in order.
     fn advance(&mut self, to: Ticks) {
         self.settle();
         if let Some(until) = self.flushed_until.filter(|until| *until <= to) {
             self.flushed_until = None;
-            // What was recorded before the buffer was written out ends no later than it began.
+            // A call recorded before the flush ends no earlier than it began.
             self.now = until.max(self.now);
             self.apply(Mark::Recording(true));
         }
@@ -170,7 +199,7 @@ impl Scan<'_> {
     }
 
     fn settle(&mut self) {
-        // At the first instant a thread may compute already; samples of the instant come before.
+        // A thread may compute from the first instant on; samples of that instant come before.
         self.toggle();
         let mut marks = std::mem::take(&mut self.marks);
         self.goes_on = self.open.is_some() && self.is_divided(&marks);
@@ -183,9 +212,9 @@ impl Scan<'_> {
         }
     }
 
-    /// Whether an instant interrupts a state only because code of the program begins or ends within
-    /// it: then it is left and entered again, and is one all the same. Two states of which the
-    /// second follows the first are two.
+    /// Returns `true` if an instant interrupts a state only because a function of the program
+    /// begins or ends within it. The state is then left and entered again but counts as one. Two
+    /// consecutive states remain two.
     fn is_divided(&self, marks: &[Mark]) -> bool {
         let mut code = false;
         self.plan.is_states
@@ -273,7 +302,7 @@ impl Scan<'_> {
                 }
             }
             Mark::Value(value) => {
-                // Each sample ends what the one before began.
+                // Each sample ends the burst that the previous one began.
                 self.value = false;
                 self.toggle();
                 self.value = value;
@@ -316,7 +345,7 @@ impl Scan<'_> {
         }
     }
 
-    /// A call of communication begins.
+    /// Begins a communication call.
     fn call(&mut self) {
         let callers = match self.sampled {
             Some((at, context)) if at == self.now => Callers::Sampled(context),
@@ -334,7 +363,7 @@ impl Scan<'_> {
         });
     }
 
-    /// The path of what is open.
+    /// Returns the path of the open regions.
     fn path(&mut self) -> Option<CallPathId> {
         let known = self.open_paths.len();
         let rest = self.stack.frames().get(known..).unwrap_or_default();
@@ -355,8 +384,7 @@ impl Scan<'_> {
         self.open_paths.last().copied()
     }
 
-    /// Bytes belong to the call that is open; outside of calls to the one that begins at this
-    /// instant.
+    /// Adds bytes to the open call, or else to the one that begins at this instant.
     fn bytes(&mut self, sent: u64, received: u64) {
         match self.found.calls.last_mut() {
             Some(call) if self.talking > 0 => {
@@ -385,7 +413,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Begins or ends a burst if that is due.
+    /// Begins or ends a burst if required.
     fn toggle(&mut self) {
         if self.goes_on {
             return;
@@ -409,7 +437,7 @@ impl Scan<'_> {
     fn close(&mut self, open: Open) {
         let burst = (open.begin, self.now);
         if open.begin == self.now {
-            // Between two calls without time in between there is nothing; a call is one.
+            // Zero time between two calls is no burst, but a zero-length call counts as empty.
             self.found.empty += u64::from(self.plan.mode != Mode::Between);
         } else if open.interrupted {
             self.found.interrupted.push(burst);
@@ -427,7 +455,7 @@ impl Scan<'_> {
                 Mode::Calls | Mode::Value if open.begin < self.now => {
                     self.found.cut.push((open.begin, self.now));
                 }
-                // Begun with the last event: nothing of it was recorded.
+                // It began with the last event, so none of it was recorded.
                 Mode::Calls | Mode::Value => {}
             }
         }

@@ -1,13 +1,13 @@
-//! The filter by share of time, which needs clusters.
+//! The filter by share of time, which requires clusters.
 
 use super::{Amount, Bursts, Kind};
 use crate::{ClusterId, Error, Labels, Result};
 use perf_core::Nanos;
 
-/// Leaves out the clusters that take less than `share` of the time of all clusters: their bursts
-/// become [`Kind::Share`] and noise. What is left is numbered anew by time.
+/// Drops the clusters that take less than `share` of the time of all clusters: their bursts become
+/// [`Kind::Share`] and noise. The remaining clusters are renumbered by time.
 ///
-/// `labels` has one label a burst; `share` is a fraction, such as 0.01.
+/// `labels` has one label for each burst; `share` is a fraction, such as 0.01.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -26,7 +26,8 @@ use perf_core::Nanos;
 /// ```
 ///
 /// # Errors
-/// Not one label a burst, or a share out of `[0, 1]`.
+/// Returns [`Error::Length`](crate::Error::Length) if there is not one label for each burst, or
+/// [`Error::Parameter`](crate::Error::Parameter) for a share outside of `[0, 1]`.
 pub fn drop_small_clusters(
     bursts: &mut Bursts,
     labels: &Labels,
@@ -40,7 +41,7 @@ pub fn drop_small_clusters(
         });
     }
     let durations = bursts.durations();
-    // Checks the lengths, too; the numbers may change, the clusters do not.
+    // Also checks the lengths. Numbers may change, clusters do not.
     let labels = labels.by_weight(&durations)?;
     let mut times = vec![0.0; labels.clusters()];
     for (id, duration) in labels.as_slice().iter().zip(&durations) {

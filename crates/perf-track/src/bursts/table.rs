@@ -1,4 +1,4 @@
-//! Tables of bursts, and of those that were dropped.
+//! Tables of bursts, and of dropped ones.
 
 use super::{Amount, ChainId, Dropped, DurationCut, Kind, Thread};
 use crate::{Bursts, Frame, Labels, TimeBalance};
@@ -199,8 +199,7 @@ fn amount_columns(table: Table, amounts: &[Amount], all: Amount) -> Table {
 }
 
 impl Dropped {
-    /// Returns the bursts by what became of them, and the counts that are not of bursts with a duration, as two
-    /// tables.
+    /// Returns the bursts by kind, and the other counts of dropped items, as two tables.
     ///
     /// | column of `bursts by status` | type | meaning |
     /// |---|---|---|

@@ -1,10 +1,10 @@
-//! How alike two labelings of the same points are.
+//! Similarity of two labelings of the same points.
 
 use crate::{Error, Labels, Result};
 use std::collections::BTreeMap;
 
-/// How alike two labelings of the same points are, whatever their clusters are called. Noise
-/// counts as one cluster more.
+/// Similarity of two labelings of the same points, independent of cluster numbers. Noise counts as
+/// an additional cluster.
 ///
 /// ```
 /// use perf_track::{ClusterId, Labels, cluster::Agreement};
@@ -18,10 +18,13 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Agreement {
+    /// Number of points.
     points: u64,
-    /// Pairs of points that are together in both, in the first, in the second labeling.
+    /// Number of pairs of points that share a cluster in both labelings.
     both: u128,
+    /// Number of pairs that share a cluster in the first labeling.
     first: u128,
+    /// Number of pairs that share a cluster in the second labeling.
     second: u128,
 }
 
@@ -29,7 +32,8 @@ impl Agreement {
     /// Compares two labelings.
     ///
     /// # Errors
-    /// They are not of the same number of points.
+    /// Returns [`Error::Length`](crate::Error::Length) if the labelings have different numbers of
+    /// points.
     pub fn new(first: &Labels, second: &Labels) -> Result<Self> {
         if first.len() != second.len() {
             return Err(Error::Length {
@@ -56,8 +60,8 @@ impl Agreement {
         })
     }
 
-    /// The Rand index, corrected for chance (Hubert and Arabie 1985): 1 for equal partitions, about
-    /// 0 for unrelated ones, and 1 where there is nothing to disagree about.
+    /// Returns the Rand index corrected for chance (Hubert and Arabie 1985): 1 for equal
+    /// partitions, about 0 for unrelated ones, and 1 if there are no pairs to disagree on.
     pub fn adjusted_rand(&self) -> f64 {
         let (both, first, second) = (self.both as f64, self.first as f64, self.second as f64);
         let all = pairs(self.points) as f64;
@@ -69,8 +73,8 @@ impl Agreement {
         (both - chance) / (mean - chance)
     }
 
-    /// The Mirkin distance over the square of the number of points: the share of ordered pairs
-    /// that are together in one labeling only. 0 for equal partitions, less than 1 always.
+    /// Returns the Mirkin distance over the square of the number of points: the fraction of ordered
+    /// pairs that share a cluster in one labeling only. 0 for equal partitions, always less than 1.
     pub fn mirkin(&self) -> f64 {
         let apart = self.first + self.second - 2 * self.both;
         if self.points == 0 {
@@ -80,15 +84,15 @@ impl Agreement {
     }
 }
 
-/// Pairs among so many.
+/// Returns the number of pairs among `count` elements.
 fn pairs(count: u64) -> u128 {
     let count = u128::from(count);
     count * count.saturating_sub(1) / 2
 }
 
-/// Whether two labelings split the points marked in `core` in the same way, whatever the numbers
-/// are; other points are not looked at. What two exact implementations of DBSCAN must agree on:
-/// whose border points are is a matter of rules.
+/// Returns `true` if two labelings partition the points marked in `core` in the same way,
+/// independent of cluster numbers; other points are ignored. Two exact implementations of DBSCAN
+/// must agree on this, while border points depend on a rule.
 ///
 /// ```
 /// use perf_track::{ClusterId, Labels, cluster::same_core_partition};
@@ -101,7 +105,7 @@ fn pairs(count: u64) -> u128 {
 /// ```
 ///
 /// # Errors
-/// Not as many labels and marks.
+/// Returns `Error::Length` if the slices differ in length.
 pub fn same_core_partition(first: &Labels, second: &Labels, core: &[bool]) -> Result<bool> {
     for got in [second.len(), core.len()] {
         if got != first.len() {
@@ -128,7 +132,7 @@ mod tests {
         Labels::new(ids.iter().copied().map(ClusterId).collect())
     }
 
-    /// By all pairs.
+    /// Compares all pairs.
     fn naive(a: &[u32], b: &[u32]) -> (f64, f64) {
         let n = a.len();
         let (mut both, mut one, mut two, mut all) = (0.0, 0.0, 0.0, 0.0);
@@ -154,7 +158,7 @@ mod tests {
         let (rand, mirkin) = naive(&a, &b);
         assert!((agreement.adjusted_rand() - rand).abs() < 1e-12);
         assert!((agreement.mirkin() - mirkin).abs() < 1e-12);
-        // Hubert and Arabie's index of two halves of four points that cross.
+        // Hubert and Arabie's index of two crossing halves of four points.
         let crossed = Agreement::new(&labels(&[1, 1, 2, 2]), &labels(&[1, 2, 1, 2]));
         assert!((crossed.expect("as many").adjusted_rand() + 0.5).abs() < 1e-12);
     }

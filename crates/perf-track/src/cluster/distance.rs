@@ -1,26 +1,28 @@
 //! Squared distances between points and boxes.
 //!
-//! Rounding is monotone: `x <= y` gives `fl(x - z) <= fl(y - z)`, and squares and sums of what is
-//! not negative keep the order. So the bounds below hold for the distances as they are computed,
-//! to the last bit: a box whose `gap` is beyond eps² has no point that `squared` would find within,
-//! and a box whose `reach` is within eps² has none that it would find beyond.
+//! Rounding is monotone: `x <= y` implies `fl(x - z) <= fl(y - z)`, and squares and sums of
+//! non-negative numbers preserve the order. The bounds below therefore hold for the distances as
+//! computed, to the last bit: a box whose `gap` exceeds eps² has no point that `squared` would find
+//! within eps, and a box whose `reach` is within eps² has none that it would find beyond.
 
-/// Sum of squared differences, dimension by dimension.
+/// Returns the sum of squared differences, dimension by dimension.
 #[inline(always)]
 pub(crate) fn squared(a: &[f64], b: &[f64]) -> f64 {
     let pairs = a.iter().zip(b);
     pairs.fold(0.0, |sum, (x, y)| sum + (x - y) * (x - y))
 }
 
-/// A box: its lowest and its highest corner.
+/// Axis-aligned box.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds<'a> {
+    /// Lowest corner.
     pub(crate) low: &'a [f64],
+    /// Highest corner.
     pub(crate) high: &'a [f64],
 }
 
 impl Bounds<'_> {
-    /// At most the squared distance of `point` to any point of the box.
+    /// Returns a lower bound of the squared distance from `point` to any point of the box.
     #[inline(always)]
     pub(crate) fn gap(self, point: &[f64]) -> f64 {
         let sides = self.low.iter().zip(self.high).zip(point);
@@ -30,7 +32,7 @@ impl Bounds<'_> {
         })
     }
 
-    /// At least the squared distance of `point` to any point of the box.
+    /// Returns an upper bound of the squared distance from `point` to any point of the box.
     #[inline(always)]
     pub(crate) fn reach(self, point: &[f64]) -> f64 {
         let sides = self.low.iter().zip(self.high).zip(point);
@@ -40,7 +42,7 @@ impl Bounds<'_> {
         })
     }
 
-    /// At most the squared distance of any two points of the two boxes.
+    /// Returns a lower bound of the squared distance between points of the two boxes.
     #[inline(always)]
     pub(crate) fn gap_to(self, other: Bounds<'_>) -> f64 {
         let sides = self.low.iter().zip(self.high);
@@ -53,7 +55,7 @@ impl Bounds<'_> {
             })
     }
 
-    /// At least the squared distance of any two points of the two boxes.
+    /// Returns an upper bound of the squared distance between points of the two boxes.
     #[inline(always)]
     pub(crate) fn reach_to(self, other: Bounds<'_>) -> f64 {
         let sides = self.low.iter().zip(self.high);
@@ -67,7 +69,7 @@ impl Bounds<'_> {
     }
 }
 
-/// The smallest box around `points`; nothing if there are none.
+/// Computes the smallest box around `points`; unchanged if there are none.
 pub(crate) fn enclose<'p>(
     points: impl IntoIterator<Item = &'p [f64]>,
     low: &mut [f64],

@@ -1,18 +1,18 @@
-//! [`k_distances`]: how far the k-th neighbour of each point is.
+//! [`k_distances`]: distance of each point to its k-th neighbour.
 
 use super::tree;
 use super::tree::{KdTree, Nearest, by_dimension};
 use crate::{Error, Points, Result};
 use perf_core::{Job, parallel};
 
-/// Points that a thread takes at a time.
+/// Number of points that a thread processes at a time.
 const PIECE: usize = 512;
 
-/// The distance of each point to its `k`-th nearest other point, in the order of the points.
-/// Infinite where there are not that many others. Time is near n k log n, memory O(n).
+/// Returns the distance of each point to its `k`-th nearest other point, in the order of the
+/// points. Infinite if there are fewer other points. Takes about n k log n time and O(n) memory.
 ///
-/// Sorted in falling order this is the k-distance graph of Ester et al. (1996, section 4.2): points
-/// left of its knee are noise for eps at the knee.
+/// Sorted in descending order this is the k-distance graph of Ester et al. (1996, section 4.2):
+/// points left of its knee are noise for eps at the knee.
 ///
 /// ```
 /// use perf_core::Job;
@@ -24,7 +24,8 @@ const PIECE: usize = 512;
 /// ```
 ///
 /// # Errors
-/// `k` is 0, or [`Error::Cancelled`].
+/// Returns [`Error::Parameter`](crate::Error::Parameter) if `k` is 0, or [`Error::Cancelled`] if
+/// the job is cancelled.
 pub fn k_distances(points: Points<'_>, k: usize, job: &Job) -> Result<Vec<f64>> {
     job.check()?;
     let mut all = squared(&KdTree::new(points, job)?, k, job)?;
@@ -33,7 +34,7 @@ pub fn k_distances(points: Points<'_>, k: usize, job: &Job) -> Result<Vec<f64>> 
     Ok(all)
 }
 
-/// Squares of the distances, by index.
+/// Returns the squared distances by index.
 pub(crate) fn squared(tree: &KdTree, k: usize, job: &Job) -> Result<Vec<f64>> {
     let found = some_squared(tree, k, 1, job)?;
     let mut all = vec![0.0; tree.len()];
@@ -43,8 +44,8 @@ pub(crate) fn squared(tree: &KdTree, k: usize, job: &Job) -> Result<Vec<f64>> {
     Ok(all)
 }
 
-/// Squares of the distances of every `step`-th point, in the order of the tree, so that those that
-/// follow each other look in the same places.
+/// Returns the squared distances of every `step`-th point, in the order of the tree, so that
+/// consecutive points search the same places.
 pub(crate) fn some_squared(tree: &KdTree, k: usize, step: usize, job: &Job) -> Result<Vec<f64>> {
     if k == 0 {
         return Err(Error::Parameter {

@@ -1,4 +1,4 @@
-//! Clusters of points: which bursts behave alike.
+//! Clustering of points, to find bursts with similar behaviour.
 //!
 //! | question | item |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | which radius | [`EpsSearch`], [`k_distances`] |
 //! | clusters without a radius | [`Hdbscan`] |
 //! | clusters that suit a score | [`Refinement`] |
-//! | phases of few bursts beside those of many | [`Remainder`] |
+//! | phases of few bursts among phases of many | [`Remainder`] |
 //! | far too many points | [`Sampled`] |
 //! | clusters that mix code | [`split_by_key`] |
 //! | how alike two results are | [`Agreement`], [`same_core_partition`] |
@@ -45,11 +45,11 @@ pub use tree::{KdTree, Near};
 use crate::{Labels, Points, Result};
 use perf_core::Job;
 
-/// Anything that clusters points.
+/// Clustering algorithm.
 ///
-/// Implementations are deterministic: the same points in the same order get the same labels,
-/// whatever the number of threads. Clusters are numbered 1, 2, ... in the order of the
-/// implementation; [`Labels::by_weight`] renumbers them by time.
+/// Implementations are deterministic: the same points in the same order get the same labels, for
+/// any number of threads. Clusters are numbered 1, 2, ... in the order of the implementation;
+/// [`Labels::by_weight`] renumbers them by time.
 ///
 /// ```
 /// use perf_core::Job;
@@ -62,9 +62,10 @@ use perf_core::Job;
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 pub trait Clusterer: Sync {
-    /// The cluster of each point.
+    /// Computes the cluster of each point.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled), and what the implementation says.
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and the
+    /// errors of the implementation.
     fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels>;
 }

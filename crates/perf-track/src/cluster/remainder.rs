@@ -1,12 +1,12 @@
-//! [`Remainder`]: the points that a clustering leaves in noise.
+//! [`Remainder`]: the noise of a clustering, as new points.
 
 use crate::{ClusterId, Error, Labels, Points, Result};
 
-/// The points that a clustering leaves in noise, to be clustered by themselves.
+/// Noise points of a clustering, to be clustered separately.
 ///
-/// Phases of few long bursts are sparse beside those of many short ones, so that one density does
-/// not suit both. Clustered first with many points a neighbourhood, then what is left with few, both
-/// are found, and the second step ties nothing of the first together.
+/// Phases with few long bursts are sparse compared with those of many short ones, so that a single
+/// density does not suit both. Clustering first with a large minimum number of points, and then the
+/// noise with a small one, finds both, and the second step does not join clusters of the first.
 ///
 /// ```
 /// use perf_track::cluster::Remainder;
@@ -22,16 +22,19 @@ use crate::{ClusterId, Error, Labels, Points, Result};
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Remainder {
+    /// Index of each point.
     rows: Vec<u32>,
+    /// Coordinates in row-major order.
     values: Vec<f64>,
+    /// Number of dimensions.
     dimensions: usize,
 }
 
 impl Remainder {
-    /// The noise of a clustering.
+    /// Selects the noise of a clustering.
     ///
     /// # Errors
-    /// [`Error::Length`] if there is not one label a point.
+    /// Returns [`Error::Length`] if there is not one label for each point.
     pub fn of(points: Points<'_>, labels: &Labels) -> Result<Self> {
         if labels.len() != points.len() {
             return Err(Error::Length {
@@ -53,30 +56,30 @@ impl Remainder {
         })
     }
 
-    /// Index of each of them among all points, ascending.
+    /// Returns the index of each remaining point among all points, in ascending order.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// The points alone.
+    /// Returns the remaining points.
     ///
     /// # Errors
-    /// None: they were points before.
+    /// Does not fail, because they were valid points before.
     pub fn points(&self) -> Result<Points<'_>> {
         Points::new(&self.values, self.dimensions)
     }
 
-    /// One value of each of them, out of one of each point; 0 where there is none.
+    /// Selects the values of the remaining points out of one for each point; 0 if there is none.
     pub fn pick(&self, of_points: &[f64]) -> Vec<f64> {
         let of = |&row: &u32| of_points.get(row as usize).copied().unwrap_or_default();
         self.rows.iter().map(of).collect()
     }
 
-    /// The first clustering with the clusters of the remainder behind its own.
+    /// Appends the clusters of the remainder to the first clustering.
     ///
     /// # Errors
-    /// [`Error::Length`] if there is not one label a point of the remainder, or a point that
-    /// `first` does not have.
+    /// Returns [`Error::Length`] if there is not one label for each point of the remainder, or if
+    /// `first` does not have one of the points.
     pub fn merged(&self, first: &Labels, rest: &Labels) -> Result<Labels> {
         let wrong = |expected, got| Error::Length {
             what: "labels of points",

@@ -1,16 +1,17 @@
-//! [`Sampled`]: clusters of a sample, and all other points by their nearest neighbour in it.
+//! [`Sampled`]: clusters a sample, and assigns all other points by their nearest neighbour in it.
 
 use super::{Clusterer, KdTree};
 use crate::{ClusterId, Error, Labels, Points, Result};
 use perf_core::{Job, parallel};
 use std::collections::BTreeMap;
 
-/// Points that a thread takes at a time.
+/// Number of points that a thread processes at a time.
 const PIECE: usize = 1_024;
 
-/// The indices of a stratified sample of about `most` points, ascending: of each stratum (such as a
-/// thread) its share, at least one point, evenly spread over the order of its points. No chance is
-/// involved. All points if there are no more than `most`.
+/// Returns the indices of a stratified sample of about `most` points, in ascending order. Each
+/// stratum (such as a thread) contributes its share, at least one point, evenly spread over the
+/// order of its points. The selection is deterministic. Returns all points if there are no more
+/// than `most`.
 ///
 /// ```
 /// use perf_track::cluster::stratified;
@@ -28,7 +29,7 @@ pub fn stratified(strata: &[u32], most: usize) -> Vec<u32> {
     let mut sample = Vec::with_capacity(most + of.len());
     for points in of.values() {
         let share = (points.len() as u128 * most as u128 / strata.len() as u128).max(1) as usize;
-        // The middle of each of `share` stretches of equal length.
+        // The middle of each of `share` intervals of equal length.
         let middle = |at: usize| (2 * at + 1) * points.len() / (2 * share);
         sample.extend((0..share).filter_map(|at| points.get(middle(at))));
     }
@@ -36,11 +37,11 @@ pub fn stratified(strata: &[u32], most: usize) -> Vec<u32> {
     sample
 }
 
-/// Clusters a stratified sample with another [`Clusterer`], and gives every other point the cluster
-/// of the nearest point of the sample, if that is near enough.
+/// Clusters a stratified sample with another [`Clusterer`], and assigns every other point to the
+/// cluster of its nearest sample point if that is near enough.
 ///
-/// For inputs so large that one does not want to wait. A sample is thinner than what it stands for:
-/// a radius and a count that fit all points have to be chosen for the sample.
+/// For inputs that would take too long otherwise. A sample is less dense than the full set: radius
+/// and minimum number of points must be chosen for the sample.
 ///
 /// ```
 /// use perf_core::Job;
@@ -56,9 +57,13 @@ pub fn stratified(strata: &[u32], most: usize) -> Vec<u32> {
 /// ```
 #[derive(Clone, Copy)]
 pub struct Sampled<'a> {
+    /// Algorithm for the sample.
     clusterer: &'a dyn Clusterer,
+    /// Stratum of each point.
     strata: &'a [u32],
+    /// Size of the sample.
     most: usize,
+    /// Largest distance of a point to the sample.
     near: f64,
 }
 
@@ -71,11 +76,13 @@ impl std::fmt::Debug for Sampled<'_> {
 }
 
 impl<'a> Sampled<'a> {
-    /// Samples about `most` points, of each of the `strata` (one a point) its share. A point farther
-    /// than `near` from all of the sample is noise: the eps of the sample's clusters, as a rule.
+    /// Samples about `most` points, from each of the `strata` (one for each point) its share. A
+    /// point farther than `near` from all sample points is noise; `near` is usually the eps of the
+    /// sample.
     ///
     /// # Errors
-    /// `most` is 0, or `near` is negative or not a number.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) if `most` is 0, or `near` is negative
+    /// or NaN.
     pub fn new(
         clusterer: &'a dyn Clusterer,
         strata: &'a [u32],
@@ -100,7 +107,8 @@ impl<'a> Sampled<'a> {
 
 impl Clusterer for Sampled<'_> {
     /// # Errors
-    /// Not one stratum a point, and what the clusters of the sample say.
+    /// Returns [`Error::Length`](crate::Error::Length) if there is not one stratum for each point,
+    /// and the errors of the clusterer.
     fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
         if self.strata.len() != points.len() {
             return Err(Error::Length {
@@ -126,7 +134,7 @@ impl Clusterer for Sampled<'_> {
                 let range = parallel::chunk(points.len(), PIECE, piece);
                 let rows = points.values()[range.start * d..range.end * d].chunks_exact(d);
                 let classify = |point: &[f64]| {
-                    // A point of the sample may have an equal before it with another label.
+                    // A sample point may have an equal point before it with another label.
                     let near = tree
                         .nearest(point)?
                         .filter(|near| near.distance <= self.near);

@@ -1,4 +1,4 @@
-//! [`split_by_key`]: clusters that mix code are taken apart.
+//! [`split_by_key`]: splits clusters that mix several keys.
 
 use crate::labels::Present;
 use crate::{ClusterId, Error, Labels, Result};
@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 
 /// Splits each cluster by a categorical key of its points, such as the chain of callers.
 ///
-/// Within a cluster a key stands for itself if it holds at least `min_share` (0 to 1) of the weight
-/// of the cluster's points that have a key; weights are durations, as a rule, so that many short
-/// bursts do not outweigh the long ones. If two or more keys do, each becomes a cluster of its own,
-/// and the points of other keys or none stay with the heaviest. Otherwise the cluster stays whole.
-/// Noise stays noise.
+/// A key is significant within a cluster if it holds at least `min_share` (in `0.0..=1.0`) of the
+/// weight of the cluster's points that have a key. Weights are usually durations, so that many
+/// short bursts do not outweigh long ones. If two or more keys are significant, each becomes a
+/// cluster, and the points of other keys or none stay with the heaviest. Otherwise the cluster is
+/// unchanged. Noise stays noise.
 ///
 /// The result is numbered by weight ([`Labels::by_weight`]).
 ///
@@ -25,7 +25,10 @@ use std::collections::BTreeMap;
 /// ```
 ///
 /// # Errors
-/// Not one key and weight a label, a weight that is negative or not finite, or a share out of 0..1.
+/// Returns [`Error::Length`](crate::Error::Length) if there is not one key and weight for each
+/// label, [`Error::NotFinite`](crate::Error::NotFinite) or
+/// [`Error::Parameter`](crate::Error::Parameter) for a weight that is negative or not finite, or a
+/// share outside of 0 to 1.
 pub fn split_by_key<K: Ord>(
     labels: &Labels,
     keys: &[Option<K>],
@@ -70,7 +73,7 @@ pub fn split_by_key<K: Ord>(
             *of_cluster[cluster].entry(key).or_insert(0.0) += weight;
         }
     }
-    // The new cluster of each key that stands for itself, and of all else, in each cluster.
+    // New cluster of each significant key, and of the rest, in each cluster.
     let mut next = 0;
     let parts: Vec<(BTreeMap<&K, u32>, u32)> = of_cluster
         .into_iter()
@@ -80,7 +83,7 @@ pub fn split_by_key<K: Ord>(
                 .into_iter()
                 .filter(|(_, weight)| *weight >= min_share * total);
             let mut large: Vec<(&K, f64)> = shares.filter(|(_, weight)| *weight > 0.0).collect();
-            // The heaviest first; of equals the lower key.
+            // The heaviest first; in a tie the lower key.
             large.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
             let rest = next + 1;
             next += large.len().max(1) as u32;
@@ -112,7 +115,7 @@ mod tests {
         let keys = [Some(7), Some(7), Some(8), Some(9), Some(7), None, Some(8)];
         let weights = [1.0, 1.0, 1.0, 50.0, 4.0, 4.0, 0.2];
         let split = split_by_key(&before, &keys, &weights, 0.2).expect("in range");
-        // Cluster 2 is nearly all key 7: it stays whole, and is the heaviest.
+        // Cluster 2 is nearly all key 7: it stays whole and is the heaviest.
         assert_eq!(split, labels(&[2, 2, 3, 0, 1, 1, 1]));
         let whole = split_by_key(&before, &keys, &weights, 0.5).expect("in range");
         assert_eq!(whole, labels(&[2, 2, 2, 0, 1, 1, 1]));

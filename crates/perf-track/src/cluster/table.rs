@@ -175,8 +175,8 @@ impl Scan {
 }
 
 impl Hierarchy {
-    /// Returns the clusters as a table: `cluster` (number, or `noise`), `points`, `share of points` in %, and
-    /// `stability`, the excess of mass of the cluster, which noise has not.
+    /// Returns the clusters as a table: `cluster` (number, or `noise`), `points`, `share of points`
+    /// in %, and `stability`, the excess of mass of the cluster, which is missing for noise.
     ///
     /// ```
     /// use perf_core::{Job, Cell};

@@ -1,11 +1,12 @@
-//! Sets that threads unite at once.
+//! Disjoint sets that several threads unite concurrently.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Disjoint sets of the numbers below some count.
 ///
-/// Roots are linked under lower roots only, each by one exchange, so the sets that come out (and
-/// the root of each: its lowest number) depend on what was united, not on when.
+/// Roots are linked under lower roots only, each by one compare-and-exchange. The resulting sets
+/// and their roots (the lowest number of each) therefore depend on the united pairs and not on
+/// their order.
 #[derive(Debug)]
 pub(crate) struct Union(Vec<AtomicU32>);
 
@@ -14,8 +15,8 @@ impl Union {
         Union((0..count as u32).map(AtomicU32::new).collect())
     }
 
-    /// The root of the set of `x`. The order of what other threads do does not matter: whatever
-    /// parent is read, it is in the set.
+    /// Returns the root of the set of `x`. Concurrent changes do no harm: every parent that is read
+    /// is in the same set.
     pub(crate) fn find(&self, mut x: u32) -> u32 {
         loop {
             let parent = self.0[x as usize].load(Ordering::Relaxed);
@@ -24,7 +25,7 @@ impl Union {
             }
             let above = self.0[parent as usize].load(Ordering::Relaxed);
             if above != parent {
-                // Halves the path. A parent only ever moves up, so a lost race does no harm.
+                // Halves the path. Parents only decrease, so a lost race does no harm.
                 let _ = self.0[x as usize].compare_exchange_weak(
                     parent,
                     above,
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roots_are_the_lowest_whatever_the_order() {
+    fn roots_are_lowest_for_any_order() {
         let links = [(5, 3), (9, 8), (3, 9), (1, 2), (7, 7)];
         for turn in 0..links.len() {
             let union = Union::new(10);

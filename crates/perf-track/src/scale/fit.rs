@@ -1,22 +1,23 @@
-//! Ranges and shifts. What is summed is sorted by value and weight, so that sums do not depend on how.
+//! Ranges and shifts. Values are sorted by value and weight before they are summed, so that sums do
+//! not depend on their order.
 
 use perf_core::{Cancelled, Job};
 
-/// Cells of a density over the values of two frames: fine enough that half a cell is far less
-/// than two clusters are apart.
+/// Number of cells of a density over the values of two experiments, so that half a cell is far less
+/// than the distance of two clusters.
 const CELLS: usize = 2048;
-/// Width of the smoothing in cells, either side.
+/// Width of the smoothing kernel in cells on either side.
 const SMOOTH: usize = 16;
 
-/// The least and the largest value, (0, 0) of none.
+/// Returns the smallest and the largest value, (0, 0) without values.
 pub(super) fn extremes(values: &[f64]) -> (f64, f64) {
     let both = values.iter().map(|value| (*value, *value));
     both.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
         .unwrap_or_default()
 }
 
-/// From the quantile `q` of all values to that of `1 - q`, each frame weighing the same. Where
-/// both are one value: the least and the largest one.
+/// Returns the range from the quantile `q` of all values to that of `1 - q`, with equal weight for
+/// each experiment. If both are equal: the smallest and the largest value.
 pub(super) fn range(frames: &[Vec<f64>], q: f64, job: &Job) -> Result<(f64, f64), Cancelled> {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for values in frames {
@@ -53,19 +54,22 @@ fn sort(all: &mut Vec<(f64, f64)>, job: &Job) -> Result<(), Cancelled> {
     })
 }
 
-/// What [`shift`] found.
+/// Result of [`shift`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fitted {
+    /// Fitted shift.
     pub(super) shift: f64,
+    /// Overlap with the shift.
     pub(super) overlap: f64,
+    /// Overlap without a shift.
     pub(super) unshifted: f64,
 }
 
-/// The shift of `b` against `a`, each values with the time they stand for.
+/// Fits the shift of `b` against `a`, each given as values with their times.
 ///
-/// The densities are histograms of a common cell width, smoothed by a triangle, and the overlap
-/// is looked at for all shifts by whole cells. Half a cell is lost that way, which the difference
-/// of the means of what lies within a few cells of the other frame brings back.
+/// The densities are histograms with a common cell width, smoothed by a triangle, and the overlap
+/// is computed for all shifts by whole cells. This loses up to half a cell, which is corrected by
+/// the difference of the means of the values within a few cells of the other experiment.
 pub(super) fn shift(
     a: (&[f64], &[f64]),
     b: (&[f64], &[f64]),
@@ -79,7 +83,7 @@ pub(super) fn shift(
     };
     let (low_a, high_a) = extremes(a.0);
     let (low_b, high_b) = extremes(b.0);
-    // Both frames have one value: the shift is their difference, whatever the cell.
+    // Both experiments have one value: the shift is their difference, for any cell width.
     let spread = (high_a - low_a).max(high_b - low_b);
     if a.0.is_empty() || b.0.is_empty() {
         return Ok(none);
@@ -104,8 +108,8 @@ pub(super) fn shift(
     let cell = spread / (CELLS - 1) as f64;
     let one = density(a, low_a, cell, job)?;
     let other = density(b, low_b, cell, job)?;
-    // Cell i of `one` is that of value low_a + i cell; `other` shifted by k cells has its cell
-    // i - k there.
+    // Cell i of `one` is at value low_a + i cell; `other` shifted by k cells has its cell i - k
+    // there.
     let steps = one.len() + other.len();
     let unshifted_by = ((low_b - low_a) / cell).round();
     let mut best = (0.0, f64::MIN, 0.0);
@@ -114,7 +118,7 @@ pub(super) fn shift(
         checks.next(one.len())?;
         let k = step as i64 - other.len() as i64;
         let by = overlap(&one, &other, k);
-        // By a shift of k cells the lowest value of b comes to low_a + k cell.
+        // A shift of k cells moves the lowest value of b to low_a + k cell.
         let shift = low_b - low_a - k as f64 * cell;
         let is_better = by > best.1 + 1e-9;
         let is_nearer = by > best.1 - 1e-9 && shift.abs() < f64::abs(best.0);
@@ -140,7 +144,8 @@ pub(super) fn shift(
     })
 }
 
-/// Time a cell, adding up to 1, smoothed; with room for the smoothing on both sides.
+/// Returns the time in each cell, normalised to 1 and smoothed, with margins for the smoothing on
+/// both sides.
 fn density(
     (values, times): (&[f64], &[f64]),
     low: f64,
@@ -154,7 +159,7 @@ fn density(
         checks.next(1)?;
         let at = ((value - low) / cell).round() as usize + SMOOTH;
         if let Some(slot) = cells.get_mut(at) {
-            // Bursts that take no time all count the same.
+            // Bursts with zero duration have equal weights.
             *slot += if total > 0.0 {
                 time / total
             } else {
@@ -175,7 +180,7 @@ fn density(
     Ok(smooth)
 }
 
-/// What two densities share, the second `k` cells further on.
+/// Returns the overlap of two densities, the second shifted by `k` cells.
 fn overlap(one: &[f64], other: &[f64], k: i64) -> f64 {
     let from = usize::try_from(k).unwrap_or(0);
     let skip = usize::try_from(-k).unwrap_or(0);
@@ -183,7 +188,8 @@ fn overlap(one: &[f64], other: &[f64], k: i64) -> f64 {
     pairs.map(|(a, b)| a.min(*b)).sum()
 }
 
-/// What the shift lacks of the difference of the means, each over what lies near the other frame.
+/// Returns the difference of the means, each over the values near the other experiment, minus the
+/// shift.
 fn refine(
     a: (&[f64], &[f64]),
     b: (&[f64], &[f64]),
@@ -221,7 +227,7 @@ fn refine(
         Ok((weight > 0.0).then(|| sum / weight))
     };
     Ok(match (mean_near(&b, &a)?, mean_near(&a, &b)?) {
-        // More than a cell is no rounding any more.
+        // More than a cell is not a rounding error.
         (Some(b), Some(a)) => (b - a).clamp(-cell, cell),
         _ => 0.0,
     })

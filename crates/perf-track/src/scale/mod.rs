@@ -1,4 +1,4 @@
-//! From bursts to points: logarithms, shifts between frames, ranges.
+//! Conversion of bursts to points: logarithms, shifts between experiments, ranges.
 
 mod fit;
 mod params;
@@ -12,34 +12,37 @@ use crate::bursts::Amount;
 use crate::{Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result};
 use perf_core::{Job, Nanos};
 
-/// The points of one frame.
+/// Points of one experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScaledFrame {
+    /// Burst of each point.
     rows: Vec<u32>,
+    /// Coordinates in row-major order.
     values: Vec<f64>,
+    /// Number of dimensions.
     dimensions: usize,
-    /// Complete bursts that are no point, since a metric has no logarithm or is not finite, by
-    /// the first such axis.
+    /// Complete bursts that are no points, since a metric has no logarithm or is not finite, by the
+    /// first such axis.
     pub left_out: Vec<Amount>,
 }
 
 impl ScaledFrame {
-    /// The points.
+    /// Returns the points.
     ///
     /// # Errors
-    /// Those of [`Points::new`].
+    /// Returns the errors of [`Points::new`].
     pub fn points(&self) -> Result<Points<'_>> {
         Points::new(&self.values, self.dimensions)
     }
 
-    /// Which burst each point is: its index in [`Bursts::rows`], ascending.
+    /// Returns the burst of each point as an index into [`Bursts::rows`], ascending.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// Bursts that are complete and no point, since a metric has no logarithm or is not finite,
-    /// become [`Kind::Missing`]: they are neither noise nor part of a thread's sequence.
+    /// Marks complete bursts that are no points, since a metric has no logarithm or is not finite,
+    /// as [`Kind::Missing`]: they are neither noise nor part of a thread's sequence.
     ///
     /// ```
     /// use perf_core::{Job, Nanos};
@@ -57,7 +60,7 @@ impl ScaledFrame {
     /// ```
     ///
     /// # Errors
-    /// None for the bursts that the frame was made of.
+    /// Does not fail for the bursts that the points were computed from.
     pub fn mark_left_out(&self, bursts: &mut Bursts) -> Result<()> {
         let mut kinds = bursts.kinds().to_vec();
         for row in bursts.complete() {
@@ -70,11 +73,11 @@ impl ScaledFrame {
         bursts.set_kinds(kinds)
     }
 
-    /// Something a point, such as its label, as something a burst; bursts that are no point get
-    /// `otherwise`.
+    /// Converts a list with one entry for each point, such as labels, to one with an entry for each
+    /// burst. Bursts that are no points get `otherwise`.
     ///
     /// # Errors
-    /// Not one a point.
+    /// Returns [`Error::Length`] if there is not one entry for each point.
     pub fn spread<T: Clone>(
         &self,
         of_points: &[T],
@@ -97,8 +100,8 @@ impl ScaledFrame {
         Ok(of_bursts)
     }
 
-    /// The frame of these bursts with the clusters of their points: numbered by falling time, so that
-    /// cluster 1 takes the most. Bursts that are no point are noise.
+    /// Creates a [`Frame`] from these bursts and the clusters of their points, renumbered by
+    /// descending time. Bursts that are no points are noise.
     ///
     /// ```
     /// use perf_core::{Job, Nanos};
@@ -123,7 +126,8 @@ impl ScaledFrame {
     /// ```
     ///
     /// # Errors
-    /// Not one label a point, or a point of a burst that is not there.
+    /// Returns an error if there is not one label for each point, or if the burst of a point does
+    /// not exist.
     pub fn frame(&self, name: impl Into<String>, bursts: Bursts, labels: &Labels) -> Result<Frame> {
         let durations = bursts.durations();
         let time = |row: &u32| durations.get(*row as usize).copied();
@@ -134,28 +138,30 @@ impl ScaledFrame {
     }
 }
 
-/// Frames in a common space.
+/// Experiments in a common space.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Scaled {
-    /// The points of each frame.
+    /// Points of each experiment.
     pub frames: Vec<ScaledFrame>,
-    /// How metrics became coordinates.
+    /// Conversion of metrics to coordinates.
     pub transform: Transform,
 }
 
-/// Share of the time whose bursts may be too short for the clock.
+/// Fraction of the time whose bursts may be too short for the clock.
 const UNRESOLVED: f64 = 0.01;
-/// Largest resolution of an axis of factor 1: more would tie clusters together.
+/// Largest resolution of an axis of factor 1, since more would join clusters.
 const MAX_RESOLUTION: f64 = 0.125;
 
 impl Scaled {
-    /// The distance in the space of the points within which two bursts of a frame may have the same
-    /// duration: two ticks of the [clock](Bursts::tick) on each axis that is a duration, at most an
-    /// eighth of the range of the axis. On a logarithmic axis it is that of the shortest bursts but
-    /// for those that take 1 % of the time together. 0 for a frame that is not there.
+    /// Returns the distance in the space of the points within which two bursts of an experiment may
+    /// have the same duration: two ticks of the [clock](Bursts::tick) on each axis that is a
+    /// duration, at most an eighth of the range of the axis. On a logarithmic axis it is computed
+    /// for the shortest bursts, except those that together take 1 % of the time. 0 for an
+    /// experiment that does not exist.
     ///
-    /// A [radius](crate::cluster::EpsParams::floor) below it makes each tick of the clock a cluster.
+    /// A [radius](crate::cluster::EpsParams::floor) below it makes each tick of the clock a
+    /// cluster.
     ///
     /// ```
     /// use perf_core::{Job, Nanos};
@@ -202,12 +208,15 @@ impl Scaled {
     }
 }
 
-/// The values of one frame before they get their range: `y` row after row.
+/// Values of one experiment before the range is applied.
 struct Raw {
+    /// Burst of each point.
     rows: Vec<u32>,
+    /// Values in row-major order.
     values: Vec<f64>,
-    /// Duration of the bursts of `rows`.
+    /// Duration of the burst of each point.
     times: Vec<f64>,
+    /// Bursts that are no points, by axis.
     left_out: Vec<Amount>,
 }
 
@@ -222,25 +231,27 @@ impl Raw {
 }
 
 impl Scale {
-    /// The complete bursts of frames as points in one space.
+    /// Converts the complete bursts of several experiments to points in one space.
     ///
-    /// A burst whose metric is not finite, or not above 0 where its logarithm is asked for, is no
-    /// point and is counted. An axis on which all are equal has the coordinate 0 for all.
+    /// A burst is no point, and is counted, if a metric is not finite, or not positive where its
+    /// logarithm is taken. An axis on which all values are equal has the coordinate 0.
     ///
-    /// [`ScaleMode::PerFrame`]: range of each frame from its least to its largest value.
+    /// [`ScaleMode::PerFrame`]: the range of each experiment is from its smallest to its largest
+    /// value.
     ///
-    /// [`ScaleMode::Joint`]: for each frame but the first a shift is fitted on each axis that asks for
-    /// one. With the time of a frame's bursts as a density along the axis, each frame's adding up
-    /// to 1 and smoothed, the shift is that with the largest overlap `sum min(a, b)` with the
-    /// first frame, if the overlap without shift is less by [`ScaleParams::margin`]; of shifts
-    /// that overlap equally the smallest one. Where the majority of the time scales, minorities
-    /// that do not are displaced by the shift; the transform says what was done. Then the range of
-    /// all frames is that between two quantiles of the bursts, each frame weighing the same; where
-    /// both are one value, from the least to the largest.
+    /// [`ScaleMode::Joint`]: for each experiment but the first, a shift is fitted on each axis that
+    /// requests one. Take the time of an experiment's bursts as a density along the axis,
+    /// normalised to 1 and smoothed. The shift is the one with the largest overlap `sum min(a, b)`
+    /// with the first experiment, if the overlap without shift is less by [`ScaleParams::margin`];
+    /// in a tie the smallest one. If most of the time scales, minorities that do not are displaced
+    /// by the shift; the transform reports it. The common range is that between two quantiles of
+    /// the bursts, with equal weight for each experiment; if both are equal, from the smallest to
+    /// the largest value.
     ///
     /// # Errors
-    /// Returns [`Error::UnknownMetric`] for a dimension that a frame does not have, [`Error::Length`] where fixed shifts
-    /// are not one a frame, and [`Error::Cancelled`] if the job is cancelled. Progress is reported in axes of the phase
+    /// Returns [`Error::UnknownMetric`] for a dimension that an experiment does not have,
+    /// [`Error::Length`] if there is not one fixed shift for each experiment, or
+    /// [`Error::Cancelled`] if the job is cancelled. Progress is reported in axes, in the phase
     /// `scale`.
     ///
     /// ```
@@ -310,7 +321,7 @@ impl Scale {
         })
     }
 
-    /// The metrics of a frame's complete bursts, after the logarithm.
+    /// Returns the metrics of an experiment's complete bursts, after the logarithm.
     fn raw(&self, bursts: &Bursts, job: &Job) -> Result<Raw> {
         let durations = bursts.durations();
         let mut columns = Vec::with_capacity(self.dimensions.len());
@@ -350,7 +361,7 @@ impl Scale {
         Ok(raw)
     }
 
-    /// What each frame adds to an axis.
+    /// Computes shift and range of an axis for each experiment.
     fn axis(
         &self,
         axis: usize,
@@ -381,11 +392,11 @@ impl Scale {
             Shift::None | Shift::Fixed(_) => false,
         };
         let mut found: Vec<FrameAxis> = of.iter().map(|_| plain((0.0, 0.0))).collect();
-        // The first frame that has bursts is what the others are compared with.
+        // The first experiment that has bursts is the reference for the others.
         let base = of.iter().position(|values| !values.is_empty()).unwrap_or(0);
         for (index, frame) in found.iter_mut().enumerate() {
             if let Shift::Fixed(shifts) = &dimension.shift {
-                // Frames beyond the shifts that were given stay in their place.
+                // Experiments without a given shift are not shifted.
                 frame.shift = shifts.get(index).copied().unwrap_or_default();
             } else if fits
                 && index > base

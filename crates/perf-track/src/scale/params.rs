@@ -1,23 +1,22 @@
-//! [`ScaleParams`]: which metrics become axes, and how.
+//! [`ScaleParams`]: selection and scaling of the axes.
 
 use crate::{Error, Result};
 
-/// How a shift between frames is found, by which the values of a frame move before they are
-/// compared.
+/// Shift of the values of an experiment before they are compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum Shift {
-    /// [`Shift::Fit`] for a logarithmic axis, [`Shift::None`] for another: what scales with the
-    /// number of tasks does so by a factor.
+    /// [`Shift::Fit`] for a logarithmic axis, [`Shift::None`] for another, because metrics scale
+    /// with the number of tasks by a factor.
     #[default]
     Auto,
     /// No shift.
     None,
-    /// The shift that lets the times of the frames' bursts overlap best, see
+    /// The shift that maximises the overlap of the times of the bursts, see
     /// [`Scale::fit`](super::Scale::fit).
     Fit,
-    /// These shifts, one a frame, in units of the axis: of a logarithmic axis the logarithm of a
-    /// factor.
+    /// These shifts, one for each experiment, in units of the axis; on a logarithmic axis the
+    /// logarithm of a factor.
     Fixed(Vec<f64>),
 }
 
@@ -32,14 +31,18 @@ pub enum Shift {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
+    /// Name of the metric.
     pub(super) metric: String,
+    /// `true` for a logarithmic axis.
     pub(super) log: bool,
+    /// Weight in distances.
     pub(super) factor: f64,
+    /// Shift between experiments.
     pub(super) shift: Shift,
 }
 
 impl Dimension {
-    /// A metric of the bursts by its name, or `duration`.
+    /// Creates an axis from a metric of the bursts by name, or `duration`.
     pub fn new(metric: impl Into<String>) -> Self {
         Dimension {
             metric: metric.into(),
@@ -49,80 +52,86 @@ impl Dimension {
         }
     }
 
-    /// Whether its natural logarithm is the coordinate, default false. For what spans orders of
-    /// magnitude, as instructions and durations do.
+    /// Takes the natural logarithm as the coordinate; default false. For metrics that span orders
+    /// of magnitude, such as instructions and durations.
     pub fn log(mut self, log: bool) -> Self {
         self.log = log;
         self
     }
 
-    /// How much it weighs in distances, default 1, above 0.
+    /// Sets its weight in distances; default 1, above 0.
     pub fn factor(mut self, factor: f64) -> Self {
         self.factor = factor;
         self
     }
 
-    /// The shift between frames in [`ScaleMode::Joint`], default [`Shift::Auto`].
+    /// Sets the shift between experiments in [`ScaleMode::Joint`]; default [`Shift::Auto`].
     pub fn shift(mut self, shift: Shift) -> Self {
         self.shift = shift;
         self
     }
 }
 
-/// How the range of an axis is found.
+/// Method for the range of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ScaleMode {
-    /// One range for all frames, between two quantiles, after a shift of each frame.
+    /// One range for all experiments, between two quantiles, after a shift of each experiment.
     #[default]
     Joint,
-    /// The least and the largest value of each frame by itself, as the field's clustering tools
-    /// have it: a displacement of all clusters cancels out, and one outlier moves them all.
+    /// The smallest and the largest value of each experiment separately, as in the established
+    /// clustering tools: a displacement of all clusters cancels out, and one outlier moves them
+    /// all.
     PerFrame,
 }
 
-/// Parameters of [`Scale`]: set them, then [`check`](Self::check).
+/// Parameters of [`Scale`]. Set them, then call [`check`](Self::check).
 #[derive(Clone, Debug, Default)]
 pub struct ScaleParams {
+    /// Axes.
     dimensions: Vec<Dimension>,
+    /// Method for the ranges.
     mode: ScaleMode,
+    /// Quantile of the ranges.
     quantile: Option<f64>,
+    /// Margin of a fitted shift.
     margin: Option<f64>,
 }
 
 impl ScaleParams {
-    /// Adds an axis. There must be one at least.
+    /// Adds an axis. At least one is required.
     pub fn dimension(mut self, dimension: Dimension) -> Self {
         self.dimensions.push(dimension);
         self
     }
 
-    /// How ranges are found, default [`ScaleMode::Joint`].
+    /// Sets the method for ranges; default [`ScaleMode::Joint`].
     pub fn mode(mut self, mode: ScaleMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// The share of bursts on either side that lie out of the range in [`ScaleMode::Joint`], default
-    /// 0.01, at least 0 and less than 0.5. They are not cut off; their coordinates lie out of
-    /// `[0, factor]`.
+    /// Sets the fraction of bursts on either side that lie outside of the range in
+    /// [`ScaleMode::Joint`]; default 0.01, in `0.0..0.5`. They are not dropped; their coordinates
+    /// lie outside of `[0, factor]`.
     pub fn quantile(mut self, quantile: f64) -> Self {
         self.quantile = Some(quantile);
         self
     }
 
-    /// How much more of the time must overlap with a fitted shift than without, as a share of all
-    /// of it, default 0.05, from 0 to 1. Otherwise there is no shift.
+    /// Sets the fraction of the time by which the overlap with a fitted shift must exceed the
+    /// overlap without; default 0.05, in `0.0..=1.0`. Otherwise there is no shift.
     pub fn margin(mut self, margin: f64) -> Self {
         self.margin = Some(margin);
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::NoDimensions`], [`Error::Parameter`] for a factor, quantile or margin out of its
-    /// range, a fixed shift that is not finite, or a metric that is two axes.
+    /// Returns [`Error::NoDimensions`] without axes, or [`Error::Parameter`] for a factor, quantile
+    /// or margin out of range, a fixed shift that is not finite, or a metric that is used for two
+    /// axes.
     pub fn check(self) -> Result<Scale> {
         let wrong = |name, value: String, range| Err(Error::Parameter { name, value, range });
         if self.dimensions.is_empty() {
@@ -177,7 +186,7 @@ impl ScaleParams {
     }
 }
 
-/// Turns bursts into points: parameters that [`ScaleParams::check`] let pass.
+/// Converts bursts to points, with parameters validated by [`ScaleParams::check`].
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -213,14 +222,18 @@ impl ScaleParams {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Scale {
+    /// Axes.
     pub(super) dimensions: Vec<Dimension>,
+    /// Method for the ranges.
     pub(super) mode: ScaleMode,
+    /// Quantile of the ranges.
     pub(super) quantile: f64,
+    /// Margin of a fitted shift.
     pub(super) margin: f64,
 }
 
 impl Scale {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> ScaleParams {
         ScaleParams::default()
     }

@@ -4,8 +4,8 @@ use super::{FrameAxis, ScaledFrame, Transform};
 use perf_core::{Column, Table};
 
 impl Transform {
-    /// Returns the axes as a table with a row for each axis and experiment. `names` are those of the experiments;
-    /// experiments beyond them are called by their numbers.
+    /// Returns the axes as a table with a row for each axis and experiment. `names` are the names
+    /// of the experiments; further experiments are called by their numbers.
     ///
     /// | column | type | meaning |
     /// |---|---|---|

@@ -1,25 +1,25 @@
-//! [`Transform`]: from metrics to coordinates and back.
+//! [`Transform`]: conversion between metrics and coordinates.
 
-/// What a frame adds to an axis.
+/// Parameters of an axis for one experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FrameAxis {
-    /// How far the values of the frame lie from those of the first one, in units of the axis; of a
-    /// logarithmic axis the logarithm of a factor.
+    /// Displacement of the values of the experiment from those of the first one, in units of the
+    /// axis; on a logarithmic axis the logarithm of a factor.
     pub shift: f64,
-    /// Share of the time of the frame and the first one that overlaps with this shift, and
-    /// without; 1 where nothing was fitted.
+    /// Fraction of the time of the experiment and the first one that overlaps with this shift; 1 if
+    /// no shift was fitted.
     pub overlap: f64,
-    /// As `overlap`, without the shift.
+    /// Fraction of the time that overlaps without the shift.
     pub overlap_unshifted: f64,
-    /// The value (after the logarithm and the shift) that becomes 0.
+    /// Value (after the logarithm and the shift) that becomes 0.
     pub low: f64,
-    /// The value that becomes the factor of the axis.
+    /// Value that becomes the factor of the axis.
     pub high: f64,
 }
 
 impl FrameAxis {
-    /// Whether all values are one, which has the coordinate 0.
+    /// Returns `true` if all values are equal; their coordinate is then 0.
     pub fn is_constant(&self) -> bool {
         self.high <= self.low
     }
@@ -29,21 +29,22 @@ impl FrameAxis {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TransformAxis {
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: String,
-    /// Whether its natural logarithm is taken first.
+    /// `true` if the natural logarithm is taken first.
     pub log: bool,
-    /// What the range is stretched to.
+    /// Length to which the range is scaled.
     pub factor: f64,
-    /// What holds for each frame.
+    /// Parameters for each experiment.
     pub frames: Vec<FrameAxis>,
 }
 
-/// From metrics to coordinates and back: with `y` the metric or its natural logarithm,
-/// `x = factor (y - shift - low) / (high - low)`, where `low` and `high` are those of the frame or,
-/// in [`ScaleMode::Joint`](super::ScaleMode::Joint), the same for all. An axis that is constant has `x = 0`.
+/// Conversion between metrics and coordinates. With `y` the metric or its natural logarithm,
+/// `x = factor (y - shift - low) / (high - low)`, where `low` and `high` belong to the experiment
+/// or, in [`ScaleMode::Joint`](super::ScaleMode::Joint), are common to all. A constant axis has
+/// `x = 0`.
 ///
 /// ```
 /// use perf_track::{FrameAxis, Transform, TransformAxis};
@@ -60,23 +61,25 @@ pub struct TransformAxis {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Transform {
+    /// Axes.
     pub(super) axes: Vec<TransformAxis>,
 }
 
 impl Transform {
-    /// A transform of these axes: for who found their ranges otherwise, such as over bursts that several
-    /// ranks of a parallel program hold.
+    /// Creates a transform from axes whose ranges were computed elsewhere, such as over the bursts
+    /// of several ranks of a parallel program.
     pub fn new(axes: Vec<TransformAxis>) -> Self {
         Transform { axes }
     }
 
-    /// The axes.
+    /// Returns the axes.
     pub fn axes(&self) -> &[TransformAxis] {
         &self.axes
     }
 
-    /// The coordinates of metrics of a frame, one a dimension. `None` for a frame that is not
-    /// there, not one value a dimension, or a value that is not finite or has no logarithm.
+    /// Converts metrics of an experiment to coordinates, one for each dimension. `None` for an
+    /// experiment that does not exist, a wrong number of values, or a value that is not finite or
+    /// has no logarithm.
     pub fn apply(&self, frame: usize, metrics: &[f64]) -> Option<Vec<f64>> {
         if metrics.len() != self.axes.len() {
             return None;
@@ -90,8 +93,8 @@ impl Transform {
         .collect()
     }
 
-    /// The metrics of coordinates, one a dimension. `None` for a frame that is not there or not
-    /// one coordinate a dimension.
+    /// Converts coordinates to metrics, one for each dimension. `None` for an experiment that does
+    /// not exist or a wrong number of coordinates.
     pub fn invert(&self, frame: usize, coordinates: &[f64]) -> Option<Vec<f64>> {
         if coordinates.len() != self.axes.len() {
             return None;
@@ -112,7 +115,7 @@ impl Transform {
 }
 
 impl TransformAxis {
-    /// The coordinate of a value after the logarithm.
+    /// Returns the coordinate of a value after the logarithm.
     pub(super) fn place(&self, of: &FrameAxis, y: f64) -> f64 {
         if of.is_constant() {
             return 0.0;

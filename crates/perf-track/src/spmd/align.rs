@@ -1,4 +1,4 @@
-//! [`Align`]: sequences of all threads against their consensus.
+//! [`Align`]: alignment of the sequences of all threads with their consensus.
 
 use super::consensus::{Consensus, Worth};
 use super::kernel::{LONGEST, Place, Scratch, align};
@@ -8,28 +8,28 @@ use crate::{ClusterId, Error, Result};
 use perf_core::{Job, parallel};
 use std::collections::HashMap;
 
-/// Deepest nesting of bursts between columns between columns. Beyond it they are put side by side.
+/// Deepest nesting of bursts between columns between columns. Deeper ones are placed side by side.
 const DEEPEST: usize = 32;
 
-/// How sequences are aligned.
+/// Method of alignment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum AlignMethod {
-    /// A star around a consensus, which is improved as long as the SPMD score rises. It finds more
-    /// that belongs together than the published way: on EPOCH with 16 tasks the score is 0.984 in
-    /// place of 0.739.
+    /// Star alignment around a consensus, which is improved as long as the SPMD score increases. It
+    /// aligns more than the published method: for EPOCH with 16 tasks the score is 0.984 instead of
+    /// 0.739.
     #[default]
     Star,
-    /// As burst clustering was published with it: all pairs of different sequences are aligned
-    /// (Needleman and Wunsch with affine gaps), their shares of identical pairs make a tree (UPGMA),
-    /// and profiles are aligned along it. What is aligned early is never corrected, and a shift by a
-    /// step at the begin of a few threads can stay for good; scores are those of the established
-    /// tool. Time is `(all bursts of different sequences)^2 / 2`; memory is that of
-    /// [`AlignParams::memory`] and the bursts.
+    /// The published method of burst clustering. All pairs of different sequences are aligned
+    /// (Needleman and Wunsch with affine gaps), their fractions of identical pairs determine a tree
+    /// (UPGMA), and profiles are aligned along it. Early alignments are never corrected, so a shift
+    /// by one step at the begin of a few threads may persist. Scores are those of the established
+    /// tool. Takes `(all bursts of different sequences)^2 / 2` time, and the memory of
+    /// [`AlignParams::memory`] besides the bursts.
     Progressive,
 }
 
-/// Parameters of [`Align`]: set them, then [`check`](Self::check).
+/// Parameters of [`Align`]. Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_track::{Align, AlignMethod};
@@ -38,8 +38,11 @@ pub enum AlignMethod {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct AlignParams {
+    /// Method of alignment.
     method: AlignMethod,
+    /// Largest number of rounds.
     rounds: usize,
+    /// Memory budget in bytes.
     memory: usize,
 }
 
@@ -54,31 +57,31 @@ impl Default for AlignParams {
 }
 
 impl AlignParams {
-    /// How sequences are aligned, default [`AlignMethod::Star`].
+    /// Sets the method of alignment; default [`AlignMethod::Star`].
     pub fn method(mut self, method: AlignMethod) -> Self {
         self.method = method;
         self
     }
 
-    /// How often sequences are aligned at most, each time with the consensus of the time before,
-    /// default 4, at least 1. It ends earlier once the score does not rise.
+    /// Sets the largest number of rounds, each with the consensus of the previous one; default 4,
+    /// at least 1. It stops earlier if the score does not increase.
     pub fn rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self
     }
 
-    /// Memory for the directions of one alignment in bytes, default 2^26; a thread of the machine
-    /// works on one at a time. Where more is needed the work is halved until it is enough, which
-    /// takes up to twice the time and gives the same score.
+    /// Sets the memory budget in bytes for the directions of one alignment; default 2^26. Each CPU
+    /// thread works on one alignment at a time. If more is needed the problem is halved until it
+    /// fits, which takes up to twice the time and yields the same score.
     pub fn memory(mut self, memory: usize) -> Self {
         self.memory = memory;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for no rounds.
+    /// Returns [`Error::Parameter`] for 0 rounds.
     pub fn check(self) -> Result<Align> {
         if self.rounds == 0 {
             return Err(Error::Parameter {
@@ -91,19 +94,20 @@ impl AlignParams {
     }
 }
 
-/// Aligns the sequences of all threads: parameters that [`AlignParams::check`] let pass.
+/// Aligns the sequences of all threads, with parameters validated by [`AlignParams::check`].
 ///
-/// A star around a consensus. Progressive alignment along a tree compares all pairs of threads,
-/// which a thousand of them forbid, and what it aligns first it never corrects. Here each
-/// different sequence is aligned with the consensus, first the sequence most threads have; what
-/// falls between two columns is arranged by itself in the same way, so that what few threads share
-/// comes together too. The columns that half of the threads are in are the next consensus, until
-/// the SPMD score does not rise any more. Each alignment is optimal for its consensus. The published
-/// way is there too: [`AlignMethod::Progressive`].
+/// The default is a star alignment around a consensus. Progressive alignment along a tree compares
+/// all pairs of threads, which is infeasible for a thousand of them, and never corrects early
+/// alignments. Here each different sequence is aligned with the consensus, which is initially the
+/// most frequent sequence. Bursts between two columns are aligned separately in the same way, so
+/// that bursts shared by few threads are aligned too. The columns that contain half of the threads
+/// form the next consensus, until the SPMD score no longer increases. Each alignment is optimal for
+/// its consensus. The published method is available as [`AlignMethod::Progressive`].
 ///
-/// Time: `different sequences x length x columns` a round at most, much less where sequences
-/// differ little. Memory is linear in the bursts, besides [`AlignParams::memory`]. Sequences are
-/// aligned in parallel; the result does not depend on how many at a time.
+/// Takes at most `different sequences x length x columns` time for each round, and much less if
+/// sequences differ little. Memory is linear in the number of bursts, besides
+/// [`AlignParams::memory`]. Sequences are aligned in parallel; the result does not depend on the
+/// number of threads.
 ///
 /// ```
 /// use perf_core::Job;
@@ -122,25 +126,28 @@ impl AlignParams {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Align(AlignParams);
 
-/// Sequences in columns: how many, and the column of each symbol of each sequence.
+/// Sequences in columns.
 struct Layout {
+    /// Number of columns.
     columns: usize,
+    /// Column of each symbol of each sequence.
     places: Vec<Vec<u32>>,
 }
 
 impl Align {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> AlignParams {
         AlignParams::default()
     }
 
-    /// Aligns sequences. `shares` is the share of the time of each cluster, noise first; those past
-    /// its end count as taking none.
+    /// Aligns sequences. `shares` is the fraction of the time of each cluster, noise first;
+    /// clusters past its end count as 0.
     ///
     /// # Errors
-    /// [`Error::TooMany`] past 2^20 bursts of a thread, for the progressive method also past 4,096
-    /// different sequences and 2^40 cells of their pairs; [`Error::NotFinite`] for a share that is not
-    /// finite, [`Error::Cancelled`].
+    /// Returns [`Error::TooMany`] for more than 2^20 bursts on a thread, and for the progressive
+    /// method also for more than 4,096 different sequences or 2^40 cells of their pairs. Returns
+    /// [`Error::NotFinite`] for a share that is not finite, or [`Error::Cancelled`] if the job is
+    /// cancelled.
     pub fn align(&self, sequences: &Sequences, shares: &[f64], job: &Job) -> Result<Alignment> {
         if let Some(at) = shares.iter().position(|share| !share.is_finite()) {
             return Err(Error::NotFinite {
@@ -187,7 +194,7 @@ impl Align {
             let (columns, places) = found?;
             return Ok(Alignment::new(sequences.clone(), places, columns));
         }
-        // A cluster without a share weighs nothing.
+        // A cluster without a share has weight 0.
         let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
         let worth = Worth::new(&counts, &clusters.iter().map(of).collect::<Vec<_>>());
         let group = Group {
@@ -241,24 +248,29 @@ impl Align {
     }
 }
 
-/// Different sequences that are arranged together, each with the number of threads that have it.
+/// Different sequences that are aligned together.
 struct Group<'a> {
+    /// Sequences of symbols.
     sequences: Vec<&'a [u32]>,
+    /// Number of threads of each sequence.
     weights: Vec<u64>,
+    /// Worth of each symbol.
     worth: &'a Worth,
+    /// Number of symbols.
     symbols: usize,
+    /// Memory budget in bytes.
     memory: usize,
 }
 
 impl<'a> Group<'a> {
-    /// The sequence most threads have, of several the longest, of several the first.
+    /// Returns the most frequent sequence, in a tie the longest, then the first.
     fn seed(&self) -> Option<&'a [u32]> {
         let all = self.sequences.iter().zip(&self.weights).rev();
         all.max_by_key(|(sequence, weight)| (**weight, sequence.len()))
             .map(|(sequence, _)| *sequence)
     }
 
-    /// Arranges sequences that lie between two columns.
+    /// Aligns sequences that lie between two columns.
     fn arrange(&self, depth: usize, job: &Job) -> Result<Layout> {
         let longest = self.sequences.iter().map(|sequence| sequence.len()).max();
         let Some(seed) = self
@@ -282,7 +294,7 @@ impl<'a> Group<'a> {
         self.assemble(consensus.len(), &places, depth, job)
     }
 
-    /// Columns of the consensus and, between them, what was put there.
+    /// Builds the columns of the consensus with the columns inserted between them.
     fn assemble(
         &self,
         columns: usize,
@@ -290,7 +302,7 @@ impl<'a> Group<'a> {
         depth: usize,
         job: &Job,
     ) -> Result<Layout> {
-        // Runs of symbols between two columns: slot, sequence, first symbol, behind the last one.
+        // Runs of symbols between two columns: slot, sequence, first symbol, end.
         let mut runs: Vec<(u32, usize, usize, usize)> = Vec::new();
         for (sequence, places) in places.iter().enumerate() {
             let mut last = None;
@@ -308,7 +320,7 @@ impl<'a> Group<'a> {
         }
         runs.sort_unstable();
         let mut widths = vec![0_usize; columns + 1];
-        // The place of each run's symbols, counted from the begin of its slot.
+        // Column of each run's symbols, counted from the begin of its slot.
         let mut inner: Vec<(usize, usize, Vec<u32>)> = Vec::with_capacity(runs.len());
         for of_slot in runs.chunk_by(|a, b| a.0 == b.0) {
             let mut known: HashMap<&[u32], usize> = HashMap::new();
@@ -340,7 +352,7 @@ impl<'a> Group<'a> {
                 inner.push((*sequence, *from, places));
             }
         }
-        // Slot s begins after s columns and all slots before it.
+        // Slot s begins after s columns and all earlier slots.
         let mut starts = Vec::with_capacity(columns + 1);
         let mut wide = 0;
         for (slot, width) in widths.iter().enumerate() {

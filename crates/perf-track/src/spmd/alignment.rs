@@ -1,10 +1,10 @@
-//! [`Alignment`]: sequences with gaps, so that what belongs together stands in one column.
+//! [`Alignment`]: sequences with gaps, so that corresponding bursts share a column.
 
 use super::{Sequences, SpmdScore};
 use crate::{ClusterId, Error, Result};
 
-/// Sequences of clusters in columns: of a thread at most one burst is in a column, and its bursts
-/// are in the order of time. Takes memory in proportion to the bursts.
+/// Sequences of clusters in columns. Each thread has at most one burst in a column, and its bursts
+/// are in order of time. Memory is proportional to the number of bursts.
 ///
 /// ```
 /// use perf_track::{Alignment, ClusterId};
@@ -20,23 +20,25 @@ use crate::{ClusterId, Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Alignment {
+    /// Sequences without gaps.
     sequences: Sequences,
-    /// For each different sequence the column of each of its bursts, ascending.
+    /// Column of each burst of each different sequence, ascending.
     places: Vec<Vec<u32>>,
-    /// Where the entries of each column begin in `entries`, and of the last one end.
+    /// First entry of each column in `entries`, and the end of the last.
     starts: Vec<usize>,
-    /// Clusters of a column, ascending, with the number of threads that have it there.
+    /// Clusters of each column in ascending order, with the number of threads that have them there.
     entries: Vec<(ClusterId, u32)>,
 }
 
 impl Alignment {
-    /// An alignment made elsewhere or by hand: one row a thread, all of one length.
+    /// Creates an alignment from rows: one for each thread, all of the same length.
     ///
     /// # Errors
-    /// [`Error::Length`] for a row of another length than the first.
+    /// Returns [`Error::Length`] if a row differs in length from the first.
     pub fn from_rows(rows: &[Vec<Option<ClusterId>>]) -> Result<Self> {
         let columns = rows.first().map_or(0, Vec::len);
-        // Threads of one sequence may have different gaps here, so that each is one of its own.
+        // Threads with the same sequence may have different gaps here, so each is a sequence of its
+        // own.
         let mut sequences = Vec::with_capacity(rows.len());
         let mut places = Vec::with_capacity(rows.len());
         for row in rows {
@@ -56,7 +58,7 @@ impl Alignment {
         Ok(Self::new(Sequences::apart(sequences), places, columns))
     }
 
-    /// `places` has the column of each burst of each different sequence.
+    /// Creates an alignment; `places` holds the column of each burst of each different sequence.
     pub(super) fn new(sequences: Sequences, places: Vec<Vec<u32>>, columns: usize) -> Self {
         let mut weights = vec![0_u32; places.len()];
         for which in sequences.which() {
@@ -97,41 +99,42 @@ impl Alignment {
         }
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.sequences.len()
     }
 
-    /// How many columns there are.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// The sequences, without gaps.
+    /// Returns the sequences without gaps.
     pub fn sequences(&self) -> &Sequences {
         &self.sequences
     }
 
-    /// The clusters of a column, ascending, each with the number of threads that have it there.
+    /// Returns the clusters of a column in ascending order, each with the number of threads that
+    /// have it there.
     pub fn column(&self, column: usize) -> &[(ClusterId, u32)] {
         let range = self.starts.get(column).zip(self.starts.get(column + 1));
         let range = range.and_then(|(start, end)| self.entries.get(*start..*end));
         range.unwrap_or_default()
     }
 
-    /// How many threads have a gap in a column.
+    /// Returns the number of threads with a gap in a column.
     pub fn gaps(&self, column: usize) -> usize {
         let there: u32 = self.column(column).iter().map(|(_, threads)| threads).sum();
         self.threads() - there as usize
     }
 
-    /// The column of each burst of a thread, ascending.
+    /// Returns the column of each burst of a thread, ascending.
     pub fn places(&self, thread: usize) -> Option<&[u32]> {
         let which = *self.sequences.which().get(thread)?;
         self.places.get(which as usize).map(Vec::as_slice)
     }
 
-    /// A thread's clusters with gaps.
+    /// Returns the clusters of a thread with gaps.
     pub fn row(&self, thread: usize) -> Option<Vec<Option<ClusterId>>> {
         let mut row = vec![None; self.columns()];
         let sequence = self.sequences.get(thread)?;
@@ -143,8 +146,8 @@ impl Alignment {
         Some(row)
     }
 
-    /// The sequence of the whole: of each column that at least half of the threads are in, the
-    /// cluster most of them have there, the lower one of two as frequent.
+    /// Returns the consensus: for each column that contains at least half of the threads, its most
+    /// frequent cluster, in a tie the lower one.
     pub fn consensus(&self) -> Vec<ClusterId> {
         let columns = (0..self.columns()).filter(|column| 2 * self.gaps(*column) <= self.threads());
         let most = |column| {
@@ -156,8 +159,8 @@ impl Alignment {
         columns.filter_map(most).collect()
     }
 
-    /// The columns in which all that compute compute the same, with that cluster, which is not
-    /// noise.
+    /// Returns the pivots: columns in which all threads without a gap have the same cluster, which
+    /// is not noise, with that cluster.
     pub fn pivots(&self) -> Vec<(usize, ClusterId)> {
         let alone = |column: usize| match self.column(column) {
             [(cluster, _)] if !cluster.is_noise() => Some((column, *cluster)),
@@ -166,9 +169,9 @@ impl Alignment {
         (0..self.columns()).filter_map(alone).collect()
     }
 
-    /// How often clusters stand in one column: entry `[i][k]` is 100 times the columns with both
-    /// cluster `i` and `k`, by the columns with `i`; 0 where there are none. Noise is entry 0, and
-    /// there are `clusters` more.
+    /// Returns the simultaneity of clusters: entry `[i][k]` is 100 times the number of columns with
+    /// both clusters `i` and `k`, divided by the number of columns with `i`; 0 if there are none.
+    /// Noise is entry 0, followed by `clusters` more.
     pub fn simultaneity(&self, clusters: usize) -> Vec<Vec<f64>> {
         let mut both = vec![vec![0.0; clusters + 1]; clusters + 1];
         for column in 0..self.columns() {
@@ -191,9 +194,9 @@ impl Alignment {
         both
     }
 
-    /// How much all threads compute the same at the same time. `shares` has the share of the time
-    /// of each cluster, noise first, as [`time_shares`](crate::time_shares) gives them; clusters
-    /// past its end do not count.
+    /// Computes the SPMD score of the alignment. `shares` holds the fraction of the time of each
+    /// cluster, noise first, as [`time_shares`](crate::time_shares) returns them; clusters past its
+    /// end count as 0.
     pub fn score(&self, shares: &[f64]) -> SpmdScore {
         SpmdScore::new(self, shares)
     }

@@ -1,19 +1,20 @@
-//! [`Consensus`]: the columns that sequences are aligned with, and what each pairing is worth.
+//! [`Consensus`]: columns that sequences are aligned with, and the worth of each pairing.
 
 use super::kernel::{GAP, LEAST, MOST};
 
-/// What is worth how much, by symbol.
+/// Worth of each symbol.
 ///
-/// The score of the whole is `sum p_k N_k / (T C_k)`, with `N_k` the bursts of cluster `k` and `C_k`
-/// the columns it is in: one column less for `k` is worth about `p_k / N_k` times what the others
-/// share, that is the time of a mean burst of it. So a pair of equal symbols is worth between
-/// [`LEAST`] and [`MOST`], in proportion to the mean time of the cluster's bursts. The least keeps
-/// short bursts in step as well.
+/// The total score is `sum p_k N_k / (T C_k)`, with `N_k` the number of bursts of cluster `k` and
+/// `C_k` the number of columns that contain it. One column less for `k` is worth about `p_k / N_k`
+/// times the score of the rest, which is proportional to the time of a mean burst of `k`. A pair of
+/// equal symbols is therefore worth between [`LEAST`] and [`MOST`], in proportion to the mean time
+/// of the cluster's bursts. The minimum keeps short bursts aligned too.
 #[derive(Clone, Debug)]
 pub(super) struct Worth(Vec<i32>);
 
 impl Worth {
-    /// `counts` has the bursts of each symbol on all threads, `shares` its share of the time.
+    /// Computes the worth; `counts` holds the number of bursts of each symbol on all threads,
+    /// `shares` its fraction of the time.
     pub(super) fn new(counts: &[u64], shares: &[f64]) -> Self {
         let mean = |(count, share): (&u64, &f64)| match count {
             0 => 0.0,
@@ -39,32 +40,33 @@ impl Worth {
     }
 }
 
-/// The columns that sequences are aligned with.
+/// Columns that sequences are aligned with.
 ///
-/// A symbol paired with a column that has it is worth half of its [`Worth`] and the other half in
-/// proportion to the threads that have it there; with a column that does not, it costs [`GAP`]. A
-/// symbol without a column costs [`GAP`], a column left out [`GAP`] in proportion to the threads
-/// that are in it: pairing two that differ is dearer than pairing equals and cheaper than two gaps.
+/// Pairing a symbol with a column that contains it is worth half of its [`Worth`], plus the other
+/// half in proportion to the threads that have it there. Pairing it with another column costs
+/// [`GAP`]. A symbol without a column costs [`GAP`], and skipping a column costs [`GAP`] in
+/// proportion to the threads in it. Pairing different symbols thus costs more than pairing equal
+/// ones and less than two gaps.
 #[derive(Clone, Debug)]
 pub(super) struct Consensus {
-    /// What leaving out each column costs.
+    /// Cost of skipping each column.
     pub(super) skip: Vec<i32>,
-    /// By symbol: the columns that have it, ascending, with the worth of the pair.
+    /// For each symbol the columns that contain it, ascending, with the worth of the pair.
     pairs: Vec<Vec<(u32, i32)>>,
-    /// The symbol of columns in which all threads have the same one.
+    /// Symbol of each column in which all threads have the same one.
     pub(super) all: Vec<Option<u32>>,
-    /// The most a symbol can be worth.
+    /// Largest worth of each symbol.
     best: Vec<i32>,
 }
 
 impl Consensus {
-    /// A sequence as if all threads had it.
+    /// Creates the consensus of a sequence that all threads have.
     pub(super) fn of_sequence(sequence: &[u32], worth: &Worth, symbols: usize) -> Self {
         let columns = sequence.iter().map(|symbol| vec![(*symbol, 1)]);
         Self::new(&columns.collect::<Vec<_>>(), 1, worth, symbols)
     }
 
-    /// Columns as symbols with the number of threads that have them, of `threads` in all.
+    /// Creates a consensus from columns of symbols with their numbers of threads, out of `threads`.
     pub(super) fn new(
         columns: &[Vec<(u32, u64)>],
         threads: u64,
@@ -105,7 +107,7 @@ impl Consensus {
         self.skip.len()
     }
 
-    /// The columns from `from` on up to `to` that have a symbol, with the worth of the pair.
+    /// Returns the columns in `from..to` that contain a symbol, with the worth of the pair.
     pub(super) fn pairs(&self, symbol: u32, from: usize, to: usize) -> &[(u32, i32)] {
         let pairs = self
             .pairs
@@ -116,7 +118,7 @@ impl Consensus {
         pairs.get(start..end).unwrap_or_default()
     }
 
-    /// The most a symbol can be worth, wherever it stands.
+    /// Returns the largest worth of a symbol in any column.
     pub(super) fn best(&self, symbol: u32) -> i32 {
         self.best.get(symbol as usize).copied().unwrap_or(-GAP)
     }

@@ -1,19 +1,21 @@
-//! Which sequences are aligned first: the tree of UPGMA.
+//! Order in which sequences are aligned: the UPGMA tree.
 
 use crate::Result;
 use perf_core::Job;
 
-/// Two groups that are joined: named by the lowest sequence of each, `left < right`.
+/// Join of two groups, identified by the lowest sequence of each, `left < right`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
+    /// Lowest sequence of the first group.
     pub(super) left: usize,
+    /// Lowest sequence of the second group.
     pub(super) right: usize,
 }
 
-/// The order in which groups are joined (unweighted pair groups with arithmetic mean): always the two
-/// whose sequences are most alike on average, of equals those with the lowest sequences.
-/// `similar[i][k]` is that of sequences `i` and `i + 1 + k`; `weights` says how often each is there.
-/// Time is near the square of their number, as a rule.
+/// Computes the order in which groups are joined (unweighted pair groups with arithmetic mean):
+/// always the two whose sequences have the highest mean similarity, in a tie those with the lowest
+/// sequences. `similar[i][k]` is the similarity of sequences `i` and `i + 1 + k`; `weights` is the
+/// multiplicity of each. The time is usually about quadratic in their number.
 pub(super) fn join_order(similar: Vec<Vec<f64>>, weights: &[u64], job: &Job) -> Result<Vec<Tree>> {
     let count = weights.len();
     let mut groups = Groups {
@@ -40,24 +42,25 @@ pub(super) fn join_order(similar: Vec<Vec<f64>>, weights: &[u64], job: &Job) -> 
 }
 
 struct Groups {
-    /// How many sequences each group has.
+    /// Number of sequences of each group.
     sizes: Vec<f64>,
     /// Sum of the similarities of all pairs between two groups.
     sums: Vec<Vec<f64>>,
+    /// `true` for groups that have not been merged into another.
     is_there: Vec<bool>,
-    /// The most alike of the later groups: similarity and which.
+    /// Most similar later group: similarity and index.
     best: Vec<Option<(i64, usize)>>,
 }
 
 impl Groups {
-    /// The mean over all pairs in units so small that only rounding is below them: equal means
-    /// compare as equal in whatever order their sums were taken.
+    /// Returns the mean over all pairs in units so small that only rounding errors are below them:
+    /// equal means compare as equal for any order of summation.
     fn alike(&self, a: usize, b: usize) -> i64 {
         let (low, high) = (a.min(b), a.max(b));
         (self.sums[low][high - low - 1] / (self.sizes[low] * self.sizes[high]) * 1e9).round() as i64
     }
 
-    /// Finds the best of the later groups anew.
+    /// Recomputes the most similar later group.
     fn look(&mut self, first: usize) {
         let later = first + 1..self.sizes.len();
         let found = later
@@ -112,7 +115,7 @@ impl Groups {
 mod tests {
     use super::*;
 
-    /// By looking at all pairs of groups each time.
+    /// Compares all pairs of groups each time.
     fn naive(similar: &[Vec<f64>], weights: &[u64]) -> Vec<Tree> {
         let mut groups: Vec<Vec<usize>> = (0..weights.len()).map(|at| vec![at]).collect();
         let mut order = Vec::new();
@@ -152,7 +155,7 @@ mod tests {
         let mut random = perf_testdata::wide::Xorshift::new(5);
         for _ in 0..100 {
             let count = 1 + random.below(12) as usize;
-            // Few values, so that many are equal.
+            // Few distinct values, so that many are equal.
             let similar: Vec<Vec<f64>> = (0..count)
                 .map(|at| {
                     (at + 1..count)

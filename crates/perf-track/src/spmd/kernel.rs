@@ -1,48 +1,48 @@
-//! One sequence against a consensus, optimally and in little memory.
+//! Optimal alignment of one sequence with a consensus in little memory.
 //!
-//! Needleman and Wunsch's recurrence with gaps that cost as much as they are long:
+//! Needleman and Wunsch's recurrence with gap costs proportional to their length:
 //!
 //! ```text
 //! H[i][j] = max(H[i-1][j-1] + pair(i, j), H[i-1][j] - GAP, H[i][j-1] - skip(j))
 //! ```
 //!
-//! With `D[j]` the cost of leaving out the first `j` columns and `G = H + D`, the last of the three
-//! is `G[i][j-1]`: a row is first filled from the row above, without order, and then becomes the
-//! running maximum of itself.
+//! With `D[j]` the cost of skipping the first `j` columns and `G = H + D`, the last of the three
+//! cases is `G[i][j-1]`: a row is first computed from the row above, in any order, and then
+//! replaced by its running maximum.
 //!
-//! Three things make it fast, and none changes the result. Columns at either end in which all
-//! threads have the symbol of the sequence are paired at once: pairing them is worth the most there
-//! is and leaving them out costs the most, so that any other alignment can be exchanged for one
-//! that pairs them. Then a band around the diagonal is tried, and kept if no path that leaves it
-//! can be worth as much; what it found tells how wide it must be otherwise. A band that must be wide
-//! gives way to the whole table in [`stripes`]. Where either would take too much memory, the problem
-//! is halved as Hirschberg does.
+//! Three optimisations do not change the result. First, columns at either end in which all threads
+//! have the symbol of the sequence are paired at once: this pairing has the highest worth and
+//! skipping has the highest cost, so that any other alignment can be exchanged for one that pairs
+//! them. Second, a band around the diagonal is tried, and accepted if no path that leaves it can be
+//! worth as much; otherwise its result determines the required width. A wide band is replaced by
+//! the whole table in [`stripes`]. Third, if either would take too much memory, the problem is
+//! halved with Hirschberg's method.
 
 use super::consensus::Consensus;
 use super::stripes::{self, Stripes};
 use perf_core::{CancellationChecks, Cancelled, Job};
 use std::ops::Range;
 
-/// The cost of a gap, and of a pair that differs.
+/// Cost of a gap, and of a pair of different symbols.
 pub(super) const GAP: i32 = 16;
-/// The least an equal pair is worth: two gaps, so that one is worth leaving out one column.
+/// Smallest worth of an equal pair: two gaps, so that one pair justifies skipping one column.
 pub(super) const LEAST: i32 = 32;
-/// The most it is worth. With [`LONGEST`] sequences no sum overflows.
+/// Largest worth of an equal pair. With sequences of length [`LONGEST`] no sum overflows.
 pub(super) const MOST: i32 = 512;
-/// The longest sequence and consensus.
+/// Largest length of a sequence and a consensus.
 pub(super) const LONGEST: usize = 1 << 20;
 
 const NEVER: i32 = i32::MIN / 2;
 /// Half the width of the first band.
 const FIRST_BAND: usize = 32;
-/// How much faster a cell of the whole table is than one of a band: measured about 3 times.
+/// Ratio of the time for a cell of a band to that of the whole table, measured as about 3.
 const BAND_COST: usize = 3;
 
 const UP: u8 = 0;
 const DIAGONAL: u8 = 1;
 const LEFT: u8 = 2;
 
-/// Where a burst goes.
+/// Position of a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// In a column of the consensus.
@@ -51,18 +51,23 @@ pub(super) enum Place {
     Before(u32),
 }
 
-/// Memory that is used again.
+/// Reusable buffers.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    /// Previous row.
     old: Vec<i32>,
+    /// Current row.
     new: Vec<i32>,
+    /// Bonus of each column for the current symbol.
     bonus: Vec<i32>,
+    /// Direction of each cell.
     directions: Vec<u8>,
+    /// Buffers of the whole table.
     stripes: Stripes,
 }
 
-/// Where each burst of `sequence` goes; `memory` is the most bytes directions may take. Makes
-/// cancellation checks by the cells it fills.
+/// Returns the position of each burst of `sequence`; `memory` is the memory budget for directions
+/// in bytes. Makes cancellation checks by the number of computed cells.
 pub(super) fn align(
     consensus: &Consensus,
     sequence: &[u32],
@@ -83,18 +88,26 @@ pub(super) fn align(
 }
 
 struct Problem<'a> {
+    /// Consensus to align with.
     consensus: &'a Consensus,
+    /// Sequence to align.
     sequence: &'a [u32],
+    /// Memory budget in bytes.
     memory: usize,
+    /// Reusable buffers.
     scratch: &'a mut Scratch,
+    /// Positions found so far.
     places: Vec<Place>,
+    /// Cancellation checks.
     checks: CancellationChecks<'a>,
 }
 
-/// Which columns `j` row `i` looks at: `i + low ..= i + high`, within the columns.
+/// Range of columns `j` that row `i` covers: `i + low ..= i + high`, within the columns.
 #[derive(Clone, Copy, Debug)]
 struct Band {
+    /// Lowest diagonal.
     low: i64,
+    /// Highest diagonal.
     high: i64,
 }
 
@@ -162,7 +175,7 @@ impl Problem<'_> {
         let above = self.last_row(rows.start..middle, columns.clone(), false)?;
         let below = self.last_row(middle..rows.end, columns.clone(), true)?;
         let both = above.iter().zip(below.iter().rev()).map(|(a, b)| a + b);
-        // The first of equal ones, whatever was tried before.
+        // The first of equal values, independent of the split.
         let best = both.enumerate().fold((0, i32::MIN), |best, (at, worth)| {
             if worth > best.1 { (at, worth) } else { best }
         });
@@ -171,11 +184,11 @@ impl Problem<'_> {
         self.solve(middle..rows.end, cut..columns.end)
     }
 
-    /// Solves it within a band that is wide enough, unless that takes too much memory.
+    /// Solves the problem within a sufficiently wide band, unless that takes too much memory.
     fn banded(&mut self, rows: Range<usize>, columns: Range<usize>) -> Result<bool, Cancelled> {
         let (n, width) = (rows.len() as i64, columns.len() as i64);
         let off = width - n;
-        // What each row is worth at most, and how much less it is without a column.
+        // Largest worth of each row, and the smallest loss of a row without a column.
         let symbols = self.sequence.get(rows.clone()).unwrap_or_default();
         let most: i64 = symbols
             .iter()
@@ -205,8 +218,8 @@ impl Problem<'_> {
                 return Ok(false);
             }
             let found = i64::from(self.fill(rows.clone(), columns.clone(), band)?);
-            // A path that leaves the band leaves out a column, or has a row without one, for each
-            // step off the diagonal and back to the end.
+            // A path that leaves the band skips a column, or has a row without one, for each step
+            // off the diagonal and back to the end.
             let beyond_high = most - (band.high + 1 - off) * loss - (band.high + 1) * skip;
             let beyond_low = most - (1 - band.low) * loss - (1 - band.low + off) * skip;
             let is_proven = (band.high == width || beyond_high <= found)
@@ -215,12 +228,12 @@ impl Problem<'_> {
                 self.trace(rows, columns, band);
                 return Ok(true);
             }
-            // Whatever a wider band finds is worth at least `found`, so that this one is enough.
+            // Any wider band finds a worth of at least `found`, so this width is sufficient.
             half = (half + 1).max((most - found) / (loss + skip) + 1);
         }
     }
 
-    /// Solves it by the whole table.
+    /// Solves the problem with the whole table.
     fn whole(&mut self, rows: Range<usize>, columns: Range<usize>) -> Result<(), Cancelled> {
         let symbols = self.sequence.get(rows.clone()).unwrap_or_default();
         let places = self.places.get_mut(rows).unwrap_or_default();
@@ -239,7 +252,7 @@ impl Problem<'_> {
         )
     }
 
-    /// Fills the directions of a band and gives the worth of the best path in it.
+    /// Computes the directions of a band and returns the worth of its best path.
     fn fill(
         &mut self,
         rows: Range<usize>,
@@ -276,7 +289,7 @@ impl Problem<'_> {
             let from = low.max(1);
             let part = columns.start + from - 1..columns.start + high;
             bonuses(self.consensus, symbol, part, bonus);
-            // Direction of column j at j - (row + band.low).
+            // The direction of column j is at j - (row + band.low).
             let first = (row - 1) * band.width();
             let shift = (low as i64 - (row as i64 + band.low)) as usize;
             let start = first + shift;
@@ -321,7 +334,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The last row of `H`: the worth of all `rows` against the first `j` columns, or with
+    /// Computes the last row of `H`: the worth of all `rows` against the first `j` columns, or with
     /// `reversed` against the last `j`.
     fn last_row(
         &mut self,
@@ -366,8 +379,8 @@ impl Problem<'_> {
     }
 }
 
-/// For each of `columns` the worth of a pair with `symbol` and what is saved by not leaving the
-/// column out.
+/// Computes for each of `columns` the worth of a pair with `symbol` plus the saved cost of skipping
+/// the column.
 fn bonuses(consensus: &Consensus, symbol: u32, columns: Range<usize>, bonus: &mut Vec<i32>) {
     bonus.clear();
     let skips = consensus.skip.get(columns.clone()).unwrap_or_default();
@@ -379,7 +392,8 @@ fn bonuses(consensus: &Consensus, symbol: u32, columns: Range<usize>, bonus: &mu
     }
 }
 
-/// One row from the row above, columns `low..=high`. `bonus` begins at column `max(low, 1)`.
+/// Computes one row from the row above, for columns `low..=high`. `bonus` begins at column
+/// `max(low, 1)`.
 #[inline]
 fn step(
     old: &[i32],
@@ -397,7 +411,7 @@ fn step(
         return;
     };
     let (edge, inner) = row.split_at_mut(from - low);
-    // Column 0 has nothing to its left.
+    // Column 0 has no left neighbour.
     let mut best = NEVER;
     if let (Some(slot), Some(above)) = (edge.first_mut(), old.first()) {
         *slot = above - GAP;
@@ -442,7 +456,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The textbook: the whole table.
+    /// Reference implementation: the whole table.
     fn naive(consensus: &Consensus, sequence: &[u32]) -> i32 {
         let columns = consensus.len();
         let mut table = vec![vec![0; columns + 1]; sequence.len() + 1];
@@ -465,7 +479,7 @@ mod tests {
         found.first().map_or(-GAP, |(_, worth)| *worth)
     }
 
-    /// What an alignment is worth; it must be one.
+    /// Returns the worth of an alignment, after checking that it is valid.
     fn worth(consensus: &Consensus, sequence: &[u32], places: &[Place]) -> i32 {
         assert_eq!(places.len(), sequence.len());
         let (mut next, mut worth) = (0, 0);
@@ -508,7 +522,7 @@ mod tests {
             prop_assert_eq!(worth(&consensus, &sequence, &places), naive(&consensus, &sequence));
         }
 
-        /// Nearly equal: the band is narrow, ends are taken off.
+        /// Nearly equal sequences: the band is narrow and the ends are paired at once.
         #[test]
         fn as_good_where_little_differs(
             base in prop::collection::vec(0u32..5, 1..900),

@@ -1,4 +1,4 @@
-//! Sequences of clusters a thread, their alignment, and how much a program is SPMD.
+//! Sequences of clusters for each thread, their alignment, and the SPMD score.
 
 mod align;
 mod alignment;

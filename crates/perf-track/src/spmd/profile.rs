@@ -1,4 +1,4 @@
-//! Profiles, which are aligned sequences, and the alignment of two of them.
+//! Profiles, which are aligned sequences, and the alignment of two profiles.
 
 use super::progressive::{GAP, Worth};
 use crate::Result;
@@ -7,15 +7,16 @@ use perf_core::Job;
 /// Sequences in columns.
 #[derive(Debug)]
 pub(super) struct Profile {
-    /// The column of each symbol of each sequence.
+    /// Column of each symbol of each sequence.
     pub(super) members: Vec<(usize, Vec<u32>)>,
-    /// Symbols of each column, ascending, with the threads that have them there.
+    /// Symbols of each column in ascending order, with the number of threads that have them there.
     pub(super) columns: Vec<Vec<(u32, u64)>>,
+    /// Total number of threads.
     threads: u64,
 }
 
 impl Profile {
-    /// Sequence number `at`, which so many threads have.
+    /// Creates the profile of sequence number `at`, which `threads` threads have.
     pub(super) fn of(at: usize, sequence: &[u32], threads: u64) -> Self {
         Profile {
             members: vec![(at, (0..sequence.len() as u32).collect())],
@@ -24,7 +25,7 @@ impl Profile {
         }
     }
 
-    /// What leaving out each column costs: in proportion to the threads that are in it.
+    /// Returns the cost of skipping each column, in proportion to the threads in it.
     fn gaps(&self) -> Vec<f64> {
         let share = |column: &Vec<(u32, u64)>| {
             let there: u64 = column.iter().map(|(_, count)| count).sum();
@@ -34,20 +35,24 @@ impl Profile {
     }
 }
 
-/// The table of an alignment with affine gaps, row by row (Gotoh 1982). Three values a cell: 0 for
-/// the two columns being a pair, 1 for that of the row alone, 2 for that of the column alone.
-/// Gaps at the ends of either have a cost of their own.
+/// Table of an alignment with affine gaps, computed row by row (Gotoh 1982). Each cell has three
+/// values: 0 for a pair of the two columns, 1 for the row alone, 2 for the column alone. Gaps at
+/// the ends have a separate cost.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
+    /// Cost of skipping each column.
     gaps: &'a [f64],
+    /// Cost of a gap at an end.
     end: f64,
+    /// Current row.
     rows: Row,
+    /// Next row.
     next: Row,
 }
 
 type Row = [Vec<f64>; 3];
 
-/// The best of three and which, the first of equals.
+/// Returns the maximum of three values and its index, the first in a tie.
 #[inline(always)]
 fn best(values: [f64; 3]) -> (f64, usize) {
     let mut best = (values[0], 0);
@@ -60,7 +65,8 @@ fn best(values: [f64; 3]) -> (f64, usize) {
 }
 
 impl<'a> Sweep<'a> {
-    /// `gaps` is what leaving out each column costs, `end` what each gap at an end does.
+    /// Starts a table. `gaps` is the cost of skipping each column, `end` that of each gap at an
+    /// end.
     pub(super) fn new(gaps: &'a [f64], end: f64) -> Self {
         let none = vec![f64::NEG_INFINITY; gaps.len() + 1];
         let mut rows = [none.clone(), none.clone(), none];
@@ -71,7 +77,7 @@ impl<'a> Sweep<'a> {
         Self::behind(rows, gaps, end)
     }
 
-    /// One that goes on behind a row.
+    /// Continues a table after a stored row.
     fn behind(rows: Row, gaps: &'a [f64], end: f64) -> Self {
         Sweep {
             gaps,
@@ -81,8 +87,8 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The next row: what its column is worth with each of the others, and what leaving it out costs.
-    /// `note` gets each column, from 0, and where each of its three values came from.
+    /// Computes the next row from the worth of its column with each other column and the cost of
+    /// skipping it. `note` receives each column, from 0, and the origins of its three values.
     #[inline]
     pub(super) fn row(
         &mut self,
@@ -118,7 +124,7 @@ impl<'a> Sweep<'a> {
         std::mem::swap(&mut self.rows, &mut self.next);
     }
 
-    /// Which of the three values is the best at the end.
+    /// Returns the index of the best of the three values at the end.
     pub(super) fn best(&self) -> usize {
         let last = self.gaps.len();
         let [a, b, c] = &self.rows;
@@ -126,8 +132,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Two profiles as one. Directions take at most about `memory` bytes at a time: beyond, rows are
-/// computed again from those that were kept.
+/// Merges two profiles. Directions take about `memory` bytes at a time; beyond that, rows are
+/// recomputed from stored ones.
 pub(super) fn merge(
     a: Profile,
     b: Profile,
@@ -138,14 +144,14 @@ pub(super) fn merge(
     job.check()?;
     let (rows, gaps) = (a.gaps(), b.gaps());
     let width = b.columns.len() + 1;
-    // As many rows as fit, and not so few that those that are kept take more than they do.
+    // As many rows as fit, but enough that the stored rows do not take more memory.
     let even = (8.0 * rows.len() as f64).sqrt() as usize;
     let block = (memory / (3 * width)).max(even);
     let block = block.clamp(1, rows.len().max(1));
     let pairs = 1.0 / (a.threads.max(1) as f64 * b.threads.max(1) as f64);
     let mut with = vec![0.0; worth.symbols()];
     let mut scores = vec![0.0; b.columns.len()];
-    // What the other columns have takes as long as the cells of a row.
+    // The entries of the other columns take as long as the cells of a row.
     let entries: usize = b.columns.iter().map(Vec::len).sum();
     let work = |row: usize| width + entries + a.columns[row].len() * worth.symbols();
     let mut checks = job.checks();
@@ -207,7 +213,7 @@ pub(super) fn merge(
     Ok(joined(a, b, &path))
 }
 
-/// The columns of both in the order of a path.
+/// Joins the columns of both in the order of a path.
 fn joined(a: Profile, b: Profile, path: &[usize]) -> Profile {
     let mut columns = Vec::with_capacity(path.len());
     let (mut of_a, mut of_b) = (Vec::new(), Vec::new());

@@ -5,30 +5,35 @@ use super::profile::{Profile, Sweep, merge};
 use crate::{ClusterId, Error, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 
-/// The most cells of the pairwise alignments together.
+/// Largest total number of cells of the pairwise alignments.
 const MOST_CELLS: u128 = 1 << 40;
-/// The most different sequences: each pair of them has a number.
+/// Largest number of different sequences, since each pair of them has a similarity.
 const MOST_SEQUENCES: usize = 4_096;
 
-/// What pairs of symbols are worth, from the share of the time of each. With `p` the share of a
-/// cluster and `M` one more than the highest cluster, a cluster `i` with itself is worth `200 p_i +
-/// M - i`, two different ones `50 (p_i + p_j)`, noise with cluster `j` `100 p_j` and noise with itself
-/// `100 p_noise`. A gap costs [`GAP`], at an end 100 times the share of the lowest id there is.
+/// Worth of pairs of symbols, from the fraction of the time of each. With `p` the fraction of a
+/// cluster and `M` one more than the highest cluster, a cluster `i` with itself is worth
+/// `200 p_i + M - i`, two different ones `50 (p_i + p_j)`, noise with cluster `j` `100 p_j` and
+/// noise with itself `100 p_noise`. A gap costs [`GAP`], at an end 100 times the fraction of the
+/// lowest id.
 #[derive(Debug)]
 pub(super) struct Worth {
+    /// Fraction of the time of each symbol.
     shares: Vec<f64>,
+    /// Worth of each symbol with itself.
     own: Vec<f64>,
+    /// Symbol of noise.
     noise: Option<usize>,
+    /// Cost of a gap at an end.
     pub(super) end: f64,
 }
 
-/// What each gap costs, be it the first of a run or another.
+/// Cost of each gap, whether it starts or extends a run.
 pub(super) const GAP: f64 = 50.0;
 
 impl Worth {
-    /// The worth of symbols that stand for these clusters, ascending.
+    /// Computes the worth of symbols that stand for these clusters, ascending.
     pub(super) fn new(clusters: &[ClusterId], shares: &[f64]) -> Self {
-        // A cluster without a share weighs nothing.
+        // A cluster without a share has weight 0.
         let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
         let all: Vec<f64> = clusters.iter().map(of).collect();
         let most = clusters.last().map_or(0.0, |id| f64::from(id.0)) + 1.0;
@@ -59,7 +64,7 @@ impl Worth {
     }
 }
 
-/// Columns, and the column of each symbol of each sequence.
+/// Returns the number of columns, and the column of each symbol of each sequence.
 pub(super) fn align(
     sequences: &[Vec<u32>],
     weights: &[u64],
@@ -75,7 +80,7 @@ pub(super) fn align(
         });
     }
     let symbols: u128 = sequences.iter().map(|one| one.len() as u128).sum();
-    // Half of the square of the sum is at least the cells of all pairs.
+    // Half of the square of the sum is an upper bound of the cells of all pairs.
     if symbols * symbols / 2 > MOST_CELLS {
         return Err(Error::TooMany {
             what: "cells of the pairs in a progressive alignment",
@@ -114,8 +119,9 @@ pub(super) fn align(
     Ok((columns, places))
 }
 
-/// Percent of the pairs in an alignment of two sequences that are identical. Two numbers a cell go
-/// along with the best path to it, so that no path is kept. It looks by the cells.
+/// Returns the percentage of identical pairs in an alignment of two sequences. Two counts are
+/// propagated along the best path to each cell, so that no path is stored. Makes cancellation
+/// checks by the number of cells.
 fn similarity(
     a: &[u32],
     b: &[u32],
@@ -168,7 +174,7 @@ mod tests {
         };
         let same = similarity(&[0, 1, 2], &[0, 1, 2]);
         assert!((same - 100.0).abs() < 1e-12);
-        // One that is missing takes nothing away from the pairs there are.
+        // A missing symbol does not reduce the percentage of the existing pairs.
         assert!((similarity(&[0, 1, 2], &[0, 1]) - 100.0).abs() < 1e-12);
         let half = similarity(&[0, 1], &[0, 2]);
         assert!((half - 50.0).abs() < 1e-12);

@@ -1,42 +1,42 @@
-//! [`SpmdScore`]: how much all threads compute the same at the same time.
+//! [`SpmdScore`]: degree to which all threads execute the same cluster at the same time.
 
 use super::Alignment;
 use crate::{Bursts, ClusterId, Error, Kind, Labels, Result};
 
-/// The score of one cluster.
+/// Score of one cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ClusterScore {
-    /// The cluster; noise is one of its own.
+    /// The cluster; noise has an entry of its own.
     pub cluster: ClusterId,
-    /// Mean over the columns in which it appears of the share of threads that have it there, from
-    /// 0 to 1; 0 where it appears in none.
+    /// Mean fraction of threads, in `0.0..=1.0`, over the columns in which the cluster occurs; 0 if
+    /// it occurs in none.
     pub score: f64,
-    /// The columns in which it appears.
+    /// Number of columns in which it occurs.
     pub columns: usize,
-    /// Its share of the time.
+    /// Its fraction of the time.
     pub share: f64,
 }
 
 impl ClusterScore {
-    /// What it adds to the score of the whole.
+    /// Returns its contribution to the total score.
     pub fn weighted(&self) -> f64 {
         self.share * self.score
     }
 }
 
-/// How much all threads compute the same at the same time, from 0 to 1.
+/// Degree to which all threads execute the same cluster at the same time, in `0.0..=1.0`.
 ///
-/// For a column `c` of an alignment of `T` threads, `n_k(c)` of which have cluster `k` there, the
-/// score of the cluster is the mean of `n_k(c) / T` over the columns with `n_k(c) > 0`, and that of
-/// the whole the sum over the clusters, weighted by their share of the time. A gap counts against
-/// all clusters of its column.
+/// Consider column `c` of an alignment of `T` threads, `n_k(c)` of which have cluster `k` there.
+/// The score of the cluster is the mean of `n_k(c) / T` over the columns with `n_k(c) > 0`. The
+/// total score is the sum over the clusters, weighted by their fraction of the time. A gap lowers
+/// the scores of all clusters in its column.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SpmdScore {
-    /// The score of the whole.
+    /// Total score.
     pub global: f64,
-    /// The clusters, noise first, then by number.
+    /// Clusters, noise first, then by number.
     pub clusters: Vec<ClusterScore>,
 }
 
@@ -71,7 +71,7 @@ impl SpmdScore {
     }
 }
 
-/// The share of each cluster, noise first, in the time of all complete bursts.
+/// Returns the fraction of each cluster, noise first, in the time of all complete bursts.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -89,7 +89,8 @@ impl SpmdScore {
 /// ```
 ///
 /// # Errors
-/// Not one label a burst, or a cluster of a number above that of the bursts.
+/// Returns an error if there is not one label for each burst, or for a cluster number above the
+/// number of bursts.
 pub fn time_shares(bursts: &Bursts, labels: &Labels) -> Result<Vec<f64>> {
     if labels.len() != bursts.len() {
         return Err(Error::Length {

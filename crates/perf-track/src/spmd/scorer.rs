@@ -1,12 +1,12 @@
-//! [`SpmdScorer`]: the SPMD score as what drives a refinement of clusters.
+//! [`SpmdScorer`]: the SPMD score as the criterion of a refinement of clusters.
 
 use super::{Align, Alignment, Sequences, time_shares};
 use crate::cluster::Score;
 use crate::{Bursts, ClusterId, Error, Labels, Result};
 use perf_core::Job;
 
-/// Scores clusters of bursts by how much all threads are in them at the same time: the
-/// [`Score`] that aggregative cluster refinement was published with.
+/// Scores clusters of bursts by the SPMD score, the published [`Score`] of aggregative cluster
+/// refinement.
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -35,14 +35,17 @@ use perf_core::Job;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SpmdScorer<'a> {
+    /// Bursts of the experiment.
     bursts: &'a Bursts,
+    /// Burst of each point.
     rows: &'a [u32],
+    /// Method of alignment.
     align: Align,
 }
 
 impl<'a> SpmdScorer<'a> {
-    /// Scores labels of points, each of which is the burst that `rows` has at its place; complete
-    /// bursts that are no point count as noise.
+    /// Creates a scorer for labels of points. `rows` holds the burst of each point; complete bursts
+    /// that are no points count as noise.
     pub fn new(bursts: &'a Bursts, rows: &'a [u32], align: Align) -> Self {
         SpmdScorer {
             bursts,
@@ -51,7 +54,7 @@ impl<'a> SpmdScorer<'a> {
         }
     }
 
-    /// The sequences of all threads, aligned, and the share of each cluster in the time.
+    /// Returns the aligned sequences of all threads, and the fraction of each cluster in the time.
     fn aligned(&self, labels: &Labels, job: &Job) -> Result<(Alignment, Vec<f64>)> {
         if labels.len() != self.rows.len() {
             return Err(Error::Length {

@@ -1,10 +1,10 @@
-//! [`Sequences`]: what each thread computed, one cluster after the other.
+//! [`Sequences`]: clusters of each thread in order of time.
 
 use crate::{Bursts, ClusterId, Error, Kind, Labels, Result};
 use std::collections::HashMap;
 
-/// The clusters of each thread's bursts in the order of time. Equal sequences are kept once, since
-/// most threads of a parallel program do the same.
+/// Clusters of each thread's bursts in order of time. Equal sequences are stored once, since most
+/// threads of a parallel program behave alike.
 ///
 /// ```
 /// use perf_track::{ClusterId, Sequences};
@@ -16,14 +16,14 @@ use std::collections::HashMap;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sequences {
-    /// Each sequence once, in the order of the first thread that has it.
+    /// Distinct sequences, in the order of the first thread that has them.
     distinct: Vec<Vec<ClusterId>>,
-    /// Which of them each thread has.
+    /// Index of the sequence of each thread.
     of: Vec<u32>,
 }
 
 impl Sequences {
-    /// One sequence a thread.
+    /// Creates sequences from one for each thread.
     pub fn new(threads: Vec<Vec<ClusterId>>) -> Self {
         let mut known: HashMap<Vec<ClusterId>, u32> = HashMap::new();
         let mut sequences = Sequences::default();
@@ -42,10 +42,10 @@ impl Sequences {
         sequences
     }
 
-    /// The sequences of all threads of `bursts`: complete bursts alone, noise among them.
+    /// Returns the sequences of all threads of `bursts`: only complete bursts, including noise.
     ///
     /// # Errors
-    /// Not one label a burst.
+    /// Returns an error if there is not one label for each burst.
     pub fn of(bursts: &Bursts, labels: &Labels) -> Result<Self> {
         if labels.len() != bursts.len() {
             return Err(Error::Length {
@@ -68,35 +68,35 @@ impl Sequences {
             }
         }
         let in_order = |mut thread: Vec<(_, ClusterId)>| {
-            // Bursts come by time already; sorting them costs one look at each.
+            // Bursts are already in order of time, so sorting takes one pass.
             thread.sort_by_key(|(begin, _)| *begin);
             thread.into_iter().map(|(_, label)| label).collect()
         };
         Ok(Self::new(threads.into_iter().map(in_order).collect()))
     }
 
-    /// How many threads there are.
+    /// Returns the number of threads.
     pub fn len(&self) -> usize {
         self.of.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no threads.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// How many different sequences there are.
+    /// Returns the number of distinct sequences.
     pub fn distinct(&self) -> usize {
         self.distinct.len()
     }
 
-    /// The sequence of a thread.
+    /// Returns the sequence of a thread.
     pub fn get(&self, thread: usize) -> Option<&[ClusterId]> {
         let index = *self.of.get(thread)?;
         self.distinct.get(index as usize).map(Vec::as_slice)
     }
 
-    /// One sequence a thread, equal ones kept apart.
+    /// Stores one sequence for each thread, even if they are equal.
     pub(super) fn apart(threads: Vec<Vec<ClusterId>>) -> Self {
         Sequences {
             of: (0..threads.len() as u32).collect(),

@@ -1,14 +1,14 @@
-//! The whole table of one alignment, eight columns at a time.
+//! Whole table of one alignment, eight columns at a time.
 //!
-//! A row is a running maximum, which goes one column after the other. So the columns are cut into
-//! eight stretches of equal length that run side by side, one a lane (Farrar's striped layout, 2007);
-//! the best of the stretches before each of them is kept beside the row and put in where the row
-//! is read. The numbers of all rows are kept, and the path back reads its way off them: nothing is
-//! decided for cells it does not meet, and it is the path that directions of the whole table would
-//! give.
+//! A row is a running maximum, which is sequential over the columns. The columns are therefore
+//! split into eight segments of equal length that are processed in parallel, one in each lane
+//! (Farrar's striped layout, 2007). The maximum of the segments before each of them is stored
+//! beside the row and applied when the row is read. The values of all rows are stored and the path
+//! is traced back through them, so no directions are computed. The path is the same as with
+//! directions.
 //!
-//! The numbers are whole and below 2^24, so that `f32` has them exactly: its maximum is one
-//! instruction on every processor, that of `i32` is four on many.
+//! The values are integers below 2^24, which `f32` represents exactly: its maximum is one
+//! instruction on every processor, that of `i32` four on many.
 
 use super::consensus::Consensus;
 use super::kernel::{GAP, MOST, Place};
@@ -16,43 +16,43 @@ use perf_core::{CancellationChecks, Cancelled};
 use std::ops::Range;
 
 const LANES: usize = 8;
-/// Columns at the same step of their stretches.
+/// Columns at the same step of their segments.
 type Lanes = [f32; LANES];
-/// Less than any path is worth.
+/// Less than the worth of any path.
 const NEVER: f32 = -33_554_432.0;
-/// Rows and columns up to which every number is exact: each of them adds [`MOST`] at most.
+/// Number of rows and columns up to which every value is exact: each of them adds at most [`MOST`].
 const LARGEST: usize = (1 << 24) / (MOST + GAP) as usize / 2;
 
-/// The larger of two numbers. Written out, it is one instruction.
+/// Returns the larger of two numbers; written so that it compiles to one instruction.
 #[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
-/// Memory that is used again.
+/// Reusable buffers.
 #[derive(Debug, Default)]
 pub(super) struct Stripes {
-    /// Place of each column among the flattened lanes of a row.
+    /// Position of each column among the flattened lanes of a row.
     spot: Vec<u32>,
-    /// By symbol: its profile among the profiles, from 1.
+    /// Number of the profile of each symbol, from 1.
     profile_of: Vec<u32>,
-    /// For each symbol of the sequence what a pair with each column is worth and what is saved by
-    /// not leaving it out. The first one is of a symbol that no column has.
+    /// For each symbol of the sequence the worth of a pair with each column plus the saved cost of
+    /// skipping it. The first profile is that of symbols in no column.
     profiles: Vec<Lanes>,
-    /// Row after row, the first of which is before the first symbol.
+    /// Values, row after row; the first row precedes the first symbol.
     cells: Vec<Lanes>,
-    /// For each row the best of the stretches before each of them.
+    /// For each row the maximum of the segments before each of them.
     carried: Vec<Lanes>,
 }
 
-/// Whether so many rows and columns are few enough, and take no more than so many bytes.
+/// Returns `true` if the values are exact and take at most `memory` bytes.
 pub(super) fn fits(rows: usize, columns: usize, memory: usize) -> bool {
-    // Profiles are as many as rows at most.
+    // There are at most as many profiles as rows.
     let cells = 2 * (rows + 2).saturating_mul(columns + 2 * LANES);
     rows.max(columns) <= LARGEST && cells.saturating_mul(size_of::<f32>()) <= memory
 }
 
-/// Finds the best path of `symbols` through `columns`, of which there are some, and tells the place
+/// Finds the best path of `symbols` through a non-empty range of columns and returns the position
 /// of each symbol.
 pub(super) fn solve(
     consensus: &Consensus,
@@ -95,16 +95,20 @@ pub(super) fn solve(
 }
 
 struct Table<'a> {
+    /// Consensus to align with.
     consensus: &'a Consensus,
+    /// Symbols to align.
     symbols: &'a [u32],
+    /// Columns of the consensus.
     columns: Range<usize>,
-    /// Columns of a stretch.
+    /// Number of columns of a segment.
     steps: usize,
+    /// Reusable buffers.
     stripes: &'a mut Stripes,
 }
 
 impl Table<'_> {
-    /// Puts the columns in their places, and into the profiles of symbols what they are worth.
+    /// Assigns the columns to lanes and fills the profiles of the symbols.
     fn lay(&mut self, checks: &mut CancellationChecks<'_>) -> Result<(), Cancelled> {
         let Stripes {
             spot,
@@ -149,7 +153,7 @@ impl Table<'_> {
         }
         let rows = self.symbols.len() + 1;
         if cells.len() < rows * steps {
-            // What is in it already is written over.
+            // Existing content is overwritten.
             cells.resize(rows * steps, [0.0; LANES]);
         }
         cells[..steps].fill([0.0; LANES]);
@@ -163,7 +167,7 @@ impl Table<'_> {
         &self.stripes.profiles[index * self.steps..][..self.steps]
     }
 
-    /// The bonus of one pair.
+    /// Returns the bonus of one pair.
     fn bonus(&self, symbol: u32, column: usize) -> f32 {
         let spot = self.stripes.spot[column] as usize;
         self.profile(symbol)[spot / LANES][spot % LANES]
@@ -210,8 +214,8 @@ impl Table<'_> {
     }
 }
 
-/// A row from the one above, each stretch for itself. Not inlined, so that it is compiled to whole
-/// vectors.
+/// Computes a row from the one above, each segment separately. Not inlined, so that it compiles to
+/// whole vectors.
 #[inline(never)]
 fn stretch(
     old: &[Lanes],

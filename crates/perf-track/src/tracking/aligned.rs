@@ -1,9 +1,9 @@
-//! [`AlignedBursts`]: which burst stands in which column of an alignment.
+//! [`AlignedBursts`]: assignment of bursts to the columns of an alignment.
 
 use crate::{Alignment, ClusterId, Error, Result};
 
-/// An [`Alignment`] of bursts instead of clusters, so that it stays true when clusters are split: a row
-/// a thread, whose cells are points of an [`Observation`](super::Observation) or gaps.
+/// [`Alignment`] of bursts instead of clusters, which stays valid when clusters are split. It has a
+/// row for each thread, whose cells are points of an [`Observation`](super::Observation) or gaps.
 ///
 /// ```
 /// use perf_track::{Alignment, ClusterId, tracking::AlignedBursts};
@@ -17,14 +17,15 @@ use crate::{Alignment, ClusterId, Error, Result};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct AlignedBursts {
+    /// Points of each thread; `None` for gaps.
     rows: Vec<Vec<Option<u32>>>,
 }
 
 impl AlignedBursts {
-    /// Rows of points and gaps, all of one length.
+    /// Creates an alignment from rows of points and gaps, all of the same length.
     ///
     /// # Errors
-    /// Rows of different lengths.
+    /// Returns an error if rows differ in length.
     pub fn new(rows: Vec<Vec<Option<u32>>>) -> Result<Self> {
         let columns = rows.first().map_or(0, Vec::len);
         match rows.iter().find(|row| row.len() != columns) {
@@ -37,10 +38,12 @@ impl AlignedBursts {
         }
     }
 
-    /// The points that an alignment was made of: those of each thread in order of time.
+    /// Creates it from an alignment and the points that it was computed from, those of each thread
+    /// in order of time.
     ///
     /// # Errors
-    /// Not one list of points a thread, or not as many as the thread has bursts in the alignment.
+    /// Returns an error if there is not one list of points for each thread, or its length differs
+    /// from the number of bursts of the thread in the alignment.
     pub fn of(alignment: &Alignment, points: &[Vec<u32>]) -> Result<Self> {
         let length = |what, expected, got| match expected == got {
             true => Ok(()),
@@ -66,12 +69,12 @@ impl AlignedBursts {
         Ok(AlignedBursts { rows })
     }
 
-    /// The points of each thread, `None` for gaps.
+    /// Returns the points of each thread; `None` for gaps.
     pub fn rows(&self) -> &[Vec<Option<u32>>] {
         &self.rows
     }
 
-    /// The alignment of the points' clusters.
+    /// Returns the alignment of the clusters of the points.
     pub(super) fn labelled(&self, labels: &[ClusterId]) -> Result<Alignment> {
         let label = |point: &Option<u32>| labels.get((*point)? as usize).copied();
         let rows = self.rows.iter().map(|row| row.iter().map(label).collect());
@@ -79,7 +82,7 @@ impl AlignedBursts {
     }
 }
 
-/// The clusters of each column, without noise.
+/// Returns the clusters of each column without noise.
 pub(super) fn sets(alignment: &Alignment) -> Vec<Vec<usize>> {
     let set = |column| {
         let clusters = alignment.column(column).iter();

@@ -1,22 +1,25 @@
-//! The best assignment: which pairs to link so that the sum of their weights is largest.
+//! Maximum-weight assignment: the links with the largest sum of weights.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-/// A pair that may be linked, and what that is worth.
+/// Pair that may be linked, with its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Edge {
+    /// Left node.
     pub(crate) left: usize,
+    /// Right node.
     pub(crate) right: usize,
+    /// Weight of the link.
     pub(crate) weight: f64,
 }
 
-/// The partner of each left node in the assignment of largest total weight, in which each node has
-/// at most one partner and may have none. Edges that are worth nothing or less are never taken.
+/// Returns the partner of each left node in the assignment of largest total weight, in which each
+/// node has at most one partner. Edges of weight 0 or less are never used.
 ///
 /// Shortest augmenting paths with potentials (Jonker and Volgenant, Computing 38, 1987) over the
-/// edges there are: O(n m log n). Each left node may also stay alone, at a cost of its own of 0,
-/// so that every node can be placed.
+/// existing edges: O(n m log n). Each left node may also stay unassigned at cost 0, so that every
+/// node can be placed.
 pub(crate) fn best(lefts: usize, rights: usize, edges: &[Edge]) -> Vec<Option<usize>> {
     let mut edges: Vec<Edge> = edges
         .iter()
@@ -24,7 +27,7 @@ pub(crate) fn best(lefts: usize, rights: usize, edges: &[Edge]) -> Vec<Option<us
         .filter(|e| e.weight > 0.0 && e.left < lefts && e.right < rights)
         .collect();
     edges.sort_by_key(|edge| (edge.left, edge.right));
-    // Right nodes `rights + i` are the places where left node i stays alone.
+    // Right nodes `rights + i` represent left node i without a partner.
     let places = rights + lefts;
     let mut outgoing: Vec<Vec<(usize, f64)>> = vec![Vec::new(); lefts];
     for edge in &edges {
@@ -53,14 +56,21 @@ pub(crate) fn best(lefts: usize, rights: usize, edges: &[Edge]) -> Vec<Option<us
 }
 
 struct Search {
+    /// Edges of each left node, as right node and cost.
     outgoing: Vec<Vec<(usize, f64)>>,
+    /// Potential of each left node.
     potential_left: Vec<f64>,
+    /// Potential of each right node.
     potential_right: Vec<f64>,
-    /// Who has each right node, and which one each left node has.
+    /// Left node assigned to each right node.
     owner: Vec<Option<usize>>,
+    /// Right node assigned to each left node.
     place_of: Vec<Option<usize>>,
+    /// Shortest distance to each right node.
     distance: Vec<f64>,
+    /// Predecessor of each right node on the shortest path.
     from: Vec<usize>,
+    /// `true` for right nodes whose distance is final.
     done: Vec<bool>,
 }
 
@@ -74,16 +84,16 @@ impl PartialOrd for Reached {
     }
 }
 impl Ord for Reached {
-    /// The heap gives the largest: the nearest comes first, of equal ones the lowest node.
+    /// The heap is a max-heap: reversed, so that the nearest node comes first, in a tie the lowest.
     fn cmp(&self, other: &Self) -> Ordering {
         other.0.total_cmp(&self.0).then(other.1.cmp(&self.1))
     }
 }
 
 impl Search {
-    /// Finds a place for one more left node at the lowest cost in all, moving others if need be.
+    /// Assigns one more left node at the lowest total cost, moving others if necessary.
     fn place(&mut self, start: usize) {
-        // The reduced cost of each edge is at least 0, but for those of the new node.
+        // The reduced cost of each edge is at least 0, except for those of the new node.
         let costs = self.outgoing[start].iter();
         let reduced = costs.map(|&(right, cost)| cost - self.potential_right[right]);
         self.potential_left[start] = reduced.fold(f64::INFINITY, f64::min);
@@ -104,7 +114,7 @@ impl Search {
                 }
             }
         }
-        // The own place of a left node is only ever owned by it, so that the search always ends.
+        // The private place of a left node is only ever used by it, so the search always ends.
         if let Some((last, length)) = end {
             for &right in &touched {
                 if self.done[right] && right != last {
@@ -138,7 +148,7 @@ impl Search {
     ) {
         for &(right, cost) in &self.outgoing[left] {
             let reduced = cost - self.potential_left[left] - self.potential_right[right];
-            // Rounding may leave it a little below 0.
+            // Rounding may make it slightly negative.
             let distance = so_far + reduced.max(0.0);
             if !self.done[right] && distance < self.distance[right] {
                 if self.distance[right] == f64::INFINITY {
@@ -157,7 +167,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Tries everything.
+    /// Tries all assignments.
     fn naive(left: usize, lefts: usize, used: &mut Vec<bool>, edges: &[Edge]) -> f64 {
         if left == lefts {
             return 0.0;
@@ -205,7 +215,7 @@ mod tests {
 
     #[test]
     fn greedy_is_not_best() {
-        // The largest weight first would link 0-0 alone: 10; the best is 0-1 and 1-0: 17.
+        // Greedily linking 0-0 alone yields 10; the best links are 0-1 and 1-0 with 17.
         let edge = |left, right, weight| Edge {
             left,
             right,

@@ -1,21 +1,21 @@
-//! [`Callers`]: which chain of callers each burst has.
+//! [`Callers`]: chain of callers of each burst.
 
 use crate::{Bursts, ChainId, Error, Result};
 use std::collections::BTreeMap;
 
-/// How the bursts of a cluster count in its histogram of callers.
+/// Weight of the bursts of a cluster in its histogram of callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallerWeight {
-    /// By the time they last: many short bursts of one call site do not outweigh a long one.
+    /// Duration: many short bursts of one call site do not outweigh a long one.
     #[default]
     Time,
-    /// Each alike, as published.
+    /// Equal weights, as published.
     Bursts,
 }
 
-/// The caller of each burst, as far as it is known. Names, not numbers, are compared between
-/// frames.
+/// Caller of each burst, as far as known. Experiments are compared by the names of callers, not
+/// their numbers.
 ///
 /// ```
 /// use perf_track::tracking::Callers;
@@ -27,15 +27,17 @@ pub enum CallerWeight {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Callers {
+    /// Names of the callers.
     names: Vec<String>,
+    /// Index of the caller of each burst.
     of: Vec<Option<u32>>,
 }
 
 impl Callers {
-    /// Callers by their index in a table of names.
+    /// Creates callers from a table of names and an index for each burst.
     ///
     /// # Errors
-    /// An index past the end of the table.
+    /// Returns an error for an index past the end of the table.
     pub fn new<S: Into<String>>(
         names: impl IntoIterator<Item = S>,
         of: Vec<Option<u32>>,
@@ -51,10 +53,10 @@ impl Callers {
         Ok(Callers { names, of })
     }
 
-    /// The full chains of the calls before these bursts; `None` where none is known.
+    /// Returns the full chains of the calls before these bursts; `None` if none is known.
     ///
     /// # Errors
-    /// A burst that is not there.
+    /// Returns an error for a burst that does not exist.
     pub fn before(bursts: &Bursts, rows: &[u32]) -> Result<Option<Self>> {
         Callers::chains(
             bursts,
@@ -64,10 +66,10 @@ impl Callers {
         )
     }
 
-    /// The full chains of the calls after these bursts; `None` where none is known.
+    /// Returns the full chains of the calls after these bursts; `None` if none is known.
     ///
     /// # Errors
-    /// A burst that is not there.
+    /// Returns an error for a burst that does not exist.
     pub fn after(bursts: &Bursts, rows: &[u32]) -> Result<Option<Self>> {
         Callers::chains(
             bursts,
@@ -77,11 +79,11 @@ impl Callers {
         )
     }
 
-    /// One level of the chains of the calls before these bursts, 1 for the innermost, as published;
-    /// `None` where none is known.
+    /// Returns one level of the chains of the calls before these bursts, 1 for the innermost, as
+    /// published; `None` if none is known.
     ///
     /// # Errors
-    /// A burst that is not there, or level 0.
+    /// Returns an error for a burst that does not exist, or for level 0.
     pub fn level(bursts: &Bursts, rows: &[u32], level: usize) -> Result<Option<Self>> {
         let depth = level.checked_sub(1).ok_or_else(|| Error::Parameter {
             name: "level of callers",
@@ -131,34 +133,34 @@ impl Callers {
         Ok(any.then_some(Callers { names, of }))
     }
 
-    /// How many bursts there are.
+    /// Returns the number of bursts.
     pub fn len(&self) -> usize {
         self.of.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no bursts.
     pub fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// The caller of a burst, where it is known.
+    /// Returns the caller of a burst, if known.
     pub fn name(&self, burst: usize) -> Option<&str> {
         let id = self.of.get(burst).copied().flatten()?;
         self.names.get(id as usize).map(String::as_str)
     }
 
-    /// Names by index.
+    /// Returns the names by index.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Index of each burst's caller.
+    /// Returns the index of each burst's caller.
     pub(crate) fn of(&self) -> &[Option<u32>] {
         &self.of
     }
 }
 
-/// Numbers of names that all frames share.
+/// Numbers of names, shared by all experiments.
 #[derive(Debug, Default)]
 pub(crate) struct Names(BTreeMap<String, u32>);
 
@@ -174,18 +176,18 @@ impl Names {
         Names(names)
     }
 
-    /// The shared number of each caller of a table.
+    /// Returns the shared number of each caller of a table.
     pub(crate) fn numbers(&self, callers: &Callers) -> Vec<u32> {
         let number = |name: &String| self.0.get(name).copied().unwrap_or(u32::MAX);
         callers.names().iter().map(number).collect()
     }
 }
 
-/// The share of each caller in a cluster; empty where none is known.
+/// Fraction of each caller in a cluster; empty if none is known.
 pub(crate) type Histogram = BTreeMap<u32, f64>;
 
-/// The sum of the smaller shares over shared callers, from 0 to 1; NaN where callers of one of the
-/// two are not known.
+/// Returns the sum of the smaller fractions over common callers, in `0.0..=1.0`; NaN if the callers
+/// of either are unknown.
 pub(crate) fn overlap(a: &Histogram, b: &Histogram) -> f64 {
     if a.is_empty() || b.is_empty() {
         return f64::NAN;
@@ -196,7 +198,7 @@ pub(crate) fn overlap(a: &Histogram, b: &Histogram) -> f64 {
     shared.sum::<f64>().min(1.0)
 }
 
-/// The share of `part` whose callers `whole` has, too; NaN where callers are not known.
+/// Returns the fraction of `part` whose callers occur in `whole`; NaN if callers are unknown.
 pub(crate) fn contained(part: &Histogram, whole: &Histogram) -> f64 {
     if part.is_empty() || whole.is_empty() {
         return f64::NAN;

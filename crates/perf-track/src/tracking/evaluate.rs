@@ -1,4 +1,4 @@
-//! The evaluators: each says of each pair of clusters whether they are the same.
+//! Evaluators, which estimate for each pair of clusters if they are the same.
 
 use super::callers::{Histogram, overlap};
 use super::matrix::Matrix;
@@ -8,12 +8,12 @@ use crate::cluster::KdTree;
 use perf_core::Job;
 use std::collections::BTreeMap;
 
-/// Bursts that are looked up between two cancellation checks.
+/// Number of bursts that are looked up between two cancellation checks.
 const PIECE: usize = 4096;
 
-/// For each cluster of `from` (rows) the share of its bursts whose nearest burst of `to` is in each
-/// cluster: plainly, and with each burst counted by how near that is in units of `reach`
-/// (a Gaussian of its distance). `shift` is added to the bursts of `from`.
+/// Computes for each cluster of `from` (rows) the fraction of its bursts whose nearest burst of
+/// `to` is in each cluster: unweighted, and with each burst weighted by a Gaussian of its distance
+/// in units of `reach`. `shift` is added to the bursts of `from`.
 pub(crate) fn cross(
     from: &Side,
     to: &Side,
@@ -44,7 +44,7 @@ pub(crate) fn cross(
     Ok((plain, soft.map(|value| value.min(1.0))))
 }
 
-/// The square of the Euclidean distance.
+/// Returns the square of the Euclidean distance.
 fn squared(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
@@ -52,7 +52,7 @@ fn squared(a: &[f64], b: &[f64]) -> f64 {
 /// Cluster and squared distance.
 type Found = Option<(u32, f64)>;
 
-/// The nearest of each burst, in pieces.
+/// Finds the nearest burst of each burst, in pieces.
 fn found(
     from: &Side,
     to: &Side,
@@ -72,7 +72,7 @@ fn found(
                 .iter_mut()
                 .zip(shifted)
                 .for_each(|(to, value)| *to = value);
-            // Of several at equal distance it is the first, which is that of the lowest cluster.
+            // At equal distances the first burst wins, which is that of the lowest cluster.
             let near = tree.nearest(&moved)?;
             found.push(near.and_then(|near| {
                 let class = *to.classes.get(near.index as usize)?;
@@ -83,13 +83,14 @@ fn found(
     })
 }
 
-/// 1 at no distance, falling as a Gaussian whose deviation is `reach`.
+/// Returns a Gaussian of the distance with deviation `reach`: 1 at distance 0.
 pub(crate) fn near(square: f64, reach: f64) -> f64 {
     (-0.5 * square / (reach * reach)).exp()
 }
 
-/// Half of the typical distance from a cluster's centroid to the next one of its frame: what is
-/// further away is likelier another cluster. Infinite where no frame has two clusters.
+/// Returns half of the typical distance from a cluster's centroid to the next one of its
+/// experiment. Bursts further away more likely belong to another cluster. Infinite if no experiment
+/// has two clusters.
 pub(crate) fn reach(sides: [&Side; 2]) -> f64 {
     let mut gaps = Vec::new();
     for side in sides {
@@ -105,15 +106,15 @@ pub(crate) fn reach(sides: [&Side; 2]) -> f64 {
     median.map_or(f64::INFINITY, |square| square.sqrt() / 2.0)
 }
 
-/// The most clusters of a frame, the longest ones, that are looked at for the displacement: the
-/// work grows with the fourth power.
+/// Largest number of clusters of an experiment, the longest ones, that are considered for the
+/// displacement, because the time grows with the fourth power.
 const ANCHORS: usize = 24;
-/// A displacement must explain the frames this much better than none.
+/// Factor by which a displacement must fit better than none.
 const CLEARLY: f64 = 1.25;
 
-/// The displacement common to the clusters: the vector that brings the centroids of `from` nearest
-/// to those of `to`, of all vectors between a centroid of each; no displacement unless
-/// another explains clearly more.
+/// Finds the common displacement of the clusters: the vector that brings the centroids of `from`
+/// nearest to those of `to`, among all vectors between a centroid of each. Zero unless a vector
+/// fits clearly better.
 pub(crate) fn displacement(from: &Side, to: &Side, callers: &Matrix, reach: f64) -> Vec<f64> {
     let none = vec![0.0; from.dimensions];
     if reach.is_infinite() {
@@ -131,7 +132,7 @@ pub(crate) fn displacement(from: &Side, to: &Side, callers: &Matrix, reach: f64)
         let (a, b) = (from.centroid(i), to.centroid(j));
         a.iter().zip(b).map(|(a, b)| b - a).collect()
     };
-    // What a displacement makes of the best partner of each cluster.
+    // Fit of the best partner of a cluster under a displacement.
     let fit = |shift: &[f64], i: usize| {
         let value = |j: usize| {
             let same = callers.at(i, j);
@@ -166,7 +167,7 @@ pub(crate) fn displacement(from: &Side, to: &Side, callers: &Matrix, reach: f64)
     if best.0 == none {
         return none;
     }
-    // The vector was that of one pair: the mean over the pairs it brings together is better.
+    // The vector belongs to one pair; the mean over all matching pairs is more accurate.
     let (mut sum, mut weights) = (none, 0.0);
     for &i in &left {
         let (j, weight) = fit(&best.0, i);
@@ -181,7 +182,7 @@ pub(crate) fn displacement(from: &Side, to: &Side, callers: &Matrix, reach: f64)
     sum
 }
 
-/// How near the centroids are once `from` is displaced.
+/// Computes the proximity of the centroids after displacing `from`.
 pub(crate) fn centroids(from: &Side, to: &Side, shift: &[f64], reach: f64) -> Matrix {
     Matrix::from_fn(from.clusters, to.clusters, |i, j| {
         if from.sizes[i] == 0 || to.sizes[j] == 0 {
@@ -196,12 +197,12 @@ pub(crate) fn centroids(from: &Side, to: &Side, shift: &[f64], reach: f64) -> Ma
     })
 }
 
-/// Overlap of the histograms of callers.
+/// Computes the overlap of the histograms of callers.
 pub(crate) fn callers(from: &[Histogram], to: &[Histogram]) -> Matrix {
     Matrix::from_fn(from.len(), to.len(), |i, j| overlap(&from[i], &to[j]))
 }
 
-/// The smaller by the larger of two shares.
+/// Returns the smaller fraction divided by the larger.
 fn ratio(a: f64, b: f64) -> f64 {
     let largest = a.max(b);
     if largest > 0.0 {
@@ -211,13 +212,13 @@ fn ratio(a: f64, b: f64) -> f64 {
     }
 }
 
-/// How alike the shares of the frames' time are.
+/// Computes the similarity of the fractions of time.
 pub(crate) fn durations(from: &Side, to: &Side) -> Matrix {
     let (p, q) = (from.shares(), to.shares());
     Matrix::from_fn(p.len(), q.len(), |i, j| ratio(p[i], q[j]))
 }
 
-/// How alike the numbers of bursts are, as shares of the frames' bursts.
+/// Computes the similarity of the numbers of bursts, as fractions of all bursts.
 pub(crate) fn densities(from: &Side, to: &Side) -> Matrix {
     let all = |side: &Side| side.classes.len().max(1) as f64;
     Matrix::from_fn(from.clusters, to.clusters, |i, j| {
@@ -228,10 +229,10 @@ pub(crate) fn densities(from: &Side, to: &Side) -> Matrix {
     })
 }
 
-/// The published density evaluator: for each cluster of `from` the clusters of `to` are taken, the
-/// largest first, as long as their bursts fit into its own (a 0/1 knapsack filled greedily). The
-/// value is the share of its bursts that one taken fills. Bursts count a task, since more tasks have
-/// more of them.
+/// Computes the published density evaluator: for each cluster of `from`, clusters of `to` are taken
+/// in descending order of size as long as their bursts fit into it (a greedy 0/1 knapsack). The
+/// value is the fraction of its bursts that a taken cluster fills. Bursts are counted per task,
+/// since more tasks have more of them.
 pub(crate) fn knapsack(from: &Side, to: &Side) -> Matrix {
     let mut order: Vec<usize> = to.present().collect();
     order.sort_unstable_by_key(|&j| (std::cmp::Reverse(to.sizes[j]), j));
@@ -251,14 +252,14 @@ pub(crate) fn knapsack(from: &Side, to: &Side) -> Matrix {
     taken
 }
 
-/// How often clusters of two frames stand at the same place of the frames' common sequences, counted
+/// Counts how often clusters of two experiments occur at the same position of the common sequences,
 /// between anchors.
 ///
-/// A sequence is the set of clusters of each step. Anchors are steps with one cluster that has one
-/// sure partner (`partner`); where two anchors follow one another in both sequences with as many
-/// steps between, those steps are compared one by one, for every such place of the one with every
-/// such place of the other. Without any sure partner the whole sequences are compared if they are
-/// equally long.
+/// A sequence consists of the set of clusters of each step. Anchors are steps with one cluster that
+/// has one certain partner (`partner`). If two anchors follow one another in both sequences with
+/// the same number of steps in between, those steps are compared one by one, for every such
+/// position of one sequence with every such position of the other. Without any certain partner the
+/// whole sequences are compared if they have equal lengths.
 pub(crate) fn sequences(
     (from, from_clusters): (&[Vec<usize>], usize),
     (to, to_clusters): (&[Vec<usize>], usize),
@@ -281,7 +282,7 @@ pub(crate) fn sequences(
             *slot = Some(i);
         }
     }
-    // Anchors are named by their cluster in `from`.
+    // Anchors are identified by their cluster in `from`.
     let sure = |i: usize| partner.get(i).copied().flatten().map(|_| i);
     let left = stretches(from, sure);
     let right = stretches(to, |j| back.get(j).copied().flatten());
@@ -300,10 +301,11 @@ pub(crate) fn sequences(
     counts
 }
 
-/// How often each cluster stands at each step.
+/// Number of occurrences of each cluster at each step.
 type Tally = Vec<BTreeMap<usize, u64>>;
 
-/// What stands between consecutive anchors, added up over all stretches with equal ends and length.
+/// Collects the clusters between consecutive anchors, added up over all segments with equal ends
+/// and length.
 fn stretches(
     steps: &[Vec<usize>],
     anchor: impl Fn(usize) -> Option<usize>,

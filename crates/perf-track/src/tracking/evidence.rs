@@ -1,4 +1,4 @@
-//! The evidence that clusters of two frames are the same: all evaluators, weighed.
+//! Evidence that clusters of two experiments are the same: the weighted mean of all evaluators.
 
 use super::aligned::sets;
 use super::callers::contained;
@@ -11,17 +11,18 @@ use crate::cluster::KdTree;
 use crate::{Points, Result};
 use perf_core::Job;
 
-/// Below this overlap informative callers say that two clusters are not the same.
+/// Overlap below which informative callers contradict that two clusters are the same.
 const CONTRADICTION: f64 = 0.1;
-/// What an anchor of sequences needs: evidence, and the most of it that another pair may have.
+/// Evidence that an anchor of sequences requires, and the largest evidence that another pair of its
+/// clusters may have.
 const SURE: f64 = 0.6;
 const RIVAL: f64 = 0.7;
-/// What always being at the same step as the rest is worth to a part that lies elsewhere: the same
-/// code on other ranks, which is what an imbalance makes of a cluster.
+/// Worth of simultaneity for a part that lies elsewhere: the same region on other ranks, which
+/// occurs if an imbalance splits a cluster.
 const SUPPORT: f64 = 0.75;
 
-/// How much each evaluator counts. Callers say which code ran and outweigh where in space a cluster
-/// lies, which is what changes from frame to frame; that is, as far as they tell clusters apart.
+/// Returns the weight of each evaluator. Callers identify the executed region and outweigh
+/// positions in space, which change between experiments, as far as callers distinguish clusters.
 fn weight(evaluator: Evaluator) -> f64 {
     match evaluator {
         Evaluator::Forward | Evaluator::Backward => 0.75,
@@ -30,15 +31,17 @@ fn weight(evaluator: Evaluator) -> f64 {
         Evaluator::CallersAfter => 2.0,
         Evaluator::Sequence => 1.5,
         Evaluator::Density => 0.25,
-        // Of the published mode alone.
+        // Used by the published mode only.
         Evaluator::Simultaneity => 0.0,
     }
 }
 
-/// A frame and its tree.
+/// Experiment and its search tree.
 #[derive(Debug)]
 pub(crate) struct Prepared {
+    /// Bursts by cluster.
     pub(crate) side: Side,
+    /// Search tree of the bursts.
     pub(crate) tree: KdTree,
 }
 
@@ -50,7 +53,7 @@ impl Prepared {
     }
 }
 
-/// Compares two frames for optimal mode.
+/// Compares two experiments for the optimal mode.
 pub(crate) fn compare(
     (from_frame, from): (usize, &Prepared),
     (to_frame, to): (usize, &Prepared),
@@ -120,7 +123,7 @@ pub(crate) fn compare(
     Ok(pair)
 }
 
-/// The geometric mean of the shares by row and by column; no opinion on pairs neither of which was
+/// Returns the geometric mean of the fractions by row and by column; NaN for pairs that were never
 /// counted.
 fn agreement(counts: &Matrix) -> Matrix {
     let (rows, columns) = (counts.shares(), counts.transposed().shares());
@@ -133,7 +136,7 @@ fn agreement(counts: &Matrix) -> Matrix {
     })
 }
 
-/// Partners that are beyond doubt: each other's best by far.
+/// Returns the certain partners: clusters that are each other's best match by a wide margin.
 fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
     let columns = evidence.transposed();
     let best = |matrix: &Matrix, row: usize| -> Option<usize> {
@@ -153,8 +156,8 @@ fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
     (0..evidence.rows()).map(partner).collect()
 }
 
-/// How much callers tell clusters apart, a row and then a column: 1 less the mean overlap with all
-/// but the best partner. Where all clusters share one caller they say nothing.
+/// Returns how well callers distinguish clusters, by row and then by column: 1 minus the mean
+/// overlap with all but the best partner. If all clusters share one caller it is 0.
 fn informative(callers: &Matrix) -> (Vec<f64>, Vec<f64>) {
     let of = |matrix: &Matrix| -> Vec<f64> {
         let row = |row| {
@@ -177,7 +180,8 @@ fn informative(callers: &Matrix) -> (Vec<f64>, Vec<f64>) {
     (of(callers), of(&callers.transposed()))
 }
 
-/// The weighted mean of all opinions on each pair. Informative callers that contradict halve it.
+/// Computes the weighted mean of all votes on each pair. Informative callers that contradict halve
+/// it.
 fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
     let ready: Vec<_> = votes
         .iter()
@@ -186,7 +190,7 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
                 vote.evaluator,
                 Evaluator::CallersBefore | Evaluator::CallersAfter
             );
-            // Frames without a common caller are of programs whose names changed.
+            // Experiments without a common caller belong to programs whose function names changed.
             let none = vote
                 .matrix
                 .values()
@@ -227,9 +231,9 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
     })
 }
 
-/// The evidence that cluster `part` of one frame is a part of `whole` of the other: how many of its
-/// bursts are near it and share its callers. `support`, from 0 to 1, is how often it and the other
-/// part are at the same step.
+/// Computes the evidence that cluster `part` of one experiment is a part of `whole` of the other:
+/// the fraction of its bursts that are near it and share its callers. `support`, in `0.0..=1.0`, is
+/// the simultaneity with the other part.
 pub(crate) fn parthood(
     near: f64,
     (part, part_class): (&Side, usize),

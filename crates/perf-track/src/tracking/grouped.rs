@@ -1,13 +1,14 @@
-//! Objects of the published heuristic: why each is one, and how sure that is.
+//! Tracked regions of the published heuristic, with their links and confidence.
 
 use super::optimal::{Draft, confidence};
 use super::published::Set;
 use super::result::{Evaluator, Link, LinkKind, Pair};
 use crate::ClusterId;
 
-/// The object of a chain of groups. Its links are the tree of largest confidence over its clusters:
-/// each is what holds two parts of it together, so that the weakest says how sure the whole is. The
-/// transitive closure unites through any link above the threshold, and this shows through which.
+/// Creates the tracked region of a chain of groups. Its links are the maximum spanning tree by
+/// confidence over its clusters, so that the weakest link determines the confidence of the whole.
+/// The transitive closure joins through any link above the threshold, and the tree shows through
+/// which.
 pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
     let mut links: Vec<Link> = pairs.iter().flat_map(|pair| links(chain, pair)).collect();
     links.sort_by_key(|link| (link.from, link.to));
@@ -25,7 +26,7 @@ pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
             .iter()
             .map(|set| set.iter().copied().collect())
             .collect(),
-        // Clusters that no vote ties to the others are there by the closure alone.
+        // Clusters without a vote for the others are joined by the closure alone.
         confidence: match links.len() + 1 >= nodes.len() {
             true => weakest,
             false => 0.0,
@@ -35,13 +36,13 @@ pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
     }
 }
 
-/// By falling confidence; equal ones keep their order.
+/// Sorts by descending confidence; ties keep their order.
 pub(super) fn surest_first(links: &mut [Link]) {
     links.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
 }
 
-/// Keeps the links that tie clusters together, which ascend, when links are taken in their order: of
-/// links by falling confidence the tree whose weakest link is surest.
+/// Keeps the links of the spanning tree over the clusters, which ascend, taking links in the given
+/// order. For links by descending confidence the weakest link of the tree is as strong as possible.
 pub(super) fn tree(links: &mut Vec<Link>, nodes: &[(usize, ClusterId)]) {
     let mut parts: Vec<usize> = (0..nodes.len()).collect();
     let find = |node: &(usize, ClusterId)| nodes.binary_search(node).ok();
@@ -67,7 +68,8 @@ fn root(parts: &mut [usize], mut node: usize) -> usize {
     node
 }
 
-/// All links between the clusters of an object in two frames that any evaluator speaks for.
+/// Returns all links between the clusters of a tracked region in two experiments that have any
+/// vote.
 fn links(chain: &[Set], pair: &Pair) -> Vec<Link> {
     let (Some(left), Some(right)) = (chain.get(pair.from), chain.get(pair.to)) else {
         return Vec::new();
@@ -78,14 +80,14 @@ fn links(chain: &[Set], pair: &Pair) -> Vec<Link> {
             let value = vote.matrix.at(i, j);
             match vote.evaluator {
                 _ if value.is_nan() => {}
-                // These speak of few pairs, and say nothing against the others.
+                // These have votes for few pairs only, and no votes against the others.
                 Evaluator::Simultaneity | Evaluator::Sequence => beside = beside.max(value),
                 _ => (sum, count) = (sum + value, count + 1.0),
             }
         }
         beside.max(sum / count.max(1.0))
     };
-    // The best that ties a cluster to another object.
+    // The best link of a cluster to another tracked region.
     let [there, back] = &pair.cross;
     let rivals = |own: &Set, other: &Set, all: usize, value: &dyn Fn(usize, usize) -> f64| {
         let best = |&i: &usize| {
@@ -126,8 +128,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_object_is_as_sure_as_what_holds_it_together() {
-        // 1 -> 1 for sure; 2 -> 2 for sure; a sixth of 2 goes to 1, which ties all of them.
+    fn the_weakest_link_decides_the_confidence() {
+        // 1 -> 1 and 2 -> 2 are certain; a sixth of 2 goes to 1, which joins all of them.
         let there = Matrix::from_fn(2, 2, |i, j| match (i, j) {
             (0, 0) => 1.0,
             (1, 0) => 0.16,
@@ -150,11 +152,11 @@ mod tests {
         let draft = grouped(&both, std::slice::from_ref(&pair));
         assert_eq!(draft.links.len(), 3);
         assert!((draft.confidence - 0.08).abs() < 1e-12);
-        // Apart, each is sure but for what ties it to the other.
+        // Separately, each is certain except for its link to the other.
         let one = [Set::from([0]), Set::from([0])];
         let draft = grouped(&one, std::slice::from_ref(&pair));
         assert!((draft.confidence - (2.0 - 0.08) / 2.0).abs() < 1e-12);
-        // What nothing speaks for is there by the closure alone.
+        // Without a vote the closure alone joins them.
         let strange = [Set::from([0]), Set::from([1])];
         assert_eq!(grouped(&strange, &[pair]).confidence, 0.0);
     }

@@ -1,9 +1,9 @@
-//! [`Matrix`]: what an evaluator says of each pair of clusters.
+//! [`Matrix`]: values of an evaluator for each pair of clusters.
 
 use crate::ClusterId;
 
-/// A value for each cluster of one frame (rows) and each of another (columns); NaN where there is
-/// no opinion, such as where the callers of one of the two are not known.
+/// Value for each cluster of one experiment (rows) and each of another (columns); NaN if there is
+/// no vote, such as for unknown callers.
 ///
 /// ```
 /// # use perf_core::Job;
@@ -27,13 +27,16 @@ use crate::ClusterId;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Matrix {
+    /// Number of rows.
     rows: usize,
+    /// Number of columns.
     columns: usize,
+    /// Values in row-major order.
     values: Vec<f64>,
 }
 
 impl Matrix {
-    /// All values alike.
+    /// Creates a matrix of equal values.
     pub(crate) fn filled(rows: usize, columns: usize, value: f64) -> Self {
         let values = vec![value; rows * columns];
         Matrix {
@@ -43,7 +46,7 @@ impl Matrix {
         }
     }
 
-    /// A value computed for each row and column.
+    /// Creates a matrix with a value computed for each row and column.
     pub(crate) fn from_fn(
         rows: usize,
         columns: usize,
@@ -57,25 +60,25 @@ impl Matrix {
         }
     }
 
-    /// Clusters of the first frame.
+    /// Returns the number of clusters of the first experiment.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Clusters of the second frame.
+    /// Returns the number of clusters of the second experiment.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The value for a cluster of the first frame and one of the second; `None` for noise, for
-    /// clusters that do not exist and where there is no opinion.
+    /// Returns the value for a cluster of the first experiment and one of the second; `None` for
+    /// noise, for clusters that do not exist and without a vote.
     pub fn get(&self, from: ClusterId, to: ClusterId) -> Option<f64> {
         let (row, column) = (from.index()?, to.index()?);
         let value = self.row(row)?.get(column)?;
         (!value.is_nan()).then_some(*value)
     }
 
-    /// All values of a row (cluster `row + 1` of the first frame), NaN for no opinion.
+    /// Returns all values of a row (cluster `row + 1` of the first experiment), NaN without a vote.
     pub fn row(&self, row: usize) -> Option<&[f64]> {
         let start = row.checked_mul(self.columns)?;
         (row < self.rows)
@@ -98,7 +101,7 @@ impl Matrix {
         }
     }
 
-    /// Makes a value at least this.
+    /// Raises a value to at least `least`.
     pub(crate) fn raise(&mut self, row: usize, column: usize, least: f64) {
         if row < self.rows
             && column < self.columns
@@ -119,7 +122,7 @@ impl Matrix {
         }
     }
 
-    /// Each row divided by its sum; rows without anything become NaN: no opinion.
+    /// Divides each row by its sum; rows with sum 0 become NaN.
     pub(crate) fn shares(&self) -> Self {
         let sum = |row| self.row(row).map_or(0.0, |row: &[f64]| row.iter().sum());
         let sums: Vec<f64> = (0..self.rows).map(sum).collect();

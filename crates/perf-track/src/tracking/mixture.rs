@@ -1,4 +1,5 @@
-//! [`Mixture`]: objects whose bursts come from call sites that an experiment tells apart.
+//! [`Mixture`]: tracked regions whose bursts come from call sites that another experiment
+//! separates.
 
 use super::observe::Observation;
 use super::result::Object;
@@ -6,35 +7,36 @@ use super::split::{homes, tally};
 use crate::ClusterId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Least share of the time of an object in a frame that makes a call site a part of it.
+/// Smallest fraction of the time of a tracked region in an experiment for a call site to be a part
+/// of it.
 const PART: f64 = 0.1;
-/// Least overlap of the call sites of an object in two frames in which it does the same.
+/// Smallest overlap of the call sites of a tracked region in two experiments for it to be the same.
 const SAME: f64 = 0.5;
 
-/// Call sites that an object mixes. A trend of such an object is one of its composition, not of a
-/// phase.
+/// Call sites that a tracked region mixes. A trend of such a region describes its composition, not
+/// a phase.
 ///
-/// A call site is the chain of callers of the call before a burst. Two of them are mixed if
-/// * an object has both in one frame, each with at least 10 % of its time, and a frame has most of
-///   the time of each in different clusters; or
-/// * the call sites of an object in two frames that follow each other share less than half of its
-///   time, such as where a cluster of MPI start-up is linked to one of computation.
+/// A call site is the chain of callers of the call before a burst. Two call sites are mixed if
+/// * a tracked region contains both in one experiment, each with at least 10 % of its time, and
+///   another experiment has most of the time of each in different clusters; or
+/// * the call sites of a tracked region in two consecutive experiments share less than half of its
+///   time, such as if a cluster of MPI start-up is linked to one of computation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Mixture {
-    /// The call sites, those of most time first, each once: chains, the innermost caller first.
+    /// Call sites in descending order of time, each once: chains with the innermost caller first.
     pub sites: Vec<String>,
-    /// The frames that show it: the one with both and the one that tells them apart, or the two
-    /// whose call sites differ.
+    /// Experiments that show it: the one with both call sites and the one that separates them, or
+    /// the two whose call sites differ.
     pub frames: [usize; 2],
 }
 
-/// Time of call sites, by name.
+/// Time of call sites by name.
 type Sites<'f> = BTreeMap<&'f str, f64>;
 
-/// What each object mixes, if anything.
+/// Returns the mixture of each tracked region, if any.
 pub(super) fn mixtures(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Option<Mixture>> {
-    // By object, then frame.
+    // By tracked region, then experiment.
     let mut sites: Vec<Vec<Sites<'_>>> = vec![vec![Sites::new(); frames.len()]; objects.len()];
     for (at, frame) in frames.iter().enumerate() {
         let Some(callers) = &frame.before else {
@@ -55,7 +57,7 @@ pub(super) fn mixtures(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Op
     sites.iter().map(|of| mixture(of, &homes)).collect()
 }
 
-/// The cluster of each call site in a frame, where one cluster has most of its time.
+/// Cluster of each call site in an experiment, if one cluster has most of its time.
 type Homes<'f> = BTreeMap<&'f str, Option<ClusterId>>;
 
 fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
@@ -95,7 +97,7 @@ fn mixture(sites: &[Sites<'_>], homes: &[Homes<'_>]) -> Option<Mixture> {
     })
 }
 
-/// The call sites with a part of the time, the most first.
+/// Returns the call sites with a significant fraction of the time, in descending order.
 fn parts<'f>(sites: &Sites<'f>) -> Vec<&'f str> {
     let all: f64 = sites.values().sum();
     let mut parts: Vec<_> = sites
@@ -106,7 +108,7 @@ fn parts<'f>(sites: &Sites<'f>) -> Vec<&'f str> {
     parts.into_iter().map(|(name, _)| *name).collect()
 }
 
-/// The sum of the smaller shares of the time, in `0.0..=1.0`.
+/// Returns the sum of the smaller fractions of the time, in `0.0..=1.0`.
 fn overlap(a: &Sites<'_>, b: &Sites<'_>) -> f64 {
     let sum = |of: &Sites<'_>| of.values().sum::<f64>().max(f64::MIN_POSITIVE);
     let (first, second) = (sum(a), sum(b));

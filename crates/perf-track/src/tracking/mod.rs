@@ -1,8 +1,9 @@
-//! Tracking: which clusters of a series of frames are the same phase of the program.
+//! Tracking: matching of the clusters of a series of experiments that are the same phase of the
+//! program.
 //!
-//! A frame is an experiment, or a window of time of one. Its clusters are images of the phases of the
-//! program; from frame to frame they move, split, merge, appear and vanish (Llort et al., "the paper"
-//! below). What tracking knows of a frame is an [`Observation`]; what it finds is a [`Tracking`].
+//! The clusters of an experiment are images of the phases of the program. Between experiments they
+//! move, split, merge, appear and vanish (Llort et al., "the paper" below). An [`Observation`] is
+//! the input of tracking for one experiment; a [`Tracking`] is the result.
 //!
 //! ```
 //! use perf_core::Job;
@@ -26,16 +27,18 @@
 //! ```
 //!
 //! # How
-//! Pairs of frames are compared by [`Evaluator`]s, whose matrices are all kept ([`Pair`]). In
-//! [`Mode::Published`] links above a threshold are closed transitively and chained, as in the paper,
-//! section III.D. In [`Mode::Optimal`], the default,
-//! * the displacement that all clusters share is taken away first, and a burst counts the less the
-//!   further its nearest neighbour is, so that what has no counterpart gets none;
-//! * the evidence of a pair is the weighted mean of all evaluators with an opinion; callers count as
-//!   far as they tell clusters apart;
-//! * one assignment over all frames, of each with the next and the next but one, gives chains;
-//! * a chain that begins or ends beside another is tested for being a part of it: a split or a merge;
-//! * every link and object has a confidence.
+//! Pairs of experiments are compared by [`Evaluator`]s, whose matrices are all kept ([`Pair`]). In
+//! [`Mode::Published`] links above a threshold are closed transitively and chained, as in section
+//! III.D of the paper. In [`Mode::Optimal`], the default,
+//! * the displacement common to all clusters is removed first, and bursts are weighted by the
+//!   proximity of their nearest neighbour, so that clusters without a counterpart get none;
+//! * the evidence of a pair is the weighted mean of all evaluators with a vote; callers count as
+//!   far as they distinguish clusters;
+//! * one assignment over all experiments, of each with the next and the next but one, yields
+//!   chains;
+//! * a chain that begins or ends beside another is tested for being a part of it: a split or a
+//!   merge;
+//! * every link and tracked region has a confidence.
 //!
 //! Results do not depend on the order of points or the number of threads.
 

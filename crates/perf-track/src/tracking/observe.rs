@@ -1,4 +1,4 @@
-//! [`Observation`]: what tracking knows of one frame.
+//! [`Observation`]: input of tracking for one experiment.
 
 use super::unclustered::Unclustered;
 use super::{AlignedBursts, Callers};
@@ -7,14 +7,14 @@ use crate::{
 };
 use perf_core::{Job, Nanos};
 
-/// The most clusters of a frame that can be tracked: each evaluator has a value for each pair.
+/// Largest number of clusters of an experiment that can be tracked, because each evaluator has a
+/// value for each pair.
 pub const MOST_CLUSTERS: usize = 2048;
 
-/// What tracking knows of one frame: the cluster of each burst, where it lies in a space that all
-/// frames share, how long it lasts, and where known its callers and place in an alignment.
+/// Input of tracking for one experiment: the cluster of each burst, its position in a space common
+/// to all experiments, its duration and, if known, its callers and its column in an alignment.
 ///
-/// All lists have one entry a burst, in one order of the caller's choice. Bursts that were
-/// filtered need not be there.
+/// All lists have one entry for each burst, in the same order. Filtered bursts may be omitted.
 ///
 /// ```
 /// use perf_track::{ClusterId, Points, tracking::Observation};
@@ -26,15 +26,25 @@ pub const MOST_CLUSTERS: usize = 2048;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Observation<'a> {
+    /// Name.
     pub(super) name: String,
+    /// Number of processes.
     pub(super) tasks: u32,
+    /// Position of each burst.
     pub(super) points: Points<'a>,
+    /// Cluster of each burst.
     pub(super) labels: Vec<ClusterId>,
+    /// Duration of each burst.
     pub(super) time: Vec<f64>,
+    /// Callers of the call before each burst.
     pub(super) before: Option<Callers>,
+    /// Callers of the call after each burst.
     pub(super) after: Option<Callers>,
+    /// Alignment of the ranks' sequences.
     pub(super) alignment: Option<AlignedBursts>,
+    /// Number of the recording that this is a window of.
     pub(super) recording: Option<usize>,
+    /// Exact times of the bursts.
     counted: Option<Counted>,
 }
 
@@ -91,12 +101,13 @@ impl Counted {
 }
 
 impl<'a> Observation<'a> {
-    /// A frame of `tasks` processes: a point, a cluster and a duration (any unit, not below 0) a
-    /// burst.
+    /// Creates an observation of `tasks` processes, with a point, a cluster and a duration (in any
+    /// unit, not negative) for each burst.
     ///
     /// # Errors
-    /// Lists of different lengths, a duration below 0 or not finite, a cluster number above the
-    /// number of bursts (see [`Labels::by_weight`]) or above [`MOST_CLUSTERS`].
+    /// Returns an error for lists of different lengths, a duration that is negative or not finite,
+    /// or a cluster number above the number of bursts (see [`Labels::by_weight`]) or above
+    /// [`MOST_CLUSTERS`].
     pub fn new(
         name: impl Into<String>,
         tasks: u32,
@@ -153,12 +164,13 @@ impl<'a> Observation<'a> {
         })
     }
 
-    /// A frame with its points; `rows` says which burst of the frame each point is. Durations,
-    /// full chains of callers before and after, and the [balance](TimeBalance) of the CPU time come
-    /// from the bursts.
+    /// Creates an observation from a frame and its points; `rows` holds the burst of each point.
+    /// Durations, full chains of callers before and after, and the [balance](TimeBalance) of the
+    /// CPU time are taken from the bursts.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new), not one row a point, or a row that the frame does not have.
+    /// Returns the errors of [`new`](Self::new), and an error if there is not one row for each
+    /// point or a row does not exist.
     pub fn of(frame: &Frame, points: Points<'a>, rows: &[u32]) -> Result<Self> {
         let bursts = frame.bursts();
         if let Some(&row) = rows.iter().find(|&&row| row as usize >= bursts.len()) {
@@ -181,7 +193,7 @@ impl<'a> Observation<'a> {
     /// Adds the callers of the calls before and after each burst.
     ///
     /// # Errors
-    /// Not one entry a point.
+    /// Returns an error if there is not one entry for each point.
     pub fn with_callers(mut self, before: Option<Callers>, after: Option<Callers>) -> Result<Self> {
         for callers in [&before, &after].into_iter().flatten() {
             if callers.len() != self.len() {
@@ -196,8 +208,8 @@ impl<'a> Observation<'a> {
         Ok(self)
     }
 
-    /// Declares the frame a window of the recording of this number. Frames are recordings of their
-    /// own by default.
+    /// Declares the experiment to be a window of the recording of this number. By default each
+    /// experiment is a recording of its own.
     pub fn part_of(mut self, recording: usize) -> Self {
         self.recording = Some(recording);
         self
@@ -206,7 +218,7 @@ impl<'a> Observation<'a> {
     /// Adds the alignment of the ranks' sequences of bursts.
     ///
     /// # Errors
-    /// A point in it that is not there.
+    /// Returns an error if a point of it does not exist.
     pub fn with_alignment(mut self, alignment: AlignedBursts) -> Result<Self> {
         let mut cells = alignment.rows().iter().flatten().flatten();
         if let Some(&point) = cells.find(|&&point| point as usize >= self.len()) {
@@ -220,11 +232,12 @@ impl<'a> Observation<'a> {
         Ok(self)
     }
 
-    /// Aligns the sequences of bursts of each thread, and adds that. `rows` says which burst each point
-    /// is, as in [`of`](Self::of).
+    /// Aligns the sequences of bursts of each thread, and adds the alignment. `rows` holds the
+    /// burst of each point, as in [`of`](Self::of).
     ///
     /// # Errors
-    /// Not one row a point, a row that is not there, and those of [`Align::align`].
+    /// Returns the errors of [`Align::align`], and an error if there is not one row for each point
+    /// or a row does not exist.
     pub fn align(self, bursts: &Bursts, rows: &[u32], align: &Align, job: &Job) -> Result<Self> {
         if rows.len() != self.len() {
             return Err(Error::Length {
@@ -266,11 +279,11 @@ impl<'a> Observation<'a> {
         self.with_alignment(AlignedBursts::of(&alignment, &points)?)
     }
 
-    /// The same with other clusters, such as those that
-    /// [`split_by_callers`](super::split_by_callers) finds.
+    /// Replaces the clusters, such as by those that [`split_by_callers`](super::split_by_callers)
+    /// returns.
     ///
     /// # Errors
-    /// Those of [`new`](Self::new).
+    /// Returns the errors of [`new`](Self::new).
     pub fn with_labels(self, labels: &Labels) -> Result<Self> {
         let mut new = Observation::new(
             self.name,
@@ -284,8 +297,8 @@ impl<'a> Observation<'a> {
         Ok(new)
     }
 
-    /// The balance of the CPU time, given a test for tracked clusters. `None` for an observation
-    /// that was made of points alone.
+    /// Returns the balance of the CPU time, given a test for tracked clusters. `None` for an
+    /// observation that was created from points alone.
     pub(super) fn balance(&self, is_tracked: impl Fn(ClusterId) -> bool) -> Option<TimeBalance> {
         let counted = self.counted.as_ref()?;
         let mut balance = counted.others;
@@ -295,38 +308,39 @@ impl<'a> Observation<'a> {
         Some(balance)
     }
 
-    /// Thread and begin of the burst of each point. `None` for an observation that was made of points
-    /// alone.
+    /// Returns thread and begin of the burst of each point. `None` for an observation that was
+    /// created from points alone.
     pub(super) fn places(&self) -> Option<&[(u32, Nanos)]> {
         self.counted.as_ref().map(|of| of.places.as_slice())
     }
 
-    /// Bursts in no cluster. `None` for an observation that was made of points alone.
+    /// Returns the bursts in no cluster. `None` for an observation that was created from points
+    /// alone.
     pub(super) fn unclustered(&self) -> Option<&Unclustered> {
         self.counted.as_ref().map(|of| &of.unclustered)
     }
 
-    /// Its name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How many processes computed.
+    /// Returns the number of processes that computed.
     pub fn tasks(&self) -> u32 {
         self.tasks
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no points.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// The highest cluster number.
+    /// Returns the highest cluster number.
     pub fn clusters(&self) -> usize {
         self.labels
             .iter()
@@ -335,7 +349,7 @@ impl<'a> Observation<'a> {
             .unwrap_or(0)
     }
 
-    /// The cluster of each point.
+    /// Returns the cluster of each point.
     pub fn labels(&self) -> &[ClusterId] {
         &self.labels
     }

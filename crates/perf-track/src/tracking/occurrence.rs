@@ -1,41 +1,44 @@
-//! [`Occurrence`]: objects that run once or at start-up only.
+//! [`Occurrence`]: tracked regions that are executed once or at start-up only.
 
 use super::observe::Observation;
 use super::result::Object;
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 
-/// Part of the run in which an object occurs.
+/// Part of the run in which a tracked region occurs.
 ///
-/// Runs of a program are compared by the computation that it repeats. A difference in an object
-/// that occurs once, such as reading input, is a single measurement and no trend.
+/// Runs of a program are compared by the computation that it repeats. A difference in a region that
+/// occurs once, such as reading input, is a single measurement and not a trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Occurrence {
-    /// A thread of some experiment executes it more than once, not only at start-up. Also where
-    /// nothing is known about threads, or no object occurs more than once.
+    /// A thread of some experiment executes it more than once, not only at start-up. Also used if
+    /// threads are unknown, or if no region occurs more than once.
     #[default]
     Repeated,
-    /// No thread executes it more than once, while other objects are repeated.
+    /// No thread executes it more than once, while other regions are repeated.
     Once,
-    /// On each thread it ends before the main loop begins: before the first burst of the object with
-    /// most CPU time among those that are repeated.
+    /// On each thread it ends before the main loop begins: before the first burst of the region
+    /// with the most CPU time among the repeated ones.
     StartUp,
 }
 
-/// Bursts of an object on a thread.
+/// Bursts of a tracked region on a thread.
 #[derive(Clone, Copy, Debug)]
 struct Span {
+    /// Number of bursts.
     bursts: usize,
+    /// Begin of the first burst.
     first: Nanos,
+    /// Begin of the last burst.
     last: Nanos,
 }
 
-/// The bursts of one object, by recording and thread.
+/// Bursts of one tracked region, by recording and thread.
 type Spans = BTreeMap<((usize, usize), u32), Span>;
 
-/// The occurrence of each object. Objects are ordered by CPU time.
+/// Computes the occurrence of each tracked region. Regions are ordered by CPU time.
 pub(super) fn occurrences(frames: &[Observation<'_>], objects: &[Object]) -> Vec<Occurrence> {
     let unknown = || vec![Occurrence::Repeated; objects.len()];
     let Some(places) = frames
@@ -72,7 +75,7 @@ fn spans(object: &Object, frames: &[Observation<'_>], places: &[&[(u32, Nanos)]]
     for (at, ((frame, places), members)) in
         frames.iter().zip(places).zip(&object.members).enumerate()
     {
-        // Windows of a recording each hold a part of the repetitions.
+        // Each window of a recording contains a part of the repetitions.
         let recording = match frame.recording {
             Some(recording) => (0, recording),
             None => (1, at),

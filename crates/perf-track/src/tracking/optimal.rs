@@ -1,10 +1,11 @@
-//! The optimal mode: one assignment over all frames, then splits, merges and gaps.
+//! The optimal mode: one assignment over all experiments, then splits, merges and gaps.
 //!
-//! Chains of clusters through the frames are the paths of largest total evidence in which each
-//! cluster has at most one successor and one predecessor. With a link worth its evidence above that of
-//! a birth, this is a minimum cost flow of unit capacities through an acyclic graph, and that is one
-//! assignment of all clusters (as predecessors) to all clusters (as successors): a link from frame i
-//! to i + 2 competes with those through i + 1, and no choice is made for a pair of frames alone.
+//! Chains of clusters through the experiments are the paths of largest total evidence in which each
+//! cluster has at most one successor and one predecessor. With the weight of a link equal to its
+//! evidence above that of a birth, this is a minimum-cost flow of unit capacities through an
+//! acyclic graph, which is one assignment of all clusters (as predecessors) to all clusters (as
+//! successors). A link from experiment i to i + 2 competes with those through i + 1, and no pair of
+//! experiments is decided in isolation.
 
 mod sure;
 
@@ -17,27 +18,36 @@ use crate::ClusterId;
 
 pub(crate) use sure::confidence;
 
-/// A bridge is worth this much of its evidence: it says nothing of the frame between.
+/// Factor on the evidence of a bridge, which ignores the experiment in between.
 const BRIDGE: f64 = 0.5;
 
-/// Frame and cluster.
+/// Experiment and cluster.
 pub(crate) type Node = (usize, usize);
 
-/// An object before it is numbered.
+/// Tracked region before it is numbered.
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
+    /// Clusters in each experiment.
     pub(crate) members: Vec<Vec<usize>>,
+    /// Links between the clusters.
     pub(crate) links: Vec<Link>,
+    /// Events.
     pub(crate) events: Vec<Event>,
+    /// Confidence.
     pub(crate) confidence: f64,
 }
 
-/// What was compared, and what follows from it.
+/// Compared pairs and the parameters.
 struct Graph<'p> {
+    /// Experiments.
     frames: &'p [Prepared],
+    /// Compared pairs.
     pairs: &'p [Pair],
+    /// Parameters.
     params: &'p TrackChecked,
+    /// Simultaneity of the clusters of each experiment.
     simultaneity: &'p [Matrix],
+    /// Index of the first cluster of each experiment among all clusters.
     offsets: Vec<usize>,
 }
 
@@ -84,7 +94,7 @@ impl Graph<'_> {
         if value.is_nan() { 0.0 } else { value }
     }
 
-    /// The successor of each cluster.
+    /// Returns the successor of each cluster.
     fn successors(&self) -> Vec<Option<usize>> {
         let count = self.offsets.last().copied().unwrap_or(0);
         let mut edges = Vec::new();
@@ -118,7 +128,7 @@ impl Graph<'_> {
                 previous[to] = Some(from);
             }
         }
-        // Each chain is named by its first cluster.
+        // Each chain is identified by its first cluster.
         let mut chain_of: Vec<usize> = (0..next.len()).collect();
         for from in 0..next.len() {
             if let Some(to) = next[from] {
@@ -136,8 +146,7 @@ impl Graph<'_> {
         let mut kept = Vec::new();
         let mut has_parent = vec![false; next.len()];
         for part in parts {
-            // A chain is a part of one other at most: were it one of two, the two would be tied
-            // together by it.
+            // A chain may be a part of at most one other; a part of two would join them.
             let child = chain_of[part.child];
             let (a, b) = (find(&root, child), find(&root, chain_of[part.whole]));
             if has_parent[child] || a == b {
@@ -180,7 +189,7 @@ impl Graph<'_> {
         drafts
     }
 
-    /// Which loose ends of chains are parts of others, the surest first.
+    /// Finds the loose ends of chains that are parts of other chains, highest evidence first.
     fn parts(&self, next: &[Option<usize>], previous: &[Option<usize>]) -> Vec<Part> {
         let mut parts = Vec::new();
         for index in 0..next.len() {
@@ -188,7 +197,7 @@ impl Graph<'_> {
             if self.frames[frame].side.sizes[class] == 0 {
                 continue;
             }
-            // What came out of nowhere may be split off a cluster that goes on.
+            // A cluster without a predecessor may be split off a cluster that continues.
             if previous[index].is_none() && frame > 0 {
                 for whole in 0..self.frames[frame - 1].side.clusters {
                     let from = self.index((frame - 1, whole));
@@ -201,7 +210,7 @@ impl Graph<'_> {
                     }
                 }
             }
-            // What goes nowhere may have merged into a cluster that was there before.
+            // A cluster without a successor may have merged into a cluster that existed before.
             if next[index].is_none() && frame + 1 < self.frames.len() {
                 for whole in 0..self.frames[frame + 1].side.clusters {
                     let to = self.index((frame + 1, whole));
@@ -223,13 +232,13 @@ impl Graph<'_> {
         parts
     }
 
-    /// How often two clusters are at the same step: the geometric mean of both views.
+    /// Returns the simultaneity of two clusters: the geometric mean of both directions.
     fn together(&self, frame: usize, a: usize, b: usize) -> f64 {
         let matrix = &self.simultaneity[frame];
         (matrix.at(a, b) * matrix.at(b, a)).sqrt()
     }
 
-    /// How sure it is that one cluster is a part of one of a frame before or after.
+    /// Computes the evidence that a cluster is a part of one in the previous or next experiment.
     fn part(&self, child: Node, whole: Node, together: f64) -> Part {
         let is_split = whole.0 < child.0;
         let (from, to, evaluator) = match is_split {
@@ -347,9 +356,12 @@ impl Graph<'_> {
     }
 }
 
-/// A cluster at a loose end of its chain that is a part of another.
+/// Cluster at a loose end of its chain that is a part of another.
 struct Part {
+    /// Index of the part.
     child: usize,
+    /// Index of the whole.
     whole: usize,
+    /// Evidence for it.
     evidence: f64,
 }

@@ -1,21 +1,21 @@
-//! [`TrackParams`] and what they check to, [`TrackChecked`].
+//! [`TrackParams`] and their validated form, [`TrackChecked`].
 
 use super::CallerWeight;
 use crate::{Error, Mode, Result};
 
-/// Which links count in [`Mode::Published`].
+/// Links that count in [`Mode::Published`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Threshold {
-    /// Those of at least this many percent; percentages are cut to whole numbers.
+    /// Links of at least this many per cent; percentages are truncated to whole numbers.
     Percent(u32),
-    /// Those of at least 1 %.
+    /// Links of at least 1 %.
     Any,
-    /// The largest of each cluster alone; of equal ones the first.
+    /// Only the largest link of each cluster; in a tie the first.
     First,
 }
 
-/// Parameters of tracking: set them, then [`check`](Self::check).
+/// Parameters of tracking. Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_track::tracking::{Mode, Tracking};
@@ -26,19 +26,33 @@ pub enum Threshold {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrackParams {
+    /// Optimal or published.
     mode: Mode,
+    /// Threshold of the published mode.
     threshold: Threshold,
+    /// `true` if bursts are classified by distance.
     use_distance: bool,
+    /// `true` if callers are compared; `None` for the default of the mode.
     use_callers: Option<bool>,
+    /// `true` if numbers of bursts are compared.
     use_density: bool,
+    /// `true` if alignments are used.
     use_sequences: bool,
+    /// Smallest SPMD score for which an alignment is used.
     min_score: f64,
+    /// Weight of bursts in histograms; `None` for the default of the mode.
     caller_weight: Option<CallerWeight>,
+    /// `true` if the common displacement is removed.
     displace: bool,
+    /// Evidence below which clusters are not linked.
     birth: f64,
+    /// Evidence required for a part.
     split: f64,
+    /// `true` if experiments are compared with the next but one.
     bridge: bool,
+    /// Smallest share of the time of a tracked region.
     min_share: f64,
+    /// Smallest confidence of a reliable tracked region.
     min_confidence: f64,
 }
 
@@ -64,96 +78,99 @@ impl Default for TrackParams {
 }
 
 impl TrackParams {
-    /// Optimal assignment (default) or the published heuristic.
+    /// Selects the optimal assignment (default) or the published heuristic.
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Published mode: which links count, default those of at least 15 %.
+    /// Sets the links that count in the published mode; default those of at least 15 %.
     pub fn threshold(mut self, threshold: Threshold) -> Self {
         self.threshold = threshold;
         self
     }
 
-    /// Whether bursts are classified by the nearest of the other frame, default yes.
+    /// Classifies bursts by the nearest burst of the other experiment; default true.
     pub fn use_distance(mut self, yes: bool) -> Self {
         self.use_distance = yes;
         self
     }
 
-    /// Whether callers are compared where they are known; by default they are, but for published
-    /// mode, as published.
+    /// Compares callers where they are known; default true in the optimal mode and false in the
+    /// published mode.
     pub fn use_callers(mut self, yes: bool) -> Self {
         self.use_callers = Some(yes);
         self
     }
 
-    /// Published mode: whether numbers of bursts are compared, default no.
+    /// Compares numbers of bursts in the published mode; default false.
     pub fn use_density(mut self, yes: bool) -> Self {
         self.use_density = yes;
         self
     }
 
-    /// Whether alignments are used where they are known, default yes.
+    /// Uses alignments where they are known; default true.
     pub fn use_sequences(mut self, yes: bool) -> Self {
         self.use_sequences = yes;
         self
     }
 
-    /// The SPMD score, from 0 to 1, that a frame and a cluster need for their alignment to be used,
-    /// default 0.9. The optimal mode uses sequences of any frame: there they are one vote of many.
+    /// Sets the SPMD score, in `0.0..=1.0`, that an experiment and a cluster need for their
+    /// alignment to be used; default 0.9. The optimal mode uses the sequences of every experiment,
+    /// as one vote of many.
     pub fn min_score(mut self, score: f64) -> Self {
         self.min_score = score;
         self
     }
 
-    /// How bursts count in histograms of callers: by default by time, in published mode each alike.
+    /// Sets the weight of bursts in histograms of callers; by default the duration, and equal
+    /// weights in the published mode.
     pub fn caller_weight(mut self, weight: CallerWeight) -> Self {
         self.caller_weight = Some(weight);
         self
     }
 
-    /// Optimal mode: whether the displacement that all clusters of two frames have in common is
-    /// found and taken away, default yes.
+    /// Removes the displacement common to all clusters of two experiments in the optimal mode;
+    /// default true.
     pub fn displace(mut self, yes: bool) -> Self {
         self.displace = yes;
         self
     }
 
-    /// Optimal mode: the evidence, from 0 to 1, below which two clusters are not linked: the one
-    /// dies, the other is born. Default 0.35.
+    /// Sets the evidence, in `0.0..=1.0`, below which the optimal mode does not link two clusters:
+    /// one dies, the other is born. Default 0.35.
     pub fn birth(mut self, evidence: f64) -> Self {
         self.birth = evidence;
         self
     }
 
-    /// Optimal mode: the evidence, from 0 to 1, that a cluster which found no partner is a part of
-    /// another one. Default 0.5.
+    /// Sets the evidence, in `0.0..=1.0`, that the optimal mode requires for a cluster without a
+    /// partner to be a part of another one. Default 0.5.
     pub fn split(mut self, evidence: f64) -> Self {
         self.split = evidence;
         self
     }
 
-    /// Optimal mode: whether frames are also compared with the next but one, so that a phase that is
-    /// lost in one frame is found again in the next. Default yes.
+    /// Compares experiments with the next but one too in the optimal mode, so that a phase lost in
+    /// one experiment is found in the next. Default true.
     pub fn bridge(mut self, yes: bool) -> Self {
         self.bridge = yes;
         self
     }
 
-    /// Objects with a smaller share of the clusters' time, from 0 to 1, in more than one frame are
-    /// filtered. Default 0: none.
+    /// Filters tracked regions with a smaller share of the clusters' time, in `0.0..=1.0`, in more
+    /// than one experiment. Default 0: none.
     pub fn min_share(mut self, share: f64) -> Self {
         self.min_share = share;
         self
     }
 
-    /// Confidence, in `0.0..=1.0`, below which an object is not [reliable](super::Object::is_reliable):
-    /// it is listed, but nothing is stated about its trend. Default 0.5.
+    /// Sets the confidence, in `0.0..=1.0`, below which a tracked region is not
+    /// [reliable](super::Object::is_reliable): it is listed without a statement about its trend.
+    /// Default 0.5.
     ///
-    /// In 60 random series with known truth, 746 of 752 objects of several frames at or above 0.5 are
-    /// one phase, and 1 of 5 below it.
+    /// In 60 random series with known truth, 746 of 752 tracked regions of several experiments at
+    /// or above 0.5 are one phase, and 1 of 5 below it.
     pub fn min_confidence(mut self, confidence: f64) -> Self {
         self.min_confidence = confidence;
         self
@@ -162,7 +179,7 @@ impl TrackParams {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// A share, score or evidence that is not between 0 and 1.
+    /// Returns an error for a share, score or evidence that is not between 0 and 1.
     pub fn check(self) -> Result<TrackChecked> {
         for (name, value) in [
             ("SPMD score", self.min_score),
@@ -183,12 +200,12 @@ impl TrackParams {
     }
 }
 
-/// Parameters that make sense.
+/// Validated parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TrackChecked(TrackParams);
 
 impl TrackChecked {
-    /// Optimal or published.
+    /// Returns the mode: optimal or published.
     pub fn mode(&self) -> Mode {
         self.0.mode
     }
@@ -245,7 +262,7 @@ impl TrackChecked {
         self.0.min_share
     }
 
-    /// Confidence below which an object is not reliable.
+    /// Returns the confidence below which a tracked region is not reliable.
     pub fn min_confidence(&self) -> f64 {
         self.0.min_confidence
     }

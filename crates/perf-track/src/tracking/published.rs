@@ -8,10 +8,12 @@ use std::collections::BTreeSet;
 
 pub(crate) type Set = BTreeSet<usize>;
 
-/// Clusters of one frame that are the same as clusters of the next. A side may be empty.
+/// Clusters of one experiment that are the same as clusters of the next. A side may be empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Group {
+    /// Clusters of the earlier experiment.
     pub(crate) left: Set,
+    /// Clusters of the later experiment.
     pub(crate) right: Set,
 }
 
@@ -21,32 +23,38 @@ impl Group {
     }
 }
 
-/// Simultaneity within the frame that is looked into, with the scores of its clusters (noise first)
-/// and of all.
+/// Simultaneity within an experiment, with SPMD scores.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Together<'m> {
+    /// Simultaneity of each pair of clusters.
     pub(crate) matrix: &'m Matrix,
+    /// SPMD scores, noise first.
     pub(crate) scores: &'m [f64],
+    /// Total SPMD score.
     pub(crate) global: f64,
+    /// Clusters of each column.
     pub(crate) steps: &'m [Vec<usize>],
 }
 
-/// Evaluators from one frame into another; those that are off are `None`.
+/// Evaluators from one experiment into another; disabled ones are `None`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Into<'m> {
+    /// Nearest-neighbour classification.
     pub(crate) distance: Option<&'m Matrix>,
+    /// Numbers of bursts.
     pub(crate) density: Option<&'m Matrix>,
+    /// Callers.
     pub(crate) callers: Option<&'m Matrix>,
-    /// Of the frame that is looked into.
+    /// Simultaneity within the target experiment.
     pub(crate) together: Option<Together<'m>>,
 }
 
-/// A share in whole percent; shares are quotients of counts, and 29/100 shall be 29 %.
+/// Returns a fraction in whole per cent, computed so that the quotient 29/100 yields 29 %.
 fn percent(share: f64) -> u32 {
     (share * 100.0 + 1e-9).floor() as u32
 }
 
-/// What of a row counts as linked.
+/// Returns the linked clusters of a row.
 fn select(row: &[f64], threshold: Threshold) -> Set {
     let values = row.iter().map(|&share| percent(share)).enumerate();
     let least = |least: u32| values.clone().filter(move |v| v.1 > 0 && v.1 >= least);
@@ -63,7 +71,7 @@ fn select(row: &[f64], threshold: Threshold) -> Set {
     }
 }
 
-/// The intersection; with an empty set, the other one.
+/// Intersects two sets; if one is empty, takes the other.
 fn meet(links: &mut Set, other: Set) {
     if links.is_empty() {
         *links = other;
@@ -72,7 +80,7 @@ fn meet(links: &mut Set, other: Set) {
     }
 }
 
-/// L(i) of each cluster: to which clusters of the other frame it is linked.
+/// Computes L(i) for each cluster: the clusters of the other experiment that it is linked to.
 fn links(into: &Into<'_>, clusters: usize, threshold: Threshold, min_score: f64) -> Vec<Set> {
     let row = |matrix: &Matrix, i| select(matrix.row(i).unwrap_or(&[]), threshold);
     let links = |i: usize| {
@@ -106,8 +114,8 @@ fn links(into: &Into<'_>, clusters: usize, threshold: Threshold, min_score: f64)
     (0..clusters).map(links).collect()
 }
 
-/// left = {i} with the back-links of L(i), right = {j : i in L(j)}; groups that share a member are
-/// one.
+/// Computes the transitive closure: left = {i} with the back-links of L(i), right = {j : i in
+/// L(j)}; groups that share a member are united.
 fn closure(there: &[Set], back: &[Set]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (i, linked) in there.iter().enumerate() {
@@ -133,7 +141,7 @@ fn closure(there: &[Set], back: &[Set]) -> Vec<Group> {
     )
 }
 
-/// Unites what belongs together until nothing does; in the order of the first of each.
+/// Unites elements until none match, in the order of the first of each.
 fn united<T>(all: Vec<T>, is_one: impl Fn(&T, &T) -> bool, unite: impl Fn(&mut T, T)) -> Vec<T> {
     let mut done: Vec<T> = Vec::new();
     for mut next in all {
@@ -141,7 +149,7 @@ fn united<T>(all: Vec<T>, is_one: impl Fn(&T, &T) -> bool, unite: impl Fn(&mut T
         let mut at = 0;
         while at < done.len() {
             if is_one(&done[at], &next) {
-                // What is later is taken out, so that the earliest place remains.
+                // The later element is removed, so that the earliest position remains.
                 let other = done.remove(at);
                 place = Some(place.map_or(at, |first: usize| first.min(at)));
                 let newer = std::mem::replace(&mut next, other);
@@ -156,8 +164,8 @@ fn united<T>(all: Vec<T>, is_one: impl Fn(&T, &T) -> bool, unite: impl Fn(&mut T
     done
 }
 
-/// The groups of two frames, and where the sequences were looked at how often their clusters stand at
-/// one place.
+/// Returns the groups of two experiments and, if sequences were used, the counts of simultaneous
+/// positions.
 pub(crate) fn groups(
     there: &Into<'_>,
     back: &Into<'_>,
@@ -168,7 +176,7 @@ pub(crate) fn groups(
     let first = links(there, from, threshold, min_score);
     let second = links(back, to, threshold, min_score);
     let mut coarse = closure(&first, &second);
-    // Steps of the second frame are with the links that look into it.
+    // The steps of the second experiment are stored with the links that lead into it.
     let (Some(b), Some(a)) = (there.together, back.together) else {
         return (coarse, None);
     };
@@ -195,8 +203,8 @@ pub(crate) fn groups(
     (coarse, Some(counts))
 }
 
-/// For each cluster of `from` and each that stands in one column with a cluster it is linked to: the
-/// smaller of that link and of the share of columns. `None` where the alignment is not used.
+/// Returns, for each cluster of `from` and each cluster that shares a column with one it is linked
+/// to, the minimum of that link and the fraction of columns. `None` if the alignment is not used.
 pub(crate) fn simultaneous(
     into: &Into<'_>,
     (from, to): (usize, usize),
@@ -223,8 +231,8 @@ pub(crate) fn simultaneous(
     Some(found)
 }
 
-/// Takes a group of the sequence round out of the group it is a part of, if both have clusters left
-/// on either side: else a cluster would lose its object.
+/// Removes a group of the sequence round from the group that contains it if both have clusters left
+/// on either side; otherwise a cluster would lose its tracked region.
 fn carve(coarse: &mut Vec<Group>, fine: Group) {
     if fine.left.is_empty() || fine.right.is_empty() {
         return;
@@ -241,8 +249,8 @@ fn carve(coarse: &mut Vec<Group>, fine: Group) {
     }
 }
 
-/// Chains the groups of consecutive frames: one set of clusters a frame for each object that every
-/// frame has, by lowest cluster of the first frame.
+/// Chains the groups of consecutive experiments: one set of clusters for each experiment and
+/// tracked region that all experiments have, by lowest cluster of the first experiment.
 pub(crate) fn chain(pairs: &[Vec<Group>]) -> Vec<Vec<Set>> {
     let Some((first, rest)) = pairs.split_first() else {
         return Vec::new();
@@ -263,7 +271,7 @@ pub(crate) fn chain(pairs: &[Vec<Group>]) -> Vec<Vec<Set>> {
             }
             chain.push(next);
         }
-        // The tracker has lost those that go nowhere.
+        // Chains with an empty last set are lost.
         chains.retain(|chain| chain.last().is_some_and(|last| !last.is_empty()));
     }
     let share = |a: &Vec<Set>, b: &Vec<Set>| a.iter().zip(b).any(|(a, b)| !a.is_disjoint(b));
@@ -327,7 +335,7 @@ mod tests {
 
     #[test]
     fn figure_3_of_the_paper() {
-        // At 15 % cluster 3 of 128 ties 1 and 6 to itself.
+        // At 15 % cluster 3 of 128 tasks joins 1 and 6.
         let expected = [
             (vec![1, 3, 6], vec![1, 3]),
             (vec![2], vec![2]),
@@ -335,7 +343,7 @@ mod tests {
             (vec![5], vec![5]),
         ];
         assert_eq!(run(Threshold::Percent(15)), expected);
-        // The largest of each row alone sets 6 -> 3 free.
+        // With only the largest link of each row, 6 -> 3 is separate.
         let expected = [
             (vec![1, 3], vec![1]),
             (vec![2], vec![2]),
@@ -344,7 +352,7 @@ mod tests {
             (vec![6], vec![3]),
         ];
         assert_eq!(run(Threshold::First), expected);
-        // Any link at all: 0.2 % and 0.78 % are cut to 0, so that nothing more is tied together.
+        // With any link, 0.2 % and 0.78 % are truncated to 0, so that no more clusters are joined.
         assert_eq!(run(Threshold::Any), run(Threshold::Percent(15)));
     }
 
@@ -376,8 +384,9 @@ mod tests {
     }
 
     #[test]
-    fn sequences_part_what_distance_ties() {
-        // Clusters 1 and 2 change places in space, so that each is near both; cluster 0 is sure.
+    fn sequences_separate_clusters_joined_by_distance() {
+        // Clusters 1 and 2 exchange their positions, so that each is near both; cluster 0 is
+        // certain.
         let near = Matrix::from_fn(3, 3, |i, j| match (i, j) {
             (0, 0) => 1.0,
             (0, _) | (_, 0) => 0.0,
@@ -404,7 +413,7 @@ mod tests {
         );
         assert_eq!(found.len(), 3);
         assert!(found.iter().all(|group| group.left == group.right));
-        // Below the score that is needed, sequences are not looked at.
+        // Below the required score, sequences are not used.
         let (found, _) = groups(
             &into(&steps),
             &into(&steps),
@@ -427,7 +436,7 @@ mod tests {
             group(&[2], &[2]),
             group(&[3], &[]),
         ];
-        // 0 and 1 meet; 2 goes nowhere.
+        // 0 and 1 merge; 2 has no successor.
         let second = vec![group(&[0, 1], &[5]), group(&[2], &[])];
         let set = |ids: &[usize]| ids.iter().copied().collect::<Set>();
         assert_eq!(

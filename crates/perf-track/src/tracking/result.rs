@@ -1,4 +1,4 @@
-//! [`Tracking`] and what it is made of: objects, links, events, votes.
+//! [`Tracking`] and its parts: tracked regions, links, events and votes.
 
 use super::matrix::Matrix;
 use super::mixture::Mixture;
@@ -6,7 +6,7 @@ use super::occurrence::Occurrence;
 use crate::{ClusterId, Error, Labels, Result, TimeBalance};
 use perf_core::Merge;
 
-/// One phase of the program through all frames: 1, 2, ...
+/// Number of a tracked region: 1, 2, ...
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
@@ -18,36 +18,36 @@ impl std::fmt::Display for ObjectId {
     }
 }
 
-/// Who says that two clusters are the same.
+/// Criterion for two clusters being the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Evaluator {
-    /// The share of the bursts of the first cluster whose nearest burst of the second frame is in
-    /// the second cluster. In optimal mode distances count: [`Pair::reach`].
+    /// Fraction of the bursts of the first cluster whose nearest burst of the second experiment is
+    /// in the second cluster. In the optimal mode weighted by distance: [`Pair::reach`].
     Forward,
-    /// The same the other way round.
+    /// The same in the opposite direction.
     Backward,
-    /// How near the centroids are once the displacement of all is taken away.
+    /// Proximity of the centroids after removing the common displacement.
     Centroid,
-    /// Overlap of the callers of the calls before: the sum of the smaller shares.
+    /// Overlap of the callers of the calls before: the sum of the smaller fractions.
     CallersBefore,
     /// Overlap of the callers of the calls after.
     CallersAfter,
-    /// How often they stand at the same place between anchors of the frames' sequences.
+    /// Frequency of equal positions between anchors of the sequences.
     Sequence,
-    /// In published mode: how often the one stands in a column with a cluster that the other is linked
-    /// to, at most as much as that link.
+    /// Published mode: frequency with which the cluster shares a column with a cluster that the
+    /// other is linked to, at most as much as that link.
     Simultaneity,
-    /// How alike their shares of the time are. In optimal mode.
+    /// Optimal mode: similarity of their shares of the time.
     Duration,
-    /// How alike their shares of the bursts are; in published mode how many of its bursts those of
-    /// the other one fill, if asked for.
+    /// Similarity of their shares of the bursts; in the published mode, if requested, the fraction
+    /// of its bursts that those of the other one fill.
     Density,
 }
 
 impl Evaluator {
-    /// A short name.
+    /// Returns a short name.
     pub fn name(self) -> &'static str {
         match self {
             Evaluator::Forward => "forward",
@@ -69,56 +69,56 @@ impl std::fmt::Display for Evaluator {
     }
 }
 
-/// What one evaluator says of all pairs of clusters of two frames, from 0 to 1.
+/// Votes of one evaluator on all pairs of clusters of two experiments, in `0.0..=1.0`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Vote {
-    /// Who.
+    /// Evaluator.
     pub evaluator: Evaluator,
-    /// From the clusters of the earlier frame (rows) to those of the later. The backward evaluator
-    /// is stored the same way: its columns are shares, not its rows.
+    /// Values from the clusters of the earlier experiment (rows) to those of the later. The
+    /// backward evaluator has the same orientation: its columns are fractions, not its rows.
     pub matrix: Matrix,
 }
 
-/// Two frames that were compared.
+/// Comparison of two experiments.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Pair {
-    /// The earlier frame.
+    /// Earlier experiment.
     pub from: usize,
-    /// The later one: the next, or in optimal mode the next but one.
+    /// Later experiment: the next, or in the optimal mode also the next but one.
     pub to: usize,
-    /// What was added to the points of the earlier frame, a value a dimension.
+    /// Vector added to the points of the earlier experiment, one value for each dimension.
     pub displacement: Vec<f64>,
-    /// Half of the typical distance between clusters, the deviation of the Gaussian by which
-    /// distances count in optimal mode. Infinite where there is one cluster a frame.
+    /// Half of the typical distance between clusters, which is the deviation of the Gaussian that
+    /// weights distances in the optimal mode. Infinite if each experiment has one cluster.
     pub reach: f64,
-    /// The share of each cluster's bursts whose nearest neighbour is in each cluster of the other
-    /// frame, whatever the distance: from the earlier into the later frame, and from the later
+    /// Fraction of each cluster's bursts whose nearest neighbour is in each cluster of the other
+    /// experiment, at any distance: from the earlier into the later experiment, and from the later
     /// (rows) into the earlier.
     pub cross: [Matrix; 2],
-    /// Every evaluator that had something to say.
+    /// Votes of all evaluators that could be computed.
     pub votes: Vec<Vote>,
-    /// The evidence of all together, from 0 to 1; empty in published mode.
+    /// Combined evidence, in `0.0..=1.0`; empty in the published mode.
     pub evidence: Matrix,
 }
 
 impl Pair {
-    /// What an evaluator says of a pair of clusters; `None` where it has no opinion.
+    /// Returns the vote of an evaluator on a pair of clusters; `None` if it has none.
     pub fn vote(&self, evaluator: Evaluator, from: ClusterId, to: ClusterId) -> Option<f64> {
         let vote = self.votes.iter().find(|vote| vote.evaluator == evaluator)?;
         vote.matrix.get(from, to)
     }
 }
 
-/// What a link says.
+/// Kind of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum LinkKind {
-    /// The same cluster in the next frame.
+    /// The same cluster in the next experiment.
     Continues,
-    /// The same cluster in the next frame but one.
+    /// The same cluster in the next experiment but one.
     Bridges,
     /// The later cluster is a part of the earlier one.
     Splits,
@@ -128,114 +128,115 @@ pub enum LinkKind {
     Groups,
 }
 
-/// Two clusters that are one object.
+/// Link between two clusters of one tracked region.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Link {
-    /// Frame and cluster.
+    /// Experiment and cluster.
     pub from: (usize, ClusterId),
-    /// A later frame and its cluster.
+    /// Later experiment and its cluster.
     pub to: (usize, ClusterId),
-    /// What it says.
+    /// Kind of the link.
     pub kind: LinkKind,
-    /// The evidence, from 0 to 1: for splits and merges that of the part being one, in published mode
-    /// the mean of the votes, or what simultaneity or sequences say if that is more.
+    /// Evidence, in `0.0..=1.0`. For splits and merges it is the evidence for the part; in the
+    /// published mode the mean of the votes, or the vote of simultaneity or sequences if that is
+    /// higher.
     pub evidence: f64,
-    /// `evidence * (1 + margin) / 2`, where the margin is `1 - other / evidence` with the best
-    /// evidence that links either cluster to another object; at least 0.
+    /// `evidence * (1 + margin) / 2`, where the margin is `1 - other / evidence` for the best
+    /// evidence that links either cluster to another tracked region; at least 0.
     pub confidence: f64,
-    /// What every evaluator with an opinion says.
+    /// Votes of all evaluators.
     pub votes: Vec<(Evaluator, f64)>,
 }
 
-/// What happens to an object.
+/// Event in the life of a tracked region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Event {
-    /// It is first seen, not in the first frame.
+    /// It is first seen, not in the first experiment.
     Birth {
-        /// The frame.
+        /// Experiment.
         frame: usize,
     },
-    /// It is last seen, not in the last frame.
+    /// It is last seen, not in the last experiment.
     Death {
-        /// The last frame it is seen in.
+        /// Last experiment in which it is seen.
         frame: usize,
     },
     /// One cluster became several.
     Split {
-        /// The frame in which there are several.
+        /// Experiment with several clusters.
         frame: usize,
-        /// The cluster of the frame before.
+        /// Cluster of the previous experiment.
         from: ClusterId,
-        /// Those of the frame.
+        /// Clusters of that experiment.
         into: Vec<ClusterId>,
     },
     /// Several clusters became one.
     Merge {
-        /// The frame in which there is one.
+        /// Experiment with one cluster.
         frame: usize,
-        /// The clusters of the frame before.
+        /// Clusters of the previous experiment.
         from: Vec<ClusterId>,
-        /// That of the frame.
+        /// Cluster of that experiment.
         into: ClusterId,
     },
-    /// It is missing from a frame, and was found again in the next.
+    /// It is missing from an experiment and present in the next.
     Gap {
-        /// The frame it is missing from.
+        /// Experiment from which it is missing.
         frame: usize,
-        /// The cluster of another object that it is hidden in; `None` if it is lost, as in noise.
+        /// Cluster of another tracked region that contains it; `None` if it is lost, as in noise.
         hidden_in: Option<ClusterId>,
     },
-    /// A neighbouring frame has it, but in no cluster: bursts of its call sites are noise there or
-    /// were dropped by a filter. Takes the place of a birth, death or gap.
+    /// A neighbouring experiment has it, but in no cluster: bursts of its call sites are noise
+    /// there or were dropped by a filter. Replaces a birth, death or gap.
     Unclustered {
-        /// The frame.
+        /// Experiment.
         frame: usize,
-        /// Bursts of its call sites that are noise.
+        /// Number of bursts of its call sites that are noise.
         noise: usize,
-        /// Bursts of its call sites that a filter dropped or that lack a metric.
+        /// Number of bursts of its call sites that a filter dropped or that lack a metric.
         dropped: usize,
     },
 }
 
-/// One phase of the program through all frames.
+/// Tracked region: one phase of the program in all experiments.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Object {
-    /// 1, 2, ...: by falling share of the time, in published mode by lowest cluster of the first
-    /// frame.
+    /// Number 1, 2, ...: by descending share of the time, in the published mode by lowest cluster
+    /// of the first experiment.
     pub id: ObjectId,
-    /// Its clusters in each frame, ascending; empty where it is not seen.
+    /// Its clusters in each experiment, ascending; empty if it is not seen.
     pub members: Vec<Vec<ClusterId>>,
-    /// The confidence of the weakest link it needs, from 0 to 1: that of the tree of largest
-    /// confidence over its clusters, in optimal mode with those that are alike over a frame. For an
-    /// object of one cluster `1 - evidence` of the best link it could have had, where half the
-    /// evidence over a frame counts.
+    /// Confidence of the weakest required link, in `0.0..=1.0`: that of the maximum spanning tree
+    /// by confidence over its clusters, in the optimal mode including bridges. For a region of one
+    /// cluster, `1 - evidence` of its best possible link, where bridges count half.
     pub confidence: f64,
-    /// Share of the CPU time of each frame, in `0.0..=1.0`; for an
-    /// [`Observation`](super::Observation) that was made of points alone of the time of all points.
+    /// Share of the CPU time of each experiment, in `0.0..=1.0`. For an
+    /// [`Observation`](super::Observation) created from points alone, share of the time of all
+    /// points.
     pub share: Vec<f64>,
-    /// Why it is one object: in optimal mode what was assigned, and bridges beside it that hold the
-    /// object together better than its weakest link. In published mode those links without which it
-    /// would fall apart: of all there are between its clusters the tree of largest confidence.
+    /// Links that hold it together. In the optimal mode the assignment, and bridges that strengthen
+    /// its weakest link. In the published mode the maximum spanning tree by confidence over its
+    /// clusters.
     pub links: Vec<Link>,
-    /// What happens to it, by frame.
+    /// Its events in order of experiments.
     pub events: Vec<Event>,
-    /// Whether it was filtered for its small share.
+    /// `true` if it was filtered for its small share.
     pub is_filtered: bool,
     /// Call sites that it mixes, if it does and callers are known.
     pub mixture: Option<Mixture>,
     /// Part of the run in which it occurs.
     pub occurrence: Occurrence,
-    /// Whether its trend can be stated: it is no mixture, it is repeated, and its confidence is not
-    /// below [`min_confidence`](super::TrackParams::min_confidence).
+    /// `true` if its trend can be stated: it is no mixture, it is repeated, and its confidence is
+    /// at least [`min_confidence`](super::TrackParams::min_confidence).
     pub is_reliable: bool,
 }
 
 impl Object {
-    /// In how many frames it is seen.
+    /// Returns the number of experiments in which it is seen.
     pub fn frames(&self) -> usize {
         self.members
             .iter()
@@ -244,39 +245,39 @@ impl Object {
     }
 }
 
-/// What tracking found out about a frame.
+/// Results for one experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TrackedFrame {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many processes computed.
+    /// Number of processes that computed.
     pub tasks: u32,
-    /// How many clusters it has.
+    /// Number of clusters.
     pub clusters: usize,
     /// Time in clusters, in the unit of the durations.
     pub clustered_time: f64,
     /// Time of bursts in no cluster.
     pub noise_time: f64,
-    /// Tracked share of the time of the points, clusters and noise, in `0.0..=1.0`: the time in
-    /// objects that are seen in other frames, too, and were not filtered. Bursts that filters
-    /// dropped are not part of it; see [`balance`](Self::balance).
+    /// Tracked fraction of the time of the points (clusters and noise), in `0.0..=1.0`: the time in
+    /// regions that occur in other experiments too and were not filtered. It excludes bursts
+    /// dropped by filters; see [`balance`](Self::balance).
     pub coverage: f64,
-    /// Division of the CPU time, which includes noise and all bursts that filters dropped. `None`
-    /// for an [`Observation`](super::Observation) that was made of points alone.
+    /// Breakdown of the CPU time, including noise and all bursts dropped by filters. `None` for an
+    /// [`Observation`](super::Observation) created from points alone.
     pub balance: Option<TimeBalance>,
-    /// Clusters of no object; only in published mode.
+    /// Clusters of no tracked region; only in the published mode.
     pub untracked: Vec<ClusterId>,
-    /// How often clusters are at the same step of the program: the share of the columns of the
-    /// alignment with one (rows) that also have another; empty without an alignment.
+    /// Simultaneity of clusters: the fraction of the columns of the alignment with one (rows) that
+    /// also contain another; empty without an alignment.
     pub simultaneity: Matrix,
-    /// The SPMD score of noise and each cluster; empty without an alignment.
+    /// SPMD scores of noise and each cluster; empty without an alignment.
     pub scores: Vec<f64>,
-    /// The SPMD score of the frame, weighted by time; `None` without an alignment.
+    /// SPMD score of the experiment, weighted by time; `None` without an alignment.
     pub score: Option<f64>,
 }
 
-/// Objects through a series of frames.
+/// Tracked regions through a series of experiments.
 ///
 /// ```
 /// # use perf_core::Job;
@@ -300,17 +301,17 @@ pub struct TrackedFrame {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Tracking {
-    /// The frames, in order.
+    /// Experiments in order.
     pub frames: Vec<TrackedFrame>,
-    /// The pairs of frames that were compared, with every evaluator's matrix.
+    /// Pairs of experiments that were compared, with the matrices of all evaluators.
     pub pairs: Vec<Pair>,
-    /// The objects; `objects[i].id` is `i + 1`.
+    /// Tracked regions; `objects[i].id` is `i + 1`.
     pub objects: Vec<Object>,
 }
 
 impl Tracking {
-    /// The CPU time of all frames together, divided as that of each. `None` if one of them has no
-    /// [balance](TrackedFrame::balance).
+    /// Returns the breakdown of the CPU time of all experiments together. `None` if one of them has
+    /// no [balance](TrackedFrame::balance).
     pub fn balance(&self) -> Option<TimeBalance> {
         let mut sum = TimeBalance::default();
         for frame in &self.frames {
@@ -319,16 +320,16 @@ impl Tracking {
         Some(sum)
     }
 
-    /// An object by its number.
+    /// Returns a tracked region by number.
     pub fn object(&self, id: ObjectId) -> Option<&Object> {
         self.objects.get((id.0 as usize).checked_sub(1)?)
     }
 
-    /// The object of each cluster of a frame, noise first: `[0]` is `None`, `[3]` is cluster 3.
-    /// Clusters of filtered objects and of none are `None`.
+    /// Returns the tracked region of each cluster of an experiment, noise first: `[0]` is `None`,
+    /// `[3]` is cluster 3. `None` for clusters of filtered regions and of none.
     ///
     /// # Errors
-    /// There is no such frame.
+    /// Returns an error if there is no such experiment.
     pub fn colours(&self, frame: usize) -> Result<Vec<Option<ObjectId>>> {
         let clusters = self.frames.get(frame).map(|frame| frame.clusters);
         let clusters = clusters.ok_or(Error::Unknown {
@@ -347,11 +348,12 @@ impl Tracking {
         Ok(colours)
     }
 
-    /// The bursts of a frame by object instead of by cluster: numbers of objects for those of
-    /// clusters, noise for bursts of none.
+    /// Relabels the bursts of an experiment by tracked region instead of cluster; noise for bursts
+    /// of no region.
     ///
     /// # Errors
-    /// There is no such frame, or the labels have a cluster that it does not have.
+    /// Returns an error if there is no such experiment, or the labels have a cluster that it does
+    /// not have.
     pub fn recolour(&self, frame: usize, labels: &Labels) -> Result<Labels> {
         let colours = self.colours(frame)?;
         let new = |id: &ClusterId| {
@@ -366,7 +368,7 @@ impl Tracking {
         Ok(Labels::new(ids?))
     }
 
-    /// The comparison of two frames.
+    /// Returns the comparison of two experiments.
     pub fn pair(&self, from: usize, to: usize) -> Option<&Pair> {
         self.pairs
             .iter()

@@ -1,4 +1,4 @@
-//! [`Tracking::of`]: frames in, objects out.
+//! [`Tracking::of`]: from experiments to tracked regions.
 
 use super::aligned::sets;
 use super::callers::Names;
@@ -20,18 +20,19 @@ use crate::{ClusterId, Error, Mode, Result};
 use perf_core::Job;
 
 impl Tracking {
-    /// Parameters of tracking.
+    /// Returns the default parameters of tracking.
     pub fn params() -> TrackParams {
         TrackParams::default()
     }
 
-    /// Tracks the clusters of frames in their order: any number of them, with points in one space.
+    /// Tracks the clusters of any number of experiments in their order, with points in one space.
     ///
-    /// Progress counts pairs of frames in the phase `track`. Time is O(n log n) for the points of
-    /// each pair, and for k clusters in all frames together at most O(k^3), as a rule far less.
+    /// Progress is reported in pairs of experiments, in the phase `track`. Takes O(n log n) time
+    /// for the points of each pair, and for k clusters in all experiments together at most O(k^3),
+    /// usually far less.
     ///
     /// # Errors
-    /// Frames whose points have different dimensions; cancelled.
+    /// Returns an error if the points have different dimensions, or if the job is cancelled.
     pub fn of(frames: &[Observation<'_>], params: &TrackChecked, job: &Job) -> Result<Self> {
         let dimensions = frames.first().map(|frame| frame.points.dimensions());
         for frame in frames {
@@ -79,7 +80,7 @@ impl Tracking {
         }
         let drafts = match params.mode() {
             Mode::Optimal => optimal::objects(&ready, &pairs, &simultaneity, params),
-            // Nothing to be tied to: each cluster is one.
+            // A single experiment has no links: each cluster is a tracked region.
             Mode::Published if ready.len() == 1 => {
                 let all = ready[0].side.present();
                 all.map(|class| grouped(&[Set::from([class])], &[]))
@@ -108,7 +109,8 @@ impl Tracking {
     }
 }
 
-/// Simultaneity of a frame's clusters as shares, without rows where the frame has no alignment.
+/// Returns the simultaneity of an experiment's clusters as fractions, without rows if there is no
+/// alignment.
 fn simultaneity(side: &Side) -> Matrix {
     let Some(steps) = &side.steps else {
         return Matrix::default();
@@ -133,7 +135,7 @@ fn published_pair(
     let (back, _) = evaluate::cross(b, a, &from.tree, &still, f64::INFINITY, job)?;
     let callers = evaluate::callers(&a.before, &b.before);
     let callers_back = callers.transposed();
-    // No opinion is no overlap.
+    // A missing vote counts as no overlap.
     let known = |matrix: &Matrix| matrix.map(|value| if value.is_nan() { 0.0 } else { value });
     let (callers_there, callers_back) = (known(&callers), known(&callers_back));
     let (dense, dense_back) = (evaluate::knapsack(a, b), evaluate::knapsack(b, a));
@@ -204,13 +206,13 @@ fn published_pair(
     Ok((pair, found))
 }
 
-/// Objects with numbers, shares and filters.
+/// Numbers the tracked regions and computes shares and filters.
 fn number(
     mut drafts: Vec<Draft>,
     frames: &[Prepared],
     (seen, params): (&[Observation<'_>], &TrackChecked),
 ) -> Vec<Object> {
-    // Shares of the clusters' time become those of the CPU time.
+    // Converts shares of the clusters' time to those of the CPU time.
     let scales: Vec<f64> = frames
         .iter()
         .zip(seen)
@@ -231,7 +233,7 @@ fn number(
             .collect()
     };
     if params.mode() == Mode::Optimal {
-        // By time; drafts come by their first cluster, and a stable sort keeps that for equal ones.
+        // By time. Drafts are in order of their first cluster, which a stable sort keeps in a tie.
         drafts.sort_by(|a, b| {
             let sum = |draft| share(draft).iter().sum::<f64>();
             sum(b).total_cmp(&sum(a))
@@ -299,7 +301,7 @@ fn summarise(
         }
         let tracked = |id: ClusterId| id.index().is_some_and(|index| is_tracked[index]);
         let tracked_time = side.time.iter().zip(&is_tracked);
-        // The sum of nothing is 0, not -0.
+        // The empty sum is 0, not -0.
         let tracked_time =
             tracked_time.fold(0.0, |sum: f64, (time, is_tracked)| match is_tracked {
                 true => sum + time,

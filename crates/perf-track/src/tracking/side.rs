@@ -1,43 +1,53 @@
-//! One frame, made ready for evaluators.
+//! One experiment, prepared for evaluators.
 
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observe::Observation;
 use crate::{Alignment, Result};
 use perf_core::Job;
 
-/// The caller of bursts whose caller is not known.
+/// Caller of bursts whose caller is unknown.
 const UNRESOLVED: u32 = u32::MAX;
 
-/// One frame, its bursts by cluster, noise left out.
+/// One experiment, its bursts grouped by cluster, without noise.
 ///
-/// Within a cluster bursts are sorted by what they are, so that sums, and with them all results, do
-/// not depend on the order of points.
+/// Within a cluster bursts are sorted by their values, so that sums, and all results, do not depend
+/// on the order of points.
 #[derive(Debug)]
 pub(crate) struct Side {
+    /// Number of processes.
     pub(crate) tasks: u32,
+    /// Number of clusters.
     pub(crate) clusters: usize,
+    /// Number of dimensions.
     pub(crate) dimensions: usize,
     /// Coordinates of all bursts.
     pub(crate) coordinates: Vec<f64>,
     /// Cluster of each burst, ascending.
     pub(crate) classes: Vec<u32>,
-    /// Bursts and time of each cluster.
+    /// Number of bursts of each cluster.
     pub(crate) sizes: Vec<usize>,
+    /// Time of each cluster.
     pub(crate) time: Vec<f64>,
-    /// Time of bursts that are in no cluster.
+    /// Time of bursts in no cluster.
     pub(crate) noise_time: f64,
+    /// Centroid of each cluster.
     pub(crate) centroids: Vec<f64>,
+    /// Callers before the bursts of each cluster.
     pub(crate) before: Vec<Histogram>,
+    /// Callers after the bursts of each cluster.
     pub(crate) after: Vec<Histogram>,
+    /// Alignment of the clusters.
     pub(crate) steps: Option<Alignment>,
-    /// `score_k` of noise and each cluster, and their mean weighted by time.
+    /// `score_k` of noise and each cluster.
     pub(crate) scores: Vec<f64>,
+    /// Mean of the scores weighted by time.
     pub(crate) global: f64,
 }
 
 impl Side {
-    /// With `unresolved`, bursts whose caller is not known count as of one more caller: where callers
-    /// were recorded they are the first of the run, or come after a call of a kind of its own.
+    /// Prepares an experiment. With `unresolved`, bursts with an unknown caller count as having one
+    /// more caller: if callers were recorded, these are the first bursts of the run, or follow a
+    /// call of a kind of its own.
     pub(crate) fn new(
         seen: &Observation<'_>,
         names: &Names,
@@ -123,7 +133,7 @@ impl Side {
         }
         for histogram in side.before.iter_mut().chain(&mut side.after) {
             let sum: f64 = histogram.values().sum();
-            // A cluster whose known bursts last no time says nothing.
+            // A cluster whose known bursts take no time has no histogram.
             if sum > 0.0 {
                 histogram.values_mut().for_each(|share| *share /= sum);
             } else {
@@ -149,14 +159,14 @@ impl Side {
             .unwrap_or(&[])
     }
 
-    /// Share of each cluster in the time of all clusters.
+    /// Returns the share of each cluster in the time of all clusters.
     pub(crate) fn shares(&self) -> Vec<f64> {
         let sum: f64 = self.time.iter().sum();
         let share = |time: &f64| time / sum.max(f64::MIN_POSITIVE);
         self.time.iter().map(share).collect()
     }
 
-    /// Clusters that have bursts.
+    /// Returns the clusters that have bursts.
     pub(crate) fn present(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.clusters).filter(|&class| self.sizes[class] > 0)
     }

@@ -1,41 +1,43 @@
-//! [`split_by_callers`]: clusters that mix phases which another frame tells apart.
+//! [`split_by_callers`]: splits clusters that mix phases which another experiment separates.
 
 use super::{Callers, Observation};
 use crate::{ClusterId, Labels, Result};
 use std::collections::BTreeMap;
 
-/// A call site needs this share of its cluster's time, or bursts, to become a part of its own.
+/// Smallest share of a cluster's time, or bursts, of a call site that becomes a part.
 const LEAST: f64 = 0.02;
-/// And this share of its own time in one cluster to be told from others by a frame.
+/// Smallest share of a call site's time in one cluster for an experiment to separate it from
+/// others.
 const MOSTLY: f64 = 0.5;
 
-/// The clusters of a frame after those that mix phases were split.
+/// Clusters of an experiment after splitting those that mix phases.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Parts {
-    /// The cluster of each point. The part of a cluster with the most time keeps its number, the
-    /// others have numbers past those of all clusters.
+    /// Cluster of each point. The part of a cluster with the most time keeps its number; the others
+    /// have numbers past those of all clusters.
     pub labels: Labels,
-    /// Which cluster each new number is a part of: `of[0]` belongs to the first number past those
-    /// of the clusters before.
+    /// Original cluster of each new number: `of[0]` belongs to the first number past those of the
+    /// original clusters.
     pub of: Vec<ClusterId>,
 }
 
-/// Splits clusters by the callers before their bursts where another frame shows that these are
+/// Splits clusters by the callers before their bursts if another experiment shows that these are
 /// different phases.
 ///
-/// Two call sites are told apart by a frame if most of the time of the one is in one cluster and most
-/// of that of the other in another. A cluster is split into groups of call sites that no frame tells
-/// apart: call sites join, the longest first, the first group all of whose members they go with. So a
-/// cluster of many short phases that are never told apart stays whole, and one that mixes two phases
-/// which have clusters of their own in another frame becomes two. Bursts without callers, and of call
-/// sites with less than 2 % of the cluster's time and bursts, stay with the longest part.
+/// An experiment separates two call sites if most of the time of one is in one cluster and most of
+/// that of the other in another. A cluster is split into groups of call sites that no experiment
+/// separates: call sites join, the longest first, the first group whose members are all compatible.
+/// A cluster of many short phases that are never separated thus stays whole, and one that mixes two
+/// phases with clusters of their own in another experiment is split in two. Bursts without callers,
+/// and of call sites with less than 2 % of the cluster's time and bursts, stay with the longest
+/// part.
 ///
-/// The frames are those that will be tracked; pass the labels on with
+/// Pass the experiments that will be tracked, and the resulting labels to
 /// [`Observation::with_labels`].
 ///
 /// # Errors
-/// None that observations that were made can cause.
+/// Does not fail for valid observations.
 ///
 /// ```
 /// use perf_track::tracking::{Callers, Observation, split_by_callers};
@@ -55,7 +57,7 @@ pub struct Parts {
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 pub fn split_by_callers(frames: &[Observation<'_>]) -> Result<Vec<Parts>> {
-    // In each frame, the cluster in which most of each call site's time is.
+    // Cluster with most of the time of each call site, in each experiment.
     let homes: Vec<BTreeMap<&str, Option<ClusterId>>> = frames.iter().map(homes).collect();
     let told_apart = |a: &str, b: &str| {
         homes
@@ -71,7 +73,7 @@ pub fn split_by_callers(frames: &[Observation<'_>]) -> Result<Vec<Parts>> {
         .collect())
 }
 
-/// Time and bursts of call sites in clusters.
+/// Returns time and number of bursts of call sites in clusters.
 pub(super) fn tally<'f>(
     frame: &'f Observation<'_>,
     callers: &'f Callers,
@@ -90,7 +92,7 @@ pub(super) fn tally<'f>(
     times.into_iter().map(sum).collect()
 }
 
-/// The cluster in which most of the time of each call site is; `None` if no cluster has that much.
+/// Returns the cluster with most of the time of each call site; `None` if no cluster has that much.
 pub(super) fn homes<'f>(frame: &'f Observation<'_>) -> BTreeMap<&'f str, Option<ClusterId>> {
     let Some(callers) = &frame.before else {
         return BTreeMap::new();

@@ -36,7 +36,7 @@ impl Event {
         }
     }
 
-    /// Returns the number of the experiment in which it happens.
+    /// Returns the number of the experiment in which it occurs.
     pub fn frame(&self) -> usize {
         match self {
             Event::Birth { frame }
@@ -48,7 +48,7 @@ impl Event {
         }
     }
 
-    /// Clusters before and after it, as text.
+    /// Returns the clusters before and after it, as text.
     fn ends(&self) -> (Option<String>, Option<String>) {
         match self {
             Event::Split { from, into, .. } => (Some(from.to_string()), Some(clusters(into))),

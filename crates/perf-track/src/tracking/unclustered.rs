@@ -1,4 +1,5 @@
-//! Objects that are missing from an experiment because their bursts are in no cluster there.
+//! Tracked regions that are missing from an experiment because their bursts are in no cluster
+//! there.
 
 use super::callers::Callers;
 use super::observe::Observation;
@@ -6,7 +7,7 @@ use super::result::{Event, Object};
 use crate::{Bursts, ClusterId, Kind, Labels, Result};
 use std::collections::BTreeMap;
 
-/// Least share of the expected bursts of an object that has to be found in no cluster.
+/// Smallest fraction of the expected bursts of a tracked region that must be found in no cluster.
 const FOUND: f64 = 0.5;
 
 /// Full chains of the callers before and after a burst.
@@ -15,25 +16,29 @@ type Site = [Option<String>; 2];
 /// Bursts of one call site in no cluster.
 #[derive(Clone, Copy, Debug, Default)]
 struct Loose {
+    /// Number of noise bursts.
     noise: usize,
+    /// Number of dropped bursts.
     dropped: usize,
 }
 
 /// Bursts of an experiment that are in no cluster, by call site.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Unclustered {
+    /// Number of threads.
     threads: usize,
+    /// Bursts of each call site.
     of: BTreeMap<Site, Loose>,
 }
 
-/// The call site of an entry of two lists; `None` if neither is known.
+/// Returns the call site of an entry of two lists; `None` if neither is known.
 fn site([before, after]: [&Option<Callers>; 2], at: usize) -> Option<Site> {
     let site = [before, after].map(|of| of.as_ref()?.name(at).map(str::to_owned));
     (site != [None, None]).then_some(site)
 }
 
 impl Unclustered {
-    /// The bursts that `labels`, one a burst, have as noise.
+    /// Collects the bursts that are noise in `labels`, which has one label for each burst.
     pub(super) fn of(bursts: &Bursts, labels: &Labels) -> Result<Self> {
         let rows = labels.as_slice().iter().zip(0_u32..);
         let rows: Vec<u32> = rows
@@ -59,12 +64,13 @@ impl Unclustered {
     }
 }
 
-/// Replaces births, deaths and gaps of objects whose call sites the neighbouring experiment has in
-/// no cluster.
+/// Replaces births, deaths and gaps of tracked regions whose call sites the neighbouring experiment
+/// has in no cluster.
 ///
-/// Let `n_s` be the bursts of the object at call site `s` and `t` the threads of the experiment that
-/// has it, `u_s` the bursts of that call site in no cluster of the neighbour and `t'` its threads. The
-/// object is there, in no cluster, if `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
+/// Let `n_s` be the number of bursts of the region at call site `s` and `t` the number of threads
+/// of the experiment that has it, `u_s` the number of bursts of that call site in no cluster of the
+/// neighbour and `t'` its number of threads. The region is present in no cluster if
+/// `sum_s min(u_s, n_s t' / t) >= 1/2 sum_s n_s t' / t`.
 pub(super) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
     for object in objects {
         for event in &mut object.events {
@@ -93,8 +99,8 @@ pub(super) fn explain(frames: &[Observation<'_>], objects: &mut [Object]) {
     }
 }
 
-/// The bursts of a neighbour that are in no cluster and at the call sites of an object, if they are
-/// enough to be the object.
+/// Returns the bursts of a neighbour in no cluster at the call sites of a tracked region, if they
+/// are numerous enough.
 fn loose(own: &Observation<'_>, members: &[ClusterId], other: &Observation<'_>) -> Option<Loose> {
     let (here, there) = (own.unclustered()?, other.unclustered()?);
     let mut sites: BTreeMap<Site, usize> = BTreeMap::new();

@@ -1,9 +1,9 @@
-//! [`windows`]: one recording as a series of frames.
+//! [`windows`]: splits one recording into a series of experiments.
 
 use crate::{Bursts, Error, Result};
 use perf_core::Nanos;
 
-/// How a recording is cut.
+/// Rule for splitting a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Windows {
@@ -13,12 +13,12 @@ pub enum Windows {
     Width(Nanos),
 }
 
-/// The most windows of a recording: each has a name and a place for each metric, empty or not.
+/// Largest number of windows of a recording, because each has a name and storage for each metric.
 const MOST: u64 = 1 << 16;
 
-/// The bursts of each window of time, from the first begin to the last end. A burst belongs to the
-/// window it begins in. Each window has all threads and chains, so that ids stay valid, and shares
-/// them with the others; the second part of each says which burst of the recording each of its bursts is.
+/// Returns the bursts of each time window, from the first begin to the last end. A burst belongs to
+/// the window in which it begins. Windows share all threads and chains, so that ids stay valid. The
+/// second part of each window holds the index of each of its bursts in the recording.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -37,7 +37,7 @@ const MOST: u64 = 1 << 16;
 /// ```
 ///
 /// # Errors
-/// No windows, windows of no length, or more than 2^16 of them.
+/// Returns an error for 0 windows, windows of length 0, or more than 2^16 of them.
 pub fn windows(bursts: &Bursts, how: Windows) -> Result<Vec<(Bursts, Vec<u32>)>> {
     let rows = bursts.rows();
     let (Some(start), Some(end)) = (
@@ -69,7 +69,7 @@ pub fn windows(bursts: &Bursts, how: Windows) -> Result<Vec<(Bursts, Vec<u32>)>>
             Windows::Count(_) => since * count / span,
             Windows::Width(Nanos(width)) => since / width as u128,
         };
-        // A burst of no length at the very end belongs to the last one.
+        // A zero-length burst at the very end belongs to the last window.
         if let Some(list) = members.get_mut(window.min(count - 1) as usize) {
             list.push(row as u32);
         }

@@ -1,10 +1,10 @@
-//! [`TimeChange`]: why an object takes longer or shorter than before.
+//! [`TimeChange`]: causes of a change in the duration of a tracked region.
 
 use super::trends::Trends;
 use crate::tracking::ObjectId;
 use crate::{ClusterId, Result};
 
-/// The metrics that make up the time of a burst.
+/// Metrics that determine the time of a burst.
 ///
 /// ```
 /// use perf_track::trend::Counters;
@@ -13,8 +13,11 @@ use crate::{ClusterId, Result};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
+    /// Name of the duration.
     time: String,
+    /// Name of the instructions.
     instructions: String,
+    /// Source of the cycles.
     cycles: Cycles,
 }
 
@@ -25,7 +28,7 @@ enum Cycles {
 }
 
 impl Counters {
-    /// Durations, instructions and cycles, each by the name of its metric.
+    /// Uses durations, instructions and cycles, each by the name of its metric.
     pub fn with_cycles(
         time: impl Into<String>,
         instructions: impl Into<String>,
@@ -38,7 +41,7 @@ impl Counters {
         }
     }
 
-    /// Durations, instructions and instructions a cycle, from which the cycles follow.
+    /// Uses durations, instructions and instructions per cycle, from which the cycles follow.
     pub fn with_ipc(
         time: impl Into<String>,
         instructions: impl Into<String>,
@@ -52,33 +55,33 @@ impl Counters {
     }
 }
 
-/// Why the mean duration of an object's bursts changed: natural logarithms of ratios, the later by the
-/// earlier frame.
+/// Causes of a change in the mean duration of a tracked region's bursts: natural logarithms of
+/// ratios, later over earlier experiment.
 ///
-/// With T, I and C the sums of time, instructions and cycles, IPC = I / C and frequency f = C / T, time is
-/// T = I / (IPC f). So `ln T2/T1 = ln I2/I1 - ln IPC2/IPC1 - ln f2/f1`, exactly, for sums and for means a
-/// burst alike. Only bursts with all three counters take part.
+/// With T, I and C the sums of time, instructions and cycles, IPC = I / C and frequency f = C / T,
+/// time is T = I / (IPC f). Hence `ln T2/T1 = ln I2/I1 - ln IPC2/IPC1 - ln f2/f1`, exactly, for
+/// sums and for means alike. Only bursts with all three counters count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TimeChange {
-    /// Of the mean duration of a burst.
+    /// Change of the mean duration of a burst.
     pub time: f64,
-    /// Of the mean instructions of a burst: more of them take longer.
+    /// Change of the mean instructions of a burst: more of them take longer.
     pub instructions: f64,
-    /// Of instructions a cycle: more take less time.
+    /// Change of the instructions per cycle: more take less time.
     pub ipc: f64,
-    /// Of cycles a time: more take less time.
+    /// Change of the cycles per time: more take less time.
     pub frequency: f64,
-    /// Of the number of bursts, which the means leave out.
+    /// Change of the number of bursts, which the means exclude.
     pub bursts: f64,
-    /// Bursts of both frames that took part, and those that lack a counter.
+    /// Number of bursts of both experiments that count.
     pub counted: usize,
-    /// Bursts of both frames that lack a counter.
+    /// Number of bursts of both experiments that lack a counter.
     pub missing: usize,
 }
 
 impl TimeChange {
-    /// The factors of the duration that are due to instructions, IPC and frequency. Their product is
+    /// Returns the factors of the duration due to instructions, IPC and frequency. Their product is
     /// the factor of the duration.
     pub fn factors(&self) -> [f64; 3] {
         [
@@ -92,19 +95,24 @@ impl TimeChange {
 /// Sums over bursts.
 #[derive(Default)]
 struct Sums {
+    /// Total time.
     time: f64,
+    /// Total instructions.
     instructions: f64,
+    /// Total cycles.
     cycles: f64,
+    /// Number of bursts with all counters.
     bursts: usize,
+    /// Number of bursts without one of them.
     missing: usize,
 }
 
 impl Trends {
-    /// Why an object's bursts take longer or shorter in one frame than in another. `None` if the
-    /// object is not seen in both, or no burst of one of them has all counters.
+    /// Computes the causes of the change between two experiments. `None` if the tracked region is
+    /// not seen in both, or no burst of one of them has all counters.
     ///
     /// # Errors
-    /// An object or metric that is not there.
+    /// Returns an error if the tracked region or a metric does not exist.
     pub fn change(
         &self,
         object: ObjectId,

@@ -1,11 +1,12 @@
-//! [`PowerLaw`]: how a metric depends on the number of tasks.
+//! [`PowerLaw`]: dependence of a metric on the number of tasks.
 //!
-//! Least squares of one variable has a closed form: two sums. A matrix decomposition of nalgebra would compute the
-//! same numbers, and add 6 packages and 9 seconds to a cold build on two cores.
+//! Least squares with one variable has a closed form with two sums. A matrix decomposition with
+//! nalgebra would compute the same numbers, and add 6 packages and 9 seconds to a cold build on two
+//! cores.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// A metric as `coefficient * tasks ^ exponent`, by least squares of logarithms.
+/// Fit of a metric as `coefficient * tasks ^ exponent`, by least squares of logarithms.
 ///
 /// ```
 /// use perf_track::trend::PowerLaw;
@@ -19,40 +20,41 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PowerLaw {
-    /// The metric of one task.
+    /// Metric for one task.
     pub coefficient: f64,
-    /// -1 where twice the tasks halve the metric, 0 where they change nothing.
+    /// Exponent: -1 if doubling the tasks halves the metric, 0 if it has no effect.
     pub exponent: f64,
-    /// Where the exponent lies with the confidence `level`: b +- t s / sqrt(Sxx) with Student's t of
-    /// n - 2 degrees of freedom. `None` for two points, through which the law goes exactly.
+    /// Confidence interval of the exponent at `level`: b +- t s / sqrt(Sxx) with Student's t of n -
+    /// 2 degrees of freedom. `None` for two points, which the law fits exactly.
     pub interval: Option<(f64, f64)>,
-    /// The confidence of the intervals, from 0 to 1.
+    /// Confidence level of the intervals, in `0.0..=1.0`.
     pub level: f64,
-    /// The share of the variance of the logarithms that the law explains; 1 where there is none.
+    /// Fraction of the variance of the logarithms that the law explains; 1 if there is no variance.
     pub r_squared: f64,
-    /// How many points it was fitted to.
+    /// Number of points of the fit.
     pub points: usize,
     /// Standard deviation of the residuals of the logarithms.
     residual: f64,
-    /// Mean of the logarithms of tasks, and the sum of squares about it.
+    /// Mean of the logarithms of tasks.
     centre: f64,
+    /// Sum of squares of the logarithms of tasks about their mean.
     spread: f64,
 }
 
-/// What a law says of another number of tasks.
+/// Prediction of a law for another number of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Prediction {
-    /// The most likely value.
+    /// Most likely value.
     pub value: f64,
-    /// Where one new experiment lies with the confidence of the law:
+    /// Prediction interval of one new experiment at the confidence level of the law:
     /// `ln y +- t s sqrt(1 + 1/n + (x - mean)^2 / Sxx)`. `None` for two points.
     pub interval: Option<(f64, f64)>,
 }
 
 impl PowerLaw {
-    /// Fits a law to points (tasks, metric). `None` with fewer than two numbers of tasks, with a value
-    /// that is not positive and finite, or with a level that is not between 0 and 1.
+    /// Fits a law to points (tasks, metric). `None` with fewer than two numbers of tasks, with a
+    /// value that is not positive and finite, or with a level that is not between 0 and 1.
     pub fn fit(points: &[(f64, f64)], level: f64) -> Option<Self> {
         let is_fine = |value: f64| value.is_finite() && value > 0.0;
         let level_is_fine = level > 0.0 && level < 1.0;
@@ -69,7 +71,7 @@ impl PowerLaw {
             xy += (u - x) * (v - y);
             yy += (v - y) * (v - y);
         }
-        // Numbers of tasks that differ do so by far more than rounding.
+        // Different numbers of tasks differ by far more than rounding.
         if logs.len() < 2 || xx < 1e-18 {
             return None;
         }
@@ -106,15 +108,15 @@ impl PowerLaw {
         Some(law)
     }
 
-    /// Returns the t between whose negative and itself a variable of Student's distribution lies with probability
-    /// `level`. It is exact to 9 digits for up to 10,000 points.
+    /// Returns the t between whose negative and itself a variable of Student's distribution lies
+    /// with probability `level`. It is exact to 9 digits for up to 10,000 points.
     fn t(&self) -> Option<f64> {
         let free = self.points.checked_sub(2).filter(|&free| free > 0)?;
         let student = StudentsT::new(0.0, 1.0, free as f64).ok()?;
         Some(student.inverse_cdf(0.5 + 0.5 * self.level))
     }
 
-    /// The metric for another number of tasks, which must be positive.
+    /// Predicts the metric for another number of tasks, which must be positive.
     pub fn predict(&self, tasks: f64) -> Prediction {
         let value = self.coefficient * tasks.powf(self.exponent);
         let away = tasks.ln() - self.centre;
@@ -131,7 +133,7 @@ impl PowerLaw {
 mod tests {
     use super::*;
 
-    /// Half the width of the interval of the exponent, in standard errors.
+    /// Returns half the width of the interval of the exponent, in standard errors.
     fn t(points: usize, level: f64) -> f64 {
         let points: Vec<(f64, f64)> = (1..=points)
             .map(|tasks| (tasks as f64, if tasks % 2 == 0 { 1.0 } else { 2.0 }))
@@ -159,7 +161,7 @@ mod tests {
 
     #[test]
     fn intervals_have_closed_forms_for_one_and_two_degrees_of_freedom() {
-        // One degree of freedom is Cauchy's distribution, two have a root.
+        // One degree of freedom is Cauchy's distribution, and two have a closed form.
         for level in [0.1, 0.5, 0.9, 0.99, 0.999] {
             let one = (std::f64::consts::FRAC_PI_2 * level).tan();
             assert!((t(3, level) / one - 1.0).abs() < 1e-10);

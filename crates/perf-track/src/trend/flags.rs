@@ -1,11 +1,11 @@
-//! [`Flag`]: what got worse from one frame to the next.
+//! [`Flag`]: metrics that degraded between two experiments.
 
 use super::Summary;
 use super::trends::Trends;
 use crate::tracking::ObjectId;
 use crate::{Error, Result};
 
-/// What a metric is expected to do from frame to frame.
+/// Expected behaviour of a metric between experiments.
 ///
 /// ```
 /// use perf_track::trend::Expect;
@@ -15,13 +15,16 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expect {
+    /// Name of the metric.
     metric: String,
+    /// `true` if the metric is multiplied by the number of tasks.
     by_tasks: bool,
+    /// `true` if higher values are better.
     higher_is_better: bool,
 }
 
 impl Expect {
-    /// It should not fall, as instructions a cycle.
+    /// Expects that the metric does not decrease, such as instructions per cycle.
     pub fn higher(metric: impl Into<String>) -> Self {
         Expect {
             metric: metric.into(),
@@ -30,8 +33,7 @@ impl Expect {
         }
     }
 
-    /// It should not grow, as the misses of a cache or, where the problem grows with the tasks (weak
-    /// scaling), time.
+    /// Expects that the metric does not increase, such as cache misses or, in weak scaling, time.
     pub fn lower(metric: impl Into<String>) -> Self {
         Expect {
             metric: metric.into(),
@@ -40,8 +42,9 @@ impl Expect {
         }
     }
 
-    /// It should be divided among the tasks, as time and instructions where the problem stays the same
-    /// (strong scaling): times the tasks it should not grow. Instructions that do are replicated.
+    /// Expects that the metric is divided among the tasks, such as time and instructions in strong
+    /// scaling: its product with the number of tasks must not increase. Instructions that increase
+    /// are replicated.
     pub fn divided(metric: impl Into<String>) -> Self {
         Expect {
             metric: metric.into(),
@@ -51,36 +54,37 @@ impl Expect {
     }
 }
 
-/// A metric of an object got worse.
+/// Degradation of a metric of a tracked region.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Flag {
-    /// The object.
+    /// Tracked region.
     pub object: ObjectId,
-    /// The metric.
+    /// Name of the metric.
     pub metric: String,
-    /// Whether it was multiplied by the tasks.
+    /// `true` if it was multiplied by the number of tasks.
     pub by_tasks: bool,
-    /// The earlier frame.
+    /// Earlier experiment.
     pub from: usize,
-    /// The next one in which the object is seen.
+    /// Next experiment in which the region is seen.
     pub to: usize,
-    /// The mean of the later frame by that of the earlier.
+    /// Mean of the later experiment divided by that of the earlier.
     pub factor: f64,
-    /// `|ln factor|` in units of its standard error; infinite where neither frame varies.
+    /// `|ln factor|` in units of its standard error; infinite if neither experiment varies.
     pub sigmas: f64,
 }
 
-/// Changes of less than this many standard errors may be chance.
+/// Number of standard errors below which changes may be chance.
 const SIGMAS: f64 = 2.0;
 
 impl Trends {
-    /// What got worse by more than a tolerance (0.05 for 5 %) between frames in which an object is seen
-    /// one after the other, and by more than 2 standard errors of the means. By object, then as
-    /// expected, then by frame.
+    /// Returns the metrics that degraded by more than a tolerance (0.05 for 5 %) between
+    /// consecutive experiments in which a region is seen, and by more than 2 standard errors of the
+    /// means. Ordered by region, then expectation, then experiment.
     ///
     /// # Errors
-    /// A metric that is not there, or a tolerance that is negative or not finite.
+    /// Returns an error for a metric that does not exist, or a tolerance that is negative or not
+    /// finite.
     pub fn flags(&self, expected: &[Expect], tolerance: f64) -> Result<Vec<Flag>> {
         if !(tolerance.is_finite() && tolerance >= 0.0) {
             return Err(Error::Parameter {
@@ -131,7 +135,7 @@ impl Trends {
     }
 }
 
-/// The square of the relative standard error of a mean.
+/// Returns the square of the relative standard error of a mean.
 fn error(of: &Summary) -> f64 {
     (of.deviation / of.mean).powi(2) / of.count.max(1) as f64
 }

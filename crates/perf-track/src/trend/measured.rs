@@ -1,9 +1,9 @@
-//! [`Measured`]: the metrics of a frame's bursts.
+//! [`Measured`]: metrics of the bursts of an experiment.
 
 use super::trends::Metric;
 use crate::{Bursts, ClusterId, Error, Frame, Result};
 
-/// The bursts of a frame by cluster, with their metrics.
+/// Bursts of an experiment by cluster, with their metrics.
 ///
 /// ```
 /// use perf_track::{ClusterId, trend::Measured};
@@ -18,12 +18,14 @@ use crate::{Bursts, ClusterId, Error, Frame, Result};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Measured {
+    /// Cluster of each burst.
     pub(super) labels: Vec<ClusterId>,
+    /// Metrics with their values.
     pub(super) columns: Vec<(Metric, Vec<f64>)>,
 }
 
 impl Measured {
-    /// Bursts of these clusters: those that were tracked, in any order.
+    /// Creates a table of bursts with these clusters: those that were tracked, in any order.
     pub fn new(labels: &[ClusterId]) -> Self {
         Measured {
             labels: labels.to_vec(),
@@ -31,10 +33,10 @@ impl Measured {
         }
     }
 
-    /// Adds a metric; NaN where a burst has none.
+    /// Adds a metric; NaN if a burst has none.
     ///
     /// # Errors
-    /// Not one value a burst.
+    /// Returns an error if there is not one value for each burst.
     pub fn column(
         mut self,
         name: impl Into<String>,
@@ -56,21 +58,22 @@ impl Measured {
         Ok(self)
     }
 
-    /// All bursts of a frame with their clusters: `duration` in ns, and all their metrics. What is
-    /// measured goes by clusters, so that noise counts for none.
+    /// Takes all bursts of an experiment with their clusters: `duration` in ns, and all their
+    /// metrics. Summaries are by cluster, so noise has no effect.
     ///
     /// # Errors
-    /// None: a frame has one label a burst.
+    /// Does not fail, because a frame has one label for each burst.
     pub fn of_frame(frame: &Frame) -> Result<Self> {
-        // `Bursts::push` saw to it that there are fewer than 2^32.
+        // `Bursts::push` ensures that there are fewer than 2^32.
         let rows: Vec<u32> = (0..frame.bursts().len() as u32).collect();
         Measured::of(frame.bursts(), &rows, frame.labels().as_slice())
     }
 
-    /// Some bursts of a recording with their clusters: `duration` in ns, and all their metrics.
+    /// Takes some bursts of a recording with their clusters: `duration` in ns, and all their
+    /// metrics.
     ///
     /// # Errors
-    /// Not one label a row, or a row that is not there.
+    /// Returns an error if there is not one label for each row, or a row does not exist.
     pub fn of(bursts: &Bursts, rows: &[u32], labels: &[ClusterId]) -> Result<Self> {
         if labels.len() != rows.len() {
             return Err(Error::Length {
@@ -107,7 +110,7 @@ impl Measured {
         found.map(|(_, values)| values.as_slice())
     }
 
-    /// Values of the bursts of some clusters.
+    /// Returns the values of the bursts of some clusters.
     pub(super) fn of_clusters(&self, metric: &str, members: &[ClusterId]) -> Option<Vec<f64>> {
         let both = self.values(metric)?.iter().zip(&self.labels);
         let own = both.filter(|(_, label)| members.contains(label));

@@ -1,9 +1,9 @@
-//! Outcomes: how the objects that tracking found change from frame to frame.
+//! Trends: changes of tracked regions across experiments.
 //!
-//! [`Trends`] has a [`Summary`] of every metric for each object and frame. From these follow power laws
-//! with a prediction of the next experiment ([`PowerLaw`]), the exact factors of a change of time
-//! ([`TimeChange`]), and what got worse ([`Flag`]). Tables go out as CSV; how a tool lays out JSON is
-//! its own matter, and all fields are public for it.
+//! [`Trends`] holds a [`Summary`] of every metric for each tracked region and experiment. From
+//! these follow power laws with a prediction for the next experiment ([`PowerLaw`]), the exact
+//! factors of a change of time ([`TimeChange`]), and degradations ([`Flag`]). Tables can be written
+//! as CSV; all fields are public, so that tools can write their own JSON.
 //!
 //! ```
 //! use perf_core::Job;

@@ -1,6 +1,6 @@
-//! [`Summary`]: a metric of the bursts of an object in one frame.
+//! [`Summary`]: statistics of a metric of a tracked region in one experiment.
 
-/// Mean, dispersion and box of a metric over some bursts.
+/// Mean, dispersion and box plot of a metric over some bursts.
 ///
 /// ```
 /// use perf_track::trend::Summary;
@@ -13,35 +13,35 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Summary {
-    /// Bursts with a value.
+    /// Number of bursts with a value.
     pub count: usize,
-    /// Bursts without one.
+    /// Number of bursts without one.
     pub missing: usize,
     /// Sum of the values.
     pub sum: f64,
-    /// Their mean.
+    /// Mean.
     pub mean: f64,
-    /// Their standard deviation, of a sample: divided by the count less one; 0 for a single one.
+    /// Sample standard deviation (divided by the count minus 1); 0 for a single value.
     pub deviation: f64,
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// A quarter of the values are at most this (linear between values).
+    /// First quartile, with linear interpolation.
     pub q1: f64,
-    /// Half of the values are.
+    /// Median.
     pub median: f64,
-    /// Three quarters are.
+    /// Third quartile.
     pub q3: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// The smallest value not more than 1.5 (q3 - q1) below q1: the lower whisker of a box plot.
+    /// Smallest value not more than 1.5 (q3 - q1) below q1: the lower whisker of a box plot.
     pub low: f64,
-    /// The largest value not more than 1.5 (q3 - q1) above q3: the upper whisker.
+    /// Largest value not more than 1.5 (q3 - q1) above q3: the upper whisker.
     pub high: f64,
 }
 
 impl Summary {
-    /// The summary of some values, of which those that are not finite count as missing; `None` if
-    /// none is left.
+    /// Computes the summary of some values. Values that are not finite count as missing; `None` if
+    /// no others are left.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
         // Sums of sorted values do not depend on the order of bursts.
@@ -75,8 +75,8 @@ impl Summary {
         })
     }
 
-    /// The same of values that are each multiplied by a positive number, such as that of the tasks:
-    /// what does not shrink as tasks grow is replicated.
+    /// Multiplies all values by a positive factor, such as the number of tasks: a metric whose
+    /// product does not decrease with more tasks is replicated.
     pub fn scaled(self, factor: f64) -> Self {
         Summary {
             sum: self.sum * factor,
@@ -94,8 +94,8 @@ impl Summary {
     }
 }
 
-/// The value below which a share of sorted values lies, linear between them (type 7 of Hyndman and
-/// Fan, The American Statistician 50, 1996).
+/// Returns a quantile of sorted values with linear interpolation (type 7 of Hyndman and Fan, The
+/// American Statistician 50, 1996).
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * sorted.len().saturating_sub(1) as f64;
     let (below, part) = (place.floor() as usize, place.fract());

@@ -6,11 +6,15 @@ use crate::Result;
 use crate::tracking::ObjectId;
 use perf_core::{Column, Table};
 
-/// A law of a metric of a region, and its prediction for the next number of tasks.
+/// Power law of a metric of a region, and its prediction for the next number of tasks.
 struct Law<'a> {
+    /// Index of the region.
     region: usize,
+    /// Metric.
     metric: &'a Metric,
+    /// Power law.
     law: PowerLaw,
+    /// Prediction.
     next: Option<Prediction>,
 }
 
@@ -125,8 +129,9 @@ impl Trends {
         .with(Column::floats("mean times tasks", "", by_tasks))
     }
 
-    /// Returns the power laws of all metrics of all tracked regions as a table, with intervals of the confidence
-    /// `level`, between 0 and 1. Metrics without a law are skipped, see [`fit`](Self::fit).
+    /// Returns the power laws of all metrics of all tracked regions as a table, with intervals of
+    /// the confidence `level`, between 0 and 1. Metrics without a law are skipped, see
+    /// [`fit`](Self::fit).
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -141,7 +146,7 @@ impl Trends {
     /// | `predicted`, `predicted low`, `predicted high` | float | metric there, and its interval |
     ///
     /// # Errors
-    /// None at present; those of [`fit`](Self::fit).
+    /// Returns the errors of [`fit`](Self::fit), of which none occurs at present.
     pub fn power_laws(&self, level: f64) -> Result<Table> {
         let tasks = self.next_tasks();
         let mut rows: Vec<Law<'_>> = Vec::new();
@@ -196,8 +201,8 @@ impl Trends {
         .with(floats("predicted high", &|row| Some(row.next?.interval?.1))))
     }
 
-    /// Returns the causes of changes of the mean duration as a table, for each tracked region and two experiments
-    /// in which it is seen one after the other.
+    /// Returns the causes of changes of the mean duration as a table, for each tracked region and
+    /// two consecutive experiments in which it is seen.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -234,7 +239,7 @@ impl Trends {
     /// ```
     ///
     /// # Errors
-    /// A metric that does not exist.
+    /// Returns an error if a metric does not exist.
     pub fn time_changes(&self, counters: &Counters) -> Result<Table> {
         let mut rows: Vec<(usize, usize, usize, TimeChange)> = Vec::new();
         for (object, members) in self.members.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! [`Trends`]: every metric of every object in every frame.
+//! [`Trends`]: every metric of every tracked region in every experiment.
 
 use super::{Measured, PowerLaw, Summary};
 use crate::tracking::{ObjectId, Tracking};
 use crate::{ClusterId, Error, Result};
 
-/// A metric.
+/// Metric.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Metric {
@@ -14,7 +14,7 @@ pub struct Metric {
     pub unit: String,
 }
 
-/// Every metric of every object in every frame.
+/// Every metric of every tracked region in every experiment.
 ///
 /// ```
 /// use perf_track::trend::{Measured, Trends};
@@ -45,20 +45,24 @@ pub struct Metric {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Trends {
+    /// Metrics of all experiments.
     pub(super) metrics: Vec<Metric>,
+    /// Name and number of tasks of each experiment.
     pub(super) frames: Vec<(String, u32)>,
+    /// Clusters of each tracked region in each experiment.
     pub(super) members: Vec<Vec<Vec<ClusterId>>>,
+    /// Measured bursts of each experiment.
     pub(super) measured: Vec<Measured>,
-    /// By object, frame and metric.
+    /// Summaries by tracked region, experiment and metric.
     pub(super) table: Vec<Option<Summary>>,
 }
 
 impl Trends {
-    /// Summaries of what the bursts of each frame measured, in the order of the frames that were
-    /// tracked. A metric need not be in all frames.
+    /// Computes summaries of the measured bursts of each experiment, in the order in which they
+    /// were tracked. A metric need not be in all experiments.
     ///
     /// # Errors
-    /// Not one list of bursts a frame.
+    /// Returns an error if there is not one list of bursts for each experiment.
     pub fn of(tracking: &Tracking, measured: Vec<Measured>) -> Result<Self> {
         if measured.len() != tracking.frames.len() {
             return Err(Error::Length {
@@ -95,17 +99,17 @@ impl Trends {
         })
     }
 
-    /// The metrics of all frames.
+    /// Returns the metrics of all experiments.
     pub fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
 
-    /// How many frames there are.
+    /// Returns the number of experiments.
     pub fn frames(&self) -> usize {
         self.frames.len()
     }
 
-    /// How many processes computed in each frame.
+    /// Returns the number of processes that computed in each experiment.
     pub fn tasks(&self) -> Vec<u32> {
         self.frames.iter().map(|frame| frame.1).collect()
     }
@@ -137,11 +141,11 @@ impl Trends {
         self.table.get(row * self.metrics.len() + metric)?.as_ref()
     }
 
-    /// A metric of an object in each frame; `None` where the object is not seen or the frame does not
-    /// have the metric.
+    /// Returns a metric of a tracked region in each experiment; `None` if the region is not seen or
+    /// the experiment does not have the metric.
     ///
     /// # Errors
-    /// An object or metric that is not there.
+    /// Returns an error if the tracked region or metric does not exist.
     pub fn series(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
         let (object, metric) = (self.object(object)?, self.metric(metric)?);
         let frames = 0..self.frames.len();
@@ -150,23 +154,23 @@ impl Trends {
             .collect())
     }
 
-    /// The same times the number of tasks of each frame. Flat instructions mean that the work is
-    /// divided, growing ones that code is replicated.
+    /// Returns a metric of a tracked region multiplied by the number of tasks of each experiment.
+    /// Constant instructions mean that the work is divided, increasing ones that it is replicated.
     ///
     /// # Errors
-    /// An object or metric that is not there.
+    /// Returns an error if the tracked region or metric does not exist.
     pub fn series_by_tasks(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
         let series = self.series(object, metric)?.into_iter().zip(&self.frames);
         let scaled = series.map(|(summary, frame)| Some(summary?.scaled(f64::from(frame.1))));
         Ok(scaled.collect())
     }
 
-    /// The power law of the means of a metric over the number of tasks, with intervals of a confidence
-    /// such as 0.95. `None` if the object is seen with fewer than two numbers of tasks, or a mean is
-    /// not positive.
+    /// Fits the power law of the means of a metric over the number of tasks, with intervals at a
+    /// confidence level such as 0.95. `None` if the region is seen with fewer than two numbers of
+    /// tasks, or a mean is not positive.
     ///
     /// # Errors
-    /// An object or metric that is not there.
+    /// Returns an error if the tracked region or metric does not exist.
     pub fn fit(&self, object: ObjectId, metric: &str, level: f64) -> Result<Option<PowerLaw>> {
         let series = self.series(object, metric)?.into_iter().zip(&self.frames);
         let points =
@@ -174,8 +178,8 @@ impl Trends {
         Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
     }
 
-    /// The number of tasks that the series goes on with: as many times those of the last frame as
-    /// those are of the frame before. `None` unless the last two differ.
+    /// Returns the number of tasks that continues the series: the last number times its ratio to
+    /// the previous one. `None` unless the last two differ.
     pub fn next_tasks(&self) -> Option<f64> {
         let [.., before, last] = self.frames.as_slice() else {
             return None;

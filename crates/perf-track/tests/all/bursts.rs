@@ -1,4 +1,4 @@
-//! What begins and ends the bursts of traces made by hand, and their callers.
+//! Begin, end and callers of bursts, on constructed traces.
 
 use crate::made;
 
@@ -22,7 +22,8 @@ fn calls_that_never_end_have_the_innermost_callers() {
     let (bursts, _) = extract(talk(), &trace(vec![events(&list)]));
     assert_eq!(bursts.len(), 1000);
     let lengths: Vec<usize> = bursts.chains().map(Iterator::count).collect();
-    // From the call itself and the first that was entered to the limit, then one for all others.
+    // From the call itself and the first that was entered up to the limit, then one chain for all
+    // others.
     assert_eq!(lengths, (2..=256).collect::<Vec<_>>());
 }
 
@@ -75,7 +76,7 @@ fn between_calls_of_communication() {
     assert_eq!(chain(rows[0].before), None);
     assert_eq!(chain(rows[0].after).as_deref(), Some("MPI_Send < main"));
     assert_eq!(rows[1].before, rows[0].after);
-    // The callers of this one were sampled.
+    // The callers of this call were sampled.
     assert_eq!(
         chain(rows[1].after).as_deref(),
         Some("solve solver.f90:12 < main")
@@ -88,7 +89,7 @@ fn between_calls_of_communication() {
 
 #[test]
 fn workers_compute_while_a_region_is_open() {
-    // No communication: outside of regions nothing is known to be computed.
+    // No communication: computation outside of regions is unknown.
     let worker = events(&[
         (10, In(SOLVE)),
         (30, In(BARRIER)),
@@ -108,7 +109,7 @@ fn workers_compute_while_a_region_is_open() {
 }
 
 #[test]
-fn what_is_not_recorded_ends_a_burst() {
+fn unrecorded_time_ends_a_burst() {
     let list = || {
         events(&[
             (0, In(SEND)),
@@ -123,7 +124,7 @@ fn what_is_not_recorded_ends_a_burst() {
     let (bursts, dropped) = extract(talk(), &trace(vec![list()]));
     assert_eq!(times(&bursts), [(10, 20), (30, 40), (45, 60)]);
     assert_eq!(dropped.interrupted.bursts, 0);
-    // A call during which it happens is none that could be compared.
+    // An interrupted call cannot be compared.
     let mut all = events(&[(0, In(SOLVE))]);
     all.append(&list()).unwrap();
     all.append(&events(&[
@@ -174,7 +175,7 @@ fn values_delimit_bursts() {
     assert_eq!(times(&bursts), [(10, 20), (20, 35)]);
     assert_eq!(bursts.columns()[0].values, [9.0, 1.0]);
     assert_eq!(dropped.cut.bursts, 0, "it ends when it begins");
-    // A kind of event without a noun.
+    // A kind of event without a variant.
     let mut definitions = definitions(1);
     definitions.kinds.push("phase".into());
     let kind = perf_core::KindId(0);
@@ -255,7 +256,7 @@ fn functions_do_not_divide_a_state() {
             // A second state after the first one.
             (30, In(RUNNING)),
             (40, Out(RUNNING)),
-            // A call of no duration between two states.
+            // A zero-length call between two states.
             (40, In(SEND)),
             (40, Out(SEND)),
             (40, In(RUNNING)),
@@ -276,7 +277,7 @@ fn functions_do_not_divide_a_state() {
     let (bursts, _) = extract(params(), &states(true));
     assert_eq!(times(&bursts), [(0, 30), (30, 40), (40, 50)]);
     assert_eq!(bursts.columns()[0].values[0], 12.0);
-    // Without the function each of them is a state of its own, as are the pieces that are asked for.
+    // Without the function each of them is a state of its own, like the requested pieces.
     let pieces = [(0, 10), (10, 20), (20, 30), (30, 40), (40, 50)];
     assert_eq!(times(&extract(params(), &states(false)).0), pieces);
     let calls = params().delimiter(Delimiter::Calls(vec!["Running".into()]));

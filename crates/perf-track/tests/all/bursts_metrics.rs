@@ -1,4 +1,4 @@
-//! Counters, formulas and filters of bursts of traces made by hand.
+//! Counters, formulas and filters of bursts, on constructed traces.
 
 use crate::made;
 
@@ -10,7 +10,7 @@ use perf_track::{
 
 #[test]
 fn samples_belong_to_the_burst_that_ends_there() {
-    // At 10 one burst ends and the next begins; the order of events at one instant is any.
+    // At 10 one burst ends and the next begins; the order of events at one instant is arbitrary.
     let order_a = events(&[
         (0, In(RUNNING)),
         (4, Count(RELATIVE, 1)),
@@ -70,7 +70,7 @@ fn accumulated_counters_are_differences_and_absolute_ones_are_levels() {
             .map(|v| (!v.is_nan()).then_some(*v))
             .collect::<Vec<_>>()
     };
-    // Nothing is known of the first begin; the third falls; the fourth has no sample.
+    // The first begin is unknown; the third decreases; the fourth has no sample.
     assert_eq!(column("sum"), [None, Some(30.0), None, None]);
     assert_eq!(
         column("level"),
@@ -85,7 +85,7 @@ fn accumulated_counters_are_differences_and_absolute_ones_are_levels() {
 
 #[test]
 fn a_change_of_counters_leaves_bursts_without_them() {
-    // Cycles stop, instructions go on, then neither.
+    // Cycles stop, instructions continue, then neither.
     let list = events(&[
         (0, In(RUNNING)),
         (10, Count(RELATIVE, 8)),
@@ -121,7 +121,7 @@ fn a_change_of_counters_leaves_bursts_without_them() {
         .iter()
         .map(|(k, v)| (k.clone(), v.time.0))
         .collect();
-    // The alias names its counters as they were found.
+    // The alias lists its counters under their names in the recording.
     assert_eq!(
         missing,
         [
@@ -131,7 +131,7 @@ fn a_change_of_counters_leaves_bursts_without_them() {
         ]
     );
     assert_eq!(dropped.divisions_by_zero, 1);
-    // As the field's tools have it.
+    // As in the established tools.
     let (bursts, dropped) = extract(params().zero_division(ZeroDivision::Zero), &trace);
     assert_eq!(bursts.columns()[0].values[3], 0.0);
     assert_eq!(bursts.columns()[1].values[3], 0.0);
@@ -139,7 +139,7 @@ fn a_change_of_counters_leaves_bursts_without_them() {
 }
 
 #[test]
-fn filters_say_what_they_drop() {
+fn filters_count_dropped_bursts() {
     let mut list = Vec::new();
     for (at, duration, count) in [(0, 5, 1), (10, 20, 50), (40, 20, 500), (70, 30, 60)] {
         list.push((at, In(RUNNING)));
@@ -289,9 +289,9 @@ fn counters_of_something_else_are_no_part_of_a_burst() {
         (there, dropped.foreign, dropped.complete.bursts)
     };
     assert_eq!(about(None, false), (vec![true, true], 0, 2));
-    // What thread 1 recorded about thread 0 is of neither of them.
+    // A counter of thread 0 recorded by thread 1 belongs to neither of them.
     let of_first = Some(perf_core::LocationId(0));
     assert_eq!(about(of_first, false), (vec![true, false], 1, 1));
-    // Of a process or a device.
+    // Counters of a process or a device.
     assert_eq!(about(None, true), (vec![false, false], 2, 0));
 }

@@ -1,5 +1,5 @@
-//! Bursts of random traces as the textbook has them: each looked for by itself, its counters by a
-//! walk over all events.
+//! Bursts of random traces compared with a reference implementation that searches each separately
+//! and walks over all events for its counters.
 
 use perf_core::{
     Close, Definitions, Event, Events, Job, Location, Metric, MetricId, MetricMode, MetricSet,
@@ -12,7 +12,8 @@ use perf_track::{Bursts, Delimiter, Extract};
 const TALKS: RegionId = RegionId(2);
 const CALLED: RegionId = RegionId(1);
 
-/// Regions `main`, `solve`, `MPI_Wait`; a relative and an accumulated counter, sampled at random.
+/// Returns a trace with regions `main`, `solve`, `MPI_Wait` and a relative and an accumulated
+/// counter, sampled at random.
 fn trace(seed: u64) -> Trace {
     let mut random = Xorshift::new(seed);
     let mut definitions = Definitions::default();
@@ -58,7 +59,7 @@ fn trace(seed: u64) -> Trace {
                 which => {
                     let set = MetricSetId((which % 2) as u32);
                     total += random.below(50);
-                    // Now and then the counter wraps.
+                    // The counter sometimes wraps.
                     total *= u64::from(random.below(15) > 0);
                     values = [if set.0 == 0 { random.below(100) } else { total }];
                     Event::Metric {
@@ -133,7 +134,8 @@ fn is_recording(events: &Events, before: usize) -> bool {
     last.unwrap_or(true)
 }
 
-/// Before each event it is either computing or not; stretches of it are bursts.
+/// Classifies the time before each event as computing or not; maximal computing intervals are
+/// bursts.
 fn between(events: &Events) -> Vec<Row> {
     let entered = |region| {
         (0..events.len()).any(|index| events.event(index) == Some(Event::Enter { region }))
@@ -167,13 +169,17 @@ fn between(events: &Events) -> Vec<Row> {
     with_counters(events, spans)
 }
 
-/// Frames of the region outside of others of it, during which all was recorded.
+/// Returns the outermost frames of the region during which recording was on.
 fn calls(trace: &Trace, location: usize) -> Vec<Row> {
     #[derive(Default)]
     struct Frames {
+        /// Begins of the open frames.
         open: Vec<u64>,
+        /// Completed frames.
         spans: Vec<(u64, u64)>,
+        /// `true` if recording was interrupted since the begin.
         interrupted: bool,
+        /// `true` while recording is on.
         recording: bool,
     }
     impl Visitor for Frames {

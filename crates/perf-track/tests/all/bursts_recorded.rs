@@ -1,5 +1,5 @@
-//! Bursts of real recordings: those of Paraver against the field's clustering tool, those of OTF2
-//! against what is known of them.
+//! Bursts of real recordings: Paraver recordings compared with the established clustering tool,
+//! OTF2 recordings with known facts.
 
 use crate::reference;
 
@@ -123,7 +123,7 @@ fn callers_of_epoch_are_those_before_its_dominant_bursts() {
 
 #[test]
 fn threads_of_openmp_applications_and_samples_are_read() {
-    // ImageMagick on 8 threads, all of one process.
+    // ImageMagick on 8 threads of one process.
     let Some(trace) = corpus("paraver/imagemagick_omp/omp8.prv.gz") else {
         return;
     };
@@ -136,7 +136,7 @@ fn threads_of_openmp_applications_and_samples_are_read() {
     let file = "paraver/lulesh/lulesh_4+4_with_uncores_sockets1+2.chop_5it.prv";
     let Some(trace) = corpus(file) else { return };
     let (bursts, dropped) = extract(Extract::params().metric("ipc"), &trace);
-    // The counters run on threads of their own, which have no states.
+    // The counters are on threads of their own, which have no states.
     assert_eq!((bursts.processes(), dropped.idle_threads), (8, 12));
     let mut known = BTreeMap::new();
     for thread in bursts.threads() {
@@ -154,11 +154,11 @@ fn threads_of_openmp_applications_and_samples_are_read() {
     let (bursts, _) = extract(Extract::params(), &trace);
     assert_eq!(bursts.threads().len(), 1);
     assert!(bursts.rows().iter().all(|burst| burst.before.is_none()));
-    // Its counters have their names in parentheses, some have none.
+    // Some of its counters have their names in parentheses.
     let (counted, _) = extract(Extract::params().also("ipc"), &trace);
     let ipc = &counted.column("ipc").expect("it was asked for").values;
     assert!(ipc.iter().any(|ipc| (0.5..4.0).contains(ipc)), "{ipc:?}");
-    // It has two running states; the functions of the program within them divide neither.
+    // It has two running states, which the functions within them do not divide.
     assert_eq!(bursts.len(), 2);
     let pieces = Delimiter::Calls(vec!["Running".into()]);
     let (bursts, _) = extract(Extract::params().delimiter(pieces), &trace);
@@ -176,7 +176,7 @@ fn work_between_calls_of_the_bundled_recordings() {
             (bursts.len(), dropped.complete.bursts),
             (50 * ranks, 50 * ranks as u64)
         );
-        // Under the cloud 0.5 + 0.4 i updates a cell of 720 x 720, elsewhere 0.5.
+        // Under the cloud 0.5 + 0.4 i updates per cell of 720 x 720, elsewhere 0.5.
         let cells = 720.0 * 720.0 / ranks as f64;
         let work = &bursts.column("work").expect("it was asked for").values;
         for (row, work) in bursts.rows().iter().zip(work) {
@@ -184,7 +184,7 @@ fn work_between_calls_of_the_bundled_recordings() {
             let cloud = ((work / cells - 0.5) / 0.4).round() >= 1.0;
             assert!(clear || cloud, "{row:?}: {work}");
         }
-        // Between calls of MPI most of the time is computed, and each burst has its work.
+        // Most of the time between MPI calls is computation, and each burst has its work.
         let (bursts, dropped) = extract(Extract::params().also("work"), &trace);
         assert!(bursts.kinds().iter().all(|kind| *kind == Kind::Complete));
         assert_eq!(dropped.found, dropped.complete);

@@ -1,4 +1,4 @@
-//! DBSCAN against its definition.
+//! DBSCAN compared with its definition.
 
 use crate::common;
 
@@ -59,7 +59,7 @@ proptest! {
     }
 }
 
-/// Cells with many points each: whole cells, pairs of large cells, halves of them.
+/// Cells with many points each: whole cells, pairs of large cells, and their halves.
 #[test]
 fn equals_comparing_all_pairs_where_it_is_dense() {
     for (seed, (eps, least)) in [(0.02, 10), (0.01, 4), (0.05, 60), (0.2, 700)]
@@ -73,8 +73,8 @@ fn equals_comparing_all_pairs_where_it_is_dense() {
     }
 }
 
-/// Two dense lines a little farther apart than eps, and a little nearer: the hard case of two
-/// cells with many points each.
+/// Two dense lines slightly farther apart than eps, and slightly nearer: the hard case of two cells
+/// with many points each.
 #[test]
 fn parallel_lines_are_told_apart_by_the_last_bit() {
     let eps = 0.25_f64;
@@ -128,8 +128,8 @@ fn none_one_and_all_equal() {
     }
 }
 
-/// Numbers of cells beyond 64 bits, squares beyond the largest number, differences below the
-/// smallest normal one.
+/// Cell numbers beyond 64 bits, squares beyond the largest number, differences below the smallest
+/// normal one.
 #[test]
 fn extremes_of_eps_and_of_coordinates() {
     let mut random = Xorshift::new(5);
@@ -155,7 +155,7 @@ fn extremes_of_eps_and_of_coordinates() {
     assert!(Dbscan::params().min_points(0).check().is_err());
 }
 
-/// Other numbers, maybe, but the same partition of core points, the same noise.
+/// Numbers may differ, but the partition of core points and the noise are the same.
 #[test]
 fn the_order_of_points_changes_nothing_but_numbers() {
     let phases = clusters::phases(4_000, 3);
@@ -236,15 +236,16 @@ fn work_stops_when_asked_and_reports_all_of_it() {
     }
 }
 
-/// A few cells with many points each: the distances of one cell are far more than those between two looks.
+/// A few cells with many points each: one cell takes far more distances than the interval between
+/// two checks.
 #[test]
-fn full_cells_are_looked_at_often() {
+fn full_cells_are_checked_often() {
     const SIDE: usize = 64;
     const POINTS: usize = SIDE * SIDE;
     let place = |at: usize| [at % SIDE, at / SIDE].map(|x| x as f64);
     let values: Vec<f64> = (0..POINTS).flat_map(place).collect();
     let points = Points::new(&values, 2).expect("finite");
-    // Balls that only those in the middle have filled; the corners are in reach of these.
+    // Only balls in the middle have enough points; the corners are in reach of these.
     for (index, least) in [(Index::Auto, 100), (Index::Tree, POINTS as u64)] {
         let least_points = POINTS * 2 / 3;
         let dbscan = dbscan(SIDE as f64 / 2.0, least_points, Border::LowestCore, index);

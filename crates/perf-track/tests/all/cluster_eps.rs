@@ -1,4 +1,4 @@
-//! The radius where bursts last longer and shorter: what noise takes of the time.
+//! Choice of the radius for bursts of different durations: the share of the time in noise.
 
 use crate::common;
 
@@ -26,8 +26,9 @@ fn cluster(values: &[f64], eps: f64) -> Labels {
     labels.expect("not cancelled")
 }
 
-/// The strong-scaling series as the established tool scaled it, each frame by itself: noise is below
-/// a tenth of the time in all of them, with about as many clusters as by hand (7, 10 and 19 at 0.04).
+/// The strong-scaling series as the established tool scaled it, each experiment separately: noise
+/// is below a tenth of the time in all of them, with about as many clusters as with the manual
+/// radius (7, 10 and 19 at 0.04).
 #[test]
 fn noise_takes_little_of_the_time_of_recordings() {
     let mut all = Vec::new();
@@ -47,7 +48,7 @@ fn noise_takes_little_of_the_time_of_recordings() {
         let noise: f64 = noise.filter(|(id, _)| id.is_noise()).map(|(_, t)| t).sum();
         let share = noise / peer.durations.iter().sum::<f64>();
         assert!((share - choice.noise_weight).abs() < 1e-12, "{name}");
-        // Any noise will do: the stable run it is.
+        // With any amount of noise allowed, the stable run is chosen.
         let any = choose(&peer.values, &peer.durations, four().noise(1.0)).expect("a scale");
         assert!(matches!(any.why, EpsWhy::Stable { high, .. } if high == any.eps));
         if let EpsWhy::Noise { from, noise } = choice.why {
@@ -58,7 +59,7 @@ fn noise_takes_little_of_the_time_of_recordings() {
     }
     let shared = EpsChoice::shared(&all).expect("three");
     assert!((0.03..0.05).contains(&shared), "{shared}");
-    // With one radius for all, noise is little in each, too.
+    // With one radius for all, noise is small in each too.
     for name in ["e2.DATA.csv", "e4.DATA.csv", "e16.DATA.csv"] {
         let Some(peer) = peer::read(name) else { return };
         let labels = cluster(&peer.values, shared);
@@ -68,7 +69,7 @@ fn noise_takes_little_of_the_time_of_recordings() {
     }
 }
 
-/// Phases of many short bursts, and one of a dozen long ones, far less dense.
+/// Returns phases of many short bursts, and one of a dozen long ones that is far less dense.
 fn with_a_sparse_phase(seed: u64) -> (Vec<f64>, Vec<f64>, Vec<u32>) {
     let phases = clusters::phases(3_000, seed);
     let mut weights = vec![1.0; 3_000];
@@ -95,7 +96,7 @@ fn a_sparse_phase_that_takes_much_of_the_time_is_a_cluster() {
         );
         assert!(choice.noise_weight <= 0.1, "{seed}: {choice:?}");
         let labels = cluster(&values, choice.eps);
-        // No phase is tied to another.
+        // No phase is joined to another.
         for phase in (1..=clusters::PHASES as u32).chain([99]) {
             let of = |wanted: bool| {
                 let all = labels.as_slice().iter().zip(&truth);
@@ -112,7 +113,7 @@ fn a_sparse_phase_that_takes_much_of_the_time_is_a_cluster() {
 }
 
 #[test]
-fn what_belongs_to_nothing_stays_noise() {
+fn unrelated_points_stay_noise() {
     for seed in 1..=8 {
         // Long bursts everywhere, a third of the time.
         let phases = clusters::phases(3_000, seed);
@@ -127,7 +128,7 @@ fn what_belongs_to_nothing_stays_noise() {
         let choice = choose(&values, &weights, four()).expect("there is a scale");
         assert_eq!((choice.eps, choice.why), (stable.eps, stable.why), "{seed}");
         assert!(choice.noise_weight > 0.3 && choice.clusters >= clusters::PHASES);
-        // It needs no less, since no less is better.
+        // It requires no smaller radius, because none is better.
         assert_eq!(choice.least, choice.eps);
     }
 }
@@ -146,7 +147,7 @@ fn equal_weights_change_nothing_where_noise_is_little() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told() {
+fn invalid_parameters_are_errors() {
     let values = [0.0, 0.0, 1.0, 1.0];
     for weights in [&[1.0][..], &[1.0, f64::NAN], &[1.0, -1.0]] {
         assert!(choose(&values, weights, four()).is_err(), "{weights:?}");
@@ -154,14 +155,14 @@ fn what_makes_no_sense_is_told() {
     assert!(four().noise(1.5).check().is_err());
     assert!(four().noise(f64::NAN).check().is_err());
     assert_eq!(EpsChoice::shared([]), None);
-    // Bursts that last no time have no share of it.
+    // Bursts with zero duration have no share of the time.
     let phases = clusters::phases(600, 5);
     let none = choose(&phases.values, &[0.0; 600], four()).expect("there is a scale");
     assert_eq!(none.noise_weight, 0.0);
 }
 
-/// A frame of two modes near each other, and one whose long bursts are sparse and need a radius
-/// beyond that.
+/// An experiment with two modes near each other, and one whose sparse long bursts need a larger
+/// radius.
 #[test]
 fn noise_of_one_frame_ties_no_modes_of_another() {
     for seed in 1..=20 {

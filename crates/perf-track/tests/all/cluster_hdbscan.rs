@@ -1,4 +1,4 @@
-//! HDBSCAN against its definition, over all pairs.
+//! HDBSCAN compared with its definition, over all pairs.
 
 use crate::common;
 
@@ -17,10 +17,10 @@ fn scan(values: &[f64], d: usize, size: usize, least: usize) -> Hierarchy {
     found.expect("not cancelled")
 }
 
-/// An edge: squared mutual reachability distance, lower and higher end.
+/// Edge: squared mutual reachability distance, lower and higher end.
 type Edge = (f64, usize, usize);
 
-/// The minimum spanning tree by Kruskal's method over all pairs, ascending.
+/// Returns the minimum spanning tree by Kruskal's method over all pairs, ascending.
 fn spanning(points: &[&[f64]], least: usize) -> Vec<Edge> {
     let core: Vec<f64> = points
         .iter()
@@ -49,10 +49,13 @@ fn spanning(points: &[&[f64]], least: usize) -> Vec<Edge> {
     edges
 }
 
-/// Points of each of the best clusters within a part of the tree that was born at `birth`, and their
-/// mass; `root` if the part itself is not to be chosen. By the definition: take the longest edge out, look at the two sides.
+/// Reference implementation by the definition: removes the longest edge and examines the two sides.
+/// Returns the points of each of the best clusters within a part of the tree that appears at
+/// `birth`, and their mass; `root` excludes the part itself.
 struct Naive {
+    /// Minimum cluster size.
     size: usize,
+    /// Length of the shortest edge.
     shortest: f64,
 }
 
@@ -101,7 +104,7 @@ impl Naive {
                     let (left, mut best) = self.cluster(one, ours, birth, false);
                     let (right, more) = self.cluster(other, theirs, birth, false);
                     best.extend(more);
-                    // With less than what is below it, it is only a parent.
+                    // With less mass than the parts below it, it is only a parent.
                     if !root && mass >= (left + right) * (1.0 - 1e-9) {
                         return (mass, vec![all]);
                     }
@@ -127,7 +130,7 @@ impl Naive {
     }
 }
 
-/// Labels by the definition; the whole is never a cluster.
+/// Returns labels by the definition; the whole is never a cluster.
 fn naive(values: &[f64], d: usize, size: usize, least: usize) -> Vec<u32> {
     let points: Vec<&[f64]> = values.chunks_exact(d).collect();
     let mut label = vec![0; points.len()];
@@ -213,7 +216,7 @@ fn heaps_of_equal_points_and_one_cluster_of_all() {
     );
     let none = scan(&values[..300], 1, 5, 5);
     assert_eq!(none.labels().noise(), 300);
-    // Distances whose squares are beyond the largest number.
+    // Distances whose squares overflow.
     let far = [-1e200, 1e200, 3e200, f64::MAX, -f64::MAX, 0.0];
     assert_eq!(scan(&far, 1, 2, 2).labels().len(), 6);
     assert!(Hdbscan::params().min_cluster_size(1).check().is_err());

@@ -1,4 +1,4 @@
-//! DBSCAN against that of linfa, and linfa's algorithms behind the trait.
+//! DBSCAN compared with that of linfa, and linfa's algorithms behind the trait.
 #![cfg(feature = "linfa")]
 
 use crate::common;

@@ -1,4 +1,4 @@
-//! The number of modes: one mode is one cluster, and modes that lie apart are found.
+//! Number of modes: a single mode is one cluster, and separate modes are found.
 
 use perf_core::Job;
 use perf_testdata::clusters::{normal, unit};
@@ -8,12 +8,15 @@ use perf_track::{ClusterId, Labels, Points};
 
 const SEEDS: u64 = 20;
 
-/// Points of a number of axes with the mode of each, from 1.
+/// Points with the true mode of each, from 1.
 struct Planted {
+    /// Coordinates in row-major order.
     values: Vec<f64>,
+    /// Number of axes.
     dimensions: usize,
-    /// Smallest radius, as [`perf_track::Scaled::resolution`] says it.
+    /// Smallest radius, as [`perf_track::Scaled::resolution`] returns it.
     floor: f64,
+    /// True mode of each point.
     truth: Vec<ClusterId>,
 }
 
@@ -36,7 +39,7 @@ impl Planted {
         }
     }
 
-    /// Each axis from its 1 % to its 99 % quantile, as [`perf_track::Scale`] does.
+    /// Scales each axis from its 1 % to its 99 % quantile, as [`perf_track::Scale`] does.
     fn scaled(mut self) -> Self {
         for axis in 0..self.dimensions {
             let of_axis = || self.values.iter().skip(axis).step_by(self.dimensions);
@@ -50,7 +53,7 @@ impl Planted {
         self
     }
 
-    /// The choice, and the adjusted Rand index of its clusters and the modes.
+    /// Returns the choice, and the adjusted Rand index of its clusters and the modes.
     fn found(&self) -> (EpsChoice, f64) {
         let points = Points::new(&self.values, self.dimensions).expect("finite");
         let min_points = Dbscan::min_points_for(points.len());
@@ -73,7 +76,7 @@ impl Planted {
     }
 }
 
-/// Shapes of one mode: two coordinates from random numbers.
+/// Shape of a mode: two coordinates from random numbers.
 type Shape = fn(&mut Xorshift) -> [f64; 2];
 
 const SHAPES: [(&str, Shape); 6] = [
@@ -98,10 +101,15 @@ const SHAPES: [(&str, Shape); 6] = [
 ];
 
 struct Tally {
+    /// Name of the series.
     name: String,
+    /// Number of seeds with the right number of clusters.
     right: u64,
+    /// Largest number of clusters.
     most: usize,
+    /// Mean fraction of noise.
     noise: f64,
+    /// Mean adjusted Rand index.
     rand: f64,
 }
 
@@ -143,7 +151,7 @@ fn one_mode_is_one_cluster() {
             }
         }
     }
-    // A clock of eight ticks within the deviation, and the radius of two ticks that it asks for.
+    // A clock with eight ticks within the deviation, and the radius of two ticks that it requires.
     for points in [500, 8_000] {
         all.push(tally(format!("coarse clock, {points}"), 1, |seed| {
             let mut random = Xorshift::new(seed);
@@ -159,7 +167,7 @@ fn one_mode_is_one_cluster() {
     }
     for of in all {
         assert!(
-            // Points that are uniform on a line have gaps by chance that look like those between modes.
+            // Uniform points on a line have gaps by chance that look like those between modes.
             of.right * 4 >= 3 * SEEDS && of.most <= 4,
             "{}: {}, {}",
             of.name,
@@ -243,7 +251,7 @@ fn modes_that_lie_apart_are_found() {
     }
     for of in all {
         assert!(
-            // Forty lognormal points a mode are split in 3 of 20 series.
+            // Forty lognormal points in each mode are split in 3 of 20 series.
             of.right * 20 >= 17 * SEEDS,
             "{}: {} of {SEEDS}, at most {}",
             of.name,

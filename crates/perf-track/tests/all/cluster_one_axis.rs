@@ -6,7 +6,7 @@ use perf_testdata::wide::Xorshift;
 use perf_track::cluster::{Dbscan, EpsChoice, EpsSearch, EpsWhy};
 use perf_track::{Burst, Bursts, Dimension, Error, Points, Scale, Thread};
 
-/// Bursts one after the other, each of a duration in ticks.
+/// Returns consecutive bursts with the given durations in ticks.
 fn bursts(durations: &[i64], tick: i64) -> Bursts {
     let mut bursts = Bursts::default();
     let thread = bursts.add_thread(Thread::default()).expect("one thread");
@@ -42,8 +42,8 @@ fn choose(bursts: &Bursts) -> EpsChoice {
     choice.expect("there are points")
 }
 
-/// Modes of log-normal durations from 20 us on, each 1.8 to 3.8 times as long as the one before and 2
-/// to 8 % wide, of different numbers of bursts.
+/// Returns modes of log-normal durations from 20 us on, each 1.8 to 3.8 times as long as the
+/// previous one and 2 to 8 % wide, with different numbers of bursts.
 fn modes(count: usize, points: usize, tick: f64, random: &mut Xorshift) -> Vec<i64> {
     let mut centre = 20_000_f64.ln();
     let mut all = Vec::new();
@@ -79,7 +79,7 @@ fn modes_of_durations_are_counted() {
                 }
             }
             println!("{points} points, tick {tick}: {right} of 100 {wrong:?}");
-            // The tails of modes that are wide and near touch: two of them may be one cluster.
+            // The tails of wide and near modes touch, so two of them may be one cluster.
             assert!(right >= 90, "{points} {tick}: {right}");
         }
     }
@@ -87,7 +87,7 @@ fn modes_of_durations_are_counted() {
 
 #[test]
 fn a_coarse_clock_makes_no_clusters() {
-    // Two modes of eleven ticks each: by nearest neighbours alone each tick would be one.
+    // Two modes of eleven ticks each: by nearest neighbours alone each tick would be a cluster.
     let durations: Vec<i64> = (0..2_000)
         .map(|at| {
             if at % 2 == 0 {
@@ -121,19 +121,19 @@ fn equal_points_are_one_cluster() {
     let same = choose(&[0.25; 400], 4).expect("enough points");
     assert_eq!((same.clusters, same.noise), (1, 0.0));
     assert_eq!(same.why, EpsWhy::Resolution);
-    // It suits any radius that another experiment needs.
+    // It is compatible with any radius that another experiment needs.
     let other = EpsChoice {
         eps: 0.02,
         least: 0.01,
         ..same.clone()
     };
     assert_eq!(EpsChoice::shared(&[same, other]), Some(0.02));
-    // Two places with nothing between them.
+    // Two distinct values without any in between.
     let mut two = vec![0.25; 400];
     two.extend([0.75; 300]);
     let two = choose(&two, 4).expect("enough points");
     assert_eq!((two.clusters, two.noise), (2, 0.0));
-    // One that lies apart is noise.
+    // A single separate point is noise.
     let mut apart = vec![0.25; 400];
     apart.push(9.0);
     let apart = choose(&apart, 4).expect("enough points");

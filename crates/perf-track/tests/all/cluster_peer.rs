@@ -1,4 +1,4 @@
-//! DBSCAN against what an established tool found in the same bursts.
+//! DBSCAN compared with the results of an established tool for the same bursts.
 
 use crate::common;
 
@@ -7,9 +7,9 @@ use perf_core::Job;
 use perf_track::cluster::{Border, Dbscan};
 use perf_track::{ClusterId, Points};
 
-/// Labels by total time equal those of the tool, all of them: core points, border points by its
-/// rule, noise. The coordinates in the file are rounded to six decimals, the tool clustered them
-/// before; on these recordings no point lies that close to a border.
+/// Labels by total time equal those of the tool for all core points, border points by its rule, and
+/// noise. The coordinates in the file are rounded to six decimals after clustering; in these
+/// recordings no point lies that close to a border.
 #[test]
 fn labels_equal_those_of_the_established_tool() {
     let sets = [
@@ -38,7 +38,7 @@ fn labels_equal_those_of_the_established_tool() {
         let differ = differ.filter(|(ours, theirs)| ours != theirs).count();
         assert_eq!(differ, 0, "{name}");
 
-        // The default rule moves border points only.
+        // The default rule changes border points only.
         let own = with(Border::LowestCore);
         assert_eq!(own.core(), scan.core(), "{name}");
         let places = own.labels().as_slice().iter().zip(scan.labels().as_slice());

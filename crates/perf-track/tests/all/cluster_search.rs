@@ -66,10 +66,10 @@ fn choose(values: &[f64], least: usize) -> Result<EpsChoice, Error> {
     EpsSearch::new(params).choose(Points::new(values, 2)?, &Job::default())
 }
 
-/// On recordings that were clustered by hand. On the strong-scaling series the hand's radius (0.04)
-/// lies beyond the stable run of two of three, so clusters may be finer, but must not mix.
+/// Recordings with a manual radius. For the strong-scaling series it (0.04) lies beyond the stable
+/// run of two of three, so clusters may be finer, but must not mix.
 #[test]
-fn the_radius_of_real_bursts_needs_no_hand() {
+fn the_radius_of_real_bursts_needs_no_manual_choice() {
     for (name, least, clusters, pure) in [
         ("e2.DATA.csv", 4, 5..=9, 0.9),
         ("e4.DATA.csv", 4, 10..=19, 0.9),
@@ -98,7 +98,7 @@ fn the_radius_of_real_bursts_needs_no_hand() {
         let labels = dbscan
             .cluster(points, &Job::default())
             .expect("not cancelled");
-        // Share of the points of our clusters that lie in the one of theirs most of them lie in.
+        // Fraction of the points of our clusters that lie in the most frequent reference cluster.
         let mut shared = std::collections::BTreeMap::new();
         for (ours, theirs) in labels.as_slice().iter().zip(peer.labels.as_slice()) {
             if !ours.is_noise() {
@@ -175,7 +175,8 @@ fn samples_stand_for_all() {
     assert!(Sampled::new(&dbscan, &strata, 9, f64::NAN).is_err());
 }
 
-/// Phases of very different density: one eps splits the wide one or merges the tight ones.
+/// Returns phases of very different density: a single eps splits the wide one or merges the tight
+/// ones.
 fn densities() -> (Vec<f64>, Vec<u32>) {
     let mut random = Xorshift::new(12);
     let (mut values, mut truth) = (Vec::new(), Vec::new());
@@ -196,7 +197,8 @@ fn densities() -> (Vec<f64>, Vec<u32>) {
 fn refinement_finds_phases_of_different_density() {
     let (values, truth) = densities();
     let points = Points::new(&values, 2).expect("finite");
-    // Perfect is what has all points of one phase and no others, as a score of sequences would say.
+    // A cluster is perfect if it contains exactly the points of one phase, as a score of sequences
+    // would find.
     let score = |labels: &Labels| {
         let mut counts = vec![[0_usize; 4]; labels.clusters()];
         for (id, &phase) in labels.as_slice().iter().zip(&truth) {
@@ -253,7 +255,8 @@ fn refinement_finds_phases_of_different_density() {
     let given = given.expect("not cancelled").eps;
     assert!(given.len() <= 3 && given[0] == 0.01 && given.iter().all(|eps| *eps < 0.0401));
     assert!(Refinement::params().range(2.0, 1.0).check().is_err());
-    // Parents come first, one step before; what lasted has all points that have labels.
+    // Parents come first, one step before. Clusters that exist at the end contain all labelled
+    // points.
     let mut lasting = 0;
     for (at, node) in refined.tree.iter().enumerate() {
         assert!(node.parents.iter().all(|&parent| parent < at));
@@ -280,7 +283,7 @@ fn refinement_by_the_published_list_and_its_errors() {
     let never = |labels: &Labels| Ok(vec![0.5; labels.clusters()]);
     let refined = refinement.run(points, &peer.durations, &never, &Job::default());
     let refined = refined.expect("not cancelled");
-    // The established tool made ten steps, from 0.0128 to 0.0570.
+    // The established tool took ten steps, from 0.0128 to 0.0570.
     println!("{:?}", refined.eps);
     assert!(refined.eps.iter().all(|eps| (0.005..0.08).contains(eps)));
     let wrong = |_: &Labels| Ok(vec![0.5]);

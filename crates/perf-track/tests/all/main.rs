@@ -1,4 +1,4 @@
-//! Tests of bursts, clusters, tracking and trends, one program: each program is linked by itself.
+//! Tests of bursts, clusters, tracking and trends in one program, which is linked only once.
 
 mod bursts;
 mod bursts_metrics;

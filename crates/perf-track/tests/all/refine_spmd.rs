@@ -1,4 +1,4 @@
-//! Aggregative refinement driven by the SPMD score: by hand, and on a recording.
+//! Aggregative refinement driven by the SPMD score: on constructed data and on a recording.
 
 use perf_core::{Job, Nanos};
 use perf_formats::OpenOptions;
@@ -12,8 +12,8 @@ use perf_track::{
     Sequences, SpmdScorer, Thread, time_shares,
 };
 
-/// Four threads that do a long step and then a short one, 12 times. What a short step is on the
-/// upper two threads lies `apart` from what it is on the lower two.
+/// Returns four threads that alternate a long and a short step, 12 times. The short step on the
+/// upper two threads lies `apart` from that on the lower two.
 fn by_hand(apart: f64) -> (Bursts, Vec<u32>, Vec<f64>) {
     let mut bursts = Bursts::new([]);
     let (mut rows, mut values) = (Vec::new(), Vec::new());
@@ -38,7 +38,7 @@ fn by_hand(apart: f64) -> (Bursts, Vec<u32>, Vec<f64>) {
                 ..Burst::default()
             };
             bursts.push(burst, &[]).expect("its thread is known");
-            // Spread over 0.12 without two at one place.
+            // Spread over 0.12 without two at the same place.
             let place = 0.618_034 * step as f64 + 0.371_9 * f64::from(thread);
             let within = 0.12 * (place - place.floor());
             values.push(match (is_short, thread >= 2) {
@@ -104,17 +104,17 @@ fn scores_are_those_of_the_columns() {
 }
 
 #[test]
-fn what_threads_do_at_the_same_time_is_one_phase() {
+fn simultaneous_clusters_are_one_phase() {
     for apart in [0.3, 50.0] {
         let (bursts, rows, values) = by_hand(apart);
         let points = Points::new(&values, 1).expect("finite");
         let refined = refine(&bursts, &rows, points, Refinement::params().min_points(6));
-        // The long steps last longer. The short ones are two clusters at every radius, near or far, and
-        // one phase all the same, since they are always in the same columns.
+        // The long steps take more time. The short ones are two clusters at every radius, near or
+        // far, but one phase, because they are always in the same columns.
         assert_eq!(refined.labels.sizes().expect("dense"), [48, 48], "{apart}");
         assert_eq!(refined.labels.as_slice()[0], ClusterId(1));
         assert_eq!(refined.labels.as_slice()[1], ClusterId(2));
-        // The long step was content at once, and no later step has looked at it again.
+        // The long step was settled at once, and no later step examined it again.
         let first = refined
             .tree
             .iter()
@@ -124,10 +124,10 @@ fn what_threads_do_at_the_same_time_is_one_phase() {
     }
 }
 
-/// Refinement as published on EPOCH with 16 tasks, in the space of the established tool: from a small
-/// radius up it gives about as many clusters as that tool (13, and 3 bursts of noise, in 10 steps from
-/// 0.0128 to 0.0570; which distances it takes is not published in full), and a better score than one
-/// radius does.
+/// Refinement as published for EPOCH with 16 tasks, in the space of the established tool. From a
+/// small radius upwards it yields about as many clusters as that tool (13, and 3 bursts of noise,
+/// in 10 steps from 0.0128 to 0.0570; its choice of distances is not completely published), and a
+/// better score than a single radius.
 #[test]
 fn refinement_of_a_recording_beats_one_radius() {
     let Some(path) = corpus("paraver/epoch/epoch_16proc.prv.gz") else {

@@ -1,4 +1,4 @@
-//! Points from bursts: against the corpus, and what must hold for shifts and ranges.
+//! Points from bursts: compared with the corpus, and properties of shifts and ranges.
 
 use crate::reference;
 
@@ -7,7 +7,7 @@ use perf_testdata::cancel::checks;
 use perf_track::{Burst, Bursts, Dimension, Error, Kind, Scale, ScaleMode, Shift, Thread};
 use proptest::prelude::*;
 
-/// Bursts of one thread, one after the other: duration in milliseconds and metrics.
+/// Returns consecutive bursts of one thread: duration in milliseconds and metrics.
 fn bursts(names: &[&str], rows: &[(i64, Vec<f64>)]) -> Bursts {
     let mut bursts = Bursts::new(names.iter().copied());
     let thread = bursts.add_thread(Thread::default()).expect("it is valid");
@@ -109,8 +109,8 @@ fn a_joint_range_undoes_the_number_of_tasks() {
         .fit(&frames.iter().collect::<Vec<_>>(), &Job::default())
         .unwrap();
     let axes = scaled.transform.axes();
-    // Instructions of the dominant bursts halve, and fall to a quarter once more (to 1 in 4.2 on the
-    // mean: there they are two clusters of which one is smaller).
+    // Instructions of the dominant bursts halve, and then fall to a quarter (to 1 in 4.2 on
+    // average: there they form two clusters, of which one is smaller).
     let factors: Vec<f64> = axes[0]
         .frames
         .iter()
@@ -159,7 +159,8 @@ fn large_frames_are_looked_at_often() {
     let fit = |job: &Job| scale.fit(&[&frames[0], &frames[1]], job);
     let (found, checks) = checks("scale", fit);
     assert!((found.transform.axes()[0].frames[1].shift - 3f64.ln()).abs() < 1e-2);
-    // Two looks a frame at each of: values, density, sorting, means, range, places; and the overlaps.
+    // Two checks for each experiment in each of: values, density, sorting, means, range, positions;
+    // and the overlaps.
     assert!(checks >= 190, "{checks} checks");
 }
 
@@ -200,7 +201,7 @@ fn constant_axes_are_zero() {
         assert!(scaled.transform.axes()[0].frames[0].is_constant());
         assert_eq!(scaled.transform.invert(1, &[0.0, 0.0]).unwrap()[0], 7.0);
     }
-    // Most values are one: the quantiles are, the range is not.
+    // Most values are equal: so are the quantiles, but not the extremes.
     let mut values = vec![5.0; 1_000];
     values.push(6.0);
     let scale = Scale::params()
@@ -240,11 +241,11 @@ fn shifts_are_found_given_or_left() {
         shift(Shift::Fixed(vec![0.0])),
         Err(Error::Length { .. })
     ));
-    // What differs by less than the margin does not shift.
+    // A difference below the margin does not shift.
     let scale = Scale::params().dimension(log_x()).check().unwrap();
     let scaled = scale.fit(&[&few, &few], &Job::default()).unwrap();
     assert_eq!(scaled.transform.axes()[0].frames[1].shift, 0.0);
-    // A frame without bursts is no frame to fit to.
+    // An experiment without bursts cannot be the reference.
     let scaled = scale
         .fit(&[&one(&[]), &few, &many], &Job::default())
         .unwrap();
@@ -293,7 +294,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn what_was_scaled_can_be_undone(
+    fn scaling_can_be_inverted(
         a in prop::collection::vec(1e-3f64..1e12, 1..60),
         b in prop::collection::vec(1e-3f64..1e12, 1..60),
         log: bool,
@@ -308,7 +309,7 @@ proptest! {
             let points = scaled.frames[frame].points().unwrap();
             for (point, value) in points.iter().zip(values) {
                 let back = scaled.transform.invert(frame, point).unwrap()[0];
-                // An axis that is constant to within rounding loses no more than that.
+                // An axis that is constant up to rounding loses no more than that.
                 let error = if log { (back / value - 1.0).abs() } else { (back - value).abs() / largest };
                 prop_assert!(error < 1e-9, "{back} {value}");
                 let again = scaled.transform.apply(frame, &[*value]).unwrap();
@@ -317,7 +318,7 @@ proptest! {
         }
     }
 
-    /// A frame against itself times a factor: the shift is the logarithm of the factor.
+    /// An experiment compared with itself times a factor: the shift is the logarithm of the factor.
     #[test]
     fn factors_are_found(
         values in prop::collection::vec(1.0f64..1e6, 2..80),

@@ -1,4 +1,5 @@
-//! SPMD scores and alignments: by hand, against the corpus, on sequences with known edits.
+//! SPMD scores and alignments: on constructed data, compared with the corpus, and on sequences with
+//! known edits.
 
 use crate::reference;
 
@@ -14,7 +15,7 @@ fn ids(ids: &[u32]) -> Vec<ClusterId> {
     ids.iter().map(|id| ClusterId(*id)).collect()
 }
 
-/// `1 2 - 0`: a gap is `-`, noise 0.
+/// Parses `1 2 - 0`: a gap is `-`, noise 0.
 fn row(text: &str) -> Vec<Option<ClusterId>> {
     let cell = |cell: &str| cell.parse().ok().map(ClusterId);
     text.split_whitespace().map(cell).collect()
@@ -30,7 +31,8 @@ fn align(sequences: Vec<Vec<ClusterId>>, shares: &[f64]) -> Alignment {
     alignment
 }
 
-/// Rows without gaps are the sequences, columns count what rows have, and none is empty.
+/// Checks that rows without gaps are the sequences, that columns count the clusters of the rows,
+/// and that no column is empty.
 fn check(alignment: &Alignment) {
     for thread in 0..alignment.threads() {
         let row = alignment.row(thread).expect("it is valid");
@@ -128,7 +130,7 @@ fn shares_and_sequences_are_those_of_complete_bursts() {
     assert_eq!(sequences.get(2), None);
     let few = Labels::new(ids(&[0]));
     assert!(Sequences::of(&bursts, &few).is_err() && time_shares(&bursts, &few).is_err());
-    // A share a number up to the highest one: no more than there are bursts.
+    // One share for each number up to the highest, which is bounded by the number of bursts.
     let far = |id| time_shares(&bursts, &Labels::new(ids(&[0, 1, 0, id])));
     assert_eq!(far(4).unwrap().len(), 5);
     assert!(matches!(far(5), Err(Error::Unknown { id: 5, .. })));
@@ -156,7 +158,7 @@ fn nothing_is_aligned_with_nothing() {
 
 #[test]
 fn clusters_without_number_limit() {
-    // 5,000 clusters, each computed once by each of three threads; one leaves out every tenth.
+    // 5,000 clusters, each computed once by each of three threads; one thread skips every tenth.
     let all: Vec<u32> = (1..=5_000).collect();
     let some: Vec<u32> = all.iter().copied().filter(|id| id % 10 > 0).collect();
     let shares = vec![1.0 / 5_001.0; 5_001];
@@ -166,8 +168,8 @@ fn clusters_without_number_limit() {
 }
 
 #[test]
-fn what_few_share_comes_together() {
-    // Half of the threads do something between, and one of them something else as well.
+fn bursts_shared_by_few_threads_are_aligned() {
+    // Half of the threads do additional work in between, and one of them even more.
     let plain = ids(&[1, 2, 1, 2, 1, 2]);
     let with = ids(&[1, 2, 1, 3, 4, 3, 2, 1, 2]);
     let odd = ids(&[1, 2, 1, 3, 5, 4, 3, 2, 1, 2]);
@@ -181,8 +183,8 @@ fn what_few_share_comes_together() {
     assert_eq!(alignment.consensus().len(), 9);
 }
 
-/// Copies of one sequence, each with edits: the clusters of each with the place in the first one
-/// that each comes from, where it was not put in; and the shares of the clusters.
+/// Copies of one sequence with edits: the clusters of each, with the position in the original
+/// unless inserted; and the shares of the clusters.
 type Edited = Vec<Vec<(ClusterId, Option<usize>)>>;
 
 fn edited(threads: usize, length: usize, edits: usize) -> (Edited, Vec<f64>) {
@@ -218,9 +220,10 @@ fn without_places(edited: &Edited) -> Vec<Vec<ClusterId>> {
         .collect()
 }
 
-/// The alignment that undoes the edits: what was put in between two columns stands side by side.
+/// Returns the alignment that undoes the edits; insertions between two columns are placed side by
+/// side.
 fn truth(edited: &Edited, length: usize) -> Alignment {
-    // For each place what comes before it on each thread.
+    // Insertions before each position on each thread.
     let mut between = vec![vec![Vec::new(); length + 1]; edited.len()];
     let mut kept = vec![vec![None; length]; edited.len()];
     for (thread, own) in edited.iter().enumerate() {
@@ -255,7 +258,7 @@ fn edits_are_undone() {
         let score = alignment.score(&shares).global;
         let truth = truth(&edited, length).score(&shares).global;
         println!("{threads} x {length}, {edits} edits: {score:.4}, truth {truth:.4}");
-        // Undoing them is not what scores highest, nor does a star find the highest score.
+        // Undoing the edits does not yield the highest score, nor does a star alignment find it.
         assert!(score >= 0.98 * truth, "{score} {truth}");
         let consensus = alignment.consensus().len();
         assert!(consensus.abs_diff(length) <= 1 + length / 50, "{consensus}");
@@ -272,7 +275,7 @@ fn little_memory_gives_the_same_score() {
     };
     let (much, little) = (with(1 << 26), with(0));
     check(&little);
-    // Paths of one worth may differ, and with them what falls between columns.
+    // Paths of equal worth may differ, and with them the bursts between columns.
     let (much, little) = (much.score(&shares).global, little.score(&shares).global);
     assert!((much - little).abs() < 0.02, "{much} {little}");
 }
@@ -365,7 +368,7 @@ fn progressive_alignments_score_as_the_established_tool() {
         let shares = reference::shares(&data);
         let sequences = rows.into_iter().map(|row| row.into_iter().flatten());
         let sequences = Sequences::new(sequences.map(Iterator::collect).collect());
-        // With little memory rows are computed again.
+        // With little memory rows are recomputed.
         for memory in [1 << 26, 1] {
             let align = Align::params()
                 .method(AlignMethod::Progressive)
@@ -376,7 +379,7 @@ fn progressive_alignments_score_as_the_established_tool() {
             check(&alignment);
             let score = alignment.score(&shares);
             assert!((score.global - global).abs() < 6e-6, "{name}: {score:?}");
-            // What takes no time is put anywhere: of equals each tool takes another.
+            // Clusters without time may be placed anywhere: in ties the tools differ.
             let all = score.clusters.iter().zip(&clusters);
             for (own, (theirs, columns, _)) in all.filter(|(own, _)| own.share >= 0.01) {
                 assert!((own.score - theirs).abs() < 6e-6, "{name}: {own:?}");
@@ -403,7 +406,7 @@ fn progressive_alignments_of_odd_sequences() {
         run(vec![Vec::new(), ids(&[1, 2])], &[0.0, 0.5, 0.5]).columns(),
         2
     );
-    // Equal threads need no gap, whatever the clusters.
+    // Equal threads need no gap, for any clusters.
     let many: Vec<u32> = (1..200).collect();
     assert_eq!(run(vec![ids(&many), ids(&many)], &[]).columns(), 199);
     let shares = [0.0, 0.6, 0.4];
@@ -414,9 +417,9 @@ fn progressive_alignments_of_odd_sequences() {
     assert!(matches!(long, Err(Error::TooMany { .. })));
 }
 
-/// Two long sequences are a table of millions of cells, and no end of an alignment at which to look.
+/// Two long sequences make a table of millions of cells within a single alignment.
 #[test]
-fn long_sequences_are_looked_at_often() {
+fn long_sequences_are_checked_often() {
     const LENGTH: usize = 2_000;
     let mut random = Xorshift::new(5);
     let mut sequence = || -> Vec<ClusterId> {
@@ -425,8 +428,8 @@ fn long_sequences_are_looked_at_often() {
     };
     let sequences = Sequences::new(vec![sequence(), sequence()]);
     let cells = (LENGTH * LENGTH) as u64;
-    // The whole table, halves of it (each cell twice, and in a band), and the published method: pairs, and
-    // profiles from rows that are kept.
+    // The whole table, halves of it (each cell twice, and in a band), and the published method:
+    // pairs, and profiles from stored rows.
     for (method, memory, least) in [
         (AlignMethod::Star, 1 << 26, cells),
         (AlignMethod::Star, 1 << 12, cells),
@@ -437,7 +440,7 @@ fn long_sequences_are_looked_at_often() {
         let align = params.check().unwrap();
         let run = |job: &Job| align.align(&sequences, &[0.2; 5], job);
         let (_, checks) = checks(format!("{method:?}, {memory}"), run);
-        // A row more or less between two of them.
+        // The interval between two checks may exceed the limit by a row.
         let expected = least / ((1 << 16) + LENGTH as u64);
         assert!(checks >= expected, "{method:?}, {memory}: {checks} checks");
     }

@@ -1,4 +1,4 @@
-//! Tables say the same as the results they are made of.
+//! Tables agree with the results that they are built from.
 
 use crate::planted;
 
@@ -13,7 +13,7 @@ fn float(table: &Table, row: usize, column: &str) -> f64 {
     }
 }
 
-/// Twelve phases, of which the last is missing from the second experiment.
+/// Returns twelve phases, the last of which is missing from the second experiment.
 fn tracking() -> Tracking {
     let phases = twelve();
     let all = order(phases.len(), 3);

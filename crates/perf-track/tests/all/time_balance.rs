@@ -1,4 +1,4 @@
-//! The division of the CPU time, and the minimum duration that is chosen from it.
+//! Breakdown of the CPU time, and the minimum duration derived from it.
 
 use perf_core::{Job, Merge, Nanos};
 use perf_testdata::wide::Xorshift;
@@ -8,7 +8,7 @@ use perf_track::{
     Thread, TimeBalance,
 };
 
-/// Two phases, and bursts of every kind, of random durations.
+/// Returns two phases, and bursts of every kind, with random durations.
 fn experiment(tasks: u32, seed: u64) -> (Bursts, Labels) {
     let mut random = Xorshift::new(seed);
     let mut bursts = Bursts::new(["instructions"]);
@@ -76,7 +76,7 @@ fn all_of_the_time_is_somewhere() {
             let frame = Frame::new("", bursts.clone(), labels.clone()).expect("one a burst");
             let points = scaled.points().expect("finite");
             let one = Observation::of(&frame, points, scaled.rows()).expect("they fit");
-            // Labels that are set anew keep the balance.
+            // Replacing the labels keeps the balance.
             let labels = Labels::new(one.labels().to_vec());
             seen.push(one.with_labels(&labels).expect("one a point"));
         }
@@ -97,7 +97,7 @@ fn all_of_the_time_is_somewhere() {
             let naive = TimeBalance::of(bursts, labels, tracked).expect("one a burst");
             assert_eq!(balance, naive);
             assert!(balance.noise.bursts > 0 && balance.tracked.bursts > 0);
-            // The share of noise is part of what is not tracked.
+            // The share of noise belongs to the untracked time.
             let points = balance.clustered().time.0 + balance.noise.time.0;
             let share = balance.tracked.time.0 as f64 / points as f64;
             assert!((frame.coverage - share).abs() < 1e-12);
@@ -146,7 +146,7 @@ fn points_alone_have_no_balance() {
     );
 }
 
-/// The least duration by trying all.
+/// Finds the minimum duration by trying all.
 fn naive(durations: &[i64], share: f64) -> i64 {
     let total: i64 = durations.iter().sum();
     let below = |min: i64| durations.iter().filter(|d| **d < min).sum::<i64>();

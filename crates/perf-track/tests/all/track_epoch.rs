@@ -1,4 +1,5 @@
-//! EPOCH on 2, 4 and 16 tasks, as another tool clustered it: the published heuristic and ours.
+//! EPOCH on 2, 4 and 16 tasks, as another tool clustered it: the published heuristic and the
+//! optimal mode.
 
 use perf_core::Job;
 use perf_testdata::corpus::corpus;
@@ -10,18 +11,25 @@ use std::collections::BTreeMap;
 
 const TASKS: [u32; 3] = [2, 4, 16];
 
-/// What the files of one frame say.
+/// Contents of the files of one experiment.
 struct Recorded {
+    /// Number of tasks.
     tasks: u32,
-    /// Instructions (logarithm) and IPC, each frame's own range from 0 to 1.
+    /// Instructions (logarithm) and IPC, each scaled to the range of the experiment.
     own: Vec<f64>,
+    /// Instructions of each burst.
     instructions: Vec<f64>,
+    /// IPC of each burst.
     ipc: Vec<f64>,
+    /// Cluster of each burst.
     labels: Vec<ClusterId>,
+    /// Duration of each burst.
     time: Vec<f64>,
     /// Bursts of each rank in order of time.
     ranks: Vec<Vec<u32>>,
+    /// Alignment of the ranks.
     alignment: AlignedBursts,
+    /// SPMD score of the experiment.
     global: f64,
 }
 
@@ -74,7 +82,7 @@ impl Recorded {
             recorded.own.extend([cells[x], cells[y]]);
             recorded.instructions.push(instructions);
             recorded.ipc.push(ipc);
-            // Numbers up to 5 are of what is in no cluster.
+            // Numbers up to 5 are not clusters.
             recorded
                 .labels
                 .push(ClusterId((cells[id] as u32).saturating_sub(5)));
@@ -105,7 +113,8 @@ impl Recorded {
         Some(recorded)
     }
 
-    /// Callers by burst, made from their histogram: which burst of a cluster has which is not known.
+    /// Returns callers by burst, generated from the histogram of each cluster, since the assignment
+    /// to bursts is unknown.
     fn callers(&self, level: usize) -> Callers {
         let name = format!(
             "paraver/reference/e{}.prv.callers-lvl-{level}.3D",
@@ -166,7 +175,7 @@ fn published() -> TrackParams {
     Tracking::params().mode(Mode::Published)
 }
 
-/// In the space the other tool compares them in.
+/// Tracks in the space in which the other tool compares them.
 fn track(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tracking {
     let seen: Vec<_> = frames
         .iter()
@@ -176,7 +185,8 @@ fn track(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tr
     Tracking::of(&seen, &params, &Job::default()).expect("it tracks")
 }
 
-/// In one space: the logarithm of instructions times tasks, and IPC, both over the range of all.
+/// Tracks in one space: the logarithm of instructions times tasks, and IPC, both over the common
+/// range.
 fn joint(frames: &[Recorded], params: TrackParams, callers: Option<usize>) -> Tracking {
     let raw = |frame: &Recorded| -> Vec<[f64; 2]> {
         let scale = f64::from(frame.tasks);
@@ -250,15 +260,15 @@ fn published_by_distance() {
         "4+6+7 | 2+3+6+9 | 2+6+7+11+12+14+15+17+18+19",
         "5 | 8+10 | 8+10",
     ];
-    // The other tool, too, ties cluster 1 of 2 and 4 tasks to 1 and 3 of 16.
+    // The other tool also joins cluster 1 of 2 and 4 tasks to 1 and 3 of 16.
     assert_eq!(show(&tracking), expected);
-    // All clusters are tracked; what is left is noise, as in the other tool on 2 and 4 tasks.
+    // All clusters are tracked; the rest is noise, as in the other tool on 2 and 4 tasks.
     for (frame, known) in tracking.frames.iter().zip([0.913, 0.992, 0.999]) {
         let all = frame.clustered_time + frame.noise_time;
         assert!((frame.coverage - frame.clustered_time / all).abs() < 1e-12);
         assert!((frame.coverage - known).abs() < 1e-3, "{}", frame.coverage);
     }
-    // The largest of each row alone frees cluster 6 of 2 tasks.
+    // With only the largest link of each row, cluster 6 of 2 tasks is separate.
     let first = track(&frames, published().threshold(Threshold::First), None);
     assert_eq!(show(&first).len(), 6);
     assert!(show(&first).contains(&"1 | 1+4 | 1+3+5".into()));
@@ -267,7 +277,8 @@ fn published_by_distance() {
 #[test]
 fn published_ties_too_much_together() {
     let Some(frames) = series() else { return };
-    // Alignments of low score, and callers at any level, leave fewer objects than distance alone.
+    // Alignments with a low score, and callers at any level, yield fewer regions than distance
+    // alone.
     let low = track(&frames, published().min_score(0.6), None);
     assert_eq!(low.objects.len(), 4);
     for level in 1..=3 {
@@ -287,17 +298,17 @@ fn optimal_has_one_object_a_phase() {
     let tracking = joint(&frames, Tracking::params(), Some(3));
     let objects = show(&tracking);
     for expected in [
-        // Two call sites in one cluster until 16 tasks tell them apart.
+        // Two call sites in one cluster until 16 tasks separate them.
         "1 | 1 | 1+3",
-        // The first phase of the run, in noise on 2 tasks: nothing was called before.
+        // The first phase of the run, noise on 2 tasks: no call precedes it.
         " | 2 | 2",
         "2 | 5 | 4",
-        // Equal call sites, and no other clusters have them.
+        // Equal call sites that no other clusters have.
         " | 4 | 5",
         "3 | 7 | 9+13+15+16",
         "5 | 8 | 8",
         "6 | 9 | 11",
-        // On 16 tasks its bursts are below a millisecond, and not there.
+        // On 16 tasks its bursts are below a millisecond, and absent.
         "4 | 6 | ",
     ] {
         assert!(
@@ -310,14 +321,14 @@ fn optimal_has_one_object_a_phase() {
         let tracked = frame.coverage * all / frame.clustered_time;
         assert!(tracked > 0.97, "{}: {tracked}", frame.name);
     }
-    // Each event that is stated is that of the clusters.
+    // Each event agrees with the clusters.
     let split = Event::Split {
         frame: 2,
         from: ClusterId(1),
         into: vec![ClusterId(1), ClusterId(3)],
     };
     assert_eq!(tracking.objects[0].events, [split]);
-    // Whether callers, alignments or neither is known, the dominant phase is one object.
+    // With callers, with alignments or with neither, the dominant phase is one tracked region.
     for (params, level) in [
         (Tracking::params().use_callers(false), Some(3)),
         (Tracking::params().use_sequences(false), Some(3)),

@@ -1,4 +1,4 @@
-//! Random series that nothing was tuned on: how much of them tracking finds.
+//! Random series that no parameter was tuned on: the fraction that tracking finds.
 
 use crate::planted;
 
@@ -6,7 +6,7 @@ use perf_testdata::wide::Xorshift;
 use perf_track::tracking::{Mode, Tracking};
 use planted::{Phase, Planted, moved, order, phase, track, unit};
 
-/// Phases at random, no two of them nearer than 0.08.
+/// Returns random phases at least 0.08 apart.
 fn scattered(random: &mut Xorshift, count: usize) -> Vec<Phase> {
     const CALLERS: [&str; 4] = ["solve", "exchange", "pack", "write"];
     let mut phases: Vec<Phase> = Vec::new();
@@ -30,8 +30,8 @@ fn scattered(random: &mut Xorshift, count: usize) -> Vec<Phase> {
     phases
 }
 
-/// Three frames: everything moves together, each phase a little by itself; in each frame a phase may
-/// be gone, and clusters are numbered anew.
+/// Returns three experiments: all phases move together and each a little separately; each
+/// experiment may lack a phase, and clusters are renumbered.
 fn series(seed: u64) -> Vec<Planted> {
     let mut random = Xorshift::new(0x9e37_79b9 ^ (seed * 7_919));
     let count = 6 + random.below(14) as usize;
@@ -64,8 +64,8 @@ fn series(seed: u64) -> Vec<Planted> {
     frames
 }
 
-/// Of the pairs of clusters in two frames that are the same phase how many share an object, and of
-/// the pairs that share an object how many are the same phase.
+/// Counts the pairs of clusters in two experiments that are the same phase, those of them that
+/// share a tracked region, and all pairs that share one.
 fn found_and_right(tracking: &Tracking, frames: &[Planted]) -> [usize; 3] {
     let mut counts = [0; 3];
     let object_of = |frame: usize, cluster: usize| {
@@ -93,7 +93,7 @@ fn found_and_right(tracking: &Tracking, frames: &[Planted]) -> [usize; 3] {
 }
 
 #[test]
-fn most_of_what_nothing_was_tuned_on_is_found() {
+fn tracking_finds_most_regions_of_untuned_series() {
     let mut sums = [[0; 3]; 2];
     for seed in 1..=60 {
         let frames = series(seed);
@@ -114,11 +114,11 @@ fn most_of_what_nothing_was_tuned_on_is_found() {
     assert!(right > published_right, "{shares:?}");
 }
 
-/// What the default of `min_confidence` stands on: of objects below it several times as many are
-/// wrong as of those above.
+/// Justifies the default of `min_confidence`: regions below it are wrong several times as often as
+/// those above.
 #[test]
 fn objects_of_little_confidence_are_more_often_wrong() {
-    // Right and all, below and above.
+    // Correct regions and all regions, below and above.
     let mut counts = [[0; 2]; 2];
     for seed in 1..=60 {
         let frames = series(seed);

@@ -1,4 +1,4 @@
-//! Planted series: what tracking must find is known beforehand.
+//! Synthetic series with known truth.
 
 use crate::planted;
 
@@ -14,7 +14,7 @@ use planted::{
 
 #[test]
 fn twelve_of_twelve() {
-    // 128 and 256 tasks; instructions are halved, which a joint space shows as nearly nothing.
+    // 128 and 256 tasks; instructions are halved, which is nearly invisible in a joint space.
     let phases = twelve();
     let frames = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
@@ -42,7 +42,7 @@ fn twelve_of_twelve() {
 
 #[test]
 fn displaced_together() {
-    // Everything moves by more than the distance of neighbours.
+    // All phases move by more than the distance of neighbours.
     let phases = twelve();
     let frames = [
         Planted::new(1, &alone(&phases, &order(12, 5))),
@@ -62,7 +62,7 @@ fn displaced_together() {
         "{:?}",
         pair.displacement
     );
-    // Without taking the displacement away it cannot be done.
+    // Without removing the displacement tracking fails.
     let still = track(&frames, Tracking::params().displace(false));
     let pure = truths(&still, &frames).into_iter().filter(|object| {
         let mut all = object.concat();
@@ -75,7 +75,7 @@ fn displaced_together() {
 #[test]
 fn split_and_merged() {
     let phases = twelve();
-    // In the second frame phase 3 has two modes, and phases 7 and 8 meet.
+    // In the second experiment phase 3 has two modes, and phases 7 and 8 merge.
     let mut second = alone(&phases, &order(12, 6));
     let at = second.iter().position(|p| p[0].truth == 3).expect("there");
     let mut halves = [second[at][0].clone(), second[at][0].clone()];
@@ -113,7 +113,7 @@ fn split_and_merged() {
             .any(|link| link.kind == LinkKind::Splits)
     );
 
-    // The other way round.
+    // The opposite order.
     let back = [frames[1].clone(), frames[0].clone()];
     let tracking = track(&back, Tracking::params());
     assert_pure(&tracking, &back, 12);
@@ -132,7 +132,7 @@ fn split_and_merged() {
 
 #[test]
 fn born_and_dead() {
-    // Phase 4 ends after the first frame, phase 12 begins in the second one.
+    // Phase 4 ends after the first experiment, phase 12 begins in the second one.
     let mut phases = twelve();
     let new = phase(12, [0.95, 0.95]);
     let first = alone(&phases, &order(12, 5));
@@ -157,7 +157,7 @@ fn born_and_dead() {
 
 #[test]
 fn swapped_callers() {
-    // Phases 0 and 1 change places; only their callers say so.
+    // Phases 0 and 1 exchange their positions; only their callers show it.
     const SITES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
     let mut phases = twelve();
     for (phase, caller) in phases.iter_mut().zip(SITES) {
@@ -179,7 +179,7 @@ fn swapped_callers() {
         .filter(|o| o[0] == o[1])
         .count();
     assert_eq!(pure, 10);
-    // A caller that all share says nothing, and does no harm.
+    // A caller shared by all is not informative, and does no harm.
     for phase in phases.iter_mut() {
         phase.caller = "wrapper";
     }
@@ -189,7 +189,7 @@ fn swapped_callers() {
     ];
     let tracking = track(&frames, Tracking::params());
     assert_pure(&tracking, &frames, 12);
-    // The published heuristic, too, is not misled as long as distance is looked at.
+    // The published heuristic is not misled either as long as distance is used.
     let published = Tracking::params().mode(Mode::Published).use_callers(true);
     assert_pure(&track(&frames, published), &frames, 12);
 }
@@ -210,7 +210,7 @@ fn thirty_clusters() {
     }
     let frames: Vec<Planted> = (0..5)
         .map(|frame| {
-            // They drift apart, each its own way, by up to a quarter of their distance in all.
+            // They drift independently, by up to a quarter of their distance in total.
             let mut drifted = phases.clone();
             for (index, phase) in drifted.iter_mut().enumerate() {
                 let angle = index as f64;
@@ -265,14 +265,14 @@ fn a_phase_lost_in_noise() {
             .iter()
             .any(|link| link.kind == LinkKind::Bridges)
     );
-    // Without looking at the next frame but one it is two objects.
+    // Without comparing the next experiment but one it is two tracked regions.
     assert_eq!(
         track(&frames, Tracking::params().bridge(false))
             .objects
             .len(),
         13
     );
-    // The published heuristic ties it to whatever is nearest.
+    // The published heuristic joins it to the nearest cluster.
     let published = track(&frames, Tracking::params().mode(Mode::Published));
     assert_eq!(published.objects.len(), 11);
     let two = published
@@ -284,7 +284,7 @@ fn a_phase_lost_in_noise() {
 
 #[test]
 fn an_object_is_as_sure_as_the_links_it_needs() {
-    // Phase 8 is off in the second frame, to one side, and in the third a little to the other.
+    // Phase 8 is off to one side in the second experiment, and a little to the other in the third.
     let phases = twelve();
     let off = |by: f64| {
         let mut phases = phases.clone();
@@ -311,7 +311,7 @@ fn an_object_is_as_sure_as_the_links_it_needs() {
     assert!(between(1, 2) < between(0, 1).min(between(0, 2)), "{with:?}");
     assert_eq!(with.confidence, between(0, 1).min(between(0, 2)));
     assert_eq!(without.confidence, between(1, 2));
-    // A bridge that nothing needs is none of the links.
+    // A bridge that is not needed is not a link.
     let all = track(&frames, Tracking::params());
     let bridges = all.objects.iter().flat_map(|object| &object.links);
     let bridges = bridges.filter(|link| link.kind == LinkKind::Bridges);
@@ -320,8 +320,8 @@ fn an_object_is_as_sure_as_the_links_it_needs() {
 }
 
 #[test]
-fn what_is_alone_could_have_been_over_a_frame() {
-    // Two phases of the first frame are lost, and one comes back that lies between them.
+fn unlinked_regions_consider_bridges() {
+    // Two phases of the first experiment are lost, and one appears that lies between them.
     let mut phases = twelve();
     phases[6].centre = [phases[5].centre[0] + 0.05, phases[5].centre[1]];
     let none: Vec<usize> = order(12, 6)
@@ -352,7 +352,7 @@ fn what_is_alone_could_have_been_over_a_frame() {
 
 #[test]
 fn a_phase_hidden_in_another() {
-    // In the second frame phases 5 and 6 are one cluster; afterwards they are two again.
+    // In the second experiment phases 5 and 6 are one cluster; afterwards they are two again.
     let mut phases = twelve();
     phases[6].centre = [phases[5].centre[0] + 0.06, phases[5].centre[1]];
     let mut second: Vec<Vec<Phase>> = alone(&phases, &order(12, 6));
@@ -382,8 +382,8 @@ fn a_phase_hidden_in_another() {
 }
 
 #[test]
-fn callers_split_what_a_frame_mixes() {
-    // At first phases 5 and 6 are at one place, and called from two; later they part.
+fn callers_split_mixed_clusters() {
+    // At first phases 5 and 6 are at one position with two callers; later they separate.
     let mut phases = twelve();
     for phase in &mut phases {
         phase.caller = ["a", "b", "c", "d"][phase.truth % 4];
@@ -400,13 +400,13 @@ fn callers_split_what_a_frame_mixes() {
         Planted::new(2, &alone(&apart, &order(12, 6))),
     ];
 
-    // As it is, the tracker says that one cluster became two.
+    // Without splitting, the tracker reports that one cluster became two.
     let tracking = track(&frames, Tracking::params());
     assert_eq!(tracking.objects.len(), 11);
     let event = tracking.objects.iter().flat_map(|o| &o.events).next();
     assert!(matches!(event, Some(Event::Split { .. })), "{event:?}");
 
-    // Split by callers first, there are two clean tracks.
+    // Split by callers first, there are two separate regions.
     let seen: Vec<_> = frames.iter().map(|planted| planted.seen(4)).collect();
     let parts = split_by_callers(&seen).expect("it splits");
     assert_eq!(parts[0].of, [ClusterId(1)]);
@@ -447,7 +447,7 @@ fn the_order_of_points_changes_nothing() {
                 .iter()
                 .map(|planted| planted.shuffled(seed))
                 .collect();
-            // To the last bit, and with it every matrix.
+            // To the last bit, including every matrix.
             assert_eq!(
                 format!("{once:?}"),
                 format!("{:?}", track(&shuffled, params()))
@@ -509,7 +509,7 @@ fn few_frames_and_empty_ones() {
 }
 
 #[test]
-fn what_makes_no_sense_is_said() {
+fn invalid_input_is_an_error() {
     let points = [0.0, 1.0];
     let plane = Points::new(&points, 1).expect("points");
     let labels = [ClusterId(1), ClusterId(3)];
@@ -534,9 +534,9 @@ fn what_makes_no_sense_is_said() {
     assert!(Tracking::of(&[seen], &params, &job).is_err());
 }
 
-/// Start-up and two call sites in one object: its trend is that of its composition.
+/// Start-up and two call sites in one tracked region: its trend is that of its composition.
 #[test]
-fn mixtures_of_call_sites_are_told() {
+fn mixtures_of_call_sites_are_reported() {
     let named = |truth: usize, caller: &'static str, centre: [f64; 2]| Phase {
         caller,
         ..phase(truth, centre)
@@ -548,7 +548,7 @@ fn mixtures_of_call_sites_are_told() {
     );
     let init = named(2, "start main.f90:3", near);
     let apart = named(1, "halo b.f90:9", far);
-    // One cluster of two call sites, each of which has an object of its own in the other frame.
+    // One cluster of two call sites, each with a tracked region of its own in the other experiment.
     let frames = [
         Planted::new(1, &[vec![a.clone(), b.clone()]]),
         Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
@@ -559,7 +559,7 @@ fn mixtures_of_call_sites_are_told() {
     let mixed = mixed.expect("one cluster of two sites");
     assert_eq!(mixed.sites, ["halo b.f90:9", "solve a.f90:7"]);
     assert_eq!(mixed.frames, [0, 1]);
-    // What is start-up in one frame and computation in the next.
+    // A region that is start-up in one experiment and computation in the next.
     let frames = [
         Planted::new(1, &[vec![init.clone()], vec![apart.clone()]]),
         Planted::new(2, &[vec![a.clone()], vec![apart.clone()]]),
@@ -569,7 +569,7 @@ fn mixtures_of_call_sites_are_told() {
     assert_eq!(mixed.sites, ["start main.f90:3", "solve a.f90:7"]);
     assert!(!tracking.objects[0].is_reliable && tracking.objects[1].is_reliable);
     assert_eq!(tracking.objects[1].mixture, None);
-    // Without callers nothing is known.
+    // Without callers no mixture can be detected.
     let unnamed = |caller| named(0, caller, near);
     let frames = [1, 2].map(|seed| Planted::new(seed, &[vec![unnamed("")]]));
     let tracking = track(&frames, Tracking::params());

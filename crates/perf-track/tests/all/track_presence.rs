@@ -1,4 +1,4 @@
-//! Parts of a run that objects are seen in: start-up, and experiments that have them in no cluster.
+//! Occurrence of tracked regions: start-up, and experiments that have them in no cluster.
 
 use perf_core::{Job, Nanos};
 use perf_track::tracking::{Event, Object, Observation, Occurrence, Tracking};
@@ -9,11 +9,15 @@ const THREADS: u32 = 4;
 /// Bursts that each thread computes one after the other.
 #[derive(Clone, Copy)]
 struct Phase {
-    /// Call site, and place in space.
+    /// Call site.
     site: &'static str,
+    /// Position in space.
     at: f64,
+    /// Cluster.
     cluster: u32,
+    /// Kind of the bursts.
     kind: Kind,
+    /// Number of bursts of each thread.
     times: usize,
 }
 
@@ -78,7 +82,7 @@ fn track(frames: &[&[Phase]], recording: Option<usize>) -> Tracking {
     Tracking::of(&seen, &params, &Job::default()).expect("nobody cancels")
 }
 
-/// The object of a cluster of the last frame.
+/// Returns the tracked region of a cluster of the last experiment.
 fn object(tracking: &Tracking, cluster: u32) -> &Object {
     let has = |object: &&Object| {
         let last = object.members.last();
@@ -96,7 +100,7 @@ const A: Phase = Phase {
 };
 
 #[test]
-fn what_is_noise_before_is_not_born() {
+fn regions_that_were_noise_before_are_not_born() {
     let later = [A, phase("b", 0.9, 2, 6)];
     for (kind, noise, dropped) in [(Kind::Complete, 24, 0), (Kind::Duration, 0, 24)] {
         let hidden = Phase {
@@ -111,7 +115,7 @@ fn what_is_noise_before_is_not_born() {
             dropped,
         };
         assert_eq!(object(&tracking, 2).events, [expected(0)]);
-        // The same for what ends.
+        // The same for a region that ends.
         let ended = track(&[&later, &later, &before], None);
         let ends = ended.objects.iter().find(|of| of.frames() == 2);
         assert_eq!(ends.expect("it is tracked").events, [expected(2)]);
@@ -119,7 +123,7 @@ fn what_is_noise_before_is_not_born() {
 }
 
 #[test]
-fn what_was_not_there_is_born() {
+fn regions_absent_before_are_born() {
     let later = [A, phase("b", 0.9, 2, 6)];
     // None of its bursts, too few of them, and those of another call site.
     let other = phase("c", 0.9, 0, 6);
@@ -147,10 +151,10 @@ fn start_up_and_single_calls_have_no_trend() {
     assert_eq!(seen(2), (3, Occurrence::Repeated, true));
     assert_eq!(seen(3), (3, Occurrence::StartUp, false));
     assert_eq!(seen(4), (3, Occurrence::Once, false));
-    // What occurs once in each window of a recording is repeated.
+    // A region that occurs once in each window of a recording is repeated.
     let windows = track(&[&all, &all, &all], Some(0));
     assert_eq!(object(&windows, 4).occurrence, Occurrence::Repeated);
-    // Where nothing is repeated, nothing is the main loop.
+    // Without repeated regions there is no main loop.
     let once = [phase("a", 0.1, 1, 1), phase("b", 0.9, 2, 1)];
     let tracking = track(&[&once, &once], None);
     let all = tracking.objects.iter();

@@ -1,4 +1,4 @@
-//! Trends of objects whose laws are known.
+//! Trends of tracked regions with known laws.
 
 use perf_core::{Cell, Job, Nanos};
 use perf_testdata::wide::Xorshift;
@@ -7,8 +7,8 @@ use perf_track::trend::{Counters, Expect, Measured, PowerLaw, Summary, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Column, Points, Thread};
 use proptest::prelude::*;
 
-/// Two phases on 2, 4, 8, 16 tasks: the first divides its instructions and loses IPC, the second
-/// replicates them.
+/// Returns two phases on 2, 4, 8, 16 tasks: the first divides its instructions and loses IPC, the
+/// second replicates them.
 fn series() -> (Tracking, Trends) {
     let mut random = Xorshift::new(3);
     let mut jitter = || 1.0 + 0.001 * (random.below(2001) as f64 - 1000.0) / 1000.0;
@@ -29,7 +29,7 @@ fn series() -> (Tracking, Trends) {
             };
             instructions.push(i);
             cycles.push(i / ipc);
-            // The clock falls a little, too.
+            // The clock frequency decreases slightly too.
             time.push(i / ipc / (2.5 - 0.1 * frame as f64) * jitter());
         }
         // One counter is missing.
@@ -80,7 +80,7 @@ fn laws_and_predictions() {
         .expect("known")
         .expect("a law");
     assert!(flat.exponent.abs() < 1e-3);
-    // Times the tasks it grows: replicated.
+    // The product with the tasks increases: replicated.
     let by_tasks = trends
         .series_by_tasks(SECOND, "instructions")
         .expect("known");
@@ -132,7 +132,7 @@ fn factors_of_time_are_exact() {
 }
 
 #[test]
-fn flags_say_what_got_worse() {
+fn flags_report_degradations() {
     let (_, trends) = series();
     let expected = [Expect::divided("instructions"), Expect::divided("duration")];
     let flags = trends.flags(&expected, 0.05).expect("known");
@@ -151,7 +151,7 @@ fn flags_say_what_got_worse() {
             .iter()
             .all(|flag| (flag.factor - 2.0).abs() < 0.01)
     );
-    // The first one's time, too: it loses IPC and clock.
+    // The time of the first one increases too: it loses IPC and clock frequency.
     let slower = flags.iter().filter(|flag| flag.object == FIRST);
     assert_eq!(slower.count(), 3);
     assert!(trends.flags(&expected, 3.0).expect("known").is_empty());
@@ -207,7 +207,7 @@ proptest! {
     ) {
         let points: Vec<_> = logs.iter().map(|(x, y)| (x.exp(), y.exp())).collect();
         let law = PowerLaw::fit(&points, 0.9);
-        // The textbook: b = (n Sxy - Sx Sy) / (n Sxx - Sx^2), its error from the residuals.
+        // Textbook formulas: b = (n Sxy - Sx Sy) / (n Sxx - Sx^2), its error from the residuals.
         let n = logs.len() as f64;
         let sum = |of: &dyn Fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>();
         let (sx, sy) = (sum(&|p| p.0), sum(&|p| p.1));

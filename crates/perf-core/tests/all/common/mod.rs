@@ -1,11 +1,11 @@
-//! Traces for the tests, from lists of events.
+//! Traces for the tests, built from lists of events.
 
 use perf_core::{
     Definitions, Event, Events, Location, LocationGroup, LocationGroupId, LocationKind, Paradigm,
     Region, RegionId, SystemTree, Ticks, Trace,
 };
 
-/// One process a location, eight regions.
+/// Returns a trace with one process for each location and eight regions.
 #[allow(dead_code, reason = "not every test has several locations")]
 pub(crate) fn trace(locations: Vec<Events>) -> Trace {
     let mut definitions = Definitions::default();
@@ -30,7 +30,8 @@ pub(crate) fn trace(locations: Vec<Events>) -> Trace {
     Trace::new(definitions, locations).unwrap()
 }
 
-/// One location with regions of these names, of calls as time, whether it is a leave, and region.
+/// Returns a trace of one location with regions of these names; calls are time, `true` for a leave,
+/// and region.
 #[allow(dead_code, reason = "not every test has a device")]
 pub(crate) fn one_location<const N: usize>(
     kind: LocationKind,

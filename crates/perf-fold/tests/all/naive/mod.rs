@@ -1,4 +1,5 @@
-//! The textbook version of everything, from events to cells, one tick and one stream at a time.
+//! Reference implementation of timelines and folds: from events to cells, one tick and one stream
+//! at a time.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -9,13 +10,18 @@ use perf_core::{
 use perf_fold::{Boundary, ClassId, Classes, Op, RegionMap, State, StateMap, Timelines, Value};
 use std::collections::BTreeMap;
 
-/// The log of one location: each change with the stack after it.
+/// Log of one location: each change with the stack after it.
 #[derive(Default)]
 pub(crate) struct Log {
+    /// Stack after each enter and leave.
     stacks: Vec<(Ticks, Vec<RegionId>)>,
+    /// Recording switched on or off.
     measuring: Vec<(Ticks, bool)>,
+    /// Begin and end of each buffer flush.
     flushes: Vec<(Ticks, Ticks)>,
+    /// First and last event.
     life: Option<(Ticks, Ticks)>,
+    /// Current stack.
     stack: Vec<RegionId>,
 }
 
@@ -53,7 +59,7 @@ impl Log {
         log
     }
 
-    /// Each leave closes the first open one of its region and no other.
+    /// Replays overlapping regions: each leave closes the first open call of its region.
     fn overlapping(&mut self, location: LocationView<'_>) {
         for (index, (at, event)) in location.iter().enumerate() {
             match event {
@@ -74,7 +80,7 @@ impl Log {
         }
     }
 
-    /// The state by linear search over the whole log.
+    /// Returns the state by linear search over the whole log.
     pub(crate) fn state(&self, map: &RegionMap, at: Ticks, boundary: Boundary) -> State {
         let passed = |time: Ticks| match boundary {
             Boundary::AtOrBefore => time <= at,
@@ -97,9 +103,11 @@ impl Log {
     }
 }
 
-/// All locations of a trace.
+/// Logs of all locations of a trace.
 pub(crate) struct Naive {
+    /// Log of each location.
     pub(crate) logs: Vec<Log>,
+    /// State map.
     pub(crate) map: RegionMap,
 }
 
@@ -125,7 +133,7 @@ impl Naive {
         streams.iter().map(state).collect()
     }
 
-    /// (state, weight, first stream) by sampling one time.
+    /// Returns (state, weight, first stream) by sampling at one time.
     pub(crate) fn sampled(&self, streams: &[u32], at: Ticks, boundary: Boundary) -> Weights {
         let mut weights = Weights::new();
         for (stream, state) in streams.iter().zip(self.states(streams, at, boundary)) {
@@ -135,7 +143,7 @@ impl Naive {
         weights
     }
 
-    /// (state, weight, first stream) by asking at each tick of `[start, end)`.
+    /// Returns (state, weight, first stream) by sampling each tick of `[start, end)`.
     pub(crate) fn exact(&self, streams: &[u32], pixel: TimeRange) -> Weights {
         let mut weights = Weights::new();
         for tick in pixel.start.0..pixel.end.0 {
@@ -152,7 +160,7 @@ impl Naive {
 
 pub(crate) type Weights = BTreeMap<State, (u64, u32)>;
 
-/// Absent streams counted as idle.
+/// Counts absent streams as idle.
 pub(crate) fn as_idle(weights: &Weights) -> Weights {
     let mut all = Weights::new();
     for (state, (weight, first)) in weights {
@@ -168,7 +176,8 @@ pub(crate) fn as_idle(weights: &Weights) -> Weights {
     all
 }
 
-/// The published operations as section 3 of the method writes them. Ties go to the first stream.
+/// Applies the published operations as defined in section 3 of the paper. Ties go to the first
+/// stream.
 pub(crate) fn operate(op: Op, weights: &Weights) -> Value {
     let most = |busy_only: bool| {
         let states = weights
@@ -207,7 +216,7 @@ pub(crate) fn operate(op: Op, weights: &Weights) -> Value {
     }
 }
 
-/// All operations, over a few classes.
+/// Returns all operations, over a few classes.
 pub(crate) fn operations() -> Vec<Op> {
     let mut all = vec![Op::Max, Op::Min, Op::Diff, Op::Idle, Op::Share, Op::Entropy];
     for class in [ClassId(0), ClassId(1), ClassId(77)] {

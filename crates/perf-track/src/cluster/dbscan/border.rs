@@ -1,15 +1,19 @@
-//! Which cluster a border point belongs to, where it could be several.
+//! Assignment of a border point that core points of several clusters reach.
 
 use super::Border;
 
-/// Gathers the core points around a border point and says whose it is.
+/// Collects the core points around a border point and decides its cluster.
 #[derive(Debug)]
 pub(super) struct Claim<'a> {
+    /// Rule for border points.
     rule: Border,
-    /// The core point of the lowest index of each cluster: where the visit in order starts it.
+    /// Core point of lowest index of each cluster, where the visit in order starts the cluster.
     seeds: &'a [u32],
+    /// Lowest core point so far, and its cluster.
     lowest: Option<(u32, u32)>,
+    /// First cluster that reaches the point.
     first: Option<u32>,
+    /// Last cluster whose seed reaches the point.
     seeded: Option<u32>,
 }
 
@@ -24,15 +28,15 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// A core point within eps, by its index, and its cluster (from 0).
+    /// Adds a core point within eps, by its index, and its cluster (from 0).
     pub(super) fn offer(&mut self, index: u32, cluster: u32) {
         match self.rule {
             Border::LowestCore => {
                 let offer = (index, cluster);
                 self.lowest = Some(self.lowest.map_or(offer, |known| known.min(offer)));
             }
-            // Clusters are numbered in the order of the visit. The first one that reaches the
-            // point takes it, and each later one whose first ball it lies in takes it away.
+            // Clusters are numbered in the order of the visit. The first one that reaches the point
+            // takes it, and each later one whose first ball contains it takes it over.
             Border::PeerCompatible => {
                 self.first = Some(self.first.map_or(cluster, |known| known.min(cluster)));
                 if self.seeds.get(cluster as usize) == Some(&index) {
@@ -42,7 +46,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    /// Whose it is (from 0); `None` for noise.
+    /// Returns the cluster of the point (from 0); `None` for noise.
     pub(super) fn cluster(&self) -> Option<u32> {
         match self.rule {
             Border::LowestCore => self.lowest.map(|(_, cluster)| cluster),

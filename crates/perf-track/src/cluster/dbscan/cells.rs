@@ -5,53 +5,58 @@ use crate::{Points, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
-/// stays far below the margin that [`MARGIN`] leaves.
+/// Largest number of cells along an axis of a grid, so that the rounding error of a cell number
+/// stays far below the margin of [`MARGIN`].
 const AXIS: f64 = (1u64 << 26) as f64;
-/// How much smaller than eps/sqrt(d) the side of a cell is. With numbers below 2^26, computed with
-/// two roundings, points of one cell are less than (1 + 2^-25) sides apart on each axis, so their
+/// Ratio of the side of a cell to eps/sqrt(d). With cell numbers below 2^26, computed with two
+/// roundings, points of one cell are less than (1 + 2^-25) sides apart on each axis, so their
 /// squared distance stays below eps² as computed.
 const MARGIN: f64 = 1.0 - 1.0 / (1u64 << 20) as f64;
-/// How many cells away along an axis a neighbour can be: eps is at most sqrt(3) (1 + 2^-19) sides,
-/// and rounding adds 2^-25.
+/// Largest distance of a neighbour in cells along an axis: eps is at most sqrt(3) (1 + 2^-19)
+/// sides, and rounding adds 2^-25.
 const REACH: i64 = 2;
 
 /// Points by cell. Cells are in the order of their keys, points of a cell in that of their index.
 #[derive(Debug)]
 pub(super) struct Cells<const D: usize> {
-    /// The points, cell after cell.
+    /// Points, cell after cell.
     pub(super) points: Vec<[f64; D]>,
-    /// The index each of them was given by.
+    /// Original index of each point.
     pub(super) index: Vec<u32>,
-    /// Where the points of each cell start, and the end.
+    /// Start of the points of each cell, and the end.
     start: Vec<u32>,
+    /// Key of each cell.
     keys: Vec<u64>,
-    /// The smallest box around the points of each cell: lowest and highest corner.
+    /// Lowest and highest corner of the smallest box around the points of each cell.
     boxes: Vec<([f64; D], [f64; D])>,
     /// Rows of cells (all axes but the last) around a cell, nearest first.
     rows: Vec<Row>,
 }
 
-/// A row of cells around a cell.
+/// Row of cells around a cell.
 #[derive(Clone, Copy, Debug)]
 struct Row {
-    /// What is added to the key of a cell.
+    /// Offset to the key of a cell.
     delta: i64,
-    /// Cells away along the axis where it is farthest.
+    /// Distance in cells along the axis of largest distance.
     away: i64,
 }
 
-/// Numbers of cells along each axis to keys and back. Two empty cells lie on either side of each
-/// axis, so that the key of a neighbour never wraps into another row.
+/// Conversion between cell numbers along each axis and keys. Two empty cells on either side of each
+/// axis ensure that the key of a neighbour never wraps into another row.
 struct Layout<const D: usize> {
+    /// Lowest coordinate of each axis.
     low: [f64; D],
+    /// Side of a cell.
     side: f64,
+    /// Key difference of adjacent cells along each axis.
     strides: [u64; D],
+    /// Number of cells.
     cells: u64,
 }
 
 impl<const D: usize> Layout<D> {
-    /// `None` where eps is too small for the extent of the points.
+    /// Returns `None` if eps is too small for the extent of the points.
     fn new(points: Points<'_>, eps: f64) -> Option<Self> {
         let (low, high) = extent(points);
         let side = eps / (D as f64).sqrt() * MARGIN;
@@ -98,7 +103,7 @@ impl<const D: usize> Layout<D> {
 }
 
 impl<const D: usize> Cells<D> {
-    /// Sorts the points into cells; `None` where eps is too small for their extent.
+    /// Sorts the points into cells; `None` if eps is too small for their extent.
     pub(super) fn new(points: Points<'_>, eps: f64, job: &Job) -> Result<Option<Self>> {
         let Some(layout) = Layout::<D>::new(points, eps) else {
             return Ok(None);
@@ -131,30 +136,30 @@ impl<const D: usize> Cells<D> {
         }))
     }
 
-    /// How many cells have points.
+    /// Returns the number of occupied cells.
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Places of the points of a cell.
+    /// Returns the positions of the points of a cell.
     pub(super) fn range(&self, cell: usize) -> std::ops::Range<usize> {
         self.start[cell] as usize..self.start[cell + 1] as usize
     }
 
-    /// Points of a cell.
+    /// Returns the points of a cell.
     pub(super) fn inside(&self, cell: usize) -> &[[f64; D]] {
         &self.points[self.range(cell)]
     }
 
-    /// The smallest box around the points of a cell.
+    /// Returns the smallest box around the points of a cell.
     pub(super) fn bounds(&self, cell: usize) -> Bounds<'_> {
         let (low, high) = &self.boxes[cell];
         Bounds { low, high }
     }
 
-    /// Calls `visit` with each of `cells` and the cells that may hold neighbours of its points,
-    /// itself left out, rows nearest first. Only cells up to `reach` away along every axis, and
-    /// only later ones if `ahead`, so that each pair comes once. Ends with the first error.
+    /// Calls `visit` with each of `cells` and the other cells that may hold neighbours of its
+    /// points, nearest rows first. Only cells up to `reach` away along every axis are visited, and
+    /// only later ones if `ahead`, so that each pair occurs once. Stops at the first error.
     pub(super) fn around(
         &self,
         cells: std::ops::Range<usize>,
@@ -167,7 +172,7 @@ impl<const D: usize> Cells<D> {
         };
         let rows = self.rows.iter();
         let wanted = |row: &&Row| row.away <= reach && (!ahead || row.delta >= 0);
-        // Keys ascend, so the start of each row moves on only.
+        // Keys ascend, so the start of each row only moves forward.
         let mut rows: Vec<(i64, usize)> = rows
             .filter(wanted)
             .map(|row| {
@@ -200,14 +205,14 @@ impl<const D: usize> Cells<D> {
     }
 }
 
-/// How many cells have points, or the most that can, and the bytes that sorting points into them takes; `None` where there
-/// is no grid.
+/// Returns the number of occupied cells, or its upper bound, and the memory in bytes for sorting
+/// points into them; `None` if there is no grid.
 pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(usize, usize)> {
     let layout = Layout::<D>::new(points, eps)?;
     let (count, lanes) = (points.len(), parallel::current_threads());
     let cells = usize::try_from(layout.cells).unwrap_or(usize::MAX);
     let sorting = match (4 * count / cells.max(1)).min(lanes) {
-        // Pairs of key and index; as much again to merge them, and for the stretches of threads.
+        // Pairs of key and index, the same again for merging, and for the parts of the threads.
         0 => {
             let copies = match (count > CancellationChecks::EACH, lanes > 1) {
                 (false, _) => 1,
@@ -218,7 +223,7 @@ pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(us
         }
         lanes => size_of::<u32>() * (lanes * cells + count),
     };
-    // A bit a cell tells where that takes no more than a point does.
+    // A bitmap of cells is used if it takes no more memory than the points.
     if layout.cells > 64 * count as u64 {
         return Some((cells.min(count), sorting));
     }
@@ -233,7 +238,7 @@ pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(us
 
 type Sorted = (Vec<u32>, Vec<u32>, Vec<u64>);
 
-/// The smallest box around all points.
+/// Returns the smallest box around all points.
 fn extent<const D: usize>(points: Points<'_>) -> ([f64; D], [f64; D]) {
     const PIECE: usize = 1 << 16;
     let pieces = parallel::map(parallel::chunk_count(points.len(), PIECE), |piece| {
@@ -249,9 +254,9 @@ fn extent<const D: usize>(points: Points<'_>) -> ([f64; D], [f64; D]) {
     (low, high)
 }
 
-/// One count a cell of the grid and lane, where there are not many more cells than points. Each
-/// lane counts and places a stretch of the points, those of the lanes before it first, so that
-/// the order does not depend on how many there are.
+/// Counting sort with one count for each cell of the grid and lane, if there are not many more
+/// cells than points. Each lane counts and places a part of the points after those of earlier
+/// lanes, so that the order does not depend on the number of lanes.
 fn counted<const D: usize>(
     points: Points<'_>,
     layout: &Layout<D>,
@@ -288,7 +293,7 @@ fn counted<const D: usize>(
             keys.push(key as u64);
         }
     }
-    // Lanes write to places of their own, all over the list: shared, but never the same.
+    // Lanes write to disjoint places all over the list, which is therefore shared.
     let index: Vec<AtomicU32> = (0..points.len()).map(|_| AtomicU32::default()).collect();
     parallel::for_each(next, |lane, mut next| {
         let mut checks = job.checks();

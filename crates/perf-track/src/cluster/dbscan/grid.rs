@@ -1,9 +1,10 @@
 //! DBSCAN on a grid, for up to three dimensions.
 //!
-//! Points of one cell are neighbours, so a cell with enough of them is all core, and the core
-//! points of a cell are in one cluster. Two cells are in one cluster if any core point of the one
-//! is within eps of any of the other. What is left to look at one by one are the points of thin
-//! cells, less than `min_points` each. (Gunawan 2013; de Berg, Gunawan and Roeloffzen 2019.)
+//! Points of one cell are neighbours. A cell with enough points therefore consists of core points,
+//! and the core points of a cell are in one cluster. Two cells are in one cluster if any core point
+//! of one is within eps of any core point of the other. Only the points of cells with fewer than
+//! `min_points` points are examined one by one. (Gunawan 2013; de Berg, Gunawan and Roeloffzen
+//! 2019.)
 
 use super::border::Claim;
 use super::cells::{self, Cells};
@@ -15,12 +16,12 @@ use crate::{Points, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 use std::ops::Range;
 
-/// Cells that a thread takes at a time.
+/// Number of cells that a thread processes at a time.
 const PIECE: usize = 128;
-/// Points of either cell that are compared before anything clever is done.
+/// Number of points of either cell that are compared directly before the search by halves.
 const SAMPLE: usize = 6;
 
-/// `None` where eps is too small for a grid over the extent of the points.
+/// Returns `None` if eps is too small for a grid over the extent of the points.
 pub(super) fn scan<const D: usize>(
     points: Points<'_>,
     params: &Checked,
@@ -41,7 +42,7 @@ pub(super) fn scan<const D: usize>(
     let has_core = parallel::fill(grid.cells.len(), false, job, |cell| {
         core[grid.cells.range(cell)].contains(&true)
     })?;
-    // Cells side by side first: most of those farther apart are together by then.
+    // Adjacent cells first: most of those farther apart are in one set by then.
     for (phase, reach) in [("adjacent cells", 1), ("distant cells", 2)] {
         grid.pieces(phase, job, |range, checks| {
             grid.merge(range, reach, (&core, &has_core), &sets, checks)
@@ -61,37 +62,40 @@ pub(super) fn scan<const D: usize>(
     Ok(Some(found))
 }
 
-/// Bytes that a scan takes at most; `None` where there is no grid.
+/// Returns an upper bound of the memory of a scan in bytes; `None` if there is no grid.
 pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<usize> {
     let (count, (filled, sorting)) = (points.len(), cells::memory::<D>(points, eps)?);
     let point = size_of::<[f64; D]>() + size_of::<u32>();
-    // Key, start and box of a cell, and its set; number and root of its cluster.
+    // Key, start and box of a cell, its set, and number and root of its cluster.
     let cell = 8 + 4 + size_of::<([f64; D], [f64; D])>() + 4 + 16;
-    // Core flags, labels and core flags in the order of the points.
+    // Core flags, labels, and core flags in the order of the points.
     let scanning = count * (point + 1 + 4 + 1) + filled * cell;
     Some(scanning.max(sorting))
 }
 
 struct Grid<const D: usize> {
+    /// Square of eps.
     limit: f64,
+    /// Minimum number of points.
     least: usize,
+    /// Points by cell.
     cells: Cells<D>,
 }
 
-/// What is known of points and cells once core points are united.
+/// State of points and cells after core points are united.
 #[derive(Clone, Copy)]
 struct Marks<'a> {
-    /// Whether each place has a core point.
+    /// `true` for each position with a core point.
     core: &'a [bool],
-    /// The cluster of each cell; `u32::MAX` of one without core points.
+    /// Cluster of each cell; `u32::MAX` without core points.
     cluster_of: &'a [u32],
-    /// The core point of the lowest index of each cluster.
+    /// Core point of lowest index of each cluster.
     seeds: &'a [u32],
 }
 
 impl<const D: usize> Grid<D> {
-    /// `work` on pieces of the cells. Makes cancellation checks by the distances it computes: a cell
-    /// may hold any number of points.
+    /// Runs `work` on pieces of the cells. Makes cancellation checks by the number of computed
+    /// distances, because a cell may hold any number of points.
     fn pieces<R: Send>(
         &self,
         phase: &'static str,
@@ -109,7 +113,7 @@ impl<const D: usize> Grid<D> {
         })
     }
 
-    /// Which points of these cells are core.
+    /// Finds the core points of these cells.
     fn core(
         &self,
         range: Range<usize>,
@@ -139,7 +143,7 @@ impl<const D: usize> Grid<D> {
         Ok(core)
     }
 
-    /// Whether at least `missing` points of these cells are within eps.
+    /// Returns `true` if at least `missing` points of these cells are within eps.
     fn has(
         &self,
         point: &[f64; D],
@@ -174,8 +178,7 @@ impl<const D: usize> Grid<D> {
         Ok(false)
     }
 
-    /// Unites these cells with those of their neighbours that come later. Places and cells are told that
-    /// have core points.
+    /// Unites these cells with later neighbours that have core points.
     fn merge(
         &self,
         range: Range<usize>,
@@ -202,7 +205,7 @@ impl<const D: usize> Grid<D> {
         })
     }
 
-    /// Whether a core point of one cell is within eps of one of the other.
+    /// Returns `true` if a core point of one cell is within eps of one of the other.
     fn linked(
         &self,
         (a, b): (usize, usize),
@@ -249,8 +252,8 @@ impl<const D: usize> Grid<D> {
         near(left, right, self.limit, checks)
     }
 
-    /// The cluster of each cell that has core points (`u32::MAX` for others) and the core point
-    /// of the lowest index of each cluster: clusters are numbered in the order of these.
+    /// Returns the cluster of each cell with core points (`u32::MAX` for others) and the core point
+    /// of lowest index of each cluster. Clusters are numbered in the order of these.
     fn number(&self, core: &[bool], sets: &Union, job: &Job) -> Result<(Vec<u32>, Vec<u32>)> {
         let count = self.cells.len();
         let roots_and_firsts = parallel::fill(count, (0, 0), job, |cell| {
@@ -270,7 +273,7 @@ impl<const D: usize> Grid<D> {
             .map(|(&least, root)| (least, root))
             .collect();
         job.sort_by(&mut seeds, Ord::cmp)?;
-        // From here on the number of each root's cluster.
+        // From here on it holds the number of each root's cluster.
         let mut cluster_of_root = lowest;
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
             cluster_of_root[root as usize] = cluster;

@@ -1,8 +1,9 @@
-//! [`Dbscan`]: clusters of density, exactly.
+//! [`Dbscan`]: exact density-based clustering.
 //!
-//! The grid is our own: 100,000 points with eps 0.002 take 10.5 ms on one core, and 2.93 s with linfa, whose labels are
-//! equal. With eps 0.01, which makes balls 25 times as full, it is 4.04 ms against 35.1 s (`docs/benchmarks.md`).
-//! linfa serves as the oracle of tests, and as another [`Clusterer`] behind the feature `linfa`.
+//! This crate has its own grid: 100,000 points with eps 0.002 take 10.5 ms on one core, and 2.93 s
+//! with linfa, whose labels are equal. With eps 0.01, where neighbourhoods have 25 times as many
+//! points, it is 4.04 ms against 35.1 s (`docs/benchmarks.md`). linfa is the oracle of tests, and
+//! another [`Clusterer`] with the feature `linfa`.
 
 mod border;
 mod cells;
@@ -18,16 +19,16 @@ use crate::{ClusterId, Labels, Points, Result};
 use perf_core::Job;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Density-based clusters (Ester, Kriegel, Sander and Xu 1996).
+/// Density-based clustering (Ester, Kriegel, Sander and Xu 1996).
 ///
 /// A point is *core* if its closed ball of radius eps holds at least `min_points` points, itself
 /// included. Core points within eps of each other are in one cluster. Other points are *border*
-/// points if a core point is within eps (whose cluster they get says [`Border`]), and noise
-/// otherwise. "Within" is `dx*dx + dy*dy + ... <= eps*eps` as computed in `f64`, and the answer is
-/// exactly that of comparing all pairs so: all shortcuts are bounds that hold to the last bit.
+/// points if a core point is within eps ([`Border`] decides their cluster), and noise otherwise.
+/// "Within" means `dx*dx + dy*dy + ... <= eps*eps` as computed in `f64`. The result is exactly that
+/// of comparing all pairs in this way, because all shortcuts are bounds that hold to the last bit.
 ///
-/// Clusters are numbered by their core point of the lowest index; [`Labels::by_weight`] renumbers
-/// them by time. Time is near n log n, whatever the number of neighbours; memory is O(n).
+/// Clusters are numbered by their core point of lowest index; [`Labels::by_weight`] renumbers them
+/// by time. Takes about n log n time, independent of the number of neighbours, and O(n) memory.
 ///
 /// ```
 /// use perf_core::Job;
@@ -45,13 +46,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub struct Dbscan(Checked);
 
 impl Dbscan {
-    /// A number of points for a dense neighbourhood among so many points: 4, or one in 500 points if
-    /// that is more.
+    /// Returns a minimum number of points for a number of points: 4, or one in 500 points if that
+    /// is more.
     ///
-    /// Among tens of thousands of bursts, four lie together by chance wherever there are any, and
-    /// tie all clusters of an axis to one. On the 14,359 longest bursts of a molecular dynamics run
-    /// on 4 ranks, clustered by duration, 4 points and a radius of 0.011 of the range give one
-    /// cluster; 28 points give five.
+    /// Among tens of thousands of bursts, four lie close together by chance everywhere and join all
+    /// clusters of an axis into one. For the 14,359 longest bursts of a molecular dynamics run on 4
+    /// ranks, clustered by duration, 4 points and a radius of 0.011 of the range yield one cluster;
+    /// 28 points yield five.
     ///
     /// ```
     /// use perf_track::cluster::Dbscan;
@@ -61,24 +62,25 @@ impl Dbscan {
         (points / 500).max(4)
     }
 
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> DbscanParams {
         DbscanParams::default()
     }
 
-    /// Clusters with these parameters.
+    /// Creates a clusterer with these parameters.
     pub fn new(params: Checked) -> Self {
         Dbscan(params)
     }
 
-    /// What it clusters with.
+    /// Returns the parameters.
     pub fn checked(&self) -> &Checked {
         &self.0
     }
 
-    /// Bytes that a scan of these points takes, told before in two passes over them: 26 a point in the plane and
-    /// 64 for each cell of the grid that has points, or what sorting them into cells takes, 16 to 48 a point. Where
-    /// eps is so small that there are more than 64 cells a point, each point is taken to have a cell of its own.
+    /// Returns the memory in bytes that a scan of these points takes, determined in two passes over
+    /// them: 26 for each point in the plane and 64 for each occupied cell of the grid, or the
+    /// memory for sorting points into cells, 16 to 48 for each point. If eps is so small that there
+    /// are more than 64 cells per point, each point is assumed to occupy a cell of its own.
     ///
     /// ```
     /// use perf_track::{Points, cluster::Dbscan};
@@ -93,7 +95,7 @@ impl Dbscan {
         let eps = self.0.eps();
         let grid = match (self.0.index(), dimensions) {
             (Index::Tree, _) => None,
-            // Along a line of the plane, of which there is a copy.
+            // Points on a line are copied to the plane.
             (_, 1) => {
                 let line = Points::new(points.values(), 1).ok();
                 line.and_then(|line| grid::memory::<1>(line, eps))
@@ -103,14 +105,14 @@ impl Dbscan {
             (_, 3) => grid::memory::<3>(points, eps),
             _ => None,
         };
-        // What comes after the tree takes less than what building it gives back.
+        // The steps after building the tree take less memory than building it frees.
         grid.unwrap_or_else(|| KdTree::memory(count, dimensions))
     }
 
-    /// Labels, and which points are core.
+    /// Computes labels and core points.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn scan(&self, points: Points<'_>, job: &Job) -> Result<Scan> {
         job.check()?;
         if points.is_empty() {
@@ -119,7 +121,7 @@ impl Dbscan {
         let params = &self.0;
         let grid = match (params.index(), points.dimensions()) {
             (Index::Tree, _) => None,
-            // Along a line of the plane: exactly the same distances.
+            // On a line in the plane the distances are exactly the same.
             (_, 1) => {
                 let plane: Vec<f64> = points.values().iter().flat_map(|&x| [x, 0.0]).collect();
                 grid::scan::<2>(Points::new(&plane, 2)?, params, job)?
@@ -142,7 +144,7 @@ impl Clusterer for Dbscan {
     }
 }
 
-/// What [`Dbscan::scan`] finds.
+/// Result of [`Dbscan::scan`].
 ///
 /// ```
 /// use perf_core::Job;
@@ -158,48 +160,53 @@ impl Clusterer for Dbscan {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Scan {
+    /// Cluster of each point.
     labels: Labels,
+    /// `true` for each core point.
     core: Vec<bool>,
+    /// Number of core points.
     cores: usize,
 }
 
 impl Scan {
-    /// The cluster of each point.
+    /// Returns the cluster of each point.
     pub fn labels(&self) -> &Labels {
         &self.labels
     }
 
-    /// The cluster of each point, to keep.
+    /// Returns the cluster of each point by value.
     pub fn into_labels(self) -> Labels {
         self.labels
     }
 
-    /// Whether each point is core.
+    /// Returns for each point `true` if it is core.
     pub fn core(&self) -> &[bool] {
         &self.core
     }
 
-    /// How many points are core.
+    /// Returns the number of core points.
     pub fn core_points(&self) -> usize {
         self.cores
     }
 
-    /// How many points are in a cluster but not core.
+    /// Returns the number of points that are in a cluster but not core.
     pub fn border_points(&self) -> usize {
         self.labels.len() - self.cores - self.labels.noise()
     }
 
-    /// How many points are in no cluster.
+    /// Returns the number of points in no cluster.
     pub fn noise_points(&self) -> usize {
         self.labels.noise()
     }
 }
 
-/// Labels and core flags in the order the points were given in, as they are filled in: by several
-/// threads at once, each point by one.
+/// Labels and core flags in the original order of the points. Several threads fill them in, each
+/// point by one thread.
 #[derive(Debug)]
 struct Found {
+    /// Cluster of each point.
     labels: Vec<AtomicU32>,
+    /// Core flag of each point.
     core: Vec<AtomicBool>,
 }
 
@@ -211,7 +218,7 @@ impl Found {
         }
     }
 
-    /// A point and its cluster, from 0.
+    /// Stores the cluster of a point, from 0.
     fn set(&self, index: u32, cluster: u32, core: bool) {
         self.labels[index as usize].store(cluster + 1, Ordering::Relaxed);
         self.core[index as usize].store(core, Ordering::Relaxed);

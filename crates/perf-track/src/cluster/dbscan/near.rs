@@ -1,15 +1,16 @@
-//! Whether any two points of two sets are within eps of each other.
+//! Test if any two points of two sets are within eps of each other.
 
 use crate::cluster::distance::{Bounds, enclose, squared};
 use perf_core::{CancellationChecks, Cancelled};
 
-/// Below this many pairs each is looked at.
+/// Number of pairs below which all are compared.
 const PAIRS: usize = 512;
 
-/// Whether a point of `a` and one of `b` are within the square root of `limit`. Reorders both.
+/// Returns `true` if a point of `a` and one of `b` are within the square root of `limit`. Reorders
+/// both.
 ///
-/// Halves the larger set at its middle along the longer side, and leaves out halves whose boxes
-/// are too far apart or, the other way, answers at once where boxes are wholly within.
+/// Halves the larger set at its middle along the longer side. Skips halves whose boxes are too far
+/// apart, and succeeds at once if boxes are completely within the limit.
 pub(super) fn near<const D: usize>(
     a: &mut [[f64; D]],
     b: &mut [[f64; D]],
@@ -50,7 +51,7 @@ pub(super) fn near<const D: usize>(
     let middle = large.len() / 2;
     large.select_nth_unstable_by(middle, |p, q| p[axis].total_cmp(&q[axis]));
     let (left, right) = large.split_at_mut(middle);
-    // The half that lies towards the other set first: it is more likely to answer.
+    // The half towards the other set first, because it is more likely to succeed.
     let centre = f64::midpoint(low[axis], high[axis]);
     let (first, second) = if f64::midpoint(other.low[axis], other.high[axis]) < centre {
         (left, right)

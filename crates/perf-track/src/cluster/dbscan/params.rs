@@ -1,36 +1,36 @@
-//! [`DbscanParams`] and what they check to, [`Checked`].
+//! [`DbscanParams`] and their validated form, [`Checked`].
 
 use crate::{Error, Result};
 
-/// Whose a border point is that core points of several clusters reach.
+/// Rule for a border point that core points of several clusters reach.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Border {
-    /// The cluster of the core point of the lowest index within eps. It does not depend on how
-    /// clusters are numbered or found.
+    /// The cluster of the core point of lowest index within eps. It does not depend on the
+    /// numbering of clusters or the search.
     #[default]
     LowestCore,
-    /// As established burst clustering does it, visiting points in order: a cluster starts at its
-    /// core point of the lowest index, all points of whose ball become its own, also those of
-    /// another cluster; from there on it takes only points that are nobody's. So a border point is
-    /// of the last cluster whose starting point is within eps, or else of the first cluster that
-    /// reaches it. The same for the same order of points.
+    /// The rule of established burst clustering, which visits points in order. A cluster starts at
+    /// its core point of lowest index and takes all points of its ball, including those of other
+    /// clusters. From then on it takes only unassigned points. A border point thus belongs to the
+    /// last cluster whose starting point is within eps, or else to the first cluster that reaches
+    /// it. The result depends on the order of points.
     PeerCompatible,
 }
 
-/// How neighbours are found. Labels do not depend on it.
+/// Index structure for the search of neighbours. Labels do not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Index {
-    /// A grid for up to 3 dimensions, a k-d tree for more, and where eps is less than about 10^-8
-    /// of the extent of the points.
+    /// A grid for up to 3 dimensions. A k-d tree for more, and if eps is less than about 10^-8 of
+    /// the extent of the points.
     #[default]
     Auto,
-    /// A k-d tree always.
+    /// Always a k-d tree.
     Tree,
 }
 
-/// Parameters of [`Dbscan`](super::Dbscan): set them, then [`check`](Self::check).
+/// Parameters of [`Dbscan`](super::Dbscan). Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_track::cluster::{Border, Dbscan};
@@ -41,9 +41,13 @@ pub enum Index {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DbscanParams {
+    /// Radius of the neighbourhood.
     eps: f64,
+    /// Minimum number of points.
     min_points: usize,
+    /// Rule for border points.
     border: Border,
+    /// Index structure.
     index: Index,
 }
 
@@ -59,36 +63,37 @@ impl Default for DbscanParams {
 }
 
 impl DbscanParams {
-    /// Radius of the neighbourhood, in the unit of the coordinates. Default 0.01, which is usual
-    /// for coordinates scaled to 0..1; at least 10^-150 and at most 10^150, so that squares of
-    /// distances near it are numbers of full precision.
+    /// Sets the radius of the neighbourhood, in the unit of the coordinates. Default 0.01, which is
+    /// usual for coordinates scaled to 0..1; at least 10^-150 and at most 10^150, so that squares
+    /// of distances near it have full precision.
     pub fn eps(mut self, eps: f64) -> Self {
         self.eps = eps;
         self
     }
 
-    /// Points within eps that make a point core, itself included. Default 10, at least 1.
+    /// Sets the number of points within eps that make a point core, itself included. Default 10, at
+    /// least 1.
     pub fn min_points(mut self, min_points: usize) -> Self {
         self.min_points = min_points;
         self
     }
 
-    /// Whose border points are. Default [`Border::LowestCore`].
+    /// Sets the rule for border points. Default [`Border::LowestCore`].
     pub fn border(mut self, border: Border) -> Self {
         self.border = border;
         self
     }
 
-    /// How neighbours are found. Default [`Index::Auto`].
+    /// Sets the index structure. Default [`Index::Auto`].
     pub fn index(mut self, index: Index) -> Self {
         self.index = index;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`].
+    /// Returns [`Error::Parameter`] for a radius or number of points out of range.
     pub fn check(self) -> Result<Checked> {
         if !(1e-150..=1e150).contains(&self.eps) {
             return Err(Error::Parameter {
@@ -108,27 +113,27 @@ impl DbscanParams {
     }
 }
 
-/// Parameters that [`DbscanParams::check`] let pass: what a [`Dbscan`](super::Dbscan) runs with.
+/// Parameters validated by [`DbscanParams::check`], with which a [`Dbscan`](super::Dbscan) runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked(DbscanParams);
 
 impl Checked {
-    /// Radius of the neighbourhood.
+    /// Returns the radius of the neighbourhood.
     pub fn eps(&self) -> f64 {
         self.0.eps
     }
 
-    /// Points within eps that make a point core.
+    /// Returns the number of points within eps that make a point core.
     pub fn min_points(&self) -> usize {
         self.0.min_points
     }
 
-    /// Whose border points are.
+    /// Returns the rule for border points.
     pub fn border(&self) -> Border {
         self.0.border
     }
 
-    /// How neighbours are found.
+    /// Returns the index structure.
     pub fn index(&self) -> Index {
         self.0.index
     }

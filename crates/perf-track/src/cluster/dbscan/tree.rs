@@ -1,8 +1,9 @@
 //! DBSCAN on a k-d tree, for any number of dimensions and any eps.
 //!
 //! Core points are counted with whole boxes at a time. Clusters come from a walk of the tree
-//! against itself: pairs of nodes whose boxes are too far apart, or whose core points are known to
-//! be in one cluster, are left out. A node whose box is no longer than eps is one cluster at once.
+//! against itself, which skips pairs of nodes whose boxes are too far apart or whose core points
+//! are known to be in one cluster. The core points of a node whose box is no longer than eps are
+//! one cluster.
 
 use super::border::Claim;
 use super::{Checked, Found};
@@ -13,9 +14,9 @@ use crate::{Points, Result};
 use perf_core::{Job, parallel};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Points that a thread takes at a time.
+/// Number of points that a thread processes at a time.
 const PIECE: usize = 512;
-/// Pairs of nodes with fewer points than this are not worth another thread.
+/// Number of points below which a pair of nodes is not worth another thread.
 const ALONE: usize = 4_096;
 
 pub(super) fn scan(points: Points<'_>, params: &Checked, job: &Job) -> Result<Found> {
@@ -80,7 +81,7 @@ fn walk<const D: usize>(view: View<'_, D>, params: &Checked, job: &Job) -> Resul
     Ok(found)
 }
 
-/// Which points lie in a box no longer than eps with enough others.
+/// Marks the points in boxes no longer than eps that hold enough points.
 fn dense<const D: usize>(view: View<'_, D>, limit: f64, least: usize) -> Vec<bool> {
     let mut dense = vec![false; view.tree.len()];
     let mut open = vec![view.tree.root()];
@@ -100,15 +101,19 @@ fn dense<const D: usize>(view: View<'_, D>, limit: f64, least: usize) -> Vec<boo
 }
 
 struct Join<'a, const D: usize> {
+    /// Tree of the points.
     view: View<'a, D>,
+    /// Square of eps.
     limit: f64,
-    /// Sets of places of the tree.
+    /// Sets of positions of the tree.
     sets: Union,
-    /// Place of the first core point of each node; `u32::MAX` if it has none.
+    /// Position of the first core point of each node; `u32::MAX` if it has none.
     first: Vec<u32>,
-    /// Whether all core points of a node are known to be in one set.
+    /// `true` if all core points of a node are known to be in one set.
     whole: Vec<AtomicBool>,
+    /// `true` for each position with a core point.
     core: &'a [bool],
+    /// Job, for cancellation checks.
     job: &'a Job,
 }
 
@@ -129,7 +134,7 @@ impl<const D: usize> Join<'_, D> {
         self.whole[node.id].load(Ordering::Relaxed)
     }
 
-    /// Whether the core points of both are known to be in one set.
+    /// Returns `true` if the core points of both nodes are known to be in one set.
     fn together(&self, a: Node, b: Node) -> bool {
         self.is_whole(a)
             && self.is_whole(b)
@@ -169,7 +174,7 @@ impl<const D: usize> Join<'_, D> {
         self.refresh(node);
     }
 
-    /// A node whose core points are in one set, and so those of all below it.
+    /// Marks a node, and all nodes below it, as having their core points in one set.
     fn set_whole(&self, node: Node) {
         self.whole[node.id].store(true, Ordering::Relaxed);
         if !node.is_leaf() {
@@ -219,7 +224,7 @@ impl<const D: usize> Join<'_, D> {
                 self.across(right, small)
             });
         } else {
-            // The nearer half first: it is more likely to unite them.
+            // The nearer half first, because it is more likely to unite them.
             let other = self.view.bounds(small);
             let gap = |node| self.view.bounds(node).gap_to(other);
             let (near, far) = if gap(left) <= gap(right) {
@@ -246,8 +251,8 @@ impl<const D: usize> Join<'_, D> {
         }
     }
 
-    /// The cluster of each place with a core point, and the core point of the lowest index of each
-    /// cluster: clusters are numbered in the order of these.
+    /// Returns the cluster of each position with a core point, and the core point of lowest index
+    /// of each cluster. Clusters are numbered in the order of these.
     fn number(&self) -> (Vec<u32>, Vec<u32>) {
         let indices = self.view.tree.indices();
         let places = || (0..indices.len()).filter(|&place| self.core[place]);
@@ -272,7 +277,7 @@ impl<const D: usize> Join<'_, D> {
         )
     }
 
-    /// Offers the core points below `node` within eps of `point`.
+    /// Passes the core points below `node` within eps of `point` to `claim`.
     fn claim(&self, node: Node, point: &[f64], cluster_of: &[u32], claim: &mut Claim<'_>) {
         let far = self.view.bounds(node).gap(point) > self.limit;
         if self.first[node.id] == u32::MAX || far {

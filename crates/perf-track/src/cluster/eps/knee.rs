@@ -1,11 +1,12 @@
-//! The bend of a falling curve.
+//! The knee of a descending curve.
 
-/// The value where a falling list bends most: where it is farthest below the straight line from its
-/// first to its last value, both axes scaled to 0..1 (Satopää et al. 2011, without smoothing).
+/// Returns the value at the knee of a descending list: where it is farthest below the straight line
+/// from its first to its last value, both axes scaled to 0..1 (Satopää et al. 2011, without
+/// smoothing).
 ///
-/// The first 0.5 % of the values are left out, since a single outlier would stretch the axis, and
-/// so is what is not finite. `None` for less than three values left or a list that does not fall;
-/// if the bend is at 0 (equal points), the smallest value above it.
+/// Skips values that are not finite and the first 0.5 % of the others, since a single outlier would
+/// stretch the axis. Returns `None` for fewer than three remaining values or a list that does not
+/// descend. If the knee is at 0 (equal points), returns the smallest positive value.
 ///
 /// ```
 /// use perf_track::cluster::knee;
@@ -22,7 +23,7 @@ pub fn knee(falling: &[f64]) -> Option<f64> {
         return None;
     }
     if first <= last {
-        // All at one distance, which is as good a scale as any.
+        // All points are at one distance, which is a valid scale.
         return Some(first);
     }
     let mut bend = (0, f64::NEG_INFINITY);

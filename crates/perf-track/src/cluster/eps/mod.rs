@@ -1,4 +1,4 @@
-//! [`EpsSearch`]: the radius of [`Dbscan`](super::Dbscan) from the points themselves.
+//! [`EpsSearch`]: choice of the radius of [`Dbscan`](super::Dbscan) from the points.
 
 mod knee;
 mod modes;
@@ -16,39 +16,41 @@ use modes::Modes;
 use noise::{Tried, noise_weight};
 use perf_core::Job;
 
-/// Finds eps from the points, and says how much the choice matters.
+/// Chooses eps from the points, and reports the sensitivity of the clusters to it.
 ///
-/// 1. *Knee*: the distances to the neighbour that makes a point core, in falling order, bend where
-///    noise ends and clusters begin; see [`knee`]. Radii below the
-///    [resolution](EpsParams::resolution) of the points are not tried: where many values are equal,
-///    or thousands of points lie on one axis, the bend is far below any distance between clusters,
-///    and the resolution takes its place. The sweep then goes up twice as far, and not down.
-/// 2. *Modes*: the hierarchy of DBSCAN's clusters over all radii is searched for gaps that chance
-///    does not explain. With `n` points, `k` points of a neighbourhood, a cluster of `m` points whose
-///    core distances have the geometric mean `r`, and the radius `h` that ties it to another, the
-///    gap is thinner than the cluster by the factor `x = (h / r)^d` in `d` dimensions. It separates two
-///    modes if, for both clusters, the likelihood ratio of two densities against a common one,
-///    `G = (m + k) ln((m + k x) / (m + k)) - k ln x`, is above `ln n + 3`: among `n` points there are
-///    as many places for a gap, and one recording in 20 of a single mode has one by accident. `d`
-///    is estimated from the ratios of the distances to the first and the last neighbour (Levina and
-///    Bickel 2004). If there is no such gap, the points have one mode, and eps is the least radius
-///    above which they are one cluster; step 3 is skipped.
-/// 3. *Sweep*: DBSCAN with eps from the knee a few octaves down and up, two steps an octave.
-///    Neighbouring steps that agree (adjusted Rand index of at least 0.9) and keep two modes or more
-///    apart form a stable run. The run with the largest (octaves long) - (octaves away from the knee)
-///    wins, and eps is its upper end: all of the run say nearly the same, and the largest leaves the
-///    fewest points out. Without any such run it is the largest radius of the sweep that keeps most
-///    modes apart.
-/// 4. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases of few long bursts are sparse
-///    beside those of many short ones, which the steps before look at, and may take much of the
-///    time. If noise has more than a tenth of the weight, eps is the least one further up that leaves
-///    no more than that. What is tied together on the way must be less than the noise that is taken
-///    in; if it is more, noise is no part of clusters, and the eps of step 3 stays. Clusters of less
-///    than twice the points of a neighbourhood may be tied to others: they are what a small eps left
-///    of a sparse phase.
+/// 1. *Knee*: the distances to the neighbour that makes a point core, in descending order, have a
+///    knee where noise ends and clusters begin; see [`knee`]. Radii below the
+///    [resolution](EpsParams::resolution) of the points are not tried. If many values are equal, or
+///    thousands of points lie on one axis, the knee is far below any distance between clusters, and
+///    the resolution takes its place. The sweep then extends twice as far upwards, and not
+///    downwards.
+/// 2. *Modes*: the hierarchy of DBSCAN's clusters over all radii is searched for statistically
+///    significant gaps. Consider `n` points, `k` points in a neighbourhood, a cluster of `m` points
+///    whose core distances have the geometric mean `r`, and the radius `h` that joins it to
+///    another. The density in the gap is lower than in the cluster by the factor `x = (h / r)^d` in
+///    `d` dimensions. The gap separates two modes if, for both clusters, the likelihood ratio of
+///    two densities against a common one, `G = (m + k) ln((m + k x) / (m + k)) - k ln x`, exceeds
+///    `ln n + 3`: among `n` points there are as many places for a gap, and one recording in 20 with
+///    a single mode has a gap by chance. `d` is estimated from the ratios of the distances to the
+///    first and the last neighbour (Levina and Bickel 2004). If there is no such gap, the points
+///    have one mode, and eps is the least radius above which they are one cluster; step 3 is
+///    skipped.
+/// 3. *Sweep*: DBSCAN with eps from a few octaves below the knee to a few above, two steps per
+///    octave. Neighbouring steps that agree (adjusted Rand index of at least 0.9) and separate two
+///    modes or more form a stable run. The run with the largest (length in octaves) - (distance
+///    from the knee in octaves) wins, and eps is its upper end: all radii of the run yield nearly
+///    the same clusters, and the largest leaves the fewest points in noise. Without such a run eps
+///    is the largest radius of the sweep that separates the most modes.
+/// 4. *Weight*, with [`choose_weighted`](Self::choose_weighted): phases with few long bursts are
+///    sparse compared with those of many short ones, which dominate the previous steps, and may
+///    take much of the time. If noise has more than a tenth of the weight, eps is increased to the
+///    smallest value that leaves no more than that. The weight of clusters joined on the way must
+///    be less than the weight of the noise taken in; otherwise the noise does not belong to
+///    clusters, and the eps of step 3 is kept. Clusters with less than twice the points of a
+///    neighbourhood may be joined to others, because they are usually fragments of a sparse phase.
 ///
-/// On EPOCH with 2, 4 and 16 tasks, bursts of 1 ms or more in one space, step 3 leaves 22, 12 and
-/// 1 % of the time in noise, and step 4 lets it be 9, 1 and 1 %.
+/// For EPOCH with 2, 4 and 16 tasks, with bursts of 1 ms or more in one space, step 3 leaves 22, 12
+/// and 1 % of the time in noise, and step 4 reduces this to 9, 1 and 1 %.
 ///
 /// ```
 /// use perf_core::Job;
@@ -65,90 +67,93 @@ use perf_core::Job;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EpsSearch(EpsChecked);
 
-/// Why [`EpsChoice::eps`] is what it is.
+/// Reason for the value of [`EpsChoice::eps`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum EpsWhy {
-    /// The upper end of a run of eps that give nearly the same clusters.
+    /// The upper end of a run of eps with nearly the same clusters.
     Stable {
         /// Smallest eps of the run.
         low: f64,
         /// Largest eps of the run.
         high: f64,
     },
-    /// The least radius that gives a single cluster: the density of the points has one mode.
+    /// The least radius that yields a single cluster: the density of the points has one mode.
     Single,
-    /// The largest radius that keeps most modes apart: there is no stable run with two clusters or
-    /// more.
+    /// The largest radius that separates the most modes: there is no stable run with two clusters
+    /// or more.
     Knee,
     /// Any radius: all points are equal.
     Resolution,
-    /// The least one above a stable run or the knee that leaves little enough of the weight in noise.
+    /// The smallest radius above a stable run or the knee that leaves little enough of the weight
+    /// in noise.
     Noise {
-        /// The upper end of the run, or the knee.
+        /// Upper end of the run, or the knee.
         from: f64,
-        /// Share of the weight that is noise there, 0 to 1.
+        /// Fraction of the weight that is noise there, in `0.0..=1.0`.
         noise: f64,
     },
 }
 
-/// One DBSCAN of the sweep.
+/// One DBSCAN run of the sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EpsStep {
-    /// The radius.
+    /// Radius.
     pub eps: f64,
-    /// How many clusters there are.
+    /// Number of clusters.
     pub clusters: usize,
-    /// Share of the points that are noise, 0 to 1.
+    /// Fraction of the points that are noise, in `0.0..=1.0`.
     pub noise: f64,
-    /// Share of the weight that is noise, 0 to 1; without weights that of the points.
+    /// Fraction of the weight that is noise, in `0.0..=1.0`; without weights that of the points.
     pub noise_weight: f64,
-    /// Adjusted Rand index between this step and the next one; 1 at the last.
+    /// Adjusted Rand index between this step and the next one; 1 for the last.
     pub rand: f64,
-    /// Mirkin distance between this step and the next one, 0 to 1; 0 at the last.
+    /// Mirkin distance between this step and the next one, in `0.0..=1.0`; 0 for the last.
     pub mirkin: f64,
 }
 
-/// A radius, and how it was found.
+/// Chosen radius and the reason for it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct EpsChoice {
-    /// The radius.
+    /// Radius.
     pub eps: f64,
-    /// Why this one.
+    /// Reason for the radius.
     pub why: EpsWhy,
-    /// The least that will do: the smallest eps of the stable run that leaves no more of the weight in
-    /// noise than asked for, else `eps`.
+    /// Smallest sufficient radius: the smallest eps of the stable run that leaves no more of the
+    /// weight in noise than allowed, or else `eps`.
     pub least: f64,
-    /// The least radius that ties together modes of the density that `eps` keeps apart; infinite if
-    /// there are none.
+    /// Smallest radius that joins modes of the density which `eps` separates; infinite if there are
+    /// none.
     pub ties: f64,
-    /// Where the k-distance graph bends, or the smallest radius that is tried if that is larger.
+    /// Knee of the k-distance graph, or the smallest radius that is tried if that is larger.
     pub knee: f64,
-    /// How many clusters there are at `eps`.
+    /// Number of clusters at `eps`.
     pub clusters: usize,
-    /// Share of the points that are noise at `eps`, 0 to 1.
+    /// Fraction of the points that are noise at `eps`, in `0.0..=1.0`.
     pub noise: f64,
-    /// Share of the weight that is noise at `eps`, 0 to 1; without weights that of the points.
+    /// Fraction of the weight that is noise at `eps`, in `0.0..=1.0`; without weights that of the
+    /// points.
     pub noise_weight: f64,
-    /// The sweep, eps ascending.
+    /// Sweep in ascending order of eps.
     pub sweep: Vec<EpsStep>,
-    /// How much the clusters change if eps does: 1 less the mean adjusted Rand index of the clusters
-    /// at `eps` with those at `eps` times and over the square root of 2. 0 is not at all; at the upper
-    /// end of a stable run about half of what comes beyond it.
+    /// Sensitivity of the clusters to eps: 1 minus the mean adjusted Rand index of the clusters at
+    /// `eps` with those at `eps` multiplied and divided by the square root of 2. 0 means no change;
+    /// at the upper end of a stable run about half of the change beyond it.
     pub sensitivity: f64,
 }
 
 impl EpsChoice {
-    /// One eps for frames in one space, for each of which one was chosen: as large as all frames are
-    /// content with, the smallest [`eps`](Self::eps); or if some frame [needs](Self::least) more, the
-    /// least that is enough for all. It stays below the radius that [ties](Self::ties) modes of any
-    /// frame together: noise of one frame is no reason to lose modes of another. `None` for no frames.
+    /// Returns one eps for experiments in one space, for each of which one was chosen: the smallest
+    /// [`eps`](Self::eps), or if some experiment [needs](Self::least) more, the smallest that
+    /// suffices for all. It stays below the radius that [joins](Self::ties) modes of any
+    /// experiment, because noise of one experiment must not join modes of another. `None` without
+    /// experiments.
     ///
-    /// Frames of more tasks have more bursts a phase and are denser: the sparsest of them decides how
-    /// small eps may be, and the densest how large.
+    /// Experiments with more tasks have more bursts in each phase and are denser: the sparsest
+    /// limits eps from below, and the densest from above.
     ///
     /// ```
     /// use perf_track::cluster::{EpsChoice, EpsWhy};
@@ -174,37 +179,38 @@ impl EpsChoice {
             .map(|choice| (choice.least, choice.eps, choice.ties));
         let (needed, allowed, ties) =
             ends.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1), a.2.min(b.2)))?;
-        // The neighbourhood is a closed ball: at `ties` itself the modes are one.
+        // The neighbourhood is a closed ball, so at `ties` itself the modes are joined.
         Some(needed.max(allowed).min(ties * (1.0 - 1e-9)))
     }
 }
 
 impl EpsSearch {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> EpsParams {
         EpsParams::default()
     }
 
-    /// A search with these parameters.
+    /// Creates a search with these parameters.
     pub fn new(params: EpsChecked) -> Self {
         EpsSearch(params)
     }
 
-    /// Finds eps for these points by steps 1 to 3.
+    /// Chooses eps for these points by steps 1 to 3.
     ///
     /// # Errors
-    /// [`Error::NoScale`] for less points than a neighbourhood needs; and [`Error::Cancelled`].
-    /// Points that are all equal are one cluster with any radius, and get 1.
+    /// Returns [`Error::NoScale`] for fewer points than a neighbourhood needs, or
+    /// [`Error::Cancelled`] if the job is cancelled. Points that are all equal are one cluster with
+    /// any radius, and get 1.
     pub fn choose(&self, points: Points<'_>, job: &Job) -> Result<EpsChoice> {
         let same = vec![1.0; points.len()];
         self.find((points, &same), false, job)
     }
 
-    /// Finds eps for points of different weight, such as bursts that last longer or shorter, by all
-    /// steps.
+    /// Chooses eps for points with weights, such as the durations of bursts, by all steps.
     ///
     /// # Errors
-    /// As [`choose`](Self::choose); not one weight a point, or one that is not finite or negative.
+    /// Returns the errors of [`choose`](Self::choose), and an error if there is not one weight for
+    /// each point, or a weight is negative or not finite.
     pub fn choose_weighted(
         &self,
         points: Points<'_>,
@@ -286,7 +292,7 @@ impl EpsSearch {
         })
     }
 
-    /// Where the k-distance graph bends; `None` if it does not.
+    /// Returns the knee of the k-distance graph; `None` if it has none.
     fn knee(&self, points: Points<'_>, job: &Job) -> Result<Option<f64>> {
         job.check()?;
         let params = &self.0;
@@ -310,7 +316,7 @@ impl EpsSearch {
     ) -> Result<Vec<EpsStep>> {
         let steps = (2.0 * self.0.octaves()).round() as i32;
         let (mut sweep, mut before): (Vec<EpsStep>, Option<Labels>) = (Vec::new(), None);
-        // Steps below the least radius are made above it.
+        // Steps below the smallest radius are moved above it.
         let most = if knee > least { steps } else { 2 * steps };
         for step in -steps..=most {
             let eps = knee * 2.0_f64.powf(f64::from(step) / 2.0);
@@ -359,8 +365,8 @@ impl EpsSearch {
             if at > start {
                 let away = (low / knee).log2().max((knee / high).log2()).max(0.0);
                 let score = (high / low).log2() - away;
-                // Of equals the one nearer to the knee, then the smaller radius. The scores are
-                // multiples of half an octave but for rounding.
+                // In a tie the one nearer to the knee, then the smaller radius. The scores are
+                // multiples of half an octave up to rounding.
                 let rank = ((4.0 * score).round(), -(4.0 * away).round());
                 let known = best.map(|(score, low, high)| {
                     let away = (low / knee).log2().max((knee / high).log2()).max(0.0);
@@ -383,8 +389,8 @@ impl EpsSearch {
     }
 }
 
-/// The widest range of an axis between its 1 % and 99 % quantiles; where they are equal, that of all
-/// points.
+/// Returns the widest range of an axis between its 1 % and 99 % quantiles; if these are equal, that
+/// of all points.
 fn spread(points: Points<'_>) -> f64 {
     let of_axis = |axis: usize| {
         let mut values: Vec<f64> = points.iter().map(|point| point[axis]).collect();

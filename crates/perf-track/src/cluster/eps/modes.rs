@@ -1,4 +1,4 @@
-//! Modes of the density: clusters whose separation chance does not explain.
+//! Modes of the density: clusters with a statistically significant separation.
 
 use super::EpsSearch;
 use crate::cluster::hdbscan::spanning;
@@ -7,44 +7,46 @@ use crate::cluster::tree::KdTree;
 use crate::{Points, Result};
 use perf_core::Job;
 
-/// Natural logarithm of the odds against a gap by chance: one in 20 recordings of a single mode.
+/// Natural logarithm of the odds against a gap by chance: one in 20 recordings with a single mode.
 const ODDS: f64 = 3.0;
 
-/// A pair of modes that DBSCAN keeps apart for radii between two bounds.
+/// Pair of modes that DBSCAN separates for radii between two bounds.
 #[derive(Clone, Copy, Debug)]
 struct Split {
     /// Typical core distance within the sparser mode, below which it falls apart.
     low: f64,
-    /// Radius that ties them together.
+    /// Radius that joins them.
     high: f64,
 }
 
-/// Hierarchy of DBSCAN's clusters over all radii, without what chance makes of a single mode.
+/// Hierarchy of DBSCAN's clusters over all radii, without insignificant splits of a single mode.
 ///
 /// The minimum spanning tree under mutual reachability, as in [`Hdbscan`](super::super::Hdbscan),
-/// holds the clusters of every radius. Two of them, tied by an edge of length `h`, are two modes if
-/// the density along the edge is significantly lower than in either. Let `k` be the points of a
-/// neighbourhood, `m` those of the cluster, `r` the geometric mean of their core distances and `d`
-/// the dimension of the points. The density in the gap is lower by the factor `x = (h / r)^d`. The
-/// likelihood ratio of two densities against a common one, with `m` points counted in the cluster
-/// and `k` in the gap, is
+/// holds the clusters of every radius. Two of them, joined by an edge of length `h`, are two modes
+/// if the density along the edge is significantly lower than in either. Let `k` be the number of
+/// points in a neighbourhood, `m` that of the cluster, `r` the geometric mean of their core
+/// distances and `d` the dimension of the points. The density in the gap is lower by the factor
+/// `x = (h / r)^d`. The likelihood ratio of two densities against a common one, with `m` points
+/// counted in the cluster and `k` in the gap, is
 ///
 /// ```text
 /// G = (m + k) ln((m + k x) / (m + k)) - k ln x
 /// ```
 ///
-/// and the gap is significant if `G > ln n + 3` for both clusters: among `n` points there are as many
-/// places for a gap, and 3 leaves one chance in 20 that any of them has one by accident.
+/// and the gap is significant if `G > ln n + 3` for both clusters: among `n` points there are as
+/// many places for a gap, and 3 leaves a chance of 1 in 20 that any of them is a gap by accident.
 #[derive(Debug)]
 pub(super) struct Modes {
+    /// Significant splits.
     splits: Vec<Split>,
-    /// The least radius above which DBSCAN finds a single cluster.
+    /// Smallest radius above which DBSCAN finds a single cluster.
     single: f64,
 }
 
-/// Points that edges have tied together so far.
+/// Points that edges have joined so far.
 #[derive(Clone, Copy, Debug)]
 struct Part {
+    /// Number of points.
     points: f64,
     /// Sum of the logarithms of their core distances.
     logs: f64,
@@ -57,13 +59,14 @@ impl Part {
 }
 
 impl Modes {
-    /// Number of modes that are apart at a radius.
+    /// Returns the number of modes that are separate at a radius.
     pub(super) fn at(&self, eps: f64) -> usize {
         let apart = |split: &&Split| split.low <= eps && eps < split.high;
         1 + self.splits.iter().filter(apart).count()
     }
 
-    /// Least radius that ties together modes that `eps` keeps apart; infinite if it keeps none apart.
+    /// Returns the smallest radius that joins modes which `eps` separates; infinite if it separates
+    /// none.
     pub(super) fn ties(&self, eps: f64) -> f64 {
         let apart = self
             .splits
@@ -77,7 +80,7 @@ impl Modes {
         self.splits.is_empty()
     }
 
-    /// Least radius above which DBSCAN finds a single cluster.
+    /// Returns the smallest radius above which DBSCAN finds a single cluster.
     pub(super) fn single(&self) -> f64 {
         self.single
     }
@@ -85,7 +88,7 @@ impl Modes {
 
 impl EpsSearch {
     /// Finds the modes of at least as many points as a neighbourhood needs. `least` is the smallest
-    /// radius that is tried; distances below half of it, a tick of the clock, count as that.
+    /// radius that is tried; distances below half of it, one tick of the clock, count as that half.
     pub(super) fn modes(&self, points: Points<'_>, least: f64, job: &Job) -> Result<Modes> {
         let least = (least / 2.0).max(f64::MIN_POSITIVE);
         let tree = KdTree::new(points, job)?;
@@ -124,7 +127,7 @@ impl EpsSearch {
             let (a, b) = (find(&mut parent, a), find(&mut parent, b));
             let [one, other] = [a, b].map(|at| parts[at as usize]);
             let high = squared.sqrt().max(least);
-            // A point that becomes core at this very radius was no cluster.
+            // A point that becomes core at this very radius was not a cluster.
             let was_core = |part: Part| part.points > 1.0 || part.radius() < high * (1.0 - 1e-12);
             if was_core(one) && was_core(other) {
                 modes.single = high;
@@ -147,9 +150,9 @@ impl EpsSearch {
     }
 }
 
-/// Dimension of the points, from the distances to the nearest and to a further one: for points of
-/// an even density the mean of `ln(r_k / r_1)` is `(1 + 1/2 + ... + 1/(k - 1)) / d` (Levina and Bickel
-/// 2004). At least 1.
+/// Estimates the dimension of the points from the distances to the nearest and to a further point:
+/// for points of constant density the mean of `ln(r_k / r_1)` is `(1 + 1/2 + ... + 1/(k - 1)) / d`
+/// (Levina and Bickel 2004). At least 1.
 fn dimension(far: &[f64], near: &[f64], k: usize, least: f64) -> f64 {
     let pairs = far.iter().zip(near);
     let apart = pairs.filter(|(_, near)| near.sqrt() > least);

@@ -1,22 +1,24 @@
-//! A larger eps where the stable one leaves too much of the weight in noise.
+//! Increase of eps if the stable value leaves too much of the weight in noise.
 
 use super::{EpsSearch, EpsStep};
 use crate::{Labels, Points, Result};
 use perf_core::Job;
 use std::collections::BTreeMap;
 
-/// The clusters of one eps, and how much lies in none.
+/// Clusters for one eps, and the share of noise.
 pub(super) struct Tried {
+    /// Radius.
     pub(super) eps: f64,
+    /// Cluster of each point.
     pub(super) labels: Labels,
-    /// Share of the weight, 0 to 1.
+    /// Fraction of the weight that is noise, in `0.0..=1.0`.
     pub(super) noise: f64,
 }
 
 impl EpsSearch {
-    /// The least eps of the sweep above `base`, or beyond it, that leaves no more in noise than
-    /// asked for, and where the sweep was gone on with. `None` if the base does, or if noise cannot
-    /// be taken in without tying more together.
+    /// Returns the smallest eps of the sweep above `base`, or beyond the sweep, that leaves no more
+    /// noise than allowed, and the additional steps. `None` if the base does so, or if noise cannot
+    /// be taken in without joining more weight than that.
     pub(super) fn take_in(
         &self,
         (points, weights): (Points<'_>, &[f64]),
@@ -50,8 +52,9 @@ impl EpsSearch {
         Ok(None)
     }
 
-    /// The least eps that does what `tried` does and the eps `below` does not, to a 16th of an octave:
-    /// steps of half an octave tie together what a smaller one keeps apart.
+    /// Bisects to the smallest eps that does what `tried` does and the eps `below` does not, to a
+    /// 16th of an octave, because steps of half an octave join clusters that a smaller one
+    /// separates.
     fn least(
         &self,
         (points, weights): (Points<'_>, &[f64]),
@@ -82,9 +85,9 @@ impl EpsSearch {
         Ok(Tried { eps, labels, noise })
     }
 
-    /// The share of the weight that lies in clusters of `before` that share a cluster of `after` with
-    /// a heavier one. Clusters of less than twice the points of a neighbourhood do not count: so few
-    /// are as a rule what a small eps left of a sparse phase.
+    /// Returns the fraction of the weight in clusters of `before` that share a cluster of `after`
+    /// with a heavier one. Clusters with less than twice the points of a neighbourhood are ignored,
+    /// because they are usually fragments of a sparse phase.
     fn tied(&self, before: &Labels, after: &Labels, weights: &[f64]) -> Result<f64> {
         let sizes = before.sizes()?;
         let mut parts: BTreeMap<(usize, usize), f64> = BTreeMap::new();
@@ -107,13 +110,13 @@ impl EpsSearch {
     }
 }
 
-/// The share of the weight that is in no cluster, 0 to 1.
+/// Returns the fraction of the weight that is in no cluster, in `0.0..=1.0`.
 pub(super) fn noise_weight(labels: &Labels, weights: &[f64]) -> f64 {
     let all = labels.as_slice().iter().zip(weights);
     let noise = all
         .filter(|(id, _)| id.is_noise())
         .map(|(_, weight)| weight);
-    // The sum of nothing is 0, not -0.
+    // The empty sum is 0, not -0.
     let noise = noise.fold(0.0, |sum, weight| sum + weight);
     noise / weights.iter().sum::<f64>().max(f64::MIN_POSITIVE)
 }

@@ -1,8 +1,8 @@
-//! [`EpsParams`] and what they check to, [`EpsChecked`].
+//! [`EpsParams`] and their validated form, [`EpsChecked`].
 
 use crate::{Error, Result};
 
-/// Parameters of [`EpsSearch`](super::EpsSearch): set them, then [`check`](Self::check).
+/// Parameters of [`EpsSearch`](super::EpsSearch). Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_track::cluster::EpsSearch;
@@ -11,12 +11,19 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct EpsParams {
+    /// Minimum number of points.
     min_points: usize,
+    /// Extent of the sweep in octaves.
     octaves: f64,
+    /// Rand index from which two steps agree.
     alike: f64,
+    /// Number of points of the k-distance graph.
     queries: usize,
+    /// Largest fraction of noise.
     noise: f64,
+    /// Smallest radius relative to the spread.
     resolution: f64,
+    /// Smallest radius in units of the coordinates.
     floor: f64,
 }
 
@@ -35,61 +42,65 @@ impl Default for EpsParams {
 }
 
 impl EpsParams {
-    /// Points within eps that make a point core, itself included: that of the clusters to come.
-    /// Default 10, at least 2.
+    /// Sets the number of points within eps that make a point core, itself included; use that of
+    /// the clustering. Default 10, at least 2.
     pub fn min_points(mut self, min_points: usize) -> Self {
         self.min_points = min_points;
         self
     }
 
-    /// How far the sweep goes from the knee, down and up, in doublings. Default 3, from 0.5 to 16.
+    /// Sets the extent of the sweep from the knee, down and up, in octaves. Default 3, from 0.5 to
+    /// 16.
     pub fn octaves(mut self, octaves: f64) -> Self {
         self.octaves = octaves;
         self
     }
 
-    /// Adjusted Rand index from which on two steps of the sweep are alike. Default 0.9, 0 to 1.
+    /// Sets the adjusted Rand index from which two steps of the sweep agree. Default 0.9, in
+    /// `0.0..=1.0`.
     pub fn alike(mut self, alike: f64) -> Self {
         self.alike = alike;
         self
     }
 
-    /// Most points whose distances make the k-distance graph: of more points every n-th, measured
-    /// among all. Default 50,000, at least 3.
+    /// Sets the largest number of points whose distances make up the k-distance graph. Of more
+    /// points every n-th is taken, with distances measured among all. Default 50,000, at least 3.
     pub fn queries(mut self, queries: usize) -> Self {
         self.queries = queries;
         self
     }
 
-    /// Largest share of the weight that is left in noise if a larger eps takes it in; see
-    /// [`choose_weighted`](super::EpsSearch::choose_weighted). Default 0.1, 0 to 1.
+    /// Sets the largest fraction of the weight left in noise if a larger eps takes it in; see
+    /// [`choose_weighted`](super::EpsSearch::choose_weighted). Default 0.1, in `0.0..=1.0`.
     pub fn noise(mut self, noise: f64) -> Self {
         self.noise = noise;
         self
     }
 
-    /// Smallest radius that is tried, as a share of the spread of the points: of the widest range
-    /// between the 1 % and 99 % quantiles of an axis. Default 1/256, at least 0, below 1.
+    /// Sets the smallest radius that is tried, as a fraction of the spread of the points: of the
+    /// widest range between the 1 % and 99 % quantiles of an axis. Default 1/256, at least 0, below
+    /// 1.
     ///
-    /// Many points lie so close to each other that their nearest neighbours tell nothing about
-    /// clusters: equal values of a coarse clock, or thousands of bursts on one axis.
+    /// If many points lie very close to each other, such as equal values of a coarse clock or
+    /// thousands of bursts on one axis, their nearest neighbours carry no information about
+    /// clusters.
     pub fn resolution(mut self, share: f64) -> Self {
         self.resolution = share;
         self
     }
 
-    /// Smallest radius that is tried, in units of the coordinates, where it is larger than that of
-    /// [`resolution`](Self::resolution): see [`Scaled::resolution`](crate::Scaled::resolution).
-    /// Default 0, finite and at least 0.
+    /// Sets the smallest radius that is tried, in units of the coordinates, if it is larger than
+    /// that of [`resolution`](Self::resolution): see
+    /// [`Scaled::resolution`](crate::Scaled::resolution). Default 0, finite and at least 0.
     pub fn floor(mut self, eps: f64) -> Self {
         self.floor = eps;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`].
+    /// Returns [`Error::Parameter`] for a parameter out of range.
     pub fn check(self) -> Result<EpsChecked> {
         let wrong = |name, value: String, range| Err(Error::Parameter { name, value, range });
         if self.min_points < 2 {
@@ -117,12 +128,13 @@ impl EpsParams {
     }
 }
 
-/// Parameters that [`EpsParams::check`] let pass: what an [`EpsSearch`](super::EpsSearch) runs with.
+/// Parameters validated by [`EpsParams::check`], with which an [`EpsSearch`](super::EpsSearch)
+/// runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EpsChecked(EpsParams);
 
 impl EpsChecked {
-    /// Points within eps that make a point core.
+    /// Returns the number of points within eps that make a point core.
     pub fn min_points(&self) -> usize {
         self.0.min_points
     }

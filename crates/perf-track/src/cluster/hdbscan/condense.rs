@@ -1,41 +1,48 @@
-//! From the spanning tree to clusters: the condensed tree and the choice by excess of mass.
+//! From the spanning tree to clusters: the condensed tree and the selection by excess of mass.
 
 use super::Hierarchy;
 use super::spanning::Edge;
 use crate::{ClusterId, Labels, Result};
 use perf_core::Job;
 
-/// What one merge of the spanning tree's edges, shortest first, unites.
+/// Union of two nodes by an edge of the spanning tree, shortest edges first.
 #[derive(Clone, Copy, Debug)]
 struct Merge {
+    /// First node.
     left: u32,
+    /// Second node.
     right: u32,
+    /// Number of points.
     size: u32,
     /// Density of the merge: 1 over its distance.
     density: f64,
 }
 
-/// A cluster of the condensed tree.
+/// Cluster of the condensed tree.
 #[derive(Clone, Copy, Debug)]
 struct Cluster {
+    /// Parent cluster.
     parent: u32,
+    /// Density at which it appears.
     birth: f64,
     /// Excess of mass.
     stability: f64,
-    /// Density at which the last of its own points falls out.
+    /// Density at which its last own point leaves.
     last: f64,
 }
 
-/// The condensed tree: parents come before their children.
+/// Condensed tree; parents come before their children.
 #[derive(Debug)]
 pub(super) struct Condensed {
+    /// Clusters.
     clusters: Vec<Cluster>,
-    /// For each point the cluster it falls out of, and the density at which it does.
+    /// Cluster that each point leaves last, and the density at which it does.
     left: Vec<(u32, f64)>,
+    /// `true` if the root may be a cluster.
     single: bool,
 }
 
-/// Condenses the tree of `count` points that ascending `edges` make.
+/// Condenses the tree of `count` points with `edges` in ascending order.
 pub(super) fn clusters(
     count: usize,
     edges: &[Edge],
@@ -137,7 +144,7 @@ fn merges(count: usize, edges: &[Edge], job: &Job) -> Result<Vec<Merge>> {
 }
 
 impl Condensed {
-    /// All points below `node` leave `cluster`.
+    /// Removes all points below `node` from `cluster`.
     fn fall(&mut self, node: u32, cluster: u32, density: f64, merges: &[Merge]) {
         let count = self.left.len();
         let own = &mut self.clusters[cluster as usize];
@@ -151,13 +158,13 @@ impl Condensed {
         }
     }
 
-    /// Which clusters are chosen: those that hold more mass than the best of what is below them.
+    /// Selects the clusters that have more mass than the best selection below them.
     fn choose(&self) -> Vec<bool> {
         let mut below = vec![0.0; self.clusters.len()];
         let mut chosen = vec![false; self.clusters.len()];
         for (at, cluster) in self.clusters.iter().enumerate().rev() {
             let may = at > 0 || self.single;
-            // Equal but for rounding goes to the parent, whatever order sums were made in.
+            // Sums that are equal up to rounding select the parent, for any order of summation.
             chosen[at] = may && cluster.stability >= below[at] * (1.0 - 1e-9);
             let best = if chosen[at] {
                 cluster.stability
@@ -168,7 +175,8 @@ impl Condensed {
                 *parent += best;
             }
         }
-        // None within another: the highest counts. Parents are settled before their children.
+        // No selected cluster lies within another: the highest wins. Parents are settled before
+        // their children.
         let mut within = vec![false; chosen.len()];
         for at in 1..chosen.len() {
             let parent = self.clusters[at].parent as usize;
@@ -180,7 +188,7 @@ impl Condensed {
 
     pub(super) fn hierarchy(&self, count: usize) -> Hierarchy {
         let chosen = self.choose();
-        // The chosen cluster at or above each, and the highest density at or below it.
+        // The selected cluster at or above each, and the highest density at or below it.
         let (mut owner, mut last) = (vec![None; chosen.len()], vec![0.0_f64; chosen.len()]);
         for at in 0..chosen.len() {
             let above = owner

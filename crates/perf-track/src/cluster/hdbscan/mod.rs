@@ -1,4 +1,4 @@
-//! [`Hdbscan`]: clusters of density without a radius.
+//! [`Hdbscan`]: density-based clustering without a radius.
 
 mod condense;
 mod params;
@@ -10,17 +10,18 @@ use super::{Clusterer, KdTree, k_distance};
 use crate::{ClusterId, Labels, Points, Result};
 use perf_core::Job;
 
-/// Hierarchical density-based clusters (Campello, Moulavi and Sander 2013).
+/// Hierarchical density-based clustering (Campello, Moulavi and Sander 2013).
 ///
-/// The core distance of a point is that to its `min_points`-th nearest point, itself included, as
-/// in [`Dbscan`](super::Dbscan); the mutual reachability distance of two points is the largest of
-/// their two core distances and their distance. The minimum spanning tree under it holds DBSCAN's
-/// clusters for every eps at once. Cut from the top, a part that splits into two of at least
-/// `min_cluster_size` points is a cluster with two children; what splits off otherwise falls out.
-/// Of all clusters those are chosen whose excess of mass is largest, none within another.
+/// The core distance of a point is the distance to its `min_points`-th nearest point, itself
+/// included, as in [`Dbscan`](super::Dbscan). The mutual reachability distance of two points is the
+/// maximum of their two core distances and their distance. The minimum spanning tree under it holds
+/// DBSCAN's clusters for every eps. Cut from the top, a part that splits into two of at least
+/// `min_cluster_size` points is a cluster with two children; smaller parts that split off are
+/// dropped. The selected clusters have the largest total excess of mass, and none lies within
+/// another.
 ///
-/// Equal distances are ordered by the indices of the points. Clusters are numbered by their
-/// first point. The spanning tree is found by Borůvka's method over a k-d tree, near n log n in few
+/// Equal distances are ordered by the indices of the points. Clusters are numbered by their first
+/// point. The spanning tree is computed with Borůvka's method over a k-d tree, about n log n in few
 /// dimensions; memory is O(n).
 ///
 /// ```
@@ -39,7 +40,7 @@ use perf_core::Job;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hdbscan(HdbscanChecked);
 
-/// What [`Hdbscan::scan`] finds.
+/// Result of [`Hdbscan::scan`].
 ///
 /// ```
 /// use perf_core::Job;
@@ -56,45 +57,48 @@ pub struct Hdbscan(HdbscanChecked);
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Hierarchy {
+    /// Cluster of each point.
     labels: Labels,
+    /// Membership strength of each point.
     strength: Vec<f64>,
+    /// Excess of mass of each cluster.
     stability: Vec<f64>,
 }
 
 impl Hierarchy {
-    /// The cluster of each point.
+    /// Returns the cluster of each point.
     pub fn labels(&self) -> &Labels {
         &self.labels
     }
 
-    /// How firmly each point belongs to its cluster, 0 to 1: the density at which it falls out over
-    /// the highest one at which any does. 0 for noise.
+    /// Returns the membership strength of each point, in `0.0..=1.0`: the density at which it
+    /// leaves its cluster over the highest one at which any point does. 0 for noise.
     pub fn strength(&self) -> &[f64] {
         &self.strength
     }
 
-    /// The excess of mass of each cluster: the sum over its points of how much further than its
-    /// birth the density (1 over distance) rises until they leave it.
+    /// Returns the excess of mass of each cluster: the sum over its points of the density (1 over
+    /// distance) at which they leave it minus the density at its birth.
     pub fn stability(&self) -> &[f64] {
         &self.stability
     }
 }
 
 impl Hdbscan {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> HdbscanParams {
         HdbscanParams::default()
     }
 
-    /// Clusters with these parameters.
+    /// Creates a clusterer with these parameters.
     pub fn new(params: HdbscanChecked) -> Self {
         Hdbscan(params)
     }
 
-    /// Labels, and how firm they are.
+    /// Computes labels and membership strengths.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
     pub fn scan(&self, points: Points<'_>, job: &Job) -> Result<Hierarchy> {
         job.check()?;
         let noise = Hierarchy {
@@ -103,7 +107,7 @@ impl Hdbscan {
             stability: Vec::new(),
         };
         let (size, least) = (self.0.min_cluster_size(), self.0.min_points());
-        // A core distance beyond all points: nothing is ever dense enough.
+        // The core distance exceeds all points, so no place is dense enough.
         if points.len() < size || points.len() < least {
             return Ok(noise);
         }

@@ -1,8 +1,8 @@
-//! [`HdbscanParams`] and what they check to, [`HdbscanChecked`].
+//! [`HdbscanParams`] and their validated form, [`HdbscanChecked`].
 
 use crate::{Error, Result};
 
-/// Parameters of [`Hdbscan`](super::Hdbscan): set them, then [`check`](Self::check).
+/// Parameters of [`Hdbscan`](super::Hdbscan). Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_track::cluster::Hdbscan;
@@ -13,35 +13,39 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HdbscanParams {
+    /// Fewest points of a cluster.
     min_cluster_size: Option<usize>,
+    /// Points within the core distance.
     min_points: Option<usize>,
+    /// `true` if all points may be one cluster.
     single: bool,
 }
 
 impl HdbscanParams {
-    /// Fewest points of a cluster. Default 10, at least 2.
+    /// Sets the fewest points of a cluster. Default 10, at least 2.
     pub fn min_cluster_size(mut self, size: usize) -> Self {
         self.min_cluster_size = Some(size);
         self
     }
 
-    /// Points within its core distance, itself included: what makes thin bridges between clusters
-    /// long. Default `min_cluster_size`, at least 1.
+    /// Sets the number of points within the core distance, the point included, which lengthens thin
+    /// bridges between clusters. Default `min_cluster_size`, at least 1.
     pub fn min_points(mut self, min_points: usize) -> Self {
         self.min_points = Some(min_points);
         self
     }
 
-    /// Whether all points may be one cluster. Default false: if they never split, all is noise.
+    /// Allows all points to be one cluster. Default false: if they never split, all points are
+    /// noise.
     pub fn single(mut self, single: bool) -> Self {
         self.single = single;
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`].
+    /// Returns [`Error::Parameter`] for a number out of range.
     pub fn check(self) -> Result<HdbscanChecked> {
         let checked = HdbscanChecked(self);
         let wrong = |name, value: usize, range| {
@@ -56,17 +60,18 @@ impl HdbscanParams {
     }
 }
 
-/// Parameters that [`HdbscanParams::check`] let pass: what an [`Hdbscan`](super::Hdbscan) runs with.
+/// Parameters validated by [`HdbscanParams::check`], with which an [`Hdbscan`](super::Hdbscan)
+/// runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HdbscanChecked(HdbscanParams);
 
 impl HdbscanChecked {
-    /// Fewest points of a cluster.
+    /// Returns the fewest points of a cluster.
     pub fn min_cluster_size(&self) -> usize {
         self.0.min_cluster_size.unwrap_or(10)
     }
 
-    /// Points within the core distance of a point.
+    /// Returns the number of points within the core distance of a point.
     pub fn min_points(&self) -> usize {
         self.0.min_points.unwrap_or(self.min_cluster_size())
     }

@@ -1,4 +1,4 @@
-//! The minimum spanning tree under mutual reachability, by Borůvka's method over a k-d tree.
+//! Minimum spanning tree under mutual reachability, by Borůvka's method over a k-d tree.
 //!
 //! In each round every component finds its shortest edge to another one. Edges are ordered by
 //! (distance, lower index, higher index), so that no two are equal and the tree is unique.
@@ -10,11 +10,11 @@ use crate::cluster::union::Union;
 use perf_core::{Job, parallel};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Points that a thread takes at a time.
+/// Number of points that a thread processes at a time.
 const PIECE: usize = 256;
 const MIXED: u32 = u32::MAX;
 
-/// An edge: squared distance, lower and higher index of its ends.
+/// Edge: squared distance, lower and higher index of its ends.
 pub(in crate::cluster) type Edge = (f64, u32, u32);
 
 fn precedes(a: Edge, b: Edge) -> bool {
@@ -23,30 +23,33 @@ fn precedes(a: Edge, b: Edge) -> bool {
         .is_lt()
 }
 
-/// The edges of the tree in ascending order. `core` are squared core distances by index.
+/// Returns the edges of the tree in ascending order. `core` holds squared core distances by index.
 pub(in crate::cluster) fn edges(tree: &KdTree, core: &[f64], job: &Job) -> Result<Vec<Edge>> {
     by_dimension!(tree, view => grow(view, core, job))
 }
 
-/// What a point knows of its nearest point in another component.
+/// Knowledge about the nearest point of another component.
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// Nothing is nearer than this.
+    /// Lower bound of its distance.
     Beyond(f64),
-    /// This is the nearest, as long as its end (by place) is in another component.
+    /// Nearest point, valid as long as its end (by position) is in another component.
     Exact(Edge, u32),
 }
 
 struct Round<'a, const D: usize> {
+    /// Tree of the points.
     view: View<'a, D>,
-    /// Squared core distance by place, and the least of each node.
+    /// Squared core distance by position.
     core: &'a [f64],
+    /// Smallest squared core distance of each node.
     least: &'a [f64],
-    /// Component of each place, and of each node that lies in one.
+    /// Component of each position.
     of: Vec<u32>,
+    /// Component of each node that lies in one.
     of_node: Vec<u32>,
-    /// Shortest edge of each component so far: the bits of a float that is not negative, whose
-    /// order is that of the numbers.
+    /// Length of the shortest edge of each component so far, as the bits of a non-negative float,
+    /// whose order is that of the numbers.
     shortest: Vec<AtomicU64>,
 }
 
@@ -131,7 +134,7 @@ fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Ve
     Ok(edges)
 }
 
-/// A value for each node from those of leaves.
+/// Computes a value for each node from those of the leaves.
 fn fold<T: Copy>(
     node: Node,
     values: &mut [T],
@@ -154,7 +157,7 @@ impl<const D: usize> Round<'_, D> {
         let component = self.of[place];
         let shared = &self.shortest[component as usize];
         match known {
-            // Components only grow: what was the nearest of the others still is, or is inside.
+            // Components only grow: the nearest of the others still is the nearest, or is inside.
             Known::Exact(edge, other) if self.of[other as usize] != component => {
                 shared.fetch_min(edge.0.to_bits(), Ordering::Relaxed);
                 return known;
@@ -171,7 +174,7 @@ impl<const D: usize> Round<'_, D> {
         let mut beyond = None;
         self.search(self.view.tree.root(), place, &mut best, &mut beyond);
         match (best, beyond) {
-            // Something left out could be as near to this point, though not to its component.
+            // A skipped point could be as near to this point, though not to its component.
             (Some((edge, other)), beyond) if beyond.is_none_or(|least| edge.0 < least) => {
                 shared.fetch_min(edge.0.to_bits(), Ordering::Relaxed);
                 Known::Exact(edge, other)
@@ -181,7 +184,8 @@ impl<const D: usize> Round<'_, D> {
         }
     }
 
-    /// `beyond` is the least bound of what was left out because the component has a shorter edge.
+    /// Searches a node. `beyond` is the smallest bound of nodes skipped because the component has a
+    /// shorter edge.
     fn search(
         &self,
         node: Node,

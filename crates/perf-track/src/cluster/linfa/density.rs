@@ -7,21 +7,25 @@ use linfa::ParamGuard;
 use linfa::traits::Transformer;
 use perf_core::Job;
 
-/// DBSCAN of linfa: the same core points and clusters as [`Dbscan`](crate::cluster::Dbscan), a
-/// border point to the first cluster that reaches it.
+/// DBSCAN of linfa: the same core points and clusters as [`Dbscan`](crate::cluster::Dbscan); a
+/// border point belongs to the first cluster that reaches it.
 ///
-/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaDbscan {
+    /// Radius.
     eps: f64,
+    /// Minimum number of points.
     min_points: usize,
 }
 
 impl LinfaDbscan {
-    /// Radius, and points within it that make a point core, itself included.
+    /// Creates a clusterer from a radius and the number of points within it that make a point core,
+    /// itself included.
     ///
     /// # Errors
-    /// A radius out of 1e-150..1e150, or less than 2 points.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a radius outside of 1e-150..1e150,
+    /// or fewer than 2 points.
     pub fn new(eps: f64, min_points: usize) -> Result<Self> {
         Ok(LinfaDbscan {
             eps: check_eps("eps", eps)?,
@@ -45,24 +49,28 @@ impl Clusterer for LinfaDbscan {
     }
 }
 
-/// OPTICS of linfa (Ankerst et al. 1999): the points in an order in which clusters are valleys of
-/// the reachability distance, cut at one level.
+/// OPTICS of linfa (Ankerst et al. 1999): orders the points so that clusters are valleys of the
+/// reachability distance, and cuts these at one level.
 ///
-/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaOptics {
+    /// Largest radius.
     max_eps: f64,
+    /// Minimum number of points.
     min_points: usize,
+    /// Level of the cut.
     cut: f64,
 }
 
 impl LinfaOptics {
-    /// Largest radius that is looked at, points within it that make a point core, and the level
-    /// (at most that radius) below which reachability makes a cluster: as DBSCAN with that eps would,
-    /// but for border points.
+    /// Creates a clusterer from the largest radius, the number of points within it that make a
+    /// point core, and the level (at most that radius) below which reachability makes a cluster.
+    /// The clusters are those of DBSCAN with that eps, except for border points.
     ///
     /// # Errors
-    /// A radius out of 1e-150..1e150, a cut above it, or less than 2 points.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a radius outside of 1e-150..1e150,
+    /// a cut above it, or fewer than 2 points.
     pub fn new(max_eps: f64, min_points: usize, cut: f64) -> Result<Self> {
         let max_eps = check_eps("max_eps", max_eps)?;
         if cut > max_eps {
@@ -91,9 +99,9 @@ impl Clusterer for LinfaOptics {
             .check()
             .map_err(|error| failed("linfa OPTICS", error))?;
         let order = params.transform(array(points)?);
-        // ExtractDBSCAN-Clustering of Ankerst et al., figure 8. linfa gives the first point of each
-        // stretch its own core distance where theirs is undefined: these are the first core points
-        // of their clusters at the largest radius.
+        // ExtractDBSCAN-Clustering of Ankerst et al., figure 8. linfa assigns the first point of
+        // each run its own core distance, which the paper leaves undefined: these are the first
+        // core points of their clusters at the largest radius.
         let whole = Dbscan::params()
             .eps(self.max_eps)
             .min_points(self.min_points);

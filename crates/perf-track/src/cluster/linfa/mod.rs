@@ -1,10 +1,11 @@
-//! Algorithms of the library linfa-clustering behind [`Clusterer`](super::Clusterer) (feature
+//! Algorithms of the library linfa-clustering as [`Clusterer`](super::Clusterer)s (feature
 //! `linfa`).
 //!
-//! They report nothing, and stop when cancelled before they start or between two calls of the library, never within one:
-//! it knows no token. Of 100,000 points a call may go on for seconds. Who has to end soon clusters a
-//! [sample](super::stratified), or takes [`Dbscan`](super::Dbscan) or [`Hdbscan`](super::Hdbscan). All take a fixed
-//! seed where they need chance: the same points get the same labels.
+//! They report no progress. Cancellation takes effect before they start or between two calls of the
+//! library, never within one, and a call for 100,000 points may take seconds. Programs that must
+//! end soon cluster a [sample](super::stratified), or use [`Dbscan`](super::Dbscan) or
+//! [`Hdbscan`](super::Hdbscan). Randomised algorithms use a fixed seed: the same points get the
+//! same labels.
 
 mod density;
 mod parts;
@@ -27,7 +28,7 @@ fn failed(backend: &'static str, error: impl std::fmt::Display) -> Error {
     }
 }
 
-/// Clusters from 0 or none, numbered anew by their first points.
+/// Renumbers clusters (from 0, or none) by their first points.
 fn numbered(clusters: impl Iterator<Item = Option<usize>>) -> Labels {
     let mut numbers = std::collections::BTreeMap::new();
     let ids = clusters.map(|cluster| match cluster {
@@ -40,7 +41,7 @@ fn numbered(clusters: impl Iterator<Item = Option<usize>>) -> Labels {
     Labels::new(ids.collect())
 }
 
-/// A radius that squares well.
+/// Returns an error unless the square of a radius has full precision.
 fn check_eps(name: &'static str, eps: f64) -> Result<f64> {
     if (1e-150..=1e150).contains(&eps) {
         return Ok(eps);

@@ -1,4 +1,4 @@
-//! k-means and Gaussian mixtures of linfa: a given number of parts, and no noise.
+//! k-means and Gaussian mixtures of linfa, with a given number of clusters and without noise.
 
 use super::{array, at_least, failed, numbered};
 use crate::cluster::Clusterer;
@@ -7,19 +7,20 @@ use linfa::traits::{Fit, Predict};
 use linfa::{DatasetBase, ParamGuard};
 use perf_core::Job;
 
-/// k-means of linfa, started by k-means++ from a fixed seed, the best of ten runs.
+/// k-means of linfa, initialised by k-means++ from a fixed seed; the best of ten runs.
 ///
-/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaKMeans {
+    /// Number of clusters.
     clusters: usize,
 }
 
 impl LinfaKMeans {
-    /// How many clusters, at least 1.
+    /// Creates a clusterer for a number of clusters, at least 1.
     ///
     /// # Errors
-    /// None.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for 0 clusters.
     pub fn new(clusters: usize) -> Result<Self> {
         Ok(LinfaKMeans {
             clusters: at_least("clusters", clusters, 1, "at least 1")?,
@@ -29,7 +30,7 @@ impl LinfaKMeans {
 
 impl Clusterer for LinfaKMeans {
     /// # Errors
-    /// Less points than clusters, and what linfa says.
+    /// Returns an error for fewer points than clusters, and the errors of linfa.
     fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
         job.check()?;
         enough("linfa k-means", points, self.clusters)?;
@@ -47,19 +48,21 @@ impl Clusterer for LinfaKMeans {
     }
 }
 
-/// A mixture of Gaussians of any covariance, fitted by linfa: each point to the likeliest.
+/// Mixture of Gaussians with full covariances, fitted by linfa; each point belongs to the most
+/// likely component.
 ///
-/// Cancelling stops it before it starts, not within: see the [module](crate::cluster::linfa).
+/// Cancellation takes effect before it starts, not within: see the [module](crate::cluster::linfa).
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinfaMixture {
+    /// Number of components.
     clusters: usize,
 }
 
 impl LinfaMixture {
-    /// How many Gaussians, at least 1.
+    /// Creates a clusterer for a number of Gaussians, at least 1.
     ///
     /// # Errors
-    /// None.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for 0 Gaussians.
     pub fn new(clusters: usize) -> Result<Self> {
         Ok(LinfaMixture {
             clusters: at_least("clusters", clusters, 1, "at least 1")?,
@@ -69,7 +72,8 @@ impl LinfaMixture {
 
 impl Clusterer for LinfaMixture {
     /// # Errors
-    /// Less points than clusters, points that span no volume, and what linfa says.
+    /// Returns an error for fewer points than clusters or points that span no volume, and the
+    /// errors of linfa.
     fn cluster(&self, points: Points<'_>, job: &Job) -> Result<Labels> {
         job.check()?;
         enough("linfa Gaussian mixture", points, self.clusters)?;

@@ -10,7 +10,7 @@ use super::{Dbscan, k_distances, knee};
 use crate::{ClusterId, Error, Labels, Points, Result};
 use perf_core::Job;
 
-/// How good each cluster is, such as its SPMD score ([`SpmdScorer`](crate::SpmdScorer)).
+/// Quality of each cluster, such as its SPMD score ([`SpmdScorer`](crate::SpmdScorer)).
 ///
 /// ```
 /// use perf_core::Job;
@@ -28,18 +28,19 @@ use perf_core::Job;
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 pub trait Score {
-    /// The score of clusters 1, 2, ... of these labels, 1 is perfect.
+    /// Returns the scores of clusters 1, 2, ... of these labels; 1 is perfect.
     ///
     /// # Errors
-    /// Whatever keeps it from a score.
+    /// Returns the errors of the implementation.
     fn scores(&self, labels: &Labels, job: &Job) -> Result<Vec<f64>>;
 
-    /// The clusters that appear at the same time, such as in one column of an alignment of the
-    /// tasks' sequences: one set for each such time. Clusters that always appear together are one
-    /// phase and are merged at the end ([`merge_together`]); none, the default, merges nothing.
+    /// Returns the sets of clusters that occur simultaneously, one set for each time, such as each
+    /// column of an alignment of the tasks' sequences. Clusters that always occur together are one
+    /// phase and are merged at the end ([`merge_together`]). The default, no sets, merges no
+    /// clusters.
     ///
     /// # Errors
-    /// Whatever keeps it from telling.
+    /// Returns the errors of the implementation.
     fn simultaneous(&self, labels: &Labels, job: &Job) -> Result<Vec<Vec<ClusterId>>> {
         let _ = (labels, job);
         Ok(Vec::new())
@@ -56,17 +57,18 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 /// Aggregative cluster refinement (Gonzalez, Huck, Gimenez and Labarta 2012).
 ///
 /// 1. DBSCAN of all points with the smallest eps, and a score for each cluster.
-/// 2. Clusters whose score is perfect are settled. The points of all others, and noise, are clustered
-///    again with the next larger eps, without those of settled ones. New clusters are scored among the
-///    settled ones; a settled one stays so, whatever its score becomes. This goes on until all is
-///    settled or the list of eps ends. Each cluster is a node of the [tree](Refined::tree), whose
-///    parents are the nodes of the step before that it has points of.
-/// 3. Clusters that always appear [together](merge_together) are merged, and all are numbered by
+/// 2. Clusters with a perfect score are settled. The points of all others, and noise, are clustered
+///    again with the next larger eps, without the settled ones. New clusters are scored together
+///    with the settled ones; a settled cluster remains so even if its score changes. This continues
+///    until all clusters are settled or the list of eps ends. Each cluster is a node of the
+///    [tree](Refined::tree), whose parents are the nodes of the previous step that share points
+///    with it.
+/// 3. Clusters that always occur [together](merge_together) are merged, and all are numbered by
 ///    weight.
 ///
-/// The default list of eps has no scale of its own: equal ratios from the [`knee`] of the
-/// k-distance graph to where its highest 0.5 % begin. [`RefineMode::Published`] takes the published
-/// list, whose constants assume coordinates scaled to 0..1.
+/// The default list of eps is independent of the scale of the coordinates: equal ratios from the
+/// [`knee`] of the k-distance graph to the start of its highest 0.5 %. [`RefineMode::Published`]
+/// uses the published list, whose constants assume coordinates scaled to 0..1.
 ///
 /// ```
 /// use perf_core::Job;
@@ -87,52 +89,52 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refinement(RefineChecked);
 
-/// A cluster, or the noise, of one step.
+/// Cluster, or noise, of one step.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct RefineNode {
-    /// Step it appeared in, from 0: index into [`Refined::eps`].
+    /// Step in which it appeared, from 0: index into [`Refined::eps`].
     pub step: usize,
-    /// Its cluster among all of that step; noise for what was left.
+    /// Its cluster among all of that step; noise for the rest.
     pub cluster: ClusterId,
-    /// How many points it has.
+    /// Number of points.
     pub points: usize,
-    /// Its score; 0 for noise.
+    /// Score; 0 for noise.
     pub score: f64,
-    /// Nodes of the step before that it shares points with.
+    /// Nodes of the previous step with which it shares points.
     pub parents: Vec<usize>,
-    /// Its cluster in [`Refined::labels`], if it lasted to the end.
+    /// Its cluster in [`Refined::labels`], if it exists at the end.
     pub last: Option<ClusterId>,
 }
 
-/// What [`Refinement::run`] finds.
+/// Result of [`Refinement::run`].
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Refined {
-    /// The cluster of each point.
+    /// Cluster of each point.
     pub labels: Labels,
-    /// The eps of each step that was made, ascending.
+    /// Radius of each step, ascending.
     pub eps: Vec<f64>,
-    /// The tree of steps: parents before children.
+    /// Tree of the steps; parents come before children.
     pub tree: Vec<RefineNode>,
 }
 
 impl Refinement {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> RefineParams {
         RefineParams::default()
     }
 
-    /// A refinement with these parameters.
+    /// Creates a refinement with these parameters.
     pub fn new(params: RefineChecked) -> Self {
         Refinement(params)
     }
 
-    /// Refines clusters of `points`, whose `weights` (durations) number them in the end.
+    /// Refines clusters of `points`. The `weights` (durations) determine the final numbering.
     ///
     /// # Errors
-    /// Not one weight a point, [`Error::NoScale`] where no eps can be told, what the score says, or
-    /// [`Error::Cancelled`].
+    /// Returns an error if there is not one weight for each point, [`Error::NoScale`] if no eps can
+    /// be derived, the errors of the score, or [`Error::Cancelled`] if the job is cancelled.
     pub fn run(
         &self,
         points: Points<'_>,
@@ -142,7 +144,7 @@ impl Refinement {
     ) -> Result<Refined> {
         let list = self.eps_list(points, job)?;
         let mut tree: Vec<RefineNode> = Vec::new();
-        // The node of each point, and whether the node is settled.
+        // Node of each point, and `true` if the node is settled.
         let mut node_of = vec![usize::MAX; points.len()];
         let mut settled: Vec<bool> = Vec::new();
         let mut used = Vec::new();
@@ -185,7 +187,8 @@ impl Refinement {
                 node.parents.sort_unstable();
                 node.parents.dedup();
             }
-            // Settled clusters are scored along with the new ones: a score may depend on all.
+            // Settled clusters are scored with the new ones, because a score may depend on all
+            // clusters.
             let (labels, nodes) = numbered(&node_of, &tree);
             let scores = score.scores(&labels, job)?;
             if scores.len() != nodes.len() {
@@ -252,7 +255,7 @@ impl Refinement {
         Ok(self.ratios(low, high))
     }
 
-    /// Steps of equal ratios.
+    /// Returns steps of equal ratios.
     fn ratios(&self, low: f64, high: f64) -> Vec<f64> {
         let last = (self.0.steps() - 1).max(1) as f64;
         let ratio = (high / low).powf(1.0 / last);
@@ -265,7 +268,7 @@ impl Refinement {
     }
 }
 
-/// All k-distances that are 0.0005 to 0.0015 above the next one, ascending.
+/// Returns all k-distances that are 0.0005 to 0.0015 above the next one, ascending.
 fn published(falling: &[f64]) -> Vec<f64> {
     let pairs = falling.iter().zip(falling.iter().skip(1));
     let apart = |(high, low): &(&f64, &f64)| *high - *low > 0.0005 && *high - *low < 0.0015;
@@ -275,7 +278,8 @@ fn published(falling: &[f64]) -> Vec<f64> {
     list
 }
 
-/// Labels of the nodes that points are in, numbered in the order of the nodes, and these nodes.
+/// Returns labels for the nodes that contain points, numbered in the order of the nodes, and these
+/// nodes.
 fn numbered(node_of: &[usize], tree: &[RefineNode]) -> (Labels, Vec<usize>) {
     let mut used = vec![false; tree.len()];
     for &node in node_of {
@@ -286,7 +290,7 @@ fn numbered(node_of: &[usize], tree: &[RefineNode]) -> (Labels, Vec<usize>) {
     let mut number = vec![ClusterId::NOISE; tree.len()];
     let mut nodes = Vec::new();
     for (node, used) in used.into_iter().enumerate() {
-        // Noise of a step that is over was clustered again in the next one.
+        // Noise of an earlier step was clustered again in the next one.
         if used && !tree[node].cluster.is_noise() {
             nodes.push(node);
             number[node] = ClusterId(nodes.len() as u32);

@@ -1,27 +1,26 @@
-//! [`RefineParams`] and what they check to, [`RefineChecked`].
+//! [`RefineParams`] and their validated form, [`RefineChecked`].
 
 use crate::cluster::Border;
 use crate::{Error, Result};
 
-/// Where the eps of the steps come from.
+/// Source of the eps of the steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefineMode {
     /// Equal ratios between two marks of the k-distance graph of the points.
     #[default]
     ScaleFree,
-    /// As published: every value of the k-distance graph (k = `min_points`, the point itself not
-    /// counted) that is 0.0005 to 0.0015 above the next one. For coordinates scaled to 0..1; fails
-    /// with [`Error::NoScale`] where so many points leave no such gaps.
+    /// As published: every value of the k-distance graph (k = `min_points`, not counting the point
+    /// itself) that is 0.0005 to 0.0015 above the next one. For coordinates scaled to 0..1; fails
+    /// with [`Error::NoScale`] if there are so many points that no such gaps exist.
     ///
-    /// All of the list is gone through. The established tool goes through some of it, by a rule that
-    /// is not published: of the 23 values for EPOCH with 16 tasks ten, the last of them the 21st
-    /// here (0.0570). What is clustered at each step, what stays, and what is merged in the end is as
-    /// published.
+    /// The whole list is used. The established tool uses a part of it, by an unpublished rule: for
+    /// EPOCH with 16 tasks ten of 23 values, the last of which is the 21st here (0.0570). The
+    /// treatment of clusters in each step and the final merge are as published.
     Published,
 }
 
-/// Parameters of [`Refinement`](super::Refinement): set them, then [`check`](Self::check).
+/// Parameters of [`Refinement`](super::Refinement). Set them, then call [`check`](Self::check).
 ///
 /// ```
 /// use perf_track::cluster::{RefineMode, Refinement};
@@ -31,11 +30,17 @@ pub enum RefineMode {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefineParams {
+    /// Minimum number of points.
     min_points: usize,
+    /// Number of steps.
     steps: usize,
+    /// Score of a settled cluster.
     perfect: f64,
+    /// Source of the radii.
     mode: RefineMode,
+    /// Rule for border points.
     border: Border,
+    /// Smallest and largest radius.
     range: Option<(f64, f64)>,
 }
 
@@ -53,54 +58,55 @@ impl Default for RefineParams {
 }
 
 impl RefineParams {
-    /// Points within eps that make a point core, itself included. Default 4, at least 2; the
-    /// published method takes a quarter of the number of threads ([`for_threads`](Self::for_threads)).
+    /// Sets the number of points within eps that make a point core, itself included. Default 4, at
+    /// least 2; the published method takes a quarter of the number of threads
+    /// ([`for_threads`](Self::for_threads)).
     pub fn min_points(mut self, min_points: usize) -> Self {
         self.min_points = min_points;
         self
     }
 
-    /// A quarter of so many threads, at least 2, as [`min_points`](Self::min_points).
+    /// Sets [`min_points`](Self::min_points) to a quarter of the number of threads, at least 2.
     pub fn for_threads(self, threads: usize) -> Self {
         self.min_points((threads / 4).max(2))
     }
 
-    /// Steps of [`RefineMode::ScaleFree`], default 10, at least 1.
+    /// Sets the number of steps of [`RefineMode::ScaleFree`]; default 10, at least 1.
     pub fn steps(mut self, steps: usize) -> Self {
         self.steps = steps;
         self
     }
 
-    /// Score from which on a cluster is left alone, default 1.
+    /// Sets the score from which a cluster is settled; default 1.
     pub fn perfect(mut self, perfect: f64) -> Self {
         self.perfect = perfect;
         self
     }
 
-    /// Where the eps of the steps come from, default [`RefineMode::ScaleFree`].
+    /// Sets the source of the eps of the steps; default [`RefineMode::ScaleFree`].
     pub fn mode(mut self, mode: RefineMode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Whose border points are, default [`Border::LowestCore`].
+    /// Sets the rule for border points; default [`Border::LowestCore`].
     pub fn border(mut self, border: Border) -> Self {
         self.border = border;
         self
     }
 
-    /// The smallest and the largest eps: of [`RefineMode::ScaleFree`] the first and the last, of
-    /// [`RefineMode::Published`] what is outside is left out of the list. Default none: what the
-    /// distances of the points say.
+    /// Sets the smallest and the largest eps: the first and last step of [`RefineMode::ScaleFree`],
+    /// and the limits of the list of [`RefineMode::Published`]. Default: derived from the distances
+    /// of the points.
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
         self
     }
 
-    /// Checks them.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`].
+    /// Returns [`Error::Parameter`] for a parameter out of range.
     pub fn check(self) -> Result<RefineChecked> {
         let wrong = |name, value: String, range| Err(Error::Parameter { name, value, range });
         if self.min_points < 2 {
@@ -126,8 +132,8 @@ impl RefineParams {
     }
 }
 
-/// Parameters that [`RefineParams::check`] let pass: what a [`Refinement`](super::Refinement) runs
-/// with.
+/// Parameters validated by [`RefineParams::check`], with which a [`Refinement`](super::Refinement)
+/// runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RefineChecked(RefineParams);
 

@@ -1,17 +1,17 @@
-//! Clusters that always appear together.
+//! Clusters that always occur together.
 
 use crate::labels::Present;
 use crate::{ClusterId, Error, Labels, Result};
 use std::collections::BTreeMap;
 
-/// Merges clusters that appear in exactly the same of the sets `simultaneous` (one set for each time:
-/// the clusters in one column of an alignment, repeats and noise ignored). They are one phase that
-/// some tasks run differently. Clusters in no set stay as they are.
+/// Merges clusters that occur in exactly the same of the sets `simultaneous` (one set for each
+/// time: the clusters in one column of an alignment, ignoring repeats and noise). They are one
+/// phase that tasks execute differently. Clusters in no set are unchanged.
 ///
-/// A set S of clusters is to be merged if each member appears exactly as often as all of S appear
-/// together, that is, if all members appear in the same columns. So the largest such sets are the
-/// classes of clusters with equal lists of columns: one look at each column, and no enumeration of
-/// subsets.
+/// A set S of clusters is to be merged if each member occurs exactly as often as all of S occur
+/// together, that is, if all members occur in the same columns. The largest such sets are therefore
+/// the classes of clusters with equal lists of columns, which need one pass over the columns and no
+/// enumeration of subsets.
 ///
 /// The result is numbered by the lowest cluster of each class, without gaps.
 ///
@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 /// ```
 ///
 /// # Errors
-/// A cluster that has no points.
+/// Returns an error for a cluster that has no points.
 pub fn merge_together(labels: &Labels, simultaneous: &[Vec<ClusterId>]) -> Result<Labels> {
     let present = Present::new(labels);
     let mut columns: Vec<Vec<usize>> = vec![Vec::new(); present.len()];
@@ -68,7 +68,7 @@ pub fn merge_together(labels: &Labels, simultaneous: &[Vec<ClusterId>]) -> Resul
 mod tests {
     use super::*;
 
-    /// By subsets, as the method is stated: small sets only.
+    /// Enumerates subsets, as the method is stated; for small sets only.
     fn naive(clusters: u32, columns: &[Vec<ClusterId>]) -> Vec<u32> {
         let occurs = |set: u32| {
             let has = |column: &&Vec<ClusterId>| {
@@ -107,7 +107,7 @@ mod tests {
             let columns: Vec<Vec<ClusterId>> = (0..random.below(6))
                 .map(|_| {
                     let kinds = random.next_u64();
-                    // Pairs of clusters that mostly appear together.
+                    // Pairs of clusters that mostly occur together.
                     let ids = (1..=clusters).filter(|id| {
                         kinds >> (id / 2 + id % 2 * 8 * (kinds >> 60 & 1) as u32) & 1 == 1
                     });

@@ -1,4 +1,4 @@
-//! Building a [`KdTree`](super::KdTree): halves at the middle point along the longest side.
+//! Construction of a [`KdTree`](super::KdTree): splits at the median along the longest side.
 
 use super::{KdTree, LEAF, nodes};
 use crate::Points;
@@ -6,14 +6,14 @@ use crate::cluster::distance::enclose;
 use perf_core::{CancellationChecks, Job, parallel};
 use std::cmp::Ordering;
 
-/// Below this many points one thread builds the rest.
+/// Number of points below which one thread builds the rest.
 const ALONE: usize = 8_192;
-/// Number of points from which on a node has cancellation checks within it.
+/// Number of points from which a node makes cancellation checks within it.
 const LONG: usize = 1 << 19;
-/// Keys that tell where about the middle is.
+/// Number of sampled keys that estimate the median.
 const SAMPLE: usize = 1_023;
 
-/// How often so many points are halved.
+/// Returns how often `count` points are halved.
 pub(super) fn levels(count: usize) -> u32 {
     let mut levels = 0;
     while count.div_ceil(1 << levels) > LEAF {
@@ -54,7 +54,8 @@ fn row(points: Points<'_>, at: u32) -> &[f64] {
     &points.values()[at as usize * d..][..d]
 }
 
-/// Orders `index` by the leaves below a node and writes the boxes of the node and all below it.
+/// Orders `index` by the leaves below a node and writes the boxes of the node and of all nodes
+/// below it.
 fn halve(
     points: Points<'_>,
     index: &mut [u32],
@@ -74,7 +75,7 @@ fn halve(
         return;
     }
     let extent = |axis: usize| high[axis] - low[axis];
-    // The first of the longest sides: an order that does not depend on the iterator.
+    // The first of the longest sides, which does not depend on the iterator.
     let axis = (1..d).fold(0, |longest, axis| {
         if extent(axis) > extent(longest) {
             axis
@@ -82,7 +83,7 @@ fn halve(
             longest
         }
     });
-    // Along one axis the keys lie side by side: faster than looking each of them up.
+    // Keys along one axis are contiguous, which is faster than looking each of them up.
     for (key, &at) in space.iter_mut().zip(watched(index, job)) {
         *key = (row(points, at)[axis], at);
     }
@@ -106,7 +107,7 @@ fn halve(
     }
 }
 
-/// All indices, or those before the look at which somebody had cancelled.
+/// Returns all indices, or those before the check that found the job cancelled.
 fn watched<'a>(index: &'a [u32], job: &Job) -> impl Iterator<Item = &'a u32> {
     let some = index.chunks(CancellationChecks::EACH);
     let is_long = index.len() > LONG;
@@ -120,13 +121,14 @@ fn order(a: &Key, b: &Key) -> Ordering {
     a.0.total_cmp(&b.0).then(a.1.cmp(&b.1))
 }
 
-/// Puts the key there that would be at `middle` if all were in order, less before and more behind it.
-/// Of many keys most are put before or behind a key that is likely to be near, until few are left.
+/// Moves the key to `middle` that would be there in sorted order, smaller ones before it and larger
+/// ones after it. Of many keys most are partitioned by a key that is likely to be close, until few
+/// are left.
 fn select(mut keys: &mut [Key], mut middle: usize, job: &Job) {
     while keys.len() > LONG && !job.is_cancelled() {
         let mut sample: Vec<Key> = keys.iter().step_by(keys.len() / SAMPLE).copied().collect();
         sample.sort_unstable_by(order);
-        // Exact enough: a bad guess costs time alone.
+        // Accurate enough: a bad estimate only takes more time.
         let guess = (middle as f64 / keys.len() as f64 * sample.len() as f64) as usize;
         let Some(pivot) = sample.get(guess.min(sample.len() - 1)).copied() else {
             break;
@@ -138,8 +140,8 @@ fn select(mut keys: &mut [Key], mut middle: usize, job: &Job) {
             middle -= below;
             keys = &mut keys[below..];
         }
-        // All at or above the pivot, which is the least: it stays in what is searched, so that
-        // something must go before it.
+        // The pivot is the smallest key and would stay in the searched part, so another key must be
+        // moved before it.
         if below == 0 {
             break;
         }
@@ -149,7 +151,7 @@ fn select(mut keys: &mut [Key], mut middle: usize, job: &Job) {
     }
 }
 
-/// Puts the keys below a pivot first and says how many there are.
+/// Moves the keys below a pivot to the front and returns their number.
 fn partition(keys: &mut [Key], pivot: &Key, job: &Job) -> usize {
     let mut below = 0;
     let mut checks = job.checks();

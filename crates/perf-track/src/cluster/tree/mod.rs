@@ -1,4 +1,4 @@
-//! [`KdTree`]: neighbours in any number of dimensions.
+//! [`KdTree`]: neighbour search in any number of dimensions.
 
 mod build;
 mod query;
@@ -10,14 +10,14 @@ use crate::cluster::distance::Bounds;
 use crate::{Error, Points, Result};
 use perf_core::Job;
 
-/// Points of a leaf, at most.
+/// Largest number of points of a leaf.
 const LEAF: usize = 12;
 
-/// A balanced k-d tree over points: nearest neighbours and counts, exactly.
+/// Balanced k-d tree over points for exact nearest-neighbour and range-count queries.
 ///
-/// Equal distances are ordered by the indices of the points, so that every answer is the same
-/// whatever the order within the tree. Takes one copy of the points and about as much again for
-/// the boxes of its nodes.
+/// Equal distances are ordered by the indices of the points, so that results do not depend on the
+/// order within the tree. Takes one copy of the points and about as much again for the boxes of its
+/// nodes.
 ///
 /// ```
 /// use perf_core::Job;
@@ -32,23 +32,28 @@ const LEAF: usize = 12;
 /// ```
 #[derive(Clone, Debug)]
 pub struct KdTree {
+    /// Number of dimensions.
     dimensions: usize,
-    /// How often the points are halved until a leaf is reached.
+    /// Number of times the points are halved until a leaf is reached.
     levels: u32,
     /// Coordinates in the order of the leaves.
     values: Vec<f64>,
-    /// The index each point was given by.
+    /// Original index of each point.
     index: Vec<u32>,
-    /// Low and high corner of each node, nodes in the order a walk from the root meets them.
+    /// Low and high corner of each node, in the order of a depth-first walk.
     boxes: Vec<f64>,
 }
 
-/// A node: which points it has, how many levels lie below it, and its place among the boxes.
+/// Node: its points, the number of levels below it, and its position among the boxes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
+    /// Number among the boxes.
     pub(crate) id: usize,
+    /// First position.
     pub(crate) start: usize,
+    /// Position after the last.
     pub(crate) end: usize,
+    /// Number of levels below.
     below: u32,
 }
 
@@ -65,7 +70,7 @@ impl Node {
         self.below == 0
     }
 
-    /// The two halves of a node that is no leaf.
+    /// Returns the two halves of an inner node.
     pub(crate) fn halves(self) -> (Node, Node) {
         let middle = self.start + self.len() / 2;
         let below = self.below - 1;
@@ -85,7 +90,7 @@ impl Node {
     }
 }
 
-/// Nodes of a tree with so many levels below its root.
+/// Returns the number of nodes of a tree with `levels` levels below its root.
 fn nodes(levels: u32) -> usize {
     (2 << levels) - 1
 }
@@ -108,13 +113,13 @@ impl KdTree {
     /// Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn new(points: Points<'_>, job: &Job) -> Result<Self> {
         let tree = build::build(points, job);
-        // A tree whose points are not ordered is not returned.
+        // A tree with unordered points must not be returned.
         job.check()?;
         Ok(tree)
     }
 
-    /// Bytes that a tree over so many points takes while it is made, told before: the points, their indices, the
-    /// boxes of its nodes, and 16 bytes a point that are given back.
+    /// Returns the memory in bytes for building a tree over so many points: the points, their
+    /// indices, the boxes of its nodes, and 16 bytes for each point that are freed afterwards.
     ///
     /// ```
     /// use perf_track::cluster::KdTree;
@@ -126,22 +131,22 @@ impl KdTree {
         points * point + nodes(build::levels(points)) * 2 * dimensions * size_of::<f64>()
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no points.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// Coordinates of each point.
+    /// Returns the number of coordinates of each point.
     pub fn dimensions(&self) -> usize {
         self.dimensions
     }
 
-    /// The index of the point at each place of the tree.
+    /// Returns the index of the point at each position of the tree.
     pub(crate) fn indices(&self) -> &[u32] {
         &self.index
     }
@@ -155,12 +160,13 @@ impl KdTree {
         }
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub(crate) fn nodes(&self) -> usize {
         nodes(self.levels)
     }
 
-    /// The tree seen with its number of dimensions known to the compiler; 0 is any number.
+    /// Returns a view of the tree with a number of dimensions known to the compiler; 0 is any
+    /// number.
     pub(crate) fn view<const D: usize>(&self) -> View<'_, D> {
         debug_assert!(D == 0 || D == self.dimensions);
         View { tree: self }
@@ -178,9 +184,10 @@ impl KdTree {
     }
 }
 
-/// A tree whose number of dimensions the compiler knows (or not, if `D` is 0).
+/// Tree whose number of dimensions the compiler knows (or not, if `D` is 0).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a, const D: usize> {
+    /// The tree.
     pub(crate) tree: &'a KdTree,
 }
 
@@ -190,7 +197,7 @@ impl<'a, const D: usize> View<'a, D> {
         if D == 0 { self.tree.dimensions } else { D }
     }
 
-    /// The point at a place of the tree.
+    /// Returns the point at a position of the tree.
     #[inline(always)]
     pub(crate) fn point(self, place: usize) -> &'a [f64] {
         let d = self.dimensions();
@@ -206,8 +213,8 @@ impl<'a, const D: usize> View<'a, D> {
     }
 }
 
-/// Calls a function of a [`View`] compiled for the number of dimensions, for the usual two and three:
-/// each costs seconds of compilation.
+/// Calls a function of a [`View`] compiled for two or three dimensions, the most frequent numbers;
+/// each instance costs seconds of compilation.
 macro_rules! by_dimension {
     ($tree:expr, $view:ident => $call:expr) => {
         match $tree.dimensions() {

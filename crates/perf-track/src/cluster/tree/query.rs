@@ -1,22 +1,23 @@
-//! Questions to a [`KdTree`].
+//! Queries on a [`KdTree`].
 
 use super::{KdTree, Node, View, by_dimension};
 use crate::Result;
 use crate::cluster::distance::squared;
 
-/// A neighbour.
+/// Neighbour of a point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Near {
     /// Index of the point.
     pub index: u32,
-    /// Its Euclidean distance.
+    /// Euclidean distance.
     pub distance: f64,
 }
 
-/// The k nearest so far, by distance and index: a sorted list, since k is small.
+/// The k nearest points so far, by distance and index. A sorted list, because k is small.
 #[derive(Debug)]
 pub(crate) struct Nearest {
+    /// Largest number of points.
     most: usize,
     /// Squared distance and index.
     pub(crate) found: Vec<(f64, u32)>,
@@ -30,7 +31,7 @@ impl Nearest {
         }
     }
 
-    /// What is farther than this is not wanted.
+    /// Returns the distance beyond which points are ignored.
     #[inline(always)]
     fn limit(&self) -> f64 {
         match self.found.last() {
@@ -56,7 +57,7 @@ impl Nearest {
 }
 
 impl<const D: usize> View<'_, D> {
-    /// The nearest points below `node`, of which those at the place `without` are left out.
+    /// Finds the nearest points below `node`, except the one at position `without`.
     pub(crate) fn nearest(self, node: Node, point: &[f64], without: usize, into: &mut Nearest) {
         if node.is_leaf() {
             for place in node.range() {
@@ -75,15 +76,15 @@ impl<const D: usize> View<'_, D> {
             ((right, gaps.1), (left, gaps.0))
         };
         for (node, gap) in [near, far] {
-            // Equal distances matter: the lower index is nearer.
+            // Equal distances matter, because the lower index is nearer.
             if gap <= into.limit() {
                 self.nearest(node, point, without, into);
             }
         }
     }
 
-    /// How many points below `node` are within the square root of `limit`; more than `most` count
-    /// as they come, boxes that are wholly within as a whole.
+    /// Counts the points below `node` within the square root of `limit`. Stops above `most`; boxes
+    /// completely within the limit count as a whole.
     pub(crate) fn count(self, node: Node, point: &[f64], limit: f64, most: usize) -> usize {
         let bounds = self.bounds(node);
         if node.len() == 0 || bounds.gap(point) > limit {
@@ -106,19 +107,19 @@ impl<const D: usize> View<'_, D> {
 }
 
 impl KdTree {
-    /// The nearest point, the one of the lowest index if several are; `None` without points.
+    /// Returns the nearest point, in a tie the one of lowest index; `None` without points.
     ///
     /// # Errors
-    /// Not as many coordinates as the points have.
+    /// Returns an error if the number of coordinates differs from that of the points.
     pub fn nearest(&self, point: &[f64]) -> Result<Option<Near>> {
         Ok(self.k_nearest(point, 1)?.first().copied())
     }
 
-    /// The `k` nearest points by distance, then index; all of them if there are less. A point of
-    /// the tree that lies at `point` counts.
+    /// Returns the `k` nearest points by distance, then index; all of them if there are fewer. A
+    /// point of the tree that lies at `point` counts.
     ///
     /// # Errors
-    /// Not as many coordinates as the points have.
+    /// Returns an error if the number of coordinates differs from that of the points.
     pub fn k_nearest(&self, point: &[f64], k: usize) -> Result<Vec<Near>> {
         self.same_dimensions(point)?;
         if k == 0 || self.is_empty() {
@@ -135,10 +136,10 @@ impl KdTree {
             .collect())
     }
 
-    /// How many points are within `radius` (closed ball, by squared distances).
+    /// Returns the number of points within `radius` (closed ball, by squared distances).
     ///
     /// # Errors
-    /// Not as many coordinates as the points have.
+    /// Returns an error if the number of coordinates differs from that of the points.
     pub fn count_within(&self, point: &[f64], radius: f64) -> Result<usize> {
         self.same_dimensions(point)?;
         let limit = radius * radius;

@@ -1,15 +1,15 @@
-//! How sure links and objects are, and where objects begin and end.
+//! Confidence of links and tracked regions, and their births and deaths.
 
 use super::super::grouped::{surest_first, tree};
 use super::super::result::{Event, Link, LinkKind};
 use super::{BRIDGE, Draft, Graph, Node};
 use crate::ClusterId;
 
-/// What bridges have to add to the confidence of an object to be among its links: less is chance.
+/// Smallest increase of the confidence of a tracked region for a bridge to become one of its links.
 const MATTERS: f64 = 0.05;
 
 impl Graph<'_> {
-    /// Confidences, births and deaths.
+    /// Computes confidences, births and deaths.
     pub(super) fn finish(&self, draft: &mut Draft) {
         let rival = |link: &Link| self.rival(draft, node(link.from), node(link.to));
         let rivals: Vec<f64> = draft.links.iter().map(rival).collect();
@@ -42,7 +42,8 @@ impl Graph<'_> {
         });
     }
 
-    /// The best evidence that links either cluster to another object, in the frames of the link.
+    /// Returns the best evidence that links either cluster to another tracked region, in the
+    /// experiments of the link.
     fn rival(&self, draft: &Draft, from: Node, to: Node) -> f64 {
         let is_own = |(frame, class): Node| draft.members[frame].contains(&class);
         let onward = (0..self.frames[to.0].side.clusters).map(|j| (from, (to.0, j)));
@@ -53,10 +54,9 @@ impl Graph<'_> {
         others.map(|(a, b)| self.evidence(a, b)).fold(0.0, f64::max)
     }
 
-    /// The confidence of the weakest link that an object of several clusters needs: that of the tree
-    /// of largest confidence over its clusters. What is alike over a frame holds an object together
-    /// where a cluster of the frame between is linked weakly to one side; bridges that do become
-    /// links.
+    /// Returns the confidence of the weakest required link of a tracked region of several clusters:
+    /// that of the maximum spanning tree by confidence. Bridges hold a region together if a cluster
+    /// in between is linked weakly to one side; such bridges become links.
     fn hold(&self, draft: &mut Draft) -> f64 {
         let mut ids: Vec<(usize, ClusterId)> = nodes(draft).map(id).collect();
         ids.sort_unstable();
@@ -74,7 +74,7 @@ impl Graph<'_> {
         if sure < own + MATTERS {
             return own;
         }
-        // As few bridges as do it: behind all of its own links that are as sure.
+        // Uses as few bridges as possible: after all own links of the same confidence.
         let is_own = |link: &Link| draft.links.contains(link);
         let mut held: Vec<Link> = draft.links.clone();
         held.retain(|link| link.confidence >= sure);
@@ -86,7 +86,7 @@ impl Graph<'_> {
         sure
     }
 
-    /// Every link over a frame between clusters of an object that is none yet.
+    /// Returns every bridge between clusters of a tracked region that is not yet a link.
     fn bridges(&self, draft: &Draft) -> Vec<Link> {
         let mut found = Vec::new();
         for from in nodes(draft) {
@@ -110,8 +110,8 @@ impl Graph<'_> {
         found
     }
 
-    /// The best evidence that links a cluster to any of the frames beside its own, and over one of
-    /// them, which is worth as much as it is to the assignment.
+    /// Returns the best evidence that links a cluster to any adjacent experiment, or to the next
+    /// but one with the factor of the assignment.
     fn best_link(&self, node: Node) -> f64 {
         let mut best = 0.0_f64;
         for (far, worth) in [(1, 1.0), (2, BRIDGE)] {
@@ -143,7 +143,7 @@ fn node((frame, id): (usize, ClusterId)) -> Node {
     (frame, id.index().unwrap_or(usize::MAX))
 }
 
-/// `evidence * (1 + margin) / 2` with the margin over the best rival.
+/// Returns `evidence * (1 + margin) / 2` with the margin over the best rival.
 pub(crate) fn confidence(evidence: f64, rival: f64) -> f64 {
     if evidence <= 0.0 {
         return 0.0;

@@ -1,4 +1,4 @@
-//! What the tests of clusters share: textbook versions, random points and labels of an
+//! Shared code of the cluster tests: reference implementations, random points and labels of an
 //! established tool.
 
 #![allow(dead_code, reason = "each test uses its part")]
@@ -14,7 +14,7 @@ pub(crate) fn squared(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum()
 }
 
-/// For each point the indices of those within eps, itself included.
+/// Returns for each point the indices of those within eps, itself included.
 pub(crate) fn neighbours(values: &[f64], d: usize, eps: f64) -> Vec<Vec<usize>> {
     let points: Vec<&[f64]> = values.chunks_exact(d).collect();
     let within = |a: &&[f64]| {
@@ -25,8 +25,8 @@ pub(crate) fn neighbours(values: &[f64], d: usize, eps: f64) -> Vec<Vec<usize>> 
     points.iter().map(within).collect()
 }
 
-/// Core flags and labels by the definition: core points, their components, and border points to
-/// the core neighbour of the lowest index.
+/// Returns core flags and labels by the definition: core points, their components, and border
+/// points assigned to the core neighbour of lowest index.
 pub(crate) fn naive(values: &[f64], d: usize, eps: f64, least: usize) -> (Vec<bool>, Labels) {
     let around = neighbours(values, d, eps);
     let core: Vec<bool> = around.iter().map(|near| near.len() >= least).collect();
@@ -54,10 +54,10 @@ pub(crate) fn naive(values: &[f64], d: usize, eps: f64, least: usize) -> (Vec<bo
     (core, labels(&label))
 }
 
-/// Labels as the visit in order gives them: each new cluster takes all of its first ball.
+/// Returns labels of the visit in order: each new cluster takes all of its first ball.
 pub(crate) fn visit(values: &[f64], d: usize, eps: f64, least: usize) -> Labels {
     let around = neighbours(values, d, eps);
-    // `None` is not yet visited, 0 noise.
+    // `None` is not yet visited, 0 is noise.
     let mut label: Vec<Option<u32>> = vec![None; around.len()];
     let mut clusters = 0;
     for seed in 0..around.len() {
@@ -95,8 +95,8 @@ pub(crate) fn labels(ids: &[u32]) -> Labels {
     Labels::new(ids.iter().map(|&id| ClusterId(id)).collect())
 }
 
-/// Random points of several kinds: uniform, clouds, a lattice with points exactly eps apart, and
-/// heaps of equal points.
+/// Returns random points of several kinds: uniform, clouds, a lattice with points exactly eps
+/// apart, and groups of equal points.
 pub(crate) fn random(seed: u64, count: usize, d: usize, eps: f64) -> Vec<f64> {
     let mut random = Xorshift::new(seed);
     let kind = random.below(4);

@@ -1,19 +1,21 @@
-//! What an established clustering tool wrote: points, times and clusters of bursts.
+//! Output of an established clustering tool: points, times and clusters of bursts.
 
 use perf_testdata::corpus::corpus;
 use perf_track::Labels;
 use std::io::Read as _;
 
 pub(crate) struct Peer {
-    /// Scaled coordinates, row after row, two of them.
+    /// Scaled coordinates in row-major order, two for each point.
     pub(crate) values: Vec<f64>,
     /// Duration in nanoseconds.
     pub(crate) durations: Vec<f64>,
+    /// Task of each burst.
     pub(crate) tasks: Vec<u32>,
+    /// Cluster of each burst.
     pub(crate) labels: Labels,
 }
 
-/// The bursts of a `.DATA.csv` of the corpus, `None` without the corpus.
+/// Reads the bursts of a `.DATA.csv` of the corpus, `None` without the corpus.
 pub(crate) fn read(name: &str) -> Option<Peer> {
     let Some(path) = corpus(&format!("paraver/reference/{name}")) else {
         println!("skipped: corpus absent");

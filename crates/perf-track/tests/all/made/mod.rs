@@ -1,4 +1,4 @@
-//! Traces made by hand, and what is extracted of them.
+//! Constructed traces, and the extraction of their bursts.
 
 #![allow(dead_code, unused_imports, reason = "each test uses its part")]
 #![allow(missing_docs, reason = "tests only")]

@@ -1,4 +1,4 @@
-//! Series of frames whose objects are known beforehand.
+//! Series of experiments with known tracked regions.
 
 #![allow(dead_code, reason = "each test uses its part")]
 #![allow(missing_docs, reason = "tests only")]
@@ -8,19 +8,23 @@ use perf_testdata::wide::Xorshift;
 use perf_track::tracking::{Callers, Observation, TrackParams, Tracking};
 use perf_track::{ClusterId, Points};
 
-/// From 0 to 1.
+/// Returns a number in `0.0..1.0`.
 pub(crate) fn unit(random: &mut Xorshift) -> f64 {
     random.below(1 << 30) as f64 / (1u64 << 30) as f64
 }
 
-/// A phase of the program as one frame shows it.
+/// Phase of the program in one experiment.
 #[derive(Clone, Debug)]
 pub(crate) struct Phase {
-    /// What it is in truth.
+    /// True phase.
     pub(crate) truth: usize,
+    /// Centre of its bursts.
     pub(crate) centre: [f64; 2],
+    /// Width of its bursts.
     pub(crate) spread: f64,
+    /// Number of bursts.
     pub(crate) bursts: usize,
+    /// Caller of its bursts.
     pub(crate) caller: &'static str,
 }
 
@@ -34,20 +38,26 @@ pub(crate) fn phase(truth: usize, centre: [f64; 2]) -> Phase {
     }
 }
 
-/// The cluster of each phase, bursts in random order.
+/// Cluster of each phase, with bursts in random order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Planted {
+    /// Coordinates in row-major order.
     pub(crate) points: Vec<f64>,
+    /// Cluster of each burst.
     pub(crate) labels: Vec<ClusterId>,
+    /// Duration of each burst.
     pub(crate) time: Vec<f64>,
+    /// Caller of each burst.
     pub(crate) callers: Vec<Option<u32>>,
+    /// Names of the callers.
     pub(crate) names: Vec<&'static str>,
-    /// What each cluster is in truth.
+    /// True phases of each cluster.
     pub(crate) truth: Vec<Vec<usize>>,
 }
 
 impl Planted {
-    /// Each list of phases is one cluster; an empty number of bursts loses a phase in noise.
+    /// Creates an experiment in which each list of phases is one cluster; 0 bursts move a phase to
+    /// noise.
     pub(crate) fn new(seed: u64, clusters: &[Vec<Phase>]) -> Self {
         let mut random = Xorshift::new(seed);
         let mut planted = Planted::default();
@@ -63,7 +73,7 @@ impl Planted {
                     planted.names.len() - 1
                 });
                 for _ in 0..phase.bursts {
-                    // The sum of uniform numbers is close to a normal one.
+                    // The sum of uniform numbers is approximately normal.
                     let mut bell = || (0..6).map(|_| unit(&mut random) - 0.5).sum::<f64>() * 1.4;
                     let point = [0, 1].map(|axis| phase.centre[axis] + phase.spread * bell());
                     let time = 1e6 * (2.0 + phase.truth as f64 % 5.0) * (1.0 + 0.05 * bell());
@@ -100,7 +110,7 @@ impl Planted {
             .expect("one each")
     }
 
-    /// The same bursts in another order.
+    /// Returns the same bursts in another order.
     pub(crate) fn shuffled(&self, seed: u64) -> Self {
         let mut random = Xorshift::new(seed);
         let mut order: Vec<usize> = (0..self.labels.len()).collect();
@@ -130,7 +140,7 @@ pub(crate) fn track(frames: &[Planted], params: TrackParams) -> Tracking {
     Tracking::of(&seen, &params, &Job::default()).expect("it tracks")
 }
 
-/// What the members of each object are in truth.
+/// Returns the true phases of the members of each tracked region.
 pub(crate) fn truths(tracking: &Tracking, frames: &[Planted]) -> Vec<Vec<Vec<usize>>> {
     let objects = tracking.objects.iter().map(|object| {
         let frames = object.members.iter().zip(frames);
@@ -147,7 +157,7 @@ pub(crate) fn truths(tracking: &Tracking, frames: &[Planted]) -> Vec<Vec<Vec<usi
     objects.collect()
 }
 
-/// All objects are one phase in all frames it is in.
+/// Asserts that each tracked region is one phase in all experiments in which it occurs.
 pub(crate) fn assert_pure(tracking: &Tracking, frames: &[Planted], phases: usize) {
     let truths = truths(tracking, frames);
     assert_eq!(truths.len(), phases, "{truths:?}");
@@ -158,7 +168,7 @@ pub(crate) fn assert_pure(tracking: &Tracking, frames: &[Planted], phases: usize
     }
 }
 
-/// Twelve phases on an uneven grid.
+/// Returns twelve phases on an uneven grid.
 pub(crate) fn twelve() -> Vec<Phase> {
     let mut random = Xorshift::new(12);
     let place = |index: usize| {
@@ -173,7 +183,7 @@ pub(crate) fn twelve() -> Vec<Phase> {
         .collect()
 }
 
-/// Each phase a cluster, in this order.
+/// Makes each phase a cluster, in this order.
 pub(crate) fn alone(phases: &[Phase], order: &[usize]) -> Vec<Vec<Phase>> {
     order.iter().map(|&at| vec![phases[at].clone()]).collect()
 }

@@ -1,4 +1,4 @@
-//! What the field's clustering tool made of the recordings in the corpus.
+//! Output of the established clustering tool for the recordings in the corpus.
 
 #![allow(dead_code, reason = "each test uses its part")]
 
@@ -8,13 +8,19 @@ use std::path::Path;
 /// One burst of a `.DATA.csv`.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
+    /// Task.
     pub(crate) task: u32,
+    /// Thread.
     pub(crate) thread: u32,
+    /// Begin in nanoseconds.
     pub(crate) begin: i64,
+    /// End in nanoseconds.
     pub(crate) end: i64,
-    /// Columns `d_*` and `n_*`, raw and normalised, in one order.
+    /// Columns `d_*` and `n_*`, raw.
     pub(crate) raw: Vec<f64>,
+    /// Columns `d_*` and `n_*`, normalised, in the same order.
     pub(crate) normalised: Vec<f64>,
+    /// Cluster.
     pub(crate) cluster: ClusterId,
 }
 
@@ -31,7 +37,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).expect("the corpus can be read")
 }
 
-/// The rows of a `.DATA.csv`, or nothing where the corpus is absent.
+/// Reads the rows of a `.DATA.csv`; `None` without the corpus.
 pub(crate) fn data(name: &str) -> Option<Vec<Row>> {
     let text = text(&format!("{name}.DATA.csv"))?;
     let mut lines = text.lines();
@@ -65,7 +71,7 @@ pub(crate) fn data(name: &str) -> Option<Vec<Row>> {
     Some(rows.collect())
 }
 
-/// The share of the time of each cluster, noise first.
+/// Returns the fraction of the time of each cluster, noise first.
 pub(crate) fn shares(rows: &[Row]) -> Vec<f64> {
     let most = rows.iter().map(|row| row.cluster.0).max().unwrap_or(0);
     let mut times = vec![0.0; most as usize + 1];
@@ -76,7 +82,7 @@ pub(crate) fn shares(rows: &[Row]) -> Vec<f64> {
     times.iter().map(|time| time / total).collect()
 }
 
-/// The rows of a `.seq`.
+/// Reads the rows of a `.seq`.
 pub(crate) fn rows(name: &str) -> Option<Vec<Vec<Option<ClusterId>>>> {
     let text = text(&format!("{name}.seq"))?;
     let rows = text
@@ -92,7 +98,7 @@ pub(crate) fn rows(name: &str) -> Option<Vec<Vec<Option<ClusterId>>>> {
 /// Score, columns and weighted score of a cluster.
 pub(crate) type ClusterRow = (f64, usize, f64);
 
-/// `.SCORES.csv`: each cluster, noise first, and the score of the whole.
+/// Reads `.SCORES.csv`: each cluster, noise first, and the total score.
 pub(crate) fn scores(name: &str) -> Option<(Vec<ClusterRow>, f64)> {
     let text = text(&format!("{name}.SCORES.csv"))?;
     let (mut clusters, mut global) = (Vec::new(), f64::NAN);
