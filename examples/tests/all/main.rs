@@ -3,3 +3,4 @@
 mod cookbook_golden;
 mod golden;
 mod instrument;
+mod walkthrough_golden;
