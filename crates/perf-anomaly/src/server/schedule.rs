@@ -57,7 +57,7 @@ impl Schedule {
         }
     }
 
-    /// Shifts the steps by the number of the rank modulo the period. Default: all ranks in the same
+    /// Moves the steps earlier by the number of the rank modulo the period. Default: all ranks in the same
     /// steps.
     pub fn staggered(mut self, rank: u32) -> Self {
         self.offset = u64::from(rank) % self.every;

@@ -105,7 +105,7 @@ fn pairs(count: u64) -> u128 {
 /// ```
 ///
 /// # Errors
-/// Returns `Error::Length` if the slices differ in length.
+/// Returns [`Error::Length`](crate::Error::Length) if the slices differ in length.
 pub fn same_core_partition(first: &Labels, second: &Labels, core: &[bool]) -> Result<bool> {
     for got in [second.len(), core.len()] {
         if got != first.len() {
