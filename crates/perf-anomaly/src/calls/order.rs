@@ -35,6 +35,7 @@ pub(super) struct Held {
 /// Decision about the time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
+    /// Plausible.
     Right,
     /// Wrong; holds the corrected time.
     Wrong(i64),

@@ -10,7 +10,9 @@ use tracing_core::Metadata;
 /// Event of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Note {
+    /// A region was entered.
     Enter(u32),
+    /// A region was left.
     Exit(u32),
     /// Counter and its value.
     Count(u32, f64),

@@ -256,9 +256,11 @@ impl Players {
 /// Result of a check.
 #[derive(Clone, Copy, Debug)]
 enum Heard {
+    /// There is no answer yet.
     Nothing,
     /// A further request was sent.
     Part,
+    /// All messages of the update are answered.
     All,
 }
 

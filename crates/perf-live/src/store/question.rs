@@ -71,8 +71,11 @@ pub(crate) enum Order {
     /// Latest first.
     #[default]
     Latest,
+    /// Descending time lost.
     Severity,
+    /// Descending score.
     Score,
+    /// Ascending time of entry.
     Entry,
 }
 

@@ -13,9 +13,13 @@ use std::collections::HashMap;
 /// Reason for removing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
+    /// The anomaly is normal by the final model.
     NormalAfterAll,
+    /// The normal execution is abnormal by the final model.
     AbnormalAfterAll,
+    /// The anomaly is not among the worst of its function.
     NotAmongWorst,
+    /// The record exceeds the budget.
     OverBudget,
 }
 
@@ -37,6 +41,7 @@ pub(super) enum Fate {
     AsItIs,
     /// It has a new judgement.
     Revised,
+    /// It is removed.
     Removed(Why),
 }
 
