@@ -219,7 +219,7 @@ impl Monitor {
     /// let (calls, job) = (Calls::default(), Job::default());
     /// let detector = Box::new(Tail::default());
     /// let mut monitor = Monitor::new(calls, detector).job(&job);
-    /// // All of it is one step.
+    /// // All parts belong to one step.
     /// job.cancel();
     /// while Replay::in_steps(trace.view(), 1).next_step(&mut monitor, &Job::default())? && monitor.error().is_none() {}
     /// assert!(monitor.judgements().is_empty());
@@ -311,7 +311,7 @@ impl Monitor {
     /// use perf_anomaly::Monitor;
     /// use perf_core::EventSink;
     /// let mut monitor = Monitor::default();
-    /// // A second rank is late.
+    /// // A second rank is delayed.
     /// for step in [0, 1, 2, 3, 0, 1, 2, 3] {
     ///     monitor.end_step(step);
     /// }

@@ -19,7 +19,7 @@
 //! let hub = Hub::open(&file, Default::default())?;
 //! let service = Service::start(hub.clone(), Service::params().token(TOKEN).check()?)?;
 //!
-//! // A rank, which may be anywhere.
+//! // A rank, which may be on another machine.
 //! let target = Target::new(&format!("http://{}", service.address()))?.token(TOKEN);
 //! let link = Link::open(&target, Who::new(0, 3).program_name("lammps"))?;
 //! let mut client = Client::new(link.client(), link.exchange());

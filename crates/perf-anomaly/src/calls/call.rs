@@ -147,7 +147,7 @@ pub struct CallKey {
 /// watch.exit(0, main, Nanos(100));
 /// watch.end_step();
 /// let batch = watch.sink().batch();
-/// // In the order in which they ended; exclusive time is what a detector is asked.
+/// // In order of their ends; samples hold the exclusive time.
 /// let times: Vec<Nanos> = batch.samples().iter().map(|sample| sample.runtime).collect();
 /// assert_eq!(times, [Nanos(50), Nanos(50)]);
 /// let main = &batch.calls()[1];

@@ -52,7 +52,7 @@ pub enum Repair {
 /// // A model for each call path, of inclusive times, ten calls around each anomaly.
 /// let params = Calls::params().model_by(ModelBy::CallPath).runtime(Runtime::Inclusive).context(10);
 /// assert!(params.check().is_ok());
-/// // As Chimbuko turns events into calls.
+/// // The conversion of Chimbuko.
 /// assert!(Calls::params().repair(Repair::Strict).check().is_ok());
 /// ```
 #[derive(Clone, Debug)]

@@ -30,7 +30,7 @@ use std::collections::HashMap;
 /// calls.push(thread, Nanos(190), StreamEvent::Exit(solve));
 /// calls.end_step(0);
 /// let batch = calls.batch();
-/// // `dot` ended first; `solve` took 90 ns, 60 ns of it itself.
+/// // `dot` ended first; `solve` took 90 ns inclusive and 60 ns exclusive time.
 /// assert_eq!(batch.samples()[1].runtime, Nanos(60));
 /// assert_eq!(calls.function_name(batch.samples()[0].function), "dot");
 /// assert_eq!(calls.event_id(&batch.calls()[0]), "3:0:1");

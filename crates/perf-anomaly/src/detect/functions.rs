@@ -19,7 +19,7 @@ const NONE: u32 = u32::MAX;
 ///     moments.push(value);
 ///     (FunctionId(7), moments)
 /// };
-/// // What comes twice is merged.
+/// // Entries of the same function are merged.
 /// let known: Functions<Moments> = [seven(2.0), seven(4.0)].into_iter().collect();
 /// assert_eq!((known.len(), known.get(FunctionId(7)).map(|one| one.mean())), (1, Some(3.0)));
 /// assert!(known.get(FunctionId(8)).is_none());

@@ -12,7 +12,7 @@ use perf_core::{Cancelled, Job, Merge};
 ///
 /// ```
 /// use perf_anomaly::{Detector, Hbos, Sstd};
-/// // Twelve deviations, as launch scripts of the original have it.
+/// // Twelve standard deviations, as in launch scripts of the original.
 /// let sstd = Sstd::new(Sstd::params().sigma(12.0).check()?);
 /// assert_eq!(sstd.name(), "sstd");
 /// assert!(Hbos::params().bins(0).check().is_err());

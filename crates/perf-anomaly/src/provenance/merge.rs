@@ -30,7 +30,7 @@ use std::path::Path;
 /// # };
 /// let path = file("run");
 /// run(0, Lines::create(&path)?)?;
-/// // Whatever wrote it: lines, or a database.
+/// // The kind of store, lines or a database, is detected.
 /// let mut store = open(&path)?;
 /// assert_eq!(store.query(&Query::default())?.len(), 2);
 /// # std::fs::remove_file(&path).ok();

@@ -113,7 +113,7 @@ pub enum Revision {
 ///
 /// ```
 /// use perf_anomaly::provenance::{Entry, Memory, RunRecord, Store};
-/// // Any store will do for a recorder; this one is gone with the program.
+/// // A recorder accepts any store; this one is discarded when the program ends.
 /// let mut store = Memory::new();
 /// let bytes = store.put(&Entry::Run(RunRecord::default()))?;
 /// store.commit()?;

@@ -51,7 +51,7 @@ const RECENT: u64 = 16;
 ///     let mut judgements = Vec::new();
 ///     detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
 ///     client.step(watch.sink(), &judgements, &mut detector)?;
-///     // The second rank knows the calls of the first one, too; the first call of each is not learned.
+///     // The view contains the calls of the first rank too; the first call of each is not learned.
 ///     let known = detector.sketch(perf_anomaly::FunctionId(0)).map(|sketch| sketch.count());
 ///     assert_eq!(known, Some(39 * (u64::from(rank) + 1)));
 /// }

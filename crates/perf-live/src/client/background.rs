@@ -19,7 +19,7 @@ use std::time::Duration;
 /// use perf_anomaly::server::{Client, Local, Server};
 /// use perf_anomaly::{Detector, Tail};
 /// use perf_live::client::Background;
-/// // Any exchange: here with a server in this process, elsewhere that of a `Link`.
+/// // Any exchange: here with a server in this process, usually that of a `Link`.
 /// let local = Local::new(Server::default());
 /// let mut client = Client::new(7, Background::new(local.clone())?);
 /// let calls = Calls::default();

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// use perf_live::web::Service;
 /// use std::time::Duration;
 /// let params = Service::params().token("0123456789abcdef").patience(Duration::from_secs(5));
-/// // Nothing that is printed has the token.
+/// // The token is never printed.
 /// assert!(!format!("{params:?}").contains("0123456789abcdef"));
 /// assert!(params.check().is_ok() && Service::params().check().is_err());
 /// ```

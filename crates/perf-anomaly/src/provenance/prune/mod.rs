@@ -64,7 +64,7 @@ pub struct Pruned {
 /// let path = file("run");
 /// let report = run(0, Lines::create(&path)?)?;
 /// # let calls = Calls::default();
-/// // By a detector that has learned nothing, no record is abnormal, nor is its function known.
+/// // For a detector with an empty model no record is abnormal, and its function is unknown.
 /// let nothing = Sstd::default();
 /// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000, &Job::default())?;
 /// assert_eq!((pruned.unknown, pruned.normal_after_all), (2, 0));
