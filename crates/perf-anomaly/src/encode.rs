@@ -1,14 +1,15 @@
-//! The bytes of models and messages: [`perf_core::codec`], with what differs between versions.
+//! Byte encoding of models and messages: [`perf_core::codec`] with the differences between
+//! versions.
 
 pub(crate) use perf_core::codec::Writer;
 
-/// Takes numbers from bytes of some version.
+/// Reader of bytes of a given version.
 pub(crate) type Reader<'a> = perf_core::codec::Reader<'a, Format>;
 
-/// Properties of a version. The default is those of the latest one.
+/// Properties of a version. The default is the latest version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
-    /// Losses have a count of calls beyond experience: those of earlier versions have none.
+    /// `true` if losses contain the number of calls beyond experience, which earlier versions lack.
     pub(crate) has_beyond_experience: bool,
 }
 

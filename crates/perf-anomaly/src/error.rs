@@ -1,66 +1,66 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
-/// What can be wrong with parameters, snapshots or stores. Events are never an error: what is
-/// wrong with a stream is repaired and counted.
+/// Reasons why parameters, snapshots, messages or stores are invalid. Events never cause an error:
+/// defects of a stream are repaired and counted.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter out of its range.
+    /// A parameter is out of range.
     #[error("{name} is {value}, but must be {range}")]
     Parameter {
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         value: String,
-        /// What is allowed.
+        /// Allowed range.
         range: &'static str,
     },
-    /// Bytes that are no snapshot or delta, or end too early.
+    /// Bytes are not a snapshot or delta, or are truncated.
     #[error("byte {at}: expected {expected}")]
     Decode {
-        /// Where.
+        /// Byte offset.
         at: usize,
-        /// What should be there.
+        /// Expected content.
         expected: &'static str,
     },
-    /// A model of another detector.
+    /// A model belongs to another detector.
     #[error("expected a model of {expected}, but got one of {found}")]
     OtherModel {
-        /// The detector that asks.
+        /// Detector that needs a model.
         expected: &'static str,
-        /// The detector that made the model.
+        /// Detector of the model.
         found: &'static str,
     },
-    /// A message for another run of the server: it was started anew, and does not know the numbers
-    /// of functions that it gave out before. Nothing of the message was taken.
+    /// A message belongs to another session of the server. The server was restarted and does not
+    /// know the function numbers that it assigned before. No part of the message was merged.
     #[error("the server was started anew")]
     OtherSession {
-        /// The session of the server.
+        /// Session of the server.
         session: u64,
     },
-    /// A store of provenance that cannot be read or written.
+    /// A store of provenance cannot be read or written.
     #[error("{file}: {what}")]
     Store {
-        /// Its file.
+        /// File of the store.
         file: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
-    /// A text that is no entry of a store.
+    /// A text is not an entry of a store.
     #[error("no entry of a store: {0}")]
     Entry(String),
-    /// The thread that judges spans of this process is not there.
+    /// The thread that judges the spans of this process has ended.
     #[error("the thread that judges spans: {0}")]
     Spans(String),
-    /// A message to a server, or its answer, did not get through.
+    /// A message to a server, or its answer, was lost.
     #[error("the parameter server cannot be reached: {0}")]
     Exchange(String),
-    /// Somebody cancelled.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] perf_core::Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
@@ -74,10 +74,10 @@ impl From<perf_core::codec::Malformed> for Error {
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A parameter is within its range, or an error says what it is and which range that is.
+/// Returns an error with the range if a parameter is outside of it.
 pub(crate) fn within(
     is_within: bool,
     name: &'static str,
@@ -94,7 +94,7 @@ pub(crate) fn within(
     }
 }
 
-/// Times closer than a resolution cannot be told apart.
+/// Checks a resolution, the smallest difference between distinguishable times.
 pub(crate) fn check_resolution(resolution: perf_core::Nanos) -> Result<()> {
     let is_within = (1..=1_000_000_000).contains(&resolution.0);
     within(is_within, "resolution", resolution, "1 ns to 1 s")

@@ -1,9 +1,9 @@
-//! Which calls, on which rank, are abnormal, right now?
+//! Online detection of abnormal calls, on every rank.
 //!
-//! A program calls the same functions millions of times. Most calls of a function take about as long as
-//! those before; those that do not cost time, often on one rank of many, and are gone from any profile.
-//! This crate looks at each call once, as it ends, keeps what is needed to explain the few that are
-//! unusual, and forgets the rest: memory does not grow with the run.
+//! A program calls the same functions millions of times. Most calls of a function take about as
+//! long as earlier ones. The others lose time, often on one rank of many, and do not show in a
+//! profile. This crate examines each call once, when it ends, keeps the information that explains
+//! the few unusual ones, and drops the rest. Memory does not grow with the length of the run.
 //!
 //! ```
 //! use perf_anomaly::{Drift, Label, Monitor, Watch};
@@ -25,63 +25,69 @@
 //!
 //! # From events to labels
 //! 1. Events come from an [`EventSource`](perf_core::EventSource), such as a recording that is
-//!    [replayed](Replay) or a file that grows, or are pushed by the program itself through a [`Watch`] or
-//!    as spans of `tracing`. They come in *steps*, stretches of the run of a second, say: at the end of each,
-//!    what was completed in it is judged.
-//! 2. [`calls`] makes completed calls of them: exclusive time is inclusive time less that of the calls it
-//!    made, `x = (exit - entry) - sum(children)`. Messages and counters belong to the innermost call, work
-//!    on accelerators to what launched it; what is wrong with a stream is mended and counted.
-//! 3. A [`Detector`] answers each [`Sample`] with a [`Judgement`]. The default, [`Tail`], scores before it
-//!    learns. A function may have several *modes*, run times around which its calls gather, such as those of
-//!    messages of two sizes. Of the `n` calls of a mode so far, the `k` outermost exceed the next one,
-//!    `u`, by factors whose logarithms are on average `b`, estimated from `r` of them; a further call is
-//!    beyond `u exp(b y)` with probability
+//!    [replayed](Replay) or a growing file, or are pushed by the program itself through a [`Watch`]
+//!    or as spans of `tracing`. They are grouped in *steps*, time intervals of about a second: at
+//!    the end of each step, the calls completed in it are judged.
+//! 2. [`calls`] converts events to completed calls. Exclusive time is inclusive time minus that of
+//!    the callees, `x = (exit - entry) - sum(children)`. Messages and counters belong to the
+//!    innermost call, work on accelerators to the call that launched it. Defects of a stream are
+//!    repaired and counted.
+//! 3. A [`Detector`] answers each [`Sample`] with a [`Judgement`]. The default, [`Tail`], scores a
+//!    call before it learns it. A function may have several *modes*, run times around which its
+//!    calls cluster, such as those of messages of two sizes. Of the `n` calls of a mode so far, the
+//!    `k` outermost exceed the next one, `u`, by factors whose logarithms have the mean `b`,
+//!    estimated from `r` of them. A further call exceeds `u exp(b y)` with probability
 //!
 //!    ```text
 //!    p = k / n (1 + y / r)^-r
 //!    ```
 //!
-//!    so that the bound for a wanted `p`, by default 5 in a million on either side, is known however few
-//!    calls there were, for tails up to Pareto's.
-//! 4. What a call took beyond what was expected, `x - median` of its mode, is its severity: time lost, which
-//!    [`Losses`] sums by function, path, rank and step.
-//! 5. A [`Drift`] tells which functions changed for good: the rank sum of the last calls among all since the
-//!    last change, twice in a row beyond chance.
+//! The bound for a given `p`, by default 5 in a million on either side, is therefore known for any
+//! number of calls, for tails up to Pareto's.
+//! 4. The severity of a call is its run time beyond the expected one, `x - median` of its mode.
+//!    [`Losses`] sums this lost time by function, path, rank and step.
+//! 5. A [`Drift`] detects permanent changes of functions: the rank sum of the last calls among all
+//!    since the last change, significant twice in a row.
 //!
-//! A [`Monitor`] is all of it as one sink; [`provenance`] keeps what is known around an anomaly, and through
-//! [`server`] ranks share what they learn. All models merge, exactly or within a bound that is told, and
-//! have bytes with a version.
+//! A [`Monitor`] combines all of this in one sink. [`provenance`] keeps the context of anomalies,
+//! and through [`server`] ranks share what they learn. All models merge, exactly or within a
+//! documented bound, and have a versioned byte encoding.
 //!
-//! # What it costs
-//! On one core of 2.6 GHz: 29 to 34 million events a second to calls and labels, 400 instructions a call of
-//! them at most for the detector; 86 ns a span of a program that watches itself; 3 KB a function for its
-//! model. A server takes a step of 10,240 ranks that touch 100 of 1,000 functions in 0.26 s. With models of
-//! moments that is 0.10 s, and 0.85 s where each touches all of them. `docs/benchmarks.md` has the commands.
+//! # Cost
+//! On one core at 2.6 GHz: 29 to 34 million events per second are converted to calls and labels,
+//! with at most 400 instructions per call for the detector; a span of a self-instrumented program
+//! takes 86 ns; a model takes 3 KB per function. A server processes a step of 10,240 ranks that use
+//! 100 of 1,000 functions in 0.26 s. With models of moments it takes 0.10 s, and 0.85 s if each
+//! rank uses all functions. `docs/benchmarks.md` lists the commands.
 //!
-//! # What to mind
-//! * Below 32 calls of a function the answer is [`Label::NotEnoughData`], not "normal".
-//! * A mode is known from 16 calls on. Of the calls before, the first one is an alarm, and those near it are
-//!   [`Label::NotEnoughData`] while the mode may hold 1 % of the calls. What repeats less than once in 2,000
-//!   calls, or takes another time each time, keeps being reported.
-//! * [`Report::unjudged`] has the longest calls that were not judged.
-//! * A long tail is no anomaly. On the heat2d recordings of Chimbuko, six ranks of some 1,300 calls each in one
-//!   step, the default detector finds nothing where SSTD labels 4 to 6 calls a rank: receives usually take
-//!   3 us, but some took 0.5 and 1.6 ms, and beyond such a tail the two of 7.5 ms on five of the ranks are nothing
-//!   that happens less than 10 times in a million. Other labelled calls are of 5 to 25 us, a few steps of a
-//!   clock of 1 us. Who wants to see them asks for more false alarms.
-//! * The stated rates are for calls that do not depend on each other. A program with phases has runs of
-//!   slow calls: give paths models of their own, or look at the [changes](Drift).
-//! * Labels are given with what was known then. [`Report::prune`] judges what was recorded again.
-//! * The strict detectors label as Chimbuko does, oddities included: they are there to compare.
+//! # Pitfalls
+//! * Below 32 calls of a function the label is [`Label::NotEnoughData`], not "normal".
+//! * A mode is known after 16 calls. The first of them is an alarm, and those near it are
+//!   [`Label::NotEnoughData`] while the mode may hold 1 % of the calls. Calls that repeat less than
+//!   once in 2,000 calls, or take a different time each time, keep being reported.
+//! * [`Report::unjudged`] lists the longest calls that were not judged.
+//! * A long tail is not an anomaly. In the heat2d recordings of Chimbuko, with six ranks of about
+//!   1,300 calls each in one step, the default detector finds no anomaly where SSTD labels 4 to 6
+//!   calls per rank. Receives usually take 3 us, but some took 0.5 and 1.6 ms. With such a tail,
+//!   the two receives of 7.5 ms on five of the ranks are expected more often than 10 times in a
+//!   million. The other labelled calls take 5 to 25 us, a few ticks of a clock of 1 us. To report
+//!   them, allow more false alarms.
+//! * The stated rates hold for independent calls. A program with phases has runs of slow calls: use
+//!   a model for each call path, or examine the [changes](Drift).
+//! * Labels use the knowledge at the time of the call. [`Report::prune`] judges the recorded calls
+//!   again.
+//! * The strict detectors reproduce the labels of Chimbuko, including their peculiarities, for
+//!   comparison.
 //!
 //! # Results as data
 //! Every result has a method `table` or `tables`; the feature `render` of `perf-core` writes tables as text, CSV
 //! and JSON.
 //!
 //! # Features
-//! * `serde`: `Serialize` for results and ids; labels and records of [`provenance`] have it in any case.
+//! * `serde`: `Serialize` for results and ids. Labels and records of [`provenance`] implement it
+//!   without the feature.
 //! * `sqlite`: a database of provenance with indices.
-//! * `tracing`: `spans`, by which a program that is instrumented with `tracing` watches itself.
+//! * `tracing`: `spans`, with which a program instrumented with `tracing` monitors itself.
 #![doc(html_root_url = "../")]
 
 pub mod calls;

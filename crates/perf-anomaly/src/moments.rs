@@ -1,14 +1,15 @@
-//! [`Moments`]: mean to kurtosis in one pass, exact when merged.
+//! [`Moments`]: mean to kurtosis in one pass, with exact merging.
 
 use crate::Result;
 use crate::encode::{Reader, Writer};
 use perf_core::Merge;
 
-/// Count, sum, extremes and the first four moments of values of any unit.
+/// Count, sum, extremes and the first four moments of values in any unit.
 ///
-/// Central sums `M_p = sum (x - mean)^p` are updated in one pass and merged in pairs by the formulas
-/// of Pebay (2008, Sandia report SAND2008-6212, equations 2.1 to 3.1), so that a merge of parts equals
-/// the direct sums up to rounding: within 1e-12 of them relative for parts of like spread.
+/// Central sums `M_p = sum (x - mean)^p` are updated in one pass and merged in pairs with the
+/// formulas of Pebay (2008, Sandia report SAND2008-6212, equations 2.1 to 3.1). A merge of parts
+/// equals the direct sums up to rounding: within a relative error of 1e-12 for parts of similar
+/// spread.
 ///
 /// ```
 /// use perf_anomaly::Moments;
@@ -23,13 +24,21 @@ use perf_core::Merge;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Moments {
+    /// Number of values.
     count: u64,
+    /// Mean.
     mean: f64,
+    /// Sum of squared deviations from the mean.
     m2: f64,
+    /// Sum of cubed deviations.
     m3: f64,
+    /// Sum of fourth powers of deviations.
     m4: f64,
+    /// Sum of the values.
     sum: f64,
+    /// Minimum.
     min: f64,
+    /// Maximum.
     max: f64,
 }
 
@@ -49,12 +58,12 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// No values yet.
+    /// Creates moments of no values.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same value `count` times.
+    /// Returns the moments of `count` equal values.
     pub(crate) fn repeated(value: f64, count: u64) -> Self {
         match count {
             0 => Self::default(),
@@ -69,8 +78,8 @@ impl Moments {
         }
     }
 
-    /// The same number of values, whose sum is another one by `more`: the mean follows, the spread stays
-    /// as it was.
+    /// Shifts the sum by `more` for the same number of values: the mean changes accordingly, the
+    /// spread does not.
     pub(crate) fn shifted(mut self, more: f64) -> Self {
         if self.count > 0 {
             self.sum += more;
@@ -79,10 +88,10 @@ impl Moments {
         self
     }
 
-    /// One more value.
+    /// Adds a value.
     pub fn push(&mut self, value: f64) {
         let before = self.count as f64;
-        // What comes from elsewhere is less than 2^53, and calls one by one never are as many again.
+        // Merged counts are below 2^53, and single calls never add as many again.
         self.count += 1;
         let n = self.count as f64;
         let delta = value - self.mean;
@@ -99,32 +108,32 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Sum of the values.
+    /// Returns the sum of the values.
     pub fn sum(&self) -> f64 {
         self.sum
     }
 
-    /// Mean of the values, 0 of none.
+    /// Returns the mean of the values, 0 without values.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Smallest value.
+    /// Returns the minimum.
     pub fn min(&self) -> Option<f64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Largest value.
+    /// Returns the maximum.
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Variance of the sample, `M2 / (n - 1)`; 0 of fewer than two values.
+    /// Returns the sample variance, `M2 / (n - 1)`; 0 for fewer than two values.
     pub fn variance(&self) -> f64 {
         match self.count {
             0 | 1 => 0.0,
@@ -132,19 +141,19 @@ impl Moments {
         }
     }
 
-    /// Square root of the [`variance`](Self::variance).
+    /// Returns the square root of the [`variance`](Self::variance).
     pub fn std_dev(&self) -> f64 {
         self.variance().sqrt()
     }
 
-    /// Skewness `(M3 / n) / s^3` with `s^2 = M2 / n`: without unit, whatever the unit of the values.
-    /// 0 where all values are equal.
+    /// Returns the skewness `(M3 / n) / s^3` with `s^2 = M2 / n`, which is independent of the unit.
+    /// 0 if all values are equal.
     pub fn skewness(&self) -> f64 {
         self.standard(self.m3, 3)
     }
 
-    /// Excess kurtosis `(M4 / n) / s^4 - 3`: 0 for a normal distribution, and where all values are
-    /// equal.
+    /// Returns the excess kurtosis `(M4 / n) / s^4 - 3`: 0 for a normal distribution, and if all
+    /// values are equal.
     pub fn kurtosis(&self) -> f64 {
         match self.m2 > 0.0 {
             true => self.standard(self.m4, 4) - 3.0,
@@ -152,8 +161,8 @@ impl Moments {
         }
     }
 
-    /// A central moment in units of the spread. Divided by one power at a time: the third power of
-    /// a spread in nanoseconds given in seconds is far from overflow, that of any unit is not.
+    /// Returns a central moment in units of the spread. Divides by one power at a time, because the
+    /// power itself may overflow for some units.
     fn standard(&self, moment: f64, order: u32) -> f64 {
         if self.m2 <= 0.0 {
             return 0.0;
@@ -170,12 +179,12 @@ impl Moments {
         [self.count, mean, m2, m3, m4, sum, min, max]
     }
 
-    /// As bytes: the count; what is given in short, as bits; and the numbers in the order of the fields.
-    /// What comes back is the same to the bit.
+    /// Encodes the moments: the count, a flag byte for abbreviated fields, and the numbers in the
+    /// order of the fields. Decoding restores every bit.
     ///
-    /// Sums and extremes of whole numbers are whole numbers of varying length, the largest value as its
-    /// distance from the smallest one, and of values that are all the same one is told. One of no
-    /// values takes a byte, of one call of some microseconds 5, of many calls about 45.
+    /// Sums and extremes of whole numbers are varints, with the maximum relative to the minimum; of
+    /// equal values one is stored. The encoding takes one byte without values, 5 bytes for one call
+    /// of some microseconds, and about 45 for many calls.
     pub(crate) fn encode(&self, to: &mut Writer) {
         to.varint(self.count);
         if self.count == 0 {
@@ -274,17 +283,17 @@ impl Moments {
     }
 }
 
-/// Most values that are counted: those of a thousand years of calls do not come near, and all such counts are whole
-/// numbers as `f64`.
+/// Largest count: far more than the calls of a thousand years, and such that all counts are exact
+/// as `f64`.
 const MOST: u64 = (1 << 53) - 1;
 
-/// What is given in short.
+/// Flags of abbreviated fields.
 const SAME: u8 = 1;
 const KNOWN_MEAN: u8 = 2;
 const SHORT_SUM: u8 = 4;
 const SHORT_MIN: u8 = 8;
 
-/// Whether a number is a whole one that comes back to the bit.
+/// Returns `true` if a number is a whole number that a varint restores exactly.
 fn is_short(value: f64) -> bool {
     let whole = value as i64;
     whole as f64 == value
@@ -331,7 +340,7 @@ impl Merge for Moments {
         self.mean += step * b;
         self.count = self.count.saturating_add(other.count).min(MOST);
         self.sum += other.sum;
-        // No extreme is NaN, which `f64::min` would look for.
+        // Extremes are never NaN, which `f64::min` would have to check.
         if other.min < self.min {
             self.min = other.min;
         }
@@ -368,7 +377,7 @@ mod tests {
             all.merge(&all.clone());
             all.push(7.0);
         }
-        // Merging stops there, and a push adds one.
+        // Merging saturates there, and a push adds one.
         assert_eq!(all.count(), MOST + 1);
         for (count, is_read) in [(MOST, true), (MOST + 1, false), (u64::MAX, false)] {
             let mut to = Writer::default();

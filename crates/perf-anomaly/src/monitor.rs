@@ -1,4 +1,4 @@
-//! [`Monitor`]: events in, judged calls out, and all that follows from them.
+//! [`Monitor`]: sink for events that judges calls and collects all results.
 
 use crate::calls::{Batch, Call, Calls};
 use crate::detect::LOOK;
@@ -14,8 +14,8 @@ use perf_core::{
 };
 use std::ops::Range;
 
-/// A sink that judges the calls of each step: [`Calls`] and a [`Detector`], and where wanted a
-/// [`Recorder`] and a [`Client`] of a parameter server.
+/// Sink that judges the calls of each step. It combines [`Calls`] and a [`Detector`], and
+/// optionally a [`Recorder`] and a [`Client`] of a parameter server.
 ///
 /// ```
 /// use perf_anomaly::{Monitor, Replay};
@@ -32,33 +32,47 @@ use std::ops::Range;
 /// ```
 #[derive(Debug)]
 pub struct Monitor {
+    /// Conversion of events to calls.
     calls: Calls,
+    /// Detector.
     detector: Box<dyn Detector>,
+    /// Judgements of the last step.
     judgements: Vec<Judgement>,
+    /// Lost time.
     losses: Losses,
+    /// Anomalies per step of each rank.
     ranks: Ranks,
+    /// Longest calls that were not judged.
     unjudged: Unjudged,
-    /// The first and the last step that ended.
+    /// First and last step that ended.
     steps: Option<(u64, u64)>,
-    /// What a user wants otherwise for functions whose name fits a pattern; `None` to ignore them.
+    /// User-defined thresholds for functions whose name matches a pattern; `None` to ignore them.
     rules: Vec<(String, Option<f64>)>,
-    /// Functions that the rules were applied to.
+    /// Number of functions to which the rules were applied.
     ruled: usize,
-    /// Rules that the recorder knows.
+    /// Number of rules that the recorder has stored.
     told: usize,
+    /// Recorder of anomalies.
     recorder: Option<Recorder>,
+    /// Client of a parameter server.
     client: Option<Box<dyn Shared>>,
+    /// Change points.
     drift: Option<Drift>,
+    /// `true` if the detector forgets a function that changed.
     starts_over: bool,
-    /// What changed in the last step.
+    /// Changes in the last step.
     changes: Vec<Change>,
+    /// Number of events that the source dropped.
     left_out: u64,
+    /// `true` once the stream has ended.
     is_closed: bool,
+    /// Job, for cancellation checks.
     job: Job,
+    /// First error of the store or server.
     error: Option<Error>,
 }
 
-/// A client, whatever its exchange.
+/// Client with any exchange.
 trait Shared: std::fmt::Debug + Send {
     fn step(
         &mut self,
@@ -109,18 +123,19 @@ impl<E: Exchange> Shared for Client<E> {
     }
 }
 
-/// Steps of a rank that are kept.
+/// Number of steps that are kept for each rank.
 const HISTORY: usize = 128;
 
 impl Default for Monitor {
-    /// Judges the calls of [`Calls::default`] by [`Tail::default`], the detector with a stated rate of false alarms.
+    /// Judges the calls of [`Calls::default`] with [`Tail::default`], the detector with a stated
+    /// rate of false alarms.
     fn default() -> Self {
         Monitor::new(Calls::default(), Box::new(Tail::default()))
     }
 }
 
 impl Monitor {
-    /// Judges calls by a detector.
+    /// Creates a monitor from a call converter and a detector.
     pub fn new(calls: Calls, detector: Box<dyn Detector>) -> Self {
         Monitor {
             calls,
@@ -145,21 +160,21 @@ impl Monitor {
         }
     }
 
-    /// Ignores functions whose name fits a pattern with `*` and `?`: they are neither judged nor
-    /// learned. Of call paths, either the whole name or that of the last function must fit. What
-    /// comes later overrides what came before.
+    /// Ignores functions whose name matches a pattern with `*` and `?`: they are neither judged nor
+    /// learned. For call paths, the pattern must match the whole name or that of the last function.
+    /// Later rules override earlier ones.
     pub fn ignore(mut self, pattern: impl Into<String>) -> Self {
         self.rules.push((pattern.into(), None));
         self
     }
 
-    /// Gives functions whose name fits a pattern a threshold of their own, in the unit of the
-    /// [detector](Detector::set_threshold).
+    /// Sets a separate threshold, in the unit of the [detector](Detector::set_threshold), for
+    /// functions whose name matches a pattern.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if it is out of the range of the detector.
+    /// Returns [`Error::Parameter`] if it is out of the range of the detector.
     pub fn threshold(mut self, pattern: impl Into<String>, threshold: f64) -> Result<Self> {
-        // No function has this number; it is asked whether the threshold is one.
+        // No function has this number; the call only validates the threshold.
         let nobody = FunctionId(u32::MAX);
         self.detector.set_threshold(nobody, Some(threshold))?;
         self.detector.set_threshold(nobody, None)?;
@@ -167,7 +182,7 @@ impl Monitor {
         Ok(self)
     }
 
-    /// Keeps anomalies with all that is known around them. Default: nothing is kept but counts.
+    /// Records anomalies with their context. Default: only counts are kept.
     pub fn record(mut self, recorder: Recorder) -> Self {
         self.recorder = Some(recorder);
         self
@@ -179,22 +194,23 @@ impl Monitor {
         self
     }
 
-    /// Watches for functions that become slower or faster for good. Default: nobody does.
+    /// Detects functions that become permanently slower or faster. Default: disabled.
     pub fn watch_drift(mut self, drift: Drift) -> Self {
         self.drift = Some(drift);
         self
     }
 
-    /// Whether the detector [starts over](Detector::forget) with a function that changed: its calls are
-    /// then judged by what is usual since. Default: false, the past is forgotten as the detector does.
+    /// Makes the detector [start over](Detector::forget) with a function that changed, so that its
+    /// calls are judged by its new behaviour. Default: false, the past is forgotten at the usual
+    /// rate of the detector.
     pub fn start_over(mut self, starts_over: bool) -> Self {
         self.starts_over = starts_over;
         self
     }
 
-    /// Sets the job of the judging. Once it is cancelled, judging ends within a step, and
-    /// [`error`](Self::error) is [`Error::Cancelled`]. Of the step that was stopped some calls are learned from, none of it is judged,
-    /// and what comes after is not judged either. Default: a job that nothing cancels.
+    /// Sets the job. Once it is cancelled, judging ends within a step, and [`error`](Self::error)
+    /// returns [`Error::Cancelled`]. The interrupted step may be partly learned but is not judged,
+    /// and neither are later steps. Default: a job that is never cancelled.
     ///
     /// ```
     /// use perf_anomaly::{Error, Monitor, Replay, Tail, calls::Calls};
@@ -203,7 +219,7 @@ impl Monitor {
     /// let (calls, job) = (Calls::default(), Job::default());
     /// let detector = Box::new(Tail::default());
     /// let mut monitor = Monitor::new(calls, detector).job(&job);
-    /// // All of it is one step.
+    /// // All parts belong to one step.
     /// job.cancel();
     /// while Replay::in_steps(trace.view(), 1).next_step(&mut monitor, &Job::default())? && monitor.error().is_none() {}
     /// assert!(monitor.judgements().is_empty());
@@ -216,18 +232,18 @@ impl Monitor {
         self
     }
 
-    /// The calls that were completed in the last step.
+    /// Returns the calls that were completed in the last step.
     pub fn batch(&self) -> &Batch {
         self.calls.batch()
     }
 
-    /// What is said of each of them.
+    /// Returns the judgement of each of them.
     pub fn judgements(&self) -> &[Judgement] {
         &self.judgements
     }
 
-    /// The abnormal calls of the last step, with what the detector was asked and what it answered, in the
-    /// order of the batch. Empty where the step was not judged.
+    /// Returns the abnormal calls of the last step with their samples and judgements, in the order
+    /// of the batch. Empty if the step was not judged.
     ///
     /// ```
     /// use perf_anomaly::{Monitor, Watch};
@@ -261,41 +277,41 @@ impl Monitor {
             .map(|((call, sample), judgement)| (call, sample, judgement))
     }
 
-    /// The calls, to ask for names, stacks and health.
+    /// Returns the call converter, which provides names, stacks and health.
     pub fn calls(&self) -> &Calls {
         &self.calls
     }
 
-    /// The detector.
+    /// Returns the detector.
     pub fn detector(&self) -> &dyn Detector {
         &*self.detector
     }
 
-    /// Time lost so far by function, path, rank and step.
+    /// Returns the time lost so far by function, path, rank and step.
     pub fn losses(&self) -> &Losses {
         &self.losses
     }
 
-    /// Anomalies a step of each rank so far.
+    /// Returns the anomalies per step of each rank so far.
     pub fn ranks(&self) -> &Ranks {
         &self.ranks
     }
 
-    /// Longest calls so far that were not judged.
+    /// Returns the longest calls so far that were not judged.
     pub fn unjudged(&self) -> &Unjudged {
         &self.unjudged
     }
 
-    /// Steps from the first to the last one that ended so far, on any rank.
+    /// Returns the number of steps from the first to the last one that ended so far, on any rank.
     ///
-    /// A step counts once, although it ends once more for a rank whose file is late. As for
-    /// [ranks](Self::ranks), a step in which nothing happened counts if it lies between others.
+    /// A step counts once, even if it ends again for a rank whose file is delayed. As for
+    /// [ranks](Self::ranks), a step without events counts if it lies between others.
     ///
     /// ```
     /// use perf_anomaly::Monitor;
     /// use perf_core::EventSink;
     /// let mut monitor = Monitor::default();
-    /// // A second rank is late.
+    /// // A second rank is delayed.
     /// for step in [0, 1, 2, 3, 0, 1, 2, 3] {
     ///     monitor.end_step(step);
     /// }
@@ -307,48 +323,49 @@ impl Monitor {
         range.map_or(0, |(first, last)| (last - first).saturating_add(1))
     }
 
-    /// Functions that the calls of the last step show to have changed.
+    /// Returns the functions whose change was detected in the last step.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// Change points so far; `None` where nobody [watches](Self::watch_drift) for them.
+    /// Returns the change points so far; `None` if [detection](Self::watch_drift) is disabled.
     pub fn drift(&self) -> Option<&Drift> {
         self.drift.as_ref()
     }
 
-    /// Counts events that whoever pushes had to leave out, for the [`Report`].
+    /// Adds events that the source had to drop, for the [`Report`].
     pub fn add_left_out(&mut self, events: u64) {
         self.left_out = self.left_out.saturating_add(events);
     }
 
-    /// How much was kept so far; `None` without a recorder.
+    /// Returns the data reduction so far; `None` without a recorder.
     pub fn reduction(&self) -> Option<Reduction> {
         let recorder = self.recorder.as_ref()?;
         Some(recorder.reduction(&self.calls.health()))
     }
 
-    /// The first error of the store or the server, if there was one. [`finish`](Self::finish) gives it too.
+    /// Returns the first error of the store or the server, if any. [`finish`](Self::finish) returns
+    /// it too.
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
     }
 
-    /// The first error of the store or the server since it was last asked for. A sink does not fail:
-    /// detection goes on without them.
+    /// Returns and clears the first error of the store or the server. A sink does not fail:
+    /// detection continues without them.
     pub fn take_error(&mut self) -> Option<Error> {
         self.error.take()
     }
 
-    /// Judges what was pushed since, within a step: for who gets more events in a step than fit into
-    /// memory, see [`Calls::flush`]. Whatever is counted by steps counts parts of a step as one, and a
-    /// server is met at its end.
+    /// Judges the pending events within a step, for sources with more events in a step than fit in
+    /// memory, see [`Calls::flush`]. Counts per step treat the parts as one step, and the server is
+    /// contacted at its end.
     pub fn flush(&mut self) {
         self.calls.flush();
         self.judge(false);
     }
 
-    /// Ends the stream: judges calls that are open, which [`batch`](Self::batch) then has.
-    /// [`finish`](Self::finish) does so where nobody did before.
+    /// Ends the stream: judges open calls, which are then in [`batch`](Self::batch).
+    /// [`finish`](Self::finish) does so if it has not been done before.
     pub fn close(&mut self) {
         if !std::mem::replace(&mut self.is_closed, true) {
             self.calls.finish();
@@ -356,10 +373,12 @@ impl Monitor {
         }
     }
 
-    /// Ends the stream: judges calls that are open, writes what waits, and tells the server the rest.
+    /// Ends the stream: judges open calls, writes pending records, and sends the rest to the
+    /// server.
     ///
     /// # Errors
-    /// [`Unfinished`], which has the report too, with the first error of the store or the server.
+    /// Returns [`Unfinished`], which contains the report too, with the first error of the store or
+    /// the server.
     pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
         self.close();
         if let Some(client) = &mut self.client {
@@ -395,7 +414,7 @@ impl Monitor {
         }
     }
 
-    /// Applies the rules to functions that are new.
+    /// Applies the rules to new functions.
     fn rule(&mut self) {
         let count = self.calls.function_count();
         for at in std::mem::replace(&mut self.ruled, count)..count {
@@ -430,7 +449,7 @@ impl Monitor {
             self.rule();
         }
         if let Some(client) = &mut self.client {
-            // What came since the last step helps to judge this one.
+            // A view that arrived since the last step improves the judgements of this one.
             let received = client.receive(&self.calls, &mut *self.detector);
             self.error = self.error.take().or(received.err());
         }
@@ -463,7 +482,7 @@ impl Monitor {
         self.job.check()?;
         let mut first = self.error.take();
         if let Some(recorder) = &mut self.recorder {
-            // What the run is told to do goes with its records, once.
+            // The rules are stored with the records, once.
             for (pattern, threshold) in self.rules.iter().skip(self.told) {
                 match threshold {
                     Some(threshold) => {
@@ -488,8 +507,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// Judges and learns the calls of the batch. Those that a server has merged before this start are learned apart
-    /// from what it is told.
+    /// Judges and learns the calls of the batch. Calls that a server merged before a restart are
+    /// learned separately, so that they are not sent again.
     fn detect(&mut self) -> std::result::Result<(), Cancelled> {
         let (samples, judgements) = (self.calls.batch().samples(), &mut self.judgements);
         let Some(client) = &mut self.client else {

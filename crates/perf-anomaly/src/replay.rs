@@ -1,4 +1,4 @@
-//! [`Replay`]: a recording as a stream of events.
+//! [`Replay`]: conversion of a recording to a stream of events.
 
 use crate::calls::{CORRELATION, NESTED};
 use perf_core::{
@@ -9,15 +9,16 @@ use perf_core::{
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Pushes a [`Trace`] as if it happened now: in steps of equal time, at full speed or paced.
+/// Pushes a [`Trace`] as a live stream: in steps of equal time, at full speed or paced.
 ///
-/// Each process is a rank, in the order of the recording; its locations are threads, streams of
-/// accelerators after those of processors, tied to the process that uses the accelerator and marked
-/// by the fact `Accelerator Stream`; those whose calls nest also by `Accelerator Calls Nest`. Messages between two, and counters as samples of metrics, go
-/// with them; other events have no place in a stream. Work on an accelerator and the call that launched
-/// it, as [`Trace::links`] have them, get one correlation id where both are in view, on the rank of the
-/// launch; a recording's own counter of that name is then left out. In a step, one location comes after
-/// the other. A replay is for one sink: what the sink calls regions and streams is asked once.
+/// Each process is a rank, in the order of the recording, and its locations are threads.
+/// Accelerator streams follow the CPU threads; they belong to the process that uses the accelerator
+/// and have the property `Accelerator Stream`, and `Accelerator Calls Nest` if their calls nest.
+/// Point-to-point messages, and counters as metric samples, are included; other events are not part
+/// of a stream. Work on an accelerator and the call that launched it, according to
+/// [`Trace::links`], get a common correlation id if both are in view, on the rank of the launch; a
+/// recorded counter of that name is then dropped. Within a step, locations follow one another. A
+/// replay serves one sink, because the ids of the sink are cached.
 ///
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
@@ -35,31 +36,41 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Debug)]
 pub struct Replay<'a> {
+    /// View that is replayed.
     view: TraceView<'a>,
+    /// Ids of the sink.
     ids: Ids,
+    /// Locations.
     streams: Vec<Source>,
     /// Length of a step in ticks.
     period: u64,
+    /// Range of the events.
     range: Option<TimeRange>,
+    /// Next step.
     step: u64,
+    /// Speed relative to real time.
     pace: Option<f64>,
+    /// Start of the replay.
     started: Option<Instant>,
 }
 
-/// A location on its way.
+/// Location during the replay.
 #[derive(Clone, Debug)]
 struct Source {
+    /// Location.
     location: LocationId,
+    /// Identity of its stream.
     key: StreamKey,
+    /// Id of its stream in the sink.
     stream: StreamId,
-    /// Events that were pushed.
+    /// Number of events already pushed.
     done: usize,
-    /// Enters that launch work, or are such work, with the id they share, from the last on.
+    /// Enters that launch work, or are such work, with their common id, in reverse order.
     correlations: Vec<(u32, u64)>,
 }
 
 impl<'a> Replay<'a> {
-    /// Replays what is in view, in steps of `period`; at least one tick.
+    /// Replays a view in steps of `period`, at least one tick.
     pub fn new(view: TraceView<'a>, period: Nanos) -> Self {
         let clock = view.definitions().clock;
         let period = u128::from(period.0.max(1).unsigned_abs());
@@ -67,7 +78,7 @@ impl<'a> Replay<'a> {
         Self::with_ticks(view, u64::try_from(ticks).unwrap_or(u64::MAX))
     }
 
-    /// Replays what is in view, in so many steps of equal length; in fewer where it has not as many ticks.
+    /// Replays a view in `steps` steps of equal length, or fewer if it has fewer ticks.
     pub fn in_steps(view: TraceView<'a>, steps: u64) -> Self {
         let len = view.range().map_or(0, |range| range.len());
         Self::with_ticks(view, len.div_ceil(steps.max(1)))
@@ -92,22 +103,21 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Waits so that the recording passes `factor` times as fast as it was made. Steps wait as a
-    /// whole, until they would be over. Default: at full speed, which any factor that is not
-    /// above 0 means too.
+    /// Paces the replay at `factor` times the speed of the recording. A step is delayed as a whole
+    /// until its end. Default: full speed, which a factor of 0 or less means too.
     pub fn pace(mut self, factor: f64) -> Self {
         self.pace = (factor > 0.0 && factor.is_finite()).then_some(factor);
         self
     }
 
-    /// Sets the rule that decides which regions are one function. Functions of one name are told apart by their
-    /// [labels](Unify::labels). Default: [`Unify::Location`].
+    /// Sets the rule that decides which regions are one function. Functions of the same name are
+    /// distinguished by their [labels](Unify::labels). Default: [`Unify::Location`].
     pub fn unify(mut self, unify: Unify) -> Self {
         self.ids.unify = unify;
         self
     }
 
-    /// How many steps there are.
+    /// Returns the number of steps.
     pub fn steps(&self) -> u64 {
         self.range
             .map_or(0, |range| range.len().div_ceil(self.period))
@@ -204,7 +214,7 @@ impl EventSource for Replay<'_> {
     }
 }
 
-/// Launch and work, in order; both are in view. Those of equal launches stand together.
+/// Returns pairs of launch and work in order, with both in view. Equal launches are adjacent.
 fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {
     let definitions = view.definitions();
     let seen: HashMap<LocationId, std::ops::Range<usize>> = view
@@ -216,7 +226,7 @@ fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {
         range.is_some_and(|range| range.contains(&(event.index as usize)))
     };
     let links = view.trace().links().iter();
-    // An arrow from a processor to an accelerator says the same as a launch.
+    // An arrow from a CPU thread to an accelerator is equivalent to a launch.
     let is_launch = |link: &&Link| {
         !is_gpu(definitions, link.from.location) && is_gpu(definitions, link.to.location)
     };
@@ -225,7 +235,7 @@ fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {
         .filter(|link| is_seen(link.from) && is_seen(link.to))
         .map(|link| (link.to, link.from))
         .collect();
-    // Work has one launch: the first that is told.
+    // Work has one launch: the first link.
     found.sort_by_key(|(work, _)| *work);
     found.dedup_by_key(|(work, _)| *work);
     let mut found: Vec<_> = found
@@ -236,7 +246,7 @@ fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {
     found
 }
 
-/// Who each location in view is.
+/// Returns the streams of the locations in view.
 fn sources(
     view: TraceView<'_>,
     ranks: &[StreamKey],
@@ -268,9 +278,9 @@ fn sources(
     sources
 }
 
-/// Rank and thread of all locations: processes are ranks by the order in which their locations
-/// come, a location without one is a rank of its own. Accelerators are on the rank that launches their
-/// first work, whatever process they are in.
+/// Returns rank and thread of all locations. Processes are numbered as ranks in the order of their
+/// locations; a location without a process is a rank of its own. Accelerators belong to the rank
+/// that launches their first work, regardless of their process.
 fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
     let system = &trace.definitions().system;
     let mut launcher: HashMap<LocationId, (EventId, LocationId)> = HashMap::new();
@@ -322,7 +332,7 @@ fn is_gpu(definitions: &Definitions, id: LocationId) -> bool {
     location.is_some_and(|location| location.kind == LocationKind::AcceleratorStream)
 }
 
-/// What the recording tells of a location.
+/// Sends the properties of a location to the sink.
 fn describe(definitions: &Definitions, id: LocationId, stream: StreamId, sink: &mut dyn EventSink) {
     let Some(location) = definitions.system.location(id) else {
         return;
@@ -343,16 +353,18 @@ fn describe(definitions: &Definitions, id: LocationId, stream: StreamId, sink: &
     }
 }
 
-/// What the ids of the recording are called by the sink.
+/// Translation of the ids of the recording to those of the sink.
 #[derive(Clone, Debug, Default)]
 struct Ids {
     /// Rule that decides which regions are one function.
     unify: Unify,
+    /// Id of each region.
     regions: Vec<RegionId>,
+    /// Id of each metric, once it has been requested.
     metrics: Vec<Option<MetricId>>,
     /// Rank and thread of each location.
     keys: Vec<StreamKey>,
-    /// Whether links say what launched what, so that no counter need say it.
+    /// `true` if links connect launches and work, so that the counter is not needed.
     has_launches: bool,
 }
 
@@ -372,7 +384,7 @@ impl Ids {
             .collect();
     }
 
-    /// A region that the recording does not define is named by its number.
+    /// Returns the id of a region. An undefined region is named by its number.
     fn region(
         &self,
         id: RegionId,
@@ -385,7 +397,8 @@ impl Ids {
         }
     }
 
-    /// The rank at the other end; where the recording does not tell, its number in the communicator.
+    /// Returns the message with the rank of the other end, or its number in the communicator if the
+    /// rank is unknown.
     fn peer(&self, from: LocationId, transfer: Transfer, definitions: &Definitions) -> Peer {
         let rank_of = |location: LocationId| self.keys.get(location.index()).map(|key| key.rank);
         let at = |ranks: &[Option<LocationId>]| {
@@ -418,7 +431,7 @@ impl Ids {
         (at, event): (Ticks, Event<'_>),
         sink: &mut dyn EventSink,
     ) {
-        // What lies 292 years ahead is wrong, but it is not lost.
+        // A time beyond 292 years is wrong, but the event is kept.
         let at = definitions.clock.nanos(at).unwrap_or(Nanos(i64::MAX));
         let event = match event {
             Event::Enter { region } => StreamEvent::Enter(self.region(region, definitions, sink)),

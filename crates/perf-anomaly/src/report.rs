@@ -1,4 +1,4 @@
-//! [`Report`]: what is left when a stream has ended.
+//! [`Report`]: results of a finished stream.
 
 use crate::calls::Calls;
 use crate::detect::{Losses, Place, Relabelled};
@@ -8,7 +8,7 @@ use crate::{Detector, Drift, Error, FunctionId, Judgement, Result, Sample, Unjud
 use perf_core::{CallPathId, Job};
 use std::collections::HashMap;
 
-/// What is left when a stream has ended.
+/// Results of a finished stream.
 ///
 /// ```
 /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
@@ -27,39 +27,38 @@ use std::collections::HashMap;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report {
-    /// The calls and their health.
+    /// Call converter with the health of the stream.
     pub calls: Calls,
-    /// The detector with all that it learned.
+    /// Detector with all that it learned.
     pub detector: Box<dyn Detector>,
     /// Time lost by function, path, rank and step.
     pub losses: Losses,
-    /// Anomalies a step of each rank.
+    /// Anomalies per step of each rank.
     pub ranks: Ranks,
     /// Longest calls that were not judged.
     pub unjudged: Unjudged,
-    /// Steps from the first to the last one that ended, on any rank.
+    /// Number of steps from the first to the last one that ended, on any rank.
     pub steps: u64,
-    /// Functions that became slower or faster, where somebody
-    /// [watched](crate::Monitor::watch_drift) for them.
+    /// Functions that became slower or faster, if this was [enabled](crate::Monitor::watch_drift).
     pub drift: Option<Drift>,
-    /// The store, where there was a recorder, and how much was kept.
+    /// Store and data reduction, if there was a recorder.
     pub store: Option<(Box<dyn Store>, Reduction)>,
-    /// Events that whoever pushes [had to leave out](crate::Monitor::add_left_out). What the sink left
-    /// out is in the health of [`calls`](Self::calls).
+    /// Number of events that the source [dropped](crate::Monitor::add_left_out). Events dropped by
+    /// the sink are in the health of [`calls`](Self::calls).
     pub left_out: u64,
-    /// Most anomalies a function that the recorder kept, and most bytes.
+    /// Largest number of anomalies for each function and of bytes, from the recorder.
     pub(crate) limits: (usize, u64),
 }
 
-/// A report that is there although something failed.
+/// Report that is available in spite of an error.
 #[derive(thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
 pub struct Unfinished {
-    /// The first error of the store or the server.
+    /// First error of the store or the server.
     pub error: Error,
-    /// All that was found all the same; what the store has of it may be incomplete. `None` where the
-    /// thread that had it is gone.
+    /// Results; the content of the store may be incomplete. `None` if the thread that owned them
+    /// has ended.
     pub report: Option<Box<Report>>,
 }
 
@@ -77,15 +76,14 @@ impl From<Unfinished> for Error {
 }
 
 impl Report {
-    /// [Judges again](crate::provenance::prune) what was recorded, by what the detector knows now, and counts
-    /// it anew: losses, ranks and the reduction are those after. Anomalies that were not recorded stay as
-    /// they were judged. The budget of the recorder holds for what is there afterwards. `None` without a
-    /// recorder.
+    /// [Judges again](crate::provenance::prune) the recorded calls with the final model, and
+    /// updates losses, ranks and the reduction. Anomalies that were not recorded keep their
+    /// judgements. The budget of the recorder applies to the result. `None` without a recorder.
     ///
     /// # Errors
     ///
-    /// Returns the errors of the store, and [`Error::Cancelled`] if the job is cancelled; everything then stays as it
-    /// was.
+    /// Returns the errors of the store, and [`Error::Cancelled`] if the job is cancelled. In both
+    /// cases nothing changes.
     pub fn prune(&mut self, job: &Job) -> Result<Option<Pruned>> {
         let Some((store, reduction)) = &mut self.store else {
             return Ok(None);
@@ -129,7 +127,7 @@ impl Report {
     }
 }
 
-/// Call paths by program and the text that [`Record::path`] gives.
+/// Returns call paths by program and the text of [`Record::path`].
 fn paths(calls: &Calls, losses: &Losses) -> HashMap<(u32, String), CallPathId> {
     let all = losses.worst_paths().into_iter();
     let named = all.filter_map(|(path, _)| {

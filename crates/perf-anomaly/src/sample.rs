@@ -1,8 +1,9 @@
-//! [`Sample`] and [`Judgement`]: what a detector is asked, and what it answers.
+//! [`Sample`] and [`Judgement`]: input and output of a detector.
 
 use perf_core::Nanos;
 
-/// What has one model: a function of a program, or a call path of it, whatever its rank and thread.
+/// Number of a model: of a function of a program, or of a call path of it, common to all ranks and
+/// threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
@@ -12,16 +13,16 @@ pub struct FunctionId(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sample {
-    /// Its model.
+    /// Model of the call.
     pub function: FunctionId,
-    /// Its run time: exclusive by default, inclusive on demand.
+    /// Run time: exclusive by default, inclusive on request.
     pub runtime: Nanos,
-    /// Whether it is the first call of its function on its stream, which may be slow for reasons
-    /// of its own.
+    /// `true` if it is the first call of its function on its stream, which is often slower than
+    /// others.
     pub first: bool,
 }
 
-/// What a call is.
+/// Classification of a call.
 #[derive(
     Clone,
     Copy,
@@ -41,19 +42,20 @@ pub enum Label {
     /// As expected.
     #[default]
     Normal,
-    /// It took longer than expected.
+    /// Longer than expected.
     #[serde(rename = "too slow")]
     TooSlow,
-    /// It took less time than expected.
+    /// Shorter than expected.
     #[serde(rename = "too fast")]
     TooFast,
-    /// Too few calls of its function were seen to say.
+    /// The function has had too few calls.
     #[serde(rename = "not enough data")]
     NotEnoughData,
-    /// Nobody wants to know.
+    /// Excluded by the user.
     Ignored,
-    /// It took longer than anything its function has shown, by a margin that the stated rate of false alarms
-    /// does not explain, where the tail of the run times is too uncertain to be a bound. It counts as too slow.
+    /// Longer than any earlier call of its function, by a margin that the stated rate of false
+    /// alarms does not explain, while the tail of the run times is too uncertain for a bound.
+    /// Counts as too slow.
     #[serde(rename = "beyond experience")]
     BeyondExperience,
 }
@@ -77,21 +79,21 @@ impl Label {
     }
 }
 
-/// What a detector says of a call.
+/// Judgement of a call by a detector.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Judgement {
-    /// What it is.
+    /// Label.
     pub label: Label,
-    /// How unusual it is, in the units of the detector; higher is rarer.
+    /// Score in the units of the detector; higher is rarer.
     pub score: f64,
-    /// The run time that the model expects, where it expects one.
+    /// Expected run time, if the model has one.
     pub expected: Option<Nanos>,
 }
 
 impl Judgement {
-    /// Time lost: the run time above the expected one; 0 of a call that is as expected, of one that is
-    /// too fast, and where nothing is expected.
+    /// Returns the time lost: run time minus expected run time; 0 for calls that are normal or too
+    /// fast, and without an expected run time.
     pub fn severity(&self, sample: &Sample) -> Nanos {
         match (self.label.is_slow(), self.expected) {
             (true, Some(expected)) => Nanos(sample.runtime.0.saturating_sub(expected.0).max(0)),

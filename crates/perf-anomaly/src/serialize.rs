@@ -1,4 +1,5 @@
-//! `Serialize` where a derived one would lose names or make keys that JSON cannot have.
+//! `Serialize` implementations for types whose derived form would lose names or produce invalid
+//! JSON keys.
 
 use crate::calls::CallFlags;
 use crate::provenance::Reduction;
@@ -9,26 +10,29 @@ use serde::ser::{Serialize, SerializeStruct};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A text that others share.
+/// Serializes a shared text.
 pub(crate) fn text<S: Serializer>(text: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(text)
 }
 
-/// The number of a call, `null` for none.
+/// Serializes the number of a call, `null` for none.
 pub(crate) fn caller<S: Serializer>(caller: &u64, to: S) -> Result<S::Ok, S::Error> {
     let is_known = *caller != crate::calls::Call::NOBODY;
     is_known.then_some(*caller).serialize(to)
 }
 
-/// Losses of ranks: the keys of a JSON map are texts.
+/// Serializes losses of ranks as a list, because keys of a JSON map are strings.
 pub(crate) fn by_rank<S: Serializer>(
     ranks: &BTreeMap<(u32, u32), Loss>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
     #[derive(serde::Serialize)]
     struct Rank<'a> {
+        /// Program.
         program: u32,
+        /// Rank.
         rank: u32,
+        /// Loss.
         #[serde(flatten)]
         loss: &'a Loss,
     }
@@ -39,7 +43,7 @@ pub(crate) fn by_rank<S: Serializer>(
     }))
 }
 
-/// A list of pairs in the order of the functions.
+/// Serializes as a list of pairs in the order of the functions.
 impl<T: Serialize> Serialize for Functions<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let pairs: Vec<(FunctionId, &T)> = self.iter().collect();
@@ -47,7 +51,7 @@ impl<T: Serialize> Serialize for Functions<T> {
     }
 }
 
-/// One flag for each way in which a call can end.
+/// Serializes one flag for each kind of end of a call.
 impl Serialize for CallFlags {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut flags = to.serialize_struct("CallFlags", 6)?;
@@ -61,7 +65,7 @@ impl Serialize for CallFlags {
     }
 }
 
-/// The summaries of the ranks in the order of program and rank.
+/// Serializes the summaries of the ranks in the order of program and rank.
 impl Serialize for Ranks {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut ranks: Vec<RankSummary> = self.ranked(Ranking::Total);
@@ -70,7 +74,7 @@ impl Serialize for Ranks {
     }
 }
 
-/// The changes, and how many were found but not kept.
+/// Serializes the changes and the number of dropped ones.
 impl Serialize for Drift {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut drift = to.serialize_struct("Drift", 2)?;
@@ -80,7 +84,7 @@ impl Serialize for Drift {
     }
 }
 
-/// The name of the detector and all results; neither the calls nor the store.
+/// Serializes the name of the detector and all results, but neither the calls nor the store.
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let changes: Option<&[Change]> = self.drift.as_ref().map(Drift::changes);

@@ -41,7 +41,7 @@ pub(crate) fn call_path(calls: &Calls, path: CallPathId) -> String {
     }
 }
 
-/// Nanoseconds as a number.
+/// Converts nanoseconds to a time.
 pub(crate) fn nanos(value: f64) -> Nanos {
     // Conversions saturate.
     Nanos(value.round() as i64)
@@ -134,7 +134,7 @@ impl Judgement {
 }
 
 impl Loss {
-    /// Adds the columns of losses to a table with a row for each.
+    /// Adds the columns of losses to a table with one row for each loss.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -155,7 +155,7 @@ impl Loss {
     /// ```
     ///
     /// # Panics
-    /// If the table has another number of rows.
+    /// Panics if the table has another number of rows.
     #[must_use]
     pub fn columns(table: Table, losses: &[Loss]) -> Table {
         let counts = |name: &'static str, of: fn(&Loss) -> u64| {
@@ -176,8 +176,8 @@ impl Loss {
 }
 
 impl Losses {
-    /// Returns the losses by function, by call path, by rank and by step as four tables, the first three with most
-    /// time lost first. `calls` have the names.
+    /// Returns the losses by function, by call path, by rank and by step as four tables, the first
+    /// three in descending order of time lost. `calls` provides the names.
     ///
     /// | table | columns before those of [`Loss::columns`] |
     /// |---|---|
@@ -239,7 +239,7 @@ impl Losses {
 }
 
 impl Change {
-    /// Returns changes of the run times of functions as a table. `calls` have the names.
+    /// Returns changes of the run times of functions as a table. `calls` provides the names.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -341,9 +341,9 @@ pub fn facts_table<'a>(named: impl IntoIterator<Item = (&'a str, &'a [(String, f
 }
 
 impl UnjudgedCall {
-    /// Returns calls that were not judged as a table: `program`, `rank`, `thread`, `step`, `function`, `entry`, `run
-    /// time`, `calls known`, the number of calls of the function that were seen before, and the flag `first call` for
-    /// the first one on its thread.
+    /// Returns calls that were not judged as a table: `program`, `rank`, `thread`, `step`,
+    /// `function`, `entry`, `run time`, `calls known`, the number of earlier calls of the function,
+    /// and the flag `first call` for the first one on its thread.
     pub fn table(longest: &[UnjudgedCall], calls: &Calls) -> Table {
         let all = || longest.iter();
         let functions = all().map(|it| calls.function_name(it.function));
@@ -375,13 +375,13 @@ impl UnjudgedCall {
     }
 }
 
-/// A column of moments: words after the name, and its number.
+/// Column of moments: suffix of the name, and its value.
 type Part = (&'static str, fn(&Moments) -> Option<f64>);
 
 impl Moments {
-    /// Adds columns of moments to a table with a row for each: `NAME count`, `NAME mean`, `NAME deviation`, `NAME
-    /// minimum` and `NAME maximum`, all but the first in `unit`. Moments in `ns` become times. Those of no values
-    /// are missing.
+    /// Adds columns of moments to a table with one row for each: `NAME count`, `NAME mean`,
+    /// `NAME deviation`, `NAME minimum` and `NAME maximum`, all but the first in `unit`. Moments in
+    /// `ns` become times. Moments without values are missing cells.
     ///
     /// ```
     /// use perf_anomaly::Moments;
@@ -393,7 +393,7 @@ impl Moments {
     /// ```
     ///
     /// # Panics
-    /// If the table has another number of rows.
+    /// Panics if the table has another number of rows.
     #[must_use]
     pub fn columns(table: Table, name: &str, unit: &'static str, moments: &[Moments]) -> Table {
         let counts = moments.iter().map(Moments::count);
@@ -452,7 +452,8 @@ impl Histogram {
 }
 
 impl StreamHealth {
-    /// Returns the counts as a table: `count of`, `count`, and the flag `fault` for counts of what was wrong.
+    /// Returns the counts as a table: `count of`, `count`, and the flag `fault` for counts of
+    /// defects.
     ///
     /// ```
     /// use perf_anomaly::calls::StreamHealth;
@@ -484,8 +485,9 @@ impl Report {
     /// Returns all results as tables:
     ///
     /// * `functions`, `call paths`, `ranks` and `steps` of [`Losses::tables`];
-    /// * `ranks by anomalies` of [`RankSummary::table`], the highest total first;
-    /// * `models` of [`facts_table`](crate::facts_table), for the functions in the order of time lost;
+    /// * `ranks by anomalies` of [`RankSummary::table`], in descending order of the total;
+    /// * `models` of [`facts_table`](crate::facts_table), for the functions in descending order of
+    ///   time lost;
     /// * `changes` of [`Change::table`], if the report has a drift;
     /// * `reduction` of [`Reduction::table`](crate::provenance::Reduction::table), if there was a recorder;
     /// * `health` of [`StreamHealth::table`].

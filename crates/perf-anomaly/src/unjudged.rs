@@ -1,35 +1,36 @@
-//! [`Unjudged`]: the longest calls of which a detector said nothing.
+//! [`Unjudged`]: the longest calls that the detector could not judge.
 
 use crate::calls::Calls;
 use crate::detect::Functions;
 use crate::{FunctionId, Judgement, Label, Sample};
 use perf_core::{Nanos, StreamKey};
 
-/// The longest call of a function that was [`Label::NotEnoughData`].
+/// Longest call of a function with [`Label::NotEnoughData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct UnjudgedCall {
-    /// The function or call path.
+    /// Function or call path.
     pub function: FunctionId,
     /// Program, rank and thread of the call.
     pub stream: StreamKey,
-    /// The step in which the call was completed.
+    /// Step in which the call was completed.
     pub step: u64,
-    /// The time of its entry.
+    /// Time of its entry.
     pub entry: Nanos,
-    /// The run time that was to be judged.
+    /// Run time that was to be judged.
     pub runtime: Nanos,
-    /// Calls of the function that were seen before it.
+    /// Number of earlier calls of the function.
     pub known: u64,
-    /// Whether it is the first call of the function on its thread, which is not compared with others.
+    /// `true` if it is the first call of the function on its thread, which is not compared with
+    /// others.
     pub is_first: bool,
 }
 
-/// For each function the longest call that was not judged.
+/// Longest call of each function that was not judged.
 ///
-/// A detector needs some calls of a function before it says anything. A long call among the first ones is
-/// neither normal nor abnormal, but is worth a look.
+/// A detector needs some calls of a function before it can judge. A long call among the first ones
+/// is neither normal nor abnormal, but deserves attention.
 ///
 /// ```
 /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
@@ -51,12 +52,14 @@ pub struct Unjudged(Functions<Known>);
 
 #[derive(Clone, Debug, Default)]
 struct Known {
+    /// Number of known calls.
     calls: u64,
+    /// Longest call that was not judged.
     longest: Option<UnjudgedCall>,
 }
 
 impl Unjudged {
-    /// Adds the calls of the last batch, with one judgement a call.
+    /// Adds the calls of the last batch, with one judgement for each call.
     pub(crate) fn add(&mut self, calls: &Calls, judgements: &[Judgement]) {
         let batch = calls.batch();
         for (stream, rows) in batch.streams() {
@@ -83,14 +86,14 @@ impl Unjudged {
         }
     }
 
-    /// Returns at most `most` calls, one a function, the longest first.
+    /// Returns at most `most` calls, one for each function, the longest first.
     pub fn longest(&self, most: usize) -> Vec<UnjudgedCall> {
         let mut all: Vec<_> = self
             .0
             .iter()
             .filter_map(|(_, known)| known.longest)
             .collect();
-        // Stable: equally long ones stay in the order of their functions.
+        // Stable: calls of equal length stay in the order of their functions.
         all.sort_by_key(|one| std::cmp::Reverse(one.runtime));
         all.truncate(most);
         all

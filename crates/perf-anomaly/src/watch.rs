@@ -1,19 +1,19 @@
-//! [`Watch`]: a program pushes its own events.
+//! [`Watch`]: interface for programs that push their own events.
 
 use perf_core::{
     EventSink, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey, Value,
 };
 
-/// The events of one rank of a program, pushed by the program itself into a sink.
+/// Pushes the events of one rank, from within the program, to a sink.
 ///
 /// Times are nanoseconds since any origin that all ranks share, and the step of an event is
-/// `(time - origin) / period`: ranks agree on it however long one of them has nothing to tell. Steps
-/// in which nothing came are passed over. Or one says when a step ends. Wrong order, wrong names and
-/// forgotten exits are mended and counted by the sink.
+/// `(time - origin) / period`. All ranks therefore agree on it, even if one of them has no events
+/// for a long time. Steps without events are skipped. Alternatively the program ends steps
+/// explicitly. The sink repairs and counts wrong order, wrong names and missing exits.
 ///
-/// A clock that is read wrongly once must not end all steps to come: an event more than 16 steps ahead
-/// waits for two more, or the end of the step. If two are as far ahead, that is where the program is; else
-/// the event is one of the step that is going on, and [counted](Self::wrong_steps).
+/// A single wrong clock reading must not skip many steps: an event more than 16 steps ahead waits
+/// for two more, or for the end of the step. If two others are as far ahead, the step is advanced;
+/// otherwise the event is assigned to the current step and [counted](Self::wrong_steps).
 ///
 /// ```
 /// use perf_anomaly::Watch;
@@ -32,30 +32,39 @@ use perf_core::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Watch<S> {
+    /// Receiver of the events.
     sink: S,
+    /// Program.
     program: u32,
+    /// Rank.
     rank: u32,
+    /// Stream of each thread.
     threads: Vec<(u32, StreamId)>,
+    /// Length of a step.
     period: Nanos,
+    /// Begin of step 0.
     origin: Nanos,
+    /// Current step.
     step: u64,
-    /// When the step ends; `None` before the first event, and after somebody ended a step.
+    /// End of the step; `None` before the first event, and after a step was ended explicitly.
     end: Option<Nanos>,
-    /// Events before need no thought: the end of the step, unless some wait.
+    /// Events before this time need no check: the end of the step, unless events wait.
     until: Nanos,
     /// Events far ahead that wait for others.
     ahead: Vec<(u32, Nanos, StreamEvent)>,
+    /// Number of events with a wrong step.
     wrong: u64,
+    /// Number of steps without events.
     empty: u64,
 }
 
-/// How many steps ahead is far.
+/// Number of steps from which an event is far ahead.
 const FAR: u64 = 16;
-/// So many events say where a program is.
+/// Number of events that confirm a step.
 const SURE: usize = 3;
 
 impl<S: EventSink> Watch<S> {
-    /// Watches a rank of a program. A step is 1 s long.
+    /// Creates a watch for a rank of a program, with steps of 1 s.
     pub fn new(sink: S, program: u32, rank: u32) -> Self {
         Watch {
             sink,
@@ -73,79 +82,79 @@ impl<S: EventSink> Watch<S> {
         }
     }
 
-    /// How long a step is, in the time of the events. Default: 1 s; 0 for steps that end only when
-    /// one [says so](Self::end_step).
+    /// Sets the length of a step, in the time of the events. Default: 1 s; 0 for steps that are
+    /// only [ended explicitly](Self::end_step).
     pub fn period(mut self, period: Nanos) -> Self {
         self.period = period;
         self.look();
         self
     }
 
-    /// When step 0 begins, in the time of the events: the same on all ranks. Default: 0. What is earlier
-    /// belongs to step 0.
+    /// Sets the begin of step 0, in the time of the events; the same on all ranks. Default: 0.
+    /// Earlier events belong to step 0.
     pub fn origin(mut self, origin: Nanos) -> Self {
         self.origin = origin;
         self
     }
 
-    /// The id of a region.
+    /// Returns the id of a region.
     pub fn region(&mut self, name: &str) -> RegionId {
         self.sink.region(self.program, name)
     }
 
-    /// The id of a counter.
+    /// Returns the id of a counter.
     pub fn counter(&mut self, name: &str) -> MetricId {
         self.sink.counter(name)
     }
 
-    /// A region is entered.
+    /// Records the enter of a region.
     #[inline]
     pub fn enter(&mut self, thread: u32, region: RegionId, at: Nanos) {
         self.push(thread, at, StreamEvent::Enter(region));
     }
 
-    /// A region is left.
+    /// Records the exit of a region.
     #[inline]
     pub fn exit(&mut self, thread: u32, region: RegionId, at: Nanos) {
         self.push(thread, at, StreamEvent::Exit(region));
     }
 
-    /// A message is sent to a rank.
+    /// Records a message sent to a rank.
     pub fn send(&mut self, thread: u32, to: Peer, at: Nanos) {
         self.push(thread, at, StreamEvent::Send(to));
     }
 
-    /// A message is received from a rank.
+    /// Records a message received from a rank.
     pub fn receive(&mut self, thread: u32, from: Peer, at: Nanos) {
         self.push(thread, at, StreamEvent::Receive(from));
     }
 
-    /// A counter has a value.
+    /// Records the value of a counter.
     pub fn count(&mut self, thread: u32, counter: MetricId, value: Value, at: Nanos) {
         self.push(thread, at, StreamEvent::Counter(counter, value));
     }
 
-    /// A fact about a thread, such as its host.
+    /// Records a property of a thread, such as its host.
     pub fn metadata(&mut self, thread: u32, name: &str, value: &str) {
         let stream = self.stream(thread);
         self.sink.metadata(stream, name, value);
     }
 
-    /// Ends the step, and gives its number. Events that come before its time is over belong to the next
-    /// one.
+    /// Ends the step, and returns its number. Events before the regular end of the step belong to
+    /// the next one.
     pub fn end_step(&mut self) -> u64 {
         self.settle();
         self.finish_step()
     }
 
-    /// It is `at`, though nothing may have happened: ends the step if it is over. For programs that have
-    /// nothing to tell for a long time, and whose last calls are to be judged all the same.
+    /// Reports the current time without an event: ends the step if it is over. For programs without
+    /// events for a long time, whose last calls should be judged nevertheless.
     pub fn tick(&mut self, at: Nanos) {
         let step = self.step_of(at);
         let come = self.ahead.iter().map(|(_, at, _)| self.step_of(*at));
         let come = come.filter(|ahead| *ahead <= step).min();
         match come {
-            // The clock says that they are right.
+            // The explicit time confirms the waiting events.
             Some(come) => {
                 self.advance(come);
                 self.release();
@@ -158,33 +167,35 @@ impl<S: EventSink> Watch<S> {
         self.look();
     }
 
-    /// Steps in which nothing came, between the first event and the last.
+    /// Returns the number of steps without events, between the first event and the last.
     pub fn empty_steps(&self) -> u64 {
         self.empty
     }
 
-    /// Events far ahead of the step they are taken into, as those around them show.
+    /// Returns the number of events assigned to an earlier step than their time, based on the
+    /// events around them.
     pub fn wrong_steps(&self) -> u64 {
         self.wrong
     }
 
-    /// The step that is going on.
+    /// Returns the current step.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// The sink. At most two events that are far ahead [wait](Self) before it has them.
+    /// Returns the sink. At most two events that are far ahead [wait](Self) before it receives
+    /// them.
     pub fn sink(&self) -> &S {
         &self.sink
     }
 
-    /// The sink, to change it.
+    /// Returns the sink for modification.
     pub fn sink_mut(&mut self) -> &mut S {
         self.settle();
         &mut self.sink
     }
 
-    /// The sink, without the watch. The step that is going on is not ended.
+    /// Returns the sink by value. The current step is not ended.
     pub fn into_sink(mut self) -> S {
         self.settle();
         self.sink
@@ -199,7 +210,7 @@ impl<S: EventSink> Watch<S> {
         self.sink.push(stream, at, event);
     }
 
-    /// An event at which a step ends, or after which one knows where the program is.
+    /// Handles an event that may end a step, or confirm the step of waiting events.
     #[cold]
     fn think(&mut self, thread: u32, at: Nanos, event: StreamEvent) {
         let is_over = self.period.0 > 0 && self.end.is_none_or(|end| at >= end);
@@ -210,7 +221,7 @@ impl<S: EventSink> Watch<S> {
                 self.settle();
             }
         } else {
-            // Whoever waited was not borne out.
+            // The waiting events were not confirmed.
             self.wrong = self.wrong.saturating_add(self.ahead.len() as u64);
             self.release();
             if is_over {
@@ -222,14 +233,14 @@ impl<S: EventSink> Watch<S> {
         self.look();
     }
 
-    /// The step of a time; that of what is before the origin is 0.
+    /// Returns the step of a time; 0 before the origin.
     fn step_of(&self, at: Nanos) -> u64 {
         let since = at.0.saturating_sub(self.origin.0).max(0) / self.period.0.max(1);
         since.cast_unsigned()
     }
 
-    /// Decides about events that wait: if there are enough of them, or nothing else is known, the step is
-    /// theirs, by the one in the middle.
+    /// Decides about waiting events: if there are enough of them, or the step is unknown, the step
+    /// is that of their median.
     fn settle(&mut self) {
         let is_known = self.end.is_some() || self.step > 0;
         let mut steps: Vec<u64> = self.ahead.iter().map(|one| self.step_of(one.1)).collect();
@@ -250,7 +261,7 @@ impl<S: EventSink> Watch<S> {
         self.look();
     }
 
-    /// Pushes events that waited into the step that is going on.
+    /// Pushes waiting events to the current step.
     fn release(&mut self) {
         for (thread, at, event) in std::mem::take(&mut self.ahead) {
             let stream = self.stream(thread);
@@ -258,7 +269,7 @@ impl<S: EventSink> Watch<S> {
         }
     }
 
-    /// Finds out up to when events need no thought.
+    /// Computes the time up to which events need no check.
     fn look(&mut self) {
         self.until = match (self.period.0 > 0, self.ahead.is_empty()) {
             (false, _) => Nanos(i64::MAX),
@@ -276,20 +287,21 @@ impl<S: EventSink> Watch<S> {
         step
     }
 
-    /// Ends the step that is going on, if one is, and begins another one.
+    /// Ends the current step, if any, and begins another one.
     fn advance(&mut self, step: u64) {
         if self.end.is_some() {
             self.finish_step();
             self.empty = self.empty.saturating_add(step.saturating_sub(self.step));
         }
-        // A step that somebody ended is over.
+        // A step that was ended explicitly is over.
         self.step = self.step.max(step);
         let end =
             i128::from(self.origin.0) + (i128::from(self.step) + 1) * i128::from(self.period.0);
         self.end = Some(Nanos(i64::try_from(end).unwrap_or(i64::MAX)));
     }
 
-    /// A program has few threads, and an event is mostly of the one before.
+    /// Returns the stream of a thread. Programs have few threads, and consecutive events mostly
+    /// belong to the same one.
     #[inline]
     fn stream(&mut self, thread: u32) -> StreamId {
         match self.threads.first() {

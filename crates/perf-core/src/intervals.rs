@@ -181,7 +181,7 @@ struct Entered {
 /// open.enter(first, "a");
 /// open.enter(second, "b");
 /// open.enter(first, "c");
-/// // The first entered of its region, or else the last entered of all.
+/// // The first entered call of the region, or else the last entered call of all.
 /// assert_eq!(open.leave(first), Some((first, "a", Close::Top)));
 /// assert!(open.iter().eq([(second, &"b"), (first, &"c")]));
 /// assert_eq!(open.leave(RegionId(9)), Some((first, "c", Close::Renamed)));

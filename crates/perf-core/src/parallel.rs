@@ -17,7 +17,7 @@
 //!     Ok::<_, Cancelled>(number * number)
 //! })?;
 //! assert_eq!(squares, [0, 1, 4, 9]);
-//! // A task that fails ends the loop, and so does a job that is cancelled.
+//! // A failed task ends the loop, and so does a cancelled job.
 //! assert_eq!(parallel::try_map(4, |number| if number > 1 { Err(number) } else { Ok(()) }), Err(2));
 //! job.cancel();
 //! assert!(parallel::fill(1_000, 0, &job, |number| number).is_err());

@@ -30,6 +30,7 @@ enum Facts {
         value: u8,
         text: [u8; SHORT],
     },
+    /// Any number of properties.
     Many(Vec<(String, String)>),
 }
 

@@ -116,7 +116,7 @@ impl Fold {
 /// let fold = folder.fold(timelines.range(), &Job::default())?;
 /// let row = fold.row(0).expect("there are four nodes");
 /// assert_eq!((row.streams(), row.cells().len(), row.idle_cells()), (10, 100, 0));
-/// // How many cells show which state, the most first.
+/// // Number of cells of each state, in descending order.
 /// let (most, cells) = row.painted()[0];
 /// assert!(cells > 25, "{cells} of {}", fold.classes().name(most));
 /// # Ok::<(), perf_fold::Error>(())

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// let params = Folder::params().columns(6000).op(Op::Diff).check()?;
 /// let folder = Folder::new(&timelines, groups, params)?;
 /// let fold = folder.fold(timelines.range(), &Job::default())?;
-/// // Ranks differ where some wait for the slow ones, and the outliers are in SPECS.
+/// // Ranks differ while some wait for the slow ones, and the outliers are in SPECS.
 /// let specs = timelines.classes().id("SPECS");
 /// let row = fold.row(0).expect("one row");
 /// let painted = row.cells().iter().filter(|cell| cell.picture() == specs).count();

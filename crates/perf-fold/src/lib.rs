@@ -26,7 +26,7 @@
 //! ```
 //! use perf_core::Job;
 //! use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
-//! // 40 ranks, 4 of which have more and more to do. Any trace will do.
+//! // 40 ranks, 4 of which become slower and slower. Any trace can be used.
 //! let trace = perf_testdata::cosmo::trace();
 //!
 //! let states = RegionMap::by_name(trace.definitions())?;

@@ -133,9 +133,13 @@ pub struct RegionGroups {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Rule {
+    /// Pattern for the name.
     Name(String),
+    /// Programming model.
     Paradigm(Paradigm),
+    /// Role.
     Role(RegionRole),
+    /// MPI, by paradigm or name.
     Mpi,
 }
 

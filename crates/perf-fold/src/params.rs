@@ -216,7 +216,9 @@ fn default_op(kind: LocationKind) -> Op {
 /// Operation of one row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RowOp<'a> {
+    /// Operation of this crate.
     Known(Op),
+    /// User-defined operation.
     Own(&'a dyn FoldOp),
 }
 

@@ -40,7 +40,7 @@ const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
 /// assert_eq!(timelines.len(), 40);
 /// let specs = timelines.classes().id("SPECS").expect("it is entered");
 /// assert_eq!(timelines.state(7, Ticks(1_300_000), Boundary::AtOrBefore), State::Class(specs));
-/// // After its last event a stream is not idle, it is gone.
+/// // After its last event a stream is absent, not idle.
 /// assert_eq!(timelines.state(7, Ticks(u64::MAX), Boundary::AtOrBefore), State::Absent);
 /// # Ok::<(), perf_fold::Error>(())
 /// ```

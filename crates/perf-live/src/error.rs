@@ -1,77 +1,78 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
 use std::time::Duration;
 
-/// What can be wrong with messages, servers and stores.
+/// Reasons why a message, a server or a store fails.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A parameter out of its range.
+    /// A parameter is out of range.
     #[error("{name} is {value}, but must be {range}")]
     Parameter {
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         value: String,
-        /// What is allowed.
+        /// Allowed range.
         range: &'static str,
     },
-    /// Bytes that are no message, or end too early.
+    /// Bytes are not a message, or are truncated.
     #[error("byte {at} of a message: expected {expected}")]
     Wire {
-        /// Where.
+        /// Byte offset.
         at: usize,
-        /// What should be there.
+        /// Expected content.
         expected: &'static str,
     },
-    /// A server that has as much to do as it may keep in memory. Nothing of the message was taken.
+    /// The server has reached its memory limit for waiting messages. No part of the message was
+    /// stored.
     #[error("the server is busy, come again in {} ms", again.as_millis())]
     Busy {
-        /// When to come again.
+        /// Delay after which the message should be sent again.
         again: Duration,
     },
-    /// More clients than the server may keep.
+    /// There are more clients than the server may keep.
     #[error("the server has as many clients as it may keep, {0}")]
     TooMany(usize),
-    /// What the detection says: a delta of another session or detector, a store that cannot be
+    /// Error of the detection: a delta of another session or detector, or a store that cannot be
     /// written.
     #[error(transparent)]
     Anomaly(#[from] perf_anomaly::Error),
-    /// A database that cannot be read.
+    /// A database cannot be read.
     #[error("{file}: {what}")]
     Store {
-        /// Its file.
+        /// File of the database.
         file: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
-    /// A server that cannot be reached, or whose answer makes no sense.
+    /// A server is unreachable, or its answer is invalid.
     #[error("{url}: {what}")]
     Unreachable {
-        /// The address.
+        /// Address.
         url: String,
-        /// What happened.
+        /// Description of the problem.
         what: String,
     },
-    /// A server that says no.
+    /// A server rejected a request.
     #[error("{url} refuses with {status}: {what}")]
     Refused {
-        /// The address.
+        /// Address.
         url: String,
-        /// The status of HTTP.
+        /// HTTP status.
         status: u16,
-        /// What it says.
+        /// Message of the server.
         what: String,
     },
-    /// An address on which nothing can be offered.
+    /// The server cannot listen on an address.
     #[error("{address}: {what}")]
     Listen {
-        /// The address.
+        /// Address.
         address: String,
-        /// What happened.
+        /// Description of the problem.
         what: String,
     },
-    /// A result that has no form in JSON.
+    /// A result cannot be represented in JSON.
     #[error("an answer cannot be written as JSON: {what}")]
     Json {
         /// Reason.
@@ -82,7 +83,7 @@ pub enum Error {
     Closed,
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
@@ -96,10 +97,10 @@ impl From<perf_core::codec::Malformed> for Error {
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A parameter is within its range, or an error says what it is and which range that is.
+/// Returns an error with the range if a parameter is outside of it.
 #[cfg(feature = "server")]
 pub(crate) fn within(
     is_within: bool,

@@ -1,9 +1,11 @@
-//! What is abnormal on all ranks of a program, while it runs? A parameter server, its page, and the way to it.
+//! Live detection of abnormal calls on all ranks of a program: a parameter server, its page, and
+//! its clients.
 //!
-//! Ranks of any number of programs tell a server what they learned and which calls were abnormal; each
-//! hears what all know together. Nobody waits for anybody: ranks come, go and start anew, a slow one is
-//! answered when it is there. What the server answered is on its disk. Its page leads from the ranks that
-//! stand out to a call and its stack, while the program runs or from the database afterwards.
+//! Ranks of any number of programs send their models and anomalies to a server, and receive the
+//! shared model of all ranks. There is no synchronisation: ranks join, leave and restart at any
+//! time, and a slow rank delays no other. Acknowledged data is on the disk of the server. The page
+//! of the server leads from conspicuous ranks to a single call and its stack, while the program
+//! runs or later from the database.
 //!
 //! ```
 //! use perf_anomaly::server::Client;
@@ -17,7 +19,7 @@
 //! let hub = Hub::open(&file, Default::default())?;
 //! let service = Service::start(hub.clone(), Service::params().token(TOKEN).check()?)?;
 //!
-//! // A rank, which may be anywhere.
+//! // A rank, which may be on another machine.
 //! let target = Target::new(&format!("http://{}", service.address()))?.token(TOKEN);
 //! let link = Link::open(&target, Who::new(0, 3).program_name("lammps"))?;
 //! let mut client = Client::new(link.client(), link.exchange());
@@ -41,50 +43,54 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # How
-//! A client numbers what its detector learned since the last time, delta `d_k`. The server knows the last `k` of each
-//! client, takes `d_k` if it is the next one, and has
+//! # Method
+//! A client numbers its deltas, the knowledge of its detector since the previous one: `d_k`. The
+//! server stores the last `k` of each client, accepts `d_k` if it is the next one, and has
 //!
 //! ```text
 //! model = d_1 + d_2 + ... of all clients
 //! ```
 //!
-//! where `+` merges models, in any order ([`perf_core::Merge`]). A view is a model with a number and, for the client that
-//! asks, the last of its deltas that are in it. A client judges by that view and what it sent or learned since, so that
-//! what it knows itself is never missing and never counts twice. A delta whose answer was lost is sent again, and is
-//! known by its number. The state is the sum of what was stored last and of the deltas that were logged since.
+//! where `+` merges models in any order ([`perf_core::Merge`]). A view is a model with a number
+//! and, for the client that requests it, the number of the last of its deltas in the view. A client
+//! judges with that view and its later deltas, so that its own knowledge is never missing and never
+//! counted twice. A delta whose answer was lost is sent again, and identified by its number. The
+//! state is the sum of the last stored state and the deltas logged since.
 //!
 //! # Parts
-//! * [`wire`]: what is said, as bytes.
-//! * [`client`] (feature `client`): the side of a rank; [`client::Link`] is an exchange for
+//! * [`wire`]: messages as bytes.
+//! * [`client`] (feature `client`): the client of a rank; [`client::Link`] is an exchange for
 //!   [`server::Client`](perf_anomaly::server::Client) and a store for a
 //!   [`Recorder`](perf_anomaly::provenance::Recorder).
-//! * `hub` (feature `server`): the server without its web: state, database, batches.
-//! * `web` (feature `server`): HTTP around it; addresses and answers are in `docs/live.md`.
-//! * `simulate` (feature `simulate`): as many ranks as one likes, from a recording.
+//! * `hub` (feature `server`): the server without HTTP: state, database, batches.
+//! * `web` (feature `server`): the HTTP interface; `docs/live.md` describes addresses and answers.
+//! * `simulate` (feature `simulate`): any number of simulated ranks, from a recording.
 //!
-//! * `program` (features `server` and `simulate`): serving, replaying and simulating, for the command `perfkit live` and
-//!   the small program `perfkit-live`, which the tests start.
+//! * `program` (features `server` and `simulate`): serving, replaying and simulating, for the
+//!   command `perfkit live` and the small program `perfkit-live`, which the tests start.
 //!
-//! # What it costs
-//! One thread has the state and the database: it takes all that waits, merges it, writes one transaction, and
-//! answers then, so that batches grow with the load. What waits is bounded in number and bytes, and pages are told what is
-//! new at most four times a second. A client sends what it learned since the last time, and works on while it
-//! waits; `docs/live.md` has addresses and limits.
+//! # Cost
+//! A single thread owns the state and the database. It takes all waiting messages, merges them,
+//! writes one transaction, and then answers, so that batches grow with the load. Waiting messages
+//! are bounded in number and bytes, and pages are updated at most four times a second. A client
+//! sends its new knowledge and continues to work while it waits; `docs/live.md` lists addresses and
+//! limits.
 //!
-//! # What to mind
-//! * It listens on the loopback interface unless told otherwise. Beyond the machine it belongs behind something
-//!   that encrypts: the token and all answers travel as they are. Whoever reaches it may read.
-//! * Each start of a program is another client, of which the server remembers the last number until it was
-//!   silent for [`HubParams::forget`](hub::HubParams::forget), a day by default: 64 bytes in memory and a row in the
-//!   database.
-//! * An answer says that the message is on the disk. Who cannot wait for that hands it to a
+//! # Pitfalls
+//! * By default the server listens on the loopback interface. For access from other machines it
+//!   must be behind a proxy that encrypts, because the token and all answers are sent in plain
+//!   text. Reading requires no token.
+//! * Each start of a program is a new client. The server keeps its last numbers until it has been
+//!   silent for [`HubParams::forget`](hub::HubParams::forget), one day by default: 64 bytes in
+//!   memory and a row in the database.
+//! * An answer means that the message is on the disk. Programs that cannot wait for it use a
 //!   [`client::Background`].
 //!
 //! # Features
-//! * `client`: [`client`], for programs that are watched; brings a small blocking HTTP client.
-//! * `server` (default): [`hub`], [`web`] and the program `perfkit-live`; brings axum, tokio and the C of SQLite.
-//! * `simulate` (default): [`simulate`], as many ranks as one likes, played from a recording.
+//! * `client`: [`client`], for monitored programs; depends on a small blocking HTTP client.
+//! * `server` (default): [`hub`], [`web`] and the program `perfkit-live`; depends on axum, tokio
+//!   and the C code of SQLite.
+//! * `simulate` (default): [`simulate`], any number of ranks played from a recording.
 #![doc(html_root_url = "../")]
 
 #[cfg(feature = "client")]

@@ -1,4 +1,4 @@
-//! Serving, replaying and simulating as programs do: `perfkit live` and `perfkit-live`.
+//! Serving, replaying and simulating, for the programs `perfkit live` and `perfkit-live`.
 
 use crate::client::Target;
 use crate::hub::{Finished, Hub};
@@ -94,10 +94,10 @@ pub fn serve(
     Ok(())
 }
 
-/// Between two looks whether the database can be written.
+/// Interval of the checks that the database can be written.
 const STORE_POLL: Duration = Duration::from_secs(1);
 
-/// Prints when the database can no longer be written, and when it can again.
+/// Prints a message when the database can no longer be written, and when it can again.
 fn watch_store(hub: Hub, messages: Messages) {
     std::thread::spawn(move || {
         let mut known: Option<String> = None;
@@ -121,13 +121,13 @@ fn watch_store(hub: Hub, messages: Messages) {
     });
 }
 
-/// Serves the database of a run that is over, until the process ends. Nothing is written.
+/// Serves the database of a finished run until the process ends, without writing to it.
 ///
 /// # Errors
-/// As [`serve`].
+/// Returns the errors of [`serve`].
 pub fn replay(file: &Path, listen: &Listen, out: &mut dyn Write) -> Outcome {
     let finished = Finished::open(file, Default::default())?;
-    // Nothing is written, so no writer needs to know the token.
+    // The database is not written, so the token is not needed.
     let service = Service::start(finished, listen.params().token(random_token()).check()?)?;
     listening(&service, out)?;
     service.wait();
@@ -140,7 +140,7 @@ fn listening(service: &Service, out: &mut dyn Write) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Environment variable with the token; it goes before the file.
+/// Environment variable with the token, which takes precedence over the file.
 const VARIABLE: &str = "PERFKIT_LIVE_TOKEN";
 
 fn read_token(file: &Path) -> Result<String, Box<dyn Error>> {
@@ -149,7 +149,7 @@ fn read_token(file: &Path) -> Result<String, Box<dyn Error>> {
     Ok(text.trim().to_string())
 }
 
-/// The token, and where it is from.
+/// Returns the token and its source.
 fn server_token(database: &Path, file: Option<&Path>) -> Result<(String, String), Box<dyn Error>> {
     if let Ok(token) = std::env::var(VARIABLE) {
         return Ok((token, VARIABLE.into()));
@@ -169,7 +169,7 @@ fn server_token(database: &Path, file: Option<&Path>) -> Result<(String, String)
     Ok((read_token(&path)?, path.display().to_string()))
 }
 
-/// Returns a token that cannot be guessed: the keys of hashes are random.
+/// Returns an unpredictable token, from the random keys of hash maps.
 fn random_token() -> String {
     let number = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", number(), number())
@@ -188,10 +188,11 @@ pub struct SimulateOptions {
     pub load: Load,
 }
 
-/// Plays a recording to a server by many ranks, and writes figures of it.
+/// Plays a recording to a server with many simulated ranks, and writes statistics of the run.
 ///
 /// # Errors
-/// Returns an error if the recording cannot be read, the server does not answer, or it does not have each update once.
+/// Returns an error if the recording cannot be read, the server does not answer, or it does not
+/// have each update exactly once.
 pub fn simulate(url: &str, options: &SimulateOptions, out: &mut dyn Write) -> Outcome {
     let token = match (std::env::var(VARIABLE), &options.token_file) {
         (Ok(token), _) => token,

@@ -1,4 +1,4 @@
-//! As `labels`, of as many ranks as a large job has.
+//! The comparison of `labels` with as many ranks as a large job has.
 #![cfg(all(feature = "server", feature = "client"))]
 
 #[path = "all/common/mod.rs"]

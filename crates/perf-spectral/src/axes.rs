@@ -11,13 +11,13 @@ use perf_core::Job;
 /// ```
 /// use perf_core::Job;
 /// use perf_spectral::Spectra;
-/// // On a grid of 8 x 4: it varies along the first axis alone.
+/// // On a grid of 8 x 4 the view varies along the first axis only.
 /// let ramp: Vec<f64> = (0..32).map(|cell| f64::from(cell / 4)).collect();
 /// let mut builder = Spectra::<f64>::builder(&[8, 4])?;
 /// builder.extend(&[&ramp], &Job::default())?;
 /// let power = builder.finish().axis_power(0)?;
 /// assert!(power.share[0] > 0.999 && power.share[1] < 0.001);
-/// // To see it, and to see what lies behind it.
+/// // Filters for the dominant axes and for the rest.
 /// assert_eq!((power.main().f(), power.rest().f()), (&[1.0, 0.0][..], &[0.0, 1.0][..]));
 /// # Ok::<(), perf_spectral::Error>(())
 /// ```

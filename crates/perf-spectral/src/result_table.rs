@@ -23,7 +23,9 @@ pub struct ViewNames<'a>(Source<'a>);
 
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
+    /// Rows of a profile.
     Rows(&'a Profile, &'a [(MetricId, CallPathId)]),
+    /// Names stored with the views.
     Views(&'a [View]),
 }
 

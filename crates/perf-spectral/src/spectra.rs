@@ -81,7 +81,7 @@ impl View {
 /// ```
 /// use perf_core::Job;
 /// use perf_spectral::{AxisFilter, RankParams, Spectra};
-/// // Fig. 1 of the paper: v0 is the product of what varies along x1 and along x2.
+/// // Fig. 1 of the paper: v0 is the product of a variation along x1 and one along x2.
 /// let p = [6.5, 3.5, 0.5, 3.5, 6.5, 3.5, 0.5, 3.5];
 /// let e = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
 /// let view = |of: fn(f64, f64) -> f64| -> Vec<f64> {

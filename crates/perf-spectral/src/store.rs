@@ -11,7 +11,9 @@ use std::fs::File;
 /// Spectra by number, all of the same length.
 #[derive(Debug)]
 pub(crate) enum Store<T> {
+    /// Spectra in memory.
     Memory(Vec<Aligned<T>>),
+    /// Spectra in a file.
     File(Spill),
 }
 

@@ -104,7 +104,9 @@ impl<T: Real> Strips<'_, T> {
 /// Blocks or strips to transpose.
 #[derive(Debug)]
 pub enum Turning<'a, T> {
+    /// Square blocks.
     Blocks(Blocks<'a, T>),
+    /// Lines of contiguous samples.
     Strips(Strips<'a, T>),
 }
 

@@ -1,27 +1,27 @@
-//! Points as bursts make them: a few phases of a program, each a cloud around its centre.
+//! Points like those of CPU bursts: a few phases of a program, each a cloud around its centre.
 
 use crate::wide::Xorshift;
 
-/// How many phases there are.
+/// Number of phases.
 pub const PHASES: usize = 12;
-/// One point of so many belongs to no phase.
+/// One point in this many belongs to no phase.
 const NOISE: u64 = 100;
 
-/// Points of the unit square, and what each was drawn from.
+/// Points of the unit square, with their true phases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phases {
-    /// x and y of each point.
+    /// Coordinates x and y of each point.
     pub values: Vec<f64>,
     /// Phase of each point, from 1; 0 for noise.
     pub truth: Vec<u32>,
 }
 
-/// Threads that compute the points.
+/// Number of threads that compute the points.
 pub const THREADS: u32 = 16;
 
 impl Phases {
-    /// The burst of each point: its thread, and when it begins and ends in nanoseconds. [`THREADS`] threads compute
-    /// one after the other.
+    /// Returns the burst of each point: its thread, and its begin and end in nanoseconds.
+    /// [`THREADS`] threads take turns.
     pub fn bursts(&self) -> impl Iterator<Item = (u32, i64, i64)> {
         (0..self.truth.len()).map(|at| {
             let (turn, thread) = (at / THREADS as usize, at % THREADS as usize);
@@ -31,12 +31,12 @@ impl Phases {
     }
 }
 
-/// Twelve Gaussian phases of equal weight and 1 % of noise, in random order. The same for the same
-/// arguments.
+/// Generates twelve Gaussian phases of equal weight and 1 % of noise, in random order. Equal
+/// arguments give equal points.
 ///
-/// Two phases are tight (sigma 0.0022) and ten wide (0.0073), so that the ball around a point
-/// holds on average 4.1 % of all points for a radius of 0.01 and 0.4 % for 0.002: what scaled
-/// instructions and IPC of iterative programs look like. At eps 0.01 and 10 points there are twelve
+/// Two phases are tight (sigma 0.0022) and ten wide (0.0073), so that the ball around a point holds
+/// on average 4.1 % of all points for a radius of 0.01 and 0.4 % for 0.002. This resembles scaled
+/// instructions and IPC of iterative programs. With eps 0.01 and 10 points there are twelve
 /// clusters.
 pub fn phases(points: usize, seed: u64) -> Phases {
     let mut random = Xorshift::new(seed);
@@ -50,7 +50,7 @@ pub fn phases(points: usize, seed: u64) -> Phases {
         let phase = random.below(PHASES as u64) as usize;
         let sigma = if phase < 2 { 0.0022 } else { 0.0073 };
         let (x, y) = normal(&mut random);
-        // Four columns and three rows, neither of them straight.
+        // Four columns and three rows, slightly irregular.
         let (column, row) = (phase % 4, phase / 4);
         let centre_x = 0.14 + 0.24 * column as f64 + 0.02 * row as f64;
         let centre_y = 0.17 + 0.33 * row as f64 - 0.03 * column as f64;
@@ -61,12 +61,12 @@ pub fn phases(points: usize, seed: u64) -> Phases {
     Phases { values, truth }
 }
 
-/// From 0 to 1.
+/// Returns a number in `0.0..1.0`.
 pub fn unit(random: &mut Xorshift) -> f64 {
     (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Two independent numbers of mean 0 and variance 1 (Box and Muller 1958).
+/// Returns two independent numbers of mean 0 and variance 1 (Box and Muller 1958).
 pub fn normal(random: &mut Xorshift) -> (f64, f64) {
     let radius = (-2.0 * (1.0 - unit(random)).ln()).sqrt();
     let (sin, cos) = (std::f64::consts::TAU * unit(random)).sin_cos();

@@ -1,14 +1,15 @@
-//! Where the corpus of real recordings is.
+//! Location of the corpus of real recordings.
 
 use std::path::PathBuf;
 
-/// The file or folder `relative` of the corpus, or `None` where the corpus is absent.
+/// Returns the path of the file or folder `relative` of the corpus, or `None` if the corpus is
+/// absent.
 ///
-/// The corpus lies where `PERFKIT_CORPUS` says, or beside the workspace in `../shared/corpus`. A test
-/// that gets `None` prints `skipped: corpus absent` and passes.
+/// The corpus is in the folder `PERFKIT_CORPUS`, or beside the workspace in `../shared/corpus`. A
+/// test that gets `None` prints `skipped: corpus absent` and passes.
 ///
 /// # Panics
-/// If the corpus is absent and `CI` is `true`: where everything is tested, nothing is skipped.
+/// Panics if the corpus is absent and `CI` is `true`, so that no test is skipped there.
 pub fn corpus(relative: &str) -> Option<PathBuf> {
     let root = match std::env::var_os("PERFKIT_CORPUS") {
         Some(root) => PathBuf::from(root),

@@ -1,7 +1,7 @@
-//! `syn-cosmo`: a weather model coupled with cloud microphysics, whose cloud ranks grow slower.
+//! `syn-cosmo`: a weather model coupled with cloud microphysics, whose cloud ranks become slower.
 //!
-//! 40 ranks, 60 iterations, 4 cloud ranks, one tick a nanosecond, no gaps. With S = 4,000,000
-//! iteration k is, from its start t0:
+//! 40 ranks, 60 iterations, 4 cloud ranks, one tick per nanosecond, no gaps. With S = 4,000,000,
+//! iteration k consists of, from its start t0:
 //!
 //! | interval | ranks | region |
 //! |---|---|---|
@@ -11,7 +11,7 @@
 //! | the next S | 4 to 39 | `SPECS` |
 //! | until the slowest rank ends, and 100,000 more | all | `MPI_Allreduce` |
 //!
-//! All of it lies in `main`. What a fold of it must show is known in closed form.
+//! All of it lies in `main`. The folds of this recording are known in closed form.
 
 use perf_core::{
     Clock, Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
@@ -21,11 +21,11 @@ use perf_core::{
 
 /// Number of ranks.
 pub const RANKS: u32 = 40;
-/// Number of ranks, from 0, that have clouds to compute.
+/// Number of ranks, from 0, that compute clouds.
 pub const CLOUD_RANKS: u32 = 4;
 /// Number of iterations.
 pub const ITERATIONS: u64 = 60;
-/// From the first event to the last: 437,999,971 ns.
+/// Range from the first event to the last: 437,999,971 ns.
 pub const SPAN: TimeRange = TimeRange {
     start: Ticks(0),
     end: Ticks(437_999_971),
@@ -36,12 +36,12 @@ const EXCHANGE: u64 = 200_000;
 const SPECS: u64 = 4_000_000;
 const REDUCE: u64 = 100_000;
 
-/// By how much the cloud ranks are slower in iteration `k`: floor(k S / 59) ns.
+/// Returns the delay of the cloud ranks in iteration `k`: floor(k S / 59) ns.
 pub fn lag(k: u64) -> u64 {
     k * SPECS / (ITERATIONS - 1)
 }
 
-/// When iteration `k` starts.
+/// Returns the start of iteration `k`.
 pub fn start(k: u64) -> Ticks {
     Ticks(
         (0..k)
@@ -50,7 +50,7 @@ pub fn start(k: u64) -> Ticks {
     )
 }
 
-/// When the ranks differ in iteration `k`; empty for the first.
+/// Returns the interval in which the ranks differ in iteration `k`; empty for the first.
 pub fn differing(k: u64) -> TimeRange {
     let from = start(k).0 + COSMO + EXCHANGE + SPECS;
     TimeRange {
@@ -59,13 +59,14 @@ pub fn differing(k: u64) -> TimeRange {
     }
 }
 
-/// The share of iteration `k` in which the ranks differ: (k S / 59) / (5.3 ms + k S / 59).
+/// Returns the fraction of iteration `k` in which the ranks differ: (k S / 59) / (5.3 ms + k S /
+/// 59).
 pub fn differing_share(k: u64) -> f64 {
     let lag = k as f64 * SPECS as f64 / (ITERATIONS - 1) as f64;
     lag / ((COSMO + EXCHANGE + SPECS + REDUCE) as f64 + lag)
 }
 
-/// The recording: 40 locations, 19,280 events.
+/// Returns the recording: 40 locations, 19,280 events.
 pub fn trace() -> Trace {
     let mut definitions = Definitions::default();
     definitions.clock = Clock::default();
@@ -123,7 +124,7 @@ fn system() -> SystemTree {
         parent: Some(SystemNodeId(0)),
         ..SystemNode::default()
     };
-    // Ten ranks a node.
+    // Ten ranks on each node.
     let nodes = std::iter::once(machine).chain((0..RANKS / 10).map(node));
     let groups = (0..RANKS).map(|rank| LocationGroup {
         name: format!("MPI Rank {rank}"),

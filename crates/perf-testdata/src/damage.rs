@@ -1,8 +1,8 @@
-//! Damaged copies of files, for readers that must not trust their input: files that end early, bits that flip, counts
-//! that are huge, parts that are missing or repeated.
+//! Damaged copies of files, for testing readers of untrusted input: truncated files, flipped bits,
+//! huge counts, missing or repeated parts.
 //!
-//! [`all`] serves tests, [`plan`] programs that know the boundaries of records and name each damage, [`one_byte`] tests
-//! that measure what the smallest damage costs.
+//! [`all`] serves tests, [`plan`] programs that know the boundaries of records and name each
+//! damage, [`one_byte`] tests that measure the effect of the smallest damage.
 
 use crate::wide::Xorshift;
 use std::ops::Range;
@@ -10,15 +10,16 @@ use std::ops::Range;
 /// One way to damage bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// None: what the others are compared with.
+    /// No damage, the reference for the others.
     None,
-    /// Everything from here on is missing.
+    /// All bytes from this offset on are missing.
     Cut(usize),
-    /// Bits of some bytes are flipped: place and mask.
+    /// Bits of some bytes are flipped: offset and mask.
     Flip(Vec<(usize, u8)>),
-    /// A number becomes another one.
+    /// A number is replaced by another one.
     Number(Range<usize>, Vec<u8>),
-    /// A part stands there so many times: not at all, or nested deeper than anyone nests.
+    /// A part is repeated this many times: 0 times to remove it, or often enough for an absurd
+    /// nesting.
     Repeat(Range<usize>, usize),
 }
 
@@ -84,9 +85,9 @@ impl std::fmt::Display for Damage {
     }
 }
 
-/// Upper bound on the bytes that a repeated part makes in [`plan`].
+/// Upper bound on the size of a repeated part in [`plan`], in bytes.
 const MAX_REPEATED: usize = 1 << 20;
-/// The same for [`all`], whose copies are many.
+/// Upper bound on the size of a repeated part in [`all`], which creates many copies.
 const MAX_REPEATED_IN_ALL: usize = 1 << 14;
 
 /// Returns a number from 0 to `most` - 1, or 0 if `most` is 0.
@@ -94,8 +95,8 @@ pub fn below(random: &mut Xorshift, most: usize) -> usize {
     random.below(most as u64) as usize
 }
 
-/// Returns `count` damaged copies of `bytes`, the same for a seed: cut, flipped, with parts missing or repeated, with
-/// numbers inflated, in turns.
+/// Returns `count` damaged copies of `bytes`, reproducible for a seed: in turn truncated, flipped,
+/// with parts missing or repeated, and with inflated numbers.
 pub fn all(bytes: &[u8], count: u64, seed: u64) -> impl Iterator<Item = Vec<u8>> + '_ {
     let mut random = Xorshift::new(seed);
     let numbers = Numbers::of(bytes);
@@ -114,7 +115,7 @@ pub fn all(bytes: &[u8], count: u64, seed: u64) -> impl Iterator<Item = Vec<u8>>
     })
 }
 
-/// Returns damage of one byte: a flipped bit, another value, a byte missing or one too many.
+/// Returns damage of one byte: a flipped bit, another value, a missing or an additional byte.
 pub fn one_byte(bytes: &[u8], random: &mut Xorshift) -> Damage {
     let at = below(random, bytes.len());
     match below(random, 4) {
@@ -138,7 +139,7 @@ fn flipped(bytes: &[u8], random: &mut Xorshift) -> Damage {
     Damage::Flip(flips.collect())
 }
 
-/// Repeats a part between two boundaries near each other, or anywhere.
+/// Repeats a part between two nearby boundaries, or at any place.
 fn repeated(bytes: &[u8], boundaries: &[usize], most: usize, random: &mut Xorshift) -> Damage {
     let first = below(random, boundaries.len());
     let (start, end) = match boundaries.get(first) {
@@ -178,13 +179,13 @@ pub fn plan(
     all
 }
 
-/// Where bytes have numbers that may be counts.
+/// Positions of numbers that may be counts.
 struct Numbers {
     /// Runs of digits.
     decimal: Vec<Range<usize>>,
-    /// Small numbers of 32 or 64 bits, whichever byte comes first.
+    /// Small numbers of 32 or 64 bits in either byte order.
     binary: Vec<(usize, usize, bool)>,
-    /// Bytes of which some say how many follow.
+    /// Bytes that may hold the length of the following data.
     short: Vec<usize>,
 }
 
@@ -206,7 +207,7 @@ impl Numbers {
             let rest = bytes.get(start..).unwrap_or_default();
             let digits = rest.iter().take_while(|byte| byte.is_ascii_digit());
             at = start + digits.count();
-            // Bytes of numbers look like digits at times.
+            // Bytes of binary numbers may look like digits.
             if is_text || at - start > 1 {
                 numbers.decimal.push(start..at);
             }
@@ -277,7 +278,7 @@ impl Numbers {
                 Some(Damage::Number(at..at + width, new))
             }
             _ => {
-                // A count of bytes and the number itself, as wide as they can be; or a length.
+                // A byte count and the number itself, as wide as possible; or a length.
                 let at = *self.short.get(below(random, self.short.len()))?;
                 let width = usize::from(*bytes.get(at)?);
                 let (old, new) = match below(random, 4) {
@@ -305,19 +306,20 @@ fn value(bytes: &[u8], at: usize, width: usize, little: bool) -> Option<u64> {
     })
 }
 
-/// Leaves at most [`PLACES`] elements.
+/// Reduces a list to at most [`PLACES`] elements.
 fn thin<T>(all: &mut Vec<T>) {
     thin_to(all, PLACES);
 }
 
-/// Leaves at most `most` elements, evenly spread.
+/// Reduces a list to at most `most` elements, evenly spread.
 pub fn thin_to<T>(all: &mut Vec<T>, most: usize) {
     let count = all.len();
     if count > most {
         let mut at = 0;
         all.retain(|_| {
             at += 1;
-            // As many as whole numbers pass on the way from 0 to `most`.
+            // Keeps an element whenever the scaled index passes a whole number on the way from 0 to
+            // `most`.
             at * most / count > (at - 1) * most / count
         });
     }

@@ -1,4 +1,4 @@
-//! A device of two streams for 100 ns, busy for 70 of them, and the thread that drives it.
+//! A device with two streams over 100 ns, busy for 70 of them, and the thread that drives it.
 
 use perf_core::{
     Attribute, AttributeId, AttributeValue, Definitions, EventId, Events, GroupKind, Link,
@@ -6,11 +6,11 @@ use perf_core::{
     RegionId, SystemTree, Ticks, Trace, Value,
 };
 
-/// A piece of work: launched when, on which stream, which region, from, to.
+/// Piece of work: time of its launch, stream, region, begin and end.
 pub type Piece = (Option<u64>, u32, &'static str, u64, u64);
 
-/// What [`trace`] holds. Computing ends at 20 and goes on at 30, though it was launched in time; at
-/// 60 the device runs dry, and the next launch comes at 75.
+/// Contents of [`trace`]. Computation ends at 20 and continues at 30, although it was launched in
+/// time. At 60 the device has no more work, and the next launch is at 75.
 pub const PIECES: [Piece; 6] = [
     (Some(0), 0, "kernel", 0, 20),
     (Some(10), 0, "kernel", 30, 50),
@@ -26,32 +26,32 @@ pub const PIECES: [Piece; 6] = [
     ),
 ];
 
-/// The trace of [`PIECES`].
+/// Returns the trace of [`PIECES`].
 ///
 /// # Panics
-/// Never: the pieces fit.
+/// Does not panic, because the pieces are valid.
 pub fn trace() -> Trace {
     build(&PIECES)
 }
 
-/// The trace of any pieces, each launched by a call of no length.
+/// Returns a trace of any pieces, each launched by a zero-length call.
 ///
 /// See [`build_with_calls`].
 ///
 /// # Panics
-/// For pieces that end before they begin.
+/// Panics for pieces that end before they begin.
 pub fn build(pieces: &[Piece]) -> Trace {
     build_with_calls(pieces, 0)
 }
 
-/// The trace of any pieces, each launched by a call of this length, or one that ends where the next begins.
-/// Work of one stream may overlap, but
-/// pieces of one name must not lie within each other.
+/// Returns a trace of any pieces, each launched by a call of this length, or one that ends with the
+/// begin of the next. Work of one stream may overlap, but pieces of the same name must not contain
+/// each other.
 ///
 /// The thread is location 0, stream `s` is location `s` + 1. Copies carry 4096 bytes.
 ///
 /// # Panics
-/// For pieces that end before they begin.
+/// Panics for pieces that end before they begin.
 pub fn build_with_calls(pieces: &[Piece], length: u64) -> Trace {
     let mut definitions = Definitions::default();
     definitions.attributes = vec![Attribute {
@@ -101,7 +101,7 @@ pub fn build_with_calls(pieces: &[Piece], length: u64) -> Trace {
             .iter()
             .enumerate()
             .filter(|(_, (_, it))| it.1 == stream);
-        // Enters before leaves, so that work of no length begins before it ends.
+        // Enters before leaves, so that zero-length work begins before it ends.
         let mut marks: Vec<(u64, bool, usize)> = Vec::new();
         for (index, (_, piece)) in own {
             assert!(piece.3 <= piece.4, "a piece that ends before it begins");

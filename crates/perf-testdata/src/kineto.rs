@@ -1,8 +1,8 @@
-//! Text in the manner of PyTorch's Kineto, of any size and the same each time.
+//! Text in the format of PyTorch's Kineto, of any size and reproducible.
 
 use std::io::{self, Write};
 
-/// Names as long as those of real kernels.
+/// Names with the length of real kernel names.
 const KERNELS: [&str; 6] = [
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >(int, at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>)",
     "ampere_sgemm_128x64_nn",
@@ -23,24 +23,24 @@ const OPERATORS: [&str; 8] = [
     "aten::zero_",
 ];
 
-/// What a generated file holds.
+/// Contents of a generated file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Made {
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
-    /// Work of devices.
+    /// Number of pieces of device work.
     pub work: u64,
-    /// Nanoseconds in which the device is busy.
+    /// Busy time of the device in nanoseconds.
     pub busy: u64,
 }
 
 /// Writes about `size` bytes of a recording of rank `rank`: operators, Python calls, launches, and
-/// kernels on two streams that now and then overlap.
+/// kernels on two streams that sometimes overlap.
 ///
 /// # Errors
-/// Those of `to`.
+/// Returns the errors of `to`.
 pub fn write(to: &mut dyn Write, rank: u32, size: u64) -> io::Result<Made> {
     let mut made = Made::default();
     let mut text = Vec::with_capacity(1 << 20);
@@ -53,7 +53,7 @@ pub fn write(to: &mut dyn Write, rank: u32, size: u64) -> io::Result<Made> {
     let (mut busy_until, mut step, mut comma) = (0_u64, 0_u64, "");
     while made.bytes + (text.len() as u64) < size {
         let (host, kernel) = (OPERATORS[(step % 8) as usize], KERNELS[(step % 6) as usize]);
-        // Nanoseconds; a step takes 40 us.
+        // In nanoseconds; a step takes 40 us.
         let start = 1_365_627_862_757_064_000 / 1000 + step * 40_000 + u64::from(rank) * 700;
         let mix = step.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let at = |offset: u64| {

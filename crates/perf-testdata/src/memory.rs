@@ -1,22 +1,24 @@
-//! An allocator that counts, for programs that compare what memory they take with what was said before.
+//! Counting allocator, for programs that compare their memory with an estimate.
 //!
-//! A program that wants it says `#[global_allocator] static COUNTED: Counted = Counted::up_to(usize::MAX);`.
+//! A program enables it with `#[global_allocator] static COUNTED: Counted =
+//! Counted::up_to(usize::MAX);`.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes in use, and the most there were.
+/// Bytes in use, and their maximum.
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The allocator of the system, counted.
+/// System allocator with counters.
 #[derive(Debug)]
 pub struct Counted {
+    /// Largest number of bytes in use.
     most: usize,
 }
 
 impl Counted {
-    /// One that refuses memory beyond so many bytes in use, which ends the process.
+    /// Creates an allocator that fails beyond this many bytes in use, which ends the process.
     pub const fn up_to(most: usize) -> Self {
         Counted { most }
     }
@@ -36,11 +38,11 @@ fn give(size: usize) {
     unsafe_code,
     reason = "an allocator cannot be written without; each call is passed on as it came"
 )]
-// SAFETY: all memory is that of the system's allocator, asked with the layouts that came in.
+// SAFETY: all memory comes from the system allocator, with the layouts of the caller.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match self.take(layout.size()) {
-            // SAFETY: as the caller promised.
+            // SAFETY: guaranteed by the caller.
             true => unsafe { System.alloc(layout) },
             false => std::ptr::null_mut(),
         }
@@ -48,7 +50,7 @@ unsafe impl GlobalAlloc for Counted {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         match self.take(layout.size()) {
-            // SAFETY: as the caller promised.
+            // SAFETY: guaranteed by the caller.
             true => unsafe { System.alloc_zeroed(layout) },
             false => std::ptr::null_mut(),
         }
@@ -56,16 +58,16 @@ unsafe impl GlobalAlloc for Counted {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         give(layout.size());
-        // SAFETY: as the caller promised.
+        // SAFETY: guaranteed by the caller.
         unsafe { System.dealloc(memory, layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // Large memory grows in place: the system gives its pages another address.
+        // Large blocks grow in place, because the system remaps their pages.
         give(layout.size());
         let is_granted = self.take(size);
         match is_granted {
-            // SAFETY: as the caller promised.
+            // SAFETY: guaranteed by the caller.
             true => unsafe { System.realloc(memory, layout, size) },
             false => {
                 give(size);
@@ -76,19 +78,20 @@ unsafe impl GlobalAlloc for Counted {
     }
 }
 
-/// Counts the peak from here on.
+/// Restarts the measurement of the peak.
 pub fn reset() {
     PEAK.store(NOW.load(Relaxed), Relaxed);
 }
 
-/// Most bytes in use since [`reset`]; 0 where nobody counts.
+/// Returns the largest number of bytes in use since [`reset`]; 0 if the allocator is not enabled.
 pub fn peak() -> usize {
     PEAK.load(Relaxed)
 }
 
-/// What `work` gives, and the most bytes that were in use during it beyond those before.
+/// Returns the result of `work`, and the largest number of bytes in use during it in addition to
+/// those before.
 ///
-/// Threads beside it are counted, too.
+/// Other threads are counted too.
 pub fn of<R>(work: impl FnOnce() -> R) -> (R, usize) {
     reset();
     let before = peak();

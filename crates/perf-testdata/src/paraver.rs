@@ -1,18 +1,18 @@
-//! Text of a Paraver trace of any size, as instrumented MPI programs with counters give it.
+//! Text of a Paraver trace of any size, as Extrae writes it for MPI programs with counters.
 
 use crate::wide::Xorshift;
 use std::fmt::Write as _;
 
-/// A trace of `tasks` tasks that compute and call MPI by turns, `calls` times each: states, events
-/// with eight counters and three levels of callers, and messages; about 460 bytes a call. The same
-/// for the same numbers.
+/// Returns a trace of `tasks` tasks that alternate between computation and MPI calls, `calls` times
+/// each: states, events with eight counters and three levels of callers, and messages; about 460
+/// bytes for each call. Equal arguments give equal text.
 pub fn text(tasks: u32, calls: u32) -> String {
     let counters = [
         42_000_050, 42_000_059, 42_000_000, 42_000_002, 42_000_008, 42_000_055, 42_000_046,
         42_001_047,
     ];
     let mut random = Xorshift::new(3);
-    // What each burst and call takes, by task: time goes on in steps of all tasks.
+    // Durations of bursts and calls by task: time advances in steps of all tasks.
     let step = 2_000_000_u64;
     let mut text = format!(
         "#Paraver (01/01/2020 at 10:00):{}_ns:1({tasks}):1:{tasks}(",

@@ -1,5 +1,5 @@
-//! A run of six devices with 14 streams each, whose utilisation, overlap and causes of idle time
-//! are planted.
+//! A run of six devices with 14 streams each, with known utilisation, overlap and causes of idle
+//! time.
 
 use perf_core::{
     Attribute, AttributeId, AttributeValue, Definitions, Event, EventId, Events, GroupKind, Link,
@@ -7,41 +7,41 @@ use perf_core::{
     SystemTree, Ticks, Trace, Value,
 };
 
-/// Devices.
+/// Number of devices.
 pub const DEVICES: u32 = 6;
-/// Streams of each.
+/// Number of streams of each device.
 pub const STREAMS: u32 = 14;
-/// Slots of time, each with two pieces of work on each device.
+/// Number of time slots, each with two pieces of work on each device.
 pub const SLOTS: u64 = 240;
 /// Length of a slot in nanoseconds.
 pub const SLOT: u64 = 250_000;
-/// When the first work begins.
+/// Begin of the first work.
 const BEGIN: u64 = 100_000;
-/// How long after a late launch work begins.
+/// Delay between a late launch and its work.
 const LATENCY: u64 = 8_000;
 
-/// What is planted in one device, in nanoseconds.
+/// Planted times of one device, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// From the begin of the first work to the end of the last.
+    /// Time from the begin of the first work to the end of the last.
     pub span: u64,
     /// Time with work.
     pub busy: u64,
     /// Time with work on two streams.
     pub overlap: u64,
-    /// Time with copies, and with communication.
+    /// Time with copies.
     pub copy: u64,
-    /// See `copy`.
+    /// Time with communication.
     pub communication: u64,
-    /// Idle time before launches that come too late.
+    /// Idle time before late launches.
     pub host_late: u64,
     /// Idle time between these launches and the work.
     pub launch: u64,
     /// Idle time before copies that were launched in time.
     pub before_copies: u64,
-    /// The same before communication.
+    /// Idle time before communication that was launched in time.
     pub before_communication: u64,
-    /// The same before kernels.
+    /// Idle time before kernels that were launched in time.
     pub before_kernels: u64,
 }
 
@@ -56,21 +56,26 @@ const NAMES: [&str; 8] = [
     "boundary",
 ];
 
-/// Share of the time that a device is busy, in hundredths.
+/// Returns the utilisation of a device in per cent.
 pub fn percent(device: u32) -> u64 {
     15 * (u64::from(device) + 1)
 }
 
-/// A piece of work.
+/// Piece of work.
 struct Piece {
+    /// Time of its launch.
     launch: u64,
+    /// Begin.
     start: u64,
+    /// End.
     end: u64,
+    /// Stream of the device.
     stream: u32,
+    /// Region.
     region: u32,
 }
 
-/// A number without order, from two.
+/// Hashes two numbers.
 fn mixed(one: u64, other: u64) -> u64 {
     let mut mix =
         one.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ other.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -78,10 +83,10 @@ fn mixed(one: u64, other: u64) -> u64 {
     mix ^ (mix >> 31)
 }
 
-/// The work of one device, and what is planted by it.
+/// Returns the work of one device, and the planted times.
 ///
-/// In each slot two pieces follow on each other on two streams and share a tenth of the busy time.
-/// Every third launch comes late; a copy or a collective takes the place of some of the first ones.
+/// In each slot two consecutive pieces on two streams overlap by a tenth of the busy time. Every
+/// third launch is late; a copy or a collective replaces some of the first ones.
 fn device(number: u32) -> (Vec<Piece>, Plan) {
     let busy = SLOT * percent(number) / 100;
     let mut plan = Plan {
@@ -148,15 +153,15 @@ fn device(number: u32) -> (Vec<Piece>, Plan) {
     (pieces, plan)
 }
 
-/// What is planted in each device.
+/// Returns the planted times of each device.
 pub fn plans() -> Vec<Plan> {
     (0..DEVICES).map(|number| device(number).1).collect()
 }
 
-/// The run: a thread a device that launches, then the streams of all devices.
+/// Returns the run: a launching thread for each device, then the streams of all devices.
 ///
 /// # Panics
-/// Never: what is planted fits.
+/// Does not panic, because the generated work is valid.
 pub fn trace() -> Trace {
     let mut definitions = Definitions::default();
     definitions.regions = NAMES.map(Region::named).to_vec();

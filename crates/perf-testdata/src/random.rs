@@ -1,8 +1,8 @@
-//! Random traces from a seed: small, deterministic, and as untidy as real ones.
+//! Random traces from a seed: small, deterministic, and with the defects of real ones.
 //!
-//! Leaves that do not fit, regions that last no time, frames open at the end, recording switched
-//! off, buffer flushes, locations without events or without an event file, several kinds of
-//! locations, devices in groups of their own and in those of their process.
+//! They contain leaves that do not match, zero-length regions, frames open at the end, recording
+//! switched off, buffer flushes, locations without events or without an event file, several kinds
+//! of locations, and devices in groups of their own and in those of their process.
 
 use crate::wide::Xorshift;
 use perf_core::{
@@ -10,15 +10,15 @@ use perf_core::{
     LocationKind, Region, RegionId, SystemNode, SystemNodeId, SystemTree, Ticks, Trace,
 };
 
-/// A random trace of up to `locations` locations with up to `events` events each, over about
-/// twice as many ticks as events.
+/// Returns a random trace of up to `locations` locations with up to `events` events each, over
+/// about twice as many ticks as events.
 pub fn trace(seed: u64, locations: u32, events: u32) -> Trace {
     let mut random = Xorshift::new(seed);
     let count = 1 + random.below(u64::from(locations.max(1))) as u32;
     let regions = 1 + random.below(6) as u32;
     let mut definitions = Definitions::default();
     definitions.system = system(&mut random, count);
-    // Two regions of one name, as compilers make them.
+    // Two regions of the same name, as compilers create them.
     let names = ["main", "solve", "MPI_Wait", "MPI_Send", "kernel", "solve"];
     definitions.regions = names.map(Region::named)[..regions as usize].to_vec();
     let columns = (0..count).map(|_| column(&mut random, regions, events));
@@ -43,7 +43,7 @@ fn column(random: &mut Xorshift, regions: u32, events: u32) -> Events {
                 until: Ticks(at + random.below(9)),
             },
             2 => Event::CollectiveBegin,
-            // A region that no definition tells of.
+            // An undefined region.
             3 => Event::Enter {
                 region: RegionId(99),
             },
@@ -119,8 +119,11 @@ mod tests {
     fn traces_are_untidy_and_the_same_each_time() {
         #[derive(Default)]
         struct Seen {
+            /// Number of intervals without recording.
             off: usize,
+            /// Number of flushes.
             flushes: usize,
+            /// Number of frames.
             frames: usize,
         }
         impl Visitor for Seen {

@@ -6,16 +6,16 @@ use perf_core::{
     Transfer,
 };
 
-/// Regions of a wide trace.
+/// Number of regions of a wide trace.
 pub const REGIONS: u32 = 200;
 /// Deepest nesting of a wide trace.
 pub const DEPTH: usize = 8;
 
-/// What the events of a wide trace of `ranks` refer to: one thread a process, 16 processes a
-/// node, one communicator.
+/// Returns the definitions of a wide trace of `ranks` ranks: one thread for each process, 16
+/// processes for each node, one communicator.
 ///
 /// # Panics
-/// Never for less than 2^32 ranks.
+/// Panics for 2^32 ranks or more.
 pub fn definitions(ranks: u32) -> Definitions {
     let nodes = (0..ranks.div_ceil(16)).map(|node| SystemNode {
         name: format!("node{node:04}"),
@@ -56,17 +56,17 @@ pub fn definitions(ranks: u32) -> Definitions {
     definitions
 }
 
-/// A trace of one rank whose calls all have call paths of their own: `calls` of MPI, sixteen from each function,
-/// sixteen of which are called from each function around them.
+/// Returns a trace of one rank whose calls all have different call paths: `calls` MPI calls,
+/// sixteen from each function, sixteen of which are called from each outer function.
 ///
 /// # Panics
-/// Never.
+/// Does not panic.
 pub fn paths(calls: u32) -> Trace {
     let mut inner = 0;
     while 16_u64.pow(inner + 1) < u64::from(calls) {
         inner += 1;
     }
-    // Digits of the number of a call, the last of which is that of the call itself.
+    // Digits of the number of a call, the last of which belongs to the call itself.
     let region = |call: u32, level: u32| {
         let digit = call >> (4 * (inner - level)) & 15;
         RegionId(5 * digit + u32::from(level < inner))
@@ -97,12 +97,12 @@ pub fn paths(calls: u32) -> Trace {
     Trace::new(definitions(1), vec![events]).expect("its regions and location are there")
 }
 
-/// The events of one rank of a wide trace: exactly `count` of them, every 32nd a send to the next
-/// rank and every 32nd a receive from the one before, all frames closed at the end. The same for
-/// the same arguments.
+/// Returns the events of one rank of a wide trace: exactly `count` of them, with every 32nd a send
+/// to the next rank and every 32nd a receive from the previous one, and all frames closed at the
+/// end. Equal arguments give equal events.
 ///
 /// # Panics
-/// Never: events are made in order.
+/// Does not panic, because events are generated in order.
 pub fn events(rank: u32, ranks: u32, count: usize) -> Events {
     let mut random = Xorshift::new(u64::from(rank) + 1);
     let mut events = Events::default();
@@ -119,7 +119,7 @@ pub fn events(rank: u32, ranks: u32, count: usize) -> Events {
             (_, depth)
                 if depth == 0 || (depth < DEPTH && random.below(2) == 0 && left > depth + 1) =>
             {
-                // The last event of an odd number of calls has no leave to pair with.
+                // A single remaining event cannot be an enter, which would have no leave.
                 if left == 1 {
                     Event::Measuring { on: true }
                 } else {
@@ -135,10 +135,10 @@ pub fn events(rank: u32, ranks: u32, count: usize) -> Events {
     events
 }
 
-/// A whole wide trace in memory.
+/// Returns a whole wide trace in memory.
 ///
 /// # Panics
-/// Never for less than 2^32 ranks.
+/// Panics for 2^32 ranks or more.
 pub fn trace(ranks: u32, events_each: usize) -> Trace {
     let all = (0..ranks).map(|rank| events(rank, ranks, events_each));
     Trace::new(definitions(ranks), all.collect()).expect("one stream a location")
@@ -159,17 +159,17 @@ fn transfer(peer: u32) -> Transfer {
     }
 }
 
-/// Marsaglia's xorshift64*: small, seeded, and the same everywhere.
+/// Marsaglia's xorshift64*: small, seeded, and portable.
 #[derive(Clone, Debug)]
 pub struct Xorshift(u64);
 
 impl Xorshift {
-    /// A generator that never sticks at zero.
+    /// Creates a generator whose state is never zero.
     pub fn new(seed: u64) -> Self {
         Xorshift(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn next_u64(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -177,7 +177,7 @@ impl Xorshift {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// A number from 0 to `most` - 1; 0 for `most` 0.
+    /// Returns a number from 0 to `most` - 1; 0 for `most` 0.
     pub fn below(&mut self, most: u64) -> u64 {
         (self.next_u64() >> 32)
             .checked_rem(most)

@@ -37,7 +37,7 @@ pub enum Aggregate {
 ///
 /// ```
 /// use perf_topology::{Aggregate, Fill, Grid, Shape};
-/// // Two rows of three cells; nobody lies in the last one.
+/// // Two rows of three cells; the last one holds no location.
 /// let values = vec![1.0, 2.0, 3.0, 5.0, 7.0, 0.0];
 /// let mask = vec![true, true, true, true, true, false];
 /// let grid = Grid::new(Shape::of(&[2, 3])?, values, mask)?;

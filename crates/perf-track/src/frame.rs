@@ -16,7 +16,7 @@ use crate::{Bursts, Error, Labels, Result};
 /// let labels = Labels::new(vec![ClusterId(1), ClusterId(2), ClusterId(1)]);
 /// let frame = Frame::new("one task", bursts.clone(), labels)?;
 /// assert_eq!((frame.name(), frame.tasks(), frame.labels().clusters()), ("one task", 1, 2));
-/// // One label a burst.
+/// // One label for each burst.
 /// assert!(Frame::new("", bursts, Labels::new(vec![])).is_err());
 /// # Ok::<(), perf_track::Error>(())
 /// ```

@@ -40,7 +40,7 @@ impl std::fmt::Display for ClusterId {
 /// use perf_track::{ClusterId, Labels};
 /// let labels = Labels::new(vec![ClusterId(1), ClusterId(2), ClusterId::NOISE, ClusterId(2)]);
 /// assert_eq!((labels.clusters(), labels.noise()), (2, 1));
-/// // The first point alone lasts longer than the others together: it keeps the first number.
+/// // The first point outweighs all others, so its cluster keeps number 1.
 /// let labels = labels.by_weight(&[9.0, 2.0, 5.0, 3.0])?;
 /// assert_eq!(labels.sizes()?, [1, 2]);
 /// # Ok::<(), perf_track::Error>(())

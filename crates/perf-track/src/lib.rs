@@ -13,7 +13,7 @@
 //! use perf_track::tracking::{Observation, Tracking};
 //! use perf_track::{Burst, Bursts, Dimension, Frame, Scale, Thread};
 //!
-//! // Each of some tasks does a long step and a short one in turn; more tasks share the work.
+//! // Each task alternates a long and a short step; more tasks share the work.
 //! let job = Job::default();
 //! let experiment = |tasks: u32| {
 //!     let mut bursts = Bursts::new(["instructions"]);
@@ -31,7 +31,7 @@
 //! };
 //! let all = [experiment(4)?, experiment(8)?];
 //!
-//! // One space for both: the logarithm of instructions, shifted by what all have in common.
+//! // One space for both: the logarithm of instructions, with the common shift removed.
 //! let scale = Scale::params().dimension(Dimension::new("instructions").log(true)).check()?;
 //! let scaled = scale.fit(&[&all[0], &all[1]], &Job::default())?;
 //! let dbscan = Dbscan::new(Dbscan::params().eps(0.1).min_points(4).check()?);

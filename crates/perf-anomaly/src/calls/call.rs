@@ -5,7 +5,7 @@ use crate::Sample;
 use perf_core::{CallPathId, Nanos, RegionId, StreamId};
 use std::ops::Range;
 
-/// How a call came to its end, and what else is to be known of it, as bits.
+/// Flags of a call, such as the way in which it ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CallFlags(pub(super) u8);
 
@@ -17,37 +17,38 @@ impl CallFlags {
     pub(super) const AT_END: u8 = 16;
     pub(super) const CORRELATED: u8 = 32;
 
-    /// The call is not complete: it is an ancestor of one that is.
+    /// Returns `true` if the call is still open, such as an ancestor of a completed one.
     pub fn is_open(self) -> bool {
         self.0 & Self::OPEN != 0
     }
 
-    /// The first call of its model on its stream that was completed.
+    /// Returns `true` for the first completed call of its model on its stream.
     pub fn is_first(self) -> bool {
         self.0 & Self::FIRST != 0
     }
 
-    /// The call was closed since one further out was left, so its end is not its own.
+    /// Returns `true` if the exit of an outer call closed the call, so that its end is a guess.
     pub fn closed_by_outer(self) -> bool {
         self.0 & Self::IMPLICIT != 0
     }
 
-    /// The call was closed by an exit that named another region.
+    /// Returns `true` if an exit with the name of another region closed the call.
     pub fn closed_by_other_name(self) -> bool {
         self.0 & Self::RENAMED != 0
     }
 
-    /// The call was open at the end of its stream and closed there.
+    /// Returns `true` if the call was open at the end of its stream and closed there.
     pub fn closed_at_end(self) -> bool {
         self.0 & Self::AT_END != 0
     }
 
-    /// The end of the call is not the recording's own, so its run time is a guess.
+    /// Returns `true` if the end of the call was not recorded, so that its run time is a guess.
     pub fn closed_early(self) -> bool {
         self.0 & (Self::IMPLICIT | Self::RENAMED | Self::AT_END) != 0
     }
 
-    /// A correlation id was seen in the call: it launches work on an accelerator, or is such work.
+    /// Returns `true` if the call has a correlation id: it launches work on an accelerator, or is
+    /// such work.
     pub fn is_correlated(self) -> bool {
         self.0 & Self::CORRELATED != 0
     }
@@ -58,38 +59,38 @@ impl CallFlags {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Call {
-    /// The stream it ran on.
+    /// Stream on which it ran.
     pub stream: StreamId,
-    /// The region; it has one id in all ranks and threads of a program.
+    /// Region, with one id for all ranks and threads of a program.
     pub region: RegionId,
-    /// Its call path, see [`Calls::path`](super::Calls::path).
+    /// Call path, see [`Calls::path`](super::Calls::path).
     pub path: CallPathId,
-    /// 0 for a call that no other one made.
+    /// Depth in the stack; 0 for a call without a caller.
     pub depth: u32,
-    /// When it was entered.
+    /// Time of the enter.
     pub entry: Nanos,
-    /// When it was left; for a call that is still open, the entry.
+    /// Time of the exit; for an open call, the entry.
     pub exit: Nanos,
-    /// Time in the call and in no call it made.
+    /// Time in the call without its callees.
     pub exclusive: Nanos,
-    /// Its place in the order of entry on its stream, from 0.
+    /// Number in the order of entry on its stream, from 0.
     pub number: u64,
-    /// The number of the call that made it, or nobody's.
+    /// Number of the calling call, or a marker for none.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::caller"))]
     pub(super) caller: u64,
-    /// The step it was entered in.
+    /// Step of its enter.
     pub step: u64,
-    /// Which of the enters and exits of its rank in that step entered it, from 0.
+    /// Index of its enter among the enters and exits of its rank in that step, from 0.
     pub index: u32,
-    /// Number of calls it made itself.
+    /// Number of its direct callees.
     pub children: u32,
-    /// Number of messages it sent and received itself.
+    /// Number of messages sent and received directly by it.
     pub messages: u32,
-    /// Number of counter values in it and in no call it made.
+    /// Number of counter values taken in it and not in a callee.
     pub counters: u32,
-    /// How it ended.
+    /// Flags.
     pub flags: CallFlags,
-    /// The last of its messages and counters among those that are kept, and 1; 0 for none.
+    /// Index plus 1 of its last message or counter value among those kept; 0 for none.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) last_note: u64,
 }
@@ -97,7 +98,7 @@ pub struct Call {
 impl Call {
     pub(crate) const NOBODY: u64 = u64::MAX;
 
-    /// The call that made it; `None` for one of depth 0.
+    /// Returns the caller; `None` for a call of depth 0.
     pub fn caller(&self) -> Option<CallKey> {
         (self.caller != Self::NOBODY).then_some(CallKey {
             stream: self.stream,
@@ -105,12 +106,12 @@ impl Call {
         })
     }
 
-    /// Time from entry to exit, with all calls it made.
+    /// Returns the inclusive time, from entry to exit.
     pub fn inclusive(&self) -> Nanos {
         Nanos(self.exit.0.saturating_sub(self.entry.0).max(0))
     }
 
-    /// Stream and number, which tell it from all other calls.
+    /// Returns stream and number, which identify the call.
     pub fn key(&self) -> CallKey {
         CallKey {
             stream: self.stream,
@@ -119,21 +120,21 @@ impl Call {
     }
 }
 
-/// What tells a call from all other ones.
+/// Identity of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CallKey {
-    /// The stream it ran on.
+    /// Stream on which it ran.
     pub stream: StreamId,
-    /// Its place in the order of entry on that stream.
+    /// Number in the order of entry on that stream.
     pub number: u64,
 }
 
-/// The calls that were completed in a step, in two columns of one length: what detectors ask for,
-/// and who the calls are.
+/// Calls that were completed in a step, in two columns of equal length: samples for detectors, and
+/// the calls themselves.
 ///
-/// Streams come by program, rank and thread, the calls of a stream in the order of their exits, so
-/// that the order does not depend on how the streams were interleaved.
+/// Streams are ordered by program, rank and thread, the calls of a stream by their exits. The order
+/// therefore does not depend on the interleaving of the streams.
 ///
 /// ```
 /// use perf_anomaly::{Watch, calls::Calls};
@@ -146,7 +147,7 @@ pub struct CallKey {
 /// watch.exit(0, main, Nanos(100));
 /// watch.end_step();
 /// let batch = watch.sink().batch();
-/// // In the order in which they ended; exclusive time is what a detector is asked.
+/// // In order of their ends; samples hold the exclusive time.
 /// let times: Vec<Nanos> = batch.samples().iter().map(|sample| sample.runtime).collect();
 /// assert_eq!(times, [Nanos(50), Nanos(50)]);
 /// let main = &batch.calls()[1];
@@ -156,46 +157,51 @@ pub struct CallKey {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
+    /// Step.
     pub(super) step: u64,
+    /// Sample of each call.
     pub(super) samples: Vec<Sample>,
+    /// Calls.
     pub(super) calls: Vec<Call>,
+    /// Range of the calls of each stream.
     pub(super) streams: Vec<(StreamId, Range<usize>)>,
+    /// Accelerator work connected to its launch.
     pub(super) links: Vec<GpuLink>,
 }
 
 impl Batch {
-    /// The step.
+    /// Returns the step.
     pub fn step(&self) -> u64 {
         self.step
     }
 
-    /// Number of calls.
+    /// Returns the number of calls.
     pub fn len(&self) -> usize {
         self.calls.len()
     }
 
-    /// Whether no call was completed.
+    /// Returns `true` if no call was completed.
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// Model, run time and whether it is the first, call by call.
+    /// Returns the sample of each call.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// The calls.
+    /// Returns the calls.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// The streams with calls in the batch, and which calls are theirs.
+    /// Returns the streams with calls in the batch, and the range of their calls.
     pub fn streams(&self) -> &[(StreamId, Range<usize>)] {
         &self.streams
     }
 
-    /// Work of accelerators that was tied to its launch in this step. The work may have been
-    /// completed in an earlier step.
+    /// Returns the accelerator work that was connected to its launch in this step. The work may
+    /// have been completed in an earlier step.
     pub fn links(&self) -> &[GpuLink] {
         &self.links
     }

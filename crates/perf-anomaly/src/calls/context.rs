@@ -1,35 +1,36 @@
-//! [`Context`]: what is known around a call.
+//! [`Context`]: surroundings of a call.
 
 use super::{Call, CallKey, Calls, Launch};
 use perf_core::{MetricId, Nanos, Peer, StreamEvent, Value};
 
-/// The surroundings of a call, as far as they are remembered.
+/// Surroundings of a call, as far as they are kept.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Context {
-    /// The calls it ran in, the outermost first; those that are open are so marked.
+    /// Callers, outermost first; open ones are marked.
     pub stack: Vec<Call>,
-    /// The calls that were entered before it on its stream, in order of entry, at most as many as
-    /// [`CallsParams::context`](super::CallsParams::context) says. Its callers may be among them.
-    /// The neighbours of a call that was entered steps ago, and before many others, are forgotten.
+    /// Calls entered before it on its stream, in order of entry, at most
+    /// [`CallsParams::context`](super::CallsParams::context). Its callers may be among them. The
+    /// neighbours of a call that was entered steps ago, with many calls since, are no longer
+    /// available.
     pub before: Vec<Call>,
-    /// The calls that were entered after it, likewise. Fewer at the end of a step: ask for them
-    /// [later](Calls::after).
+    /// Calls entered after it, with the same limits. There are fewer at the end of a step: query
+    /// them [later](Calls::after).
     pub after: Vec<Call>,
-    /// What launched it, where it is work on an accelerator.
+    /// Launch, for work on an accelerator.
     pub launch: Option<Launch>,
 }
 
-/// What can be asked of a call in the batch, until the next step ends.
+/// Queries on the calls in the batch, valid until the next step ends.
 impl Calls {
-    /// How many calls before and after a call are remembered, see
+    /// Returns the number of kept calls before and after a call, see
     /// [`CallsParams::context`](super::CallsParams::context).
     pub fn context_calls(&self) -> usize {
         self.params.context
     }
 
-    /// Stack and neighbours of a call.
+    /// Returns stack and neighbours of a call.
     pub fn context(&self, call: &Call) -> Context {
         Context {
             stack: self.stack(call),
@@ -39,7 +40,7 @@ impl Calls {
         }
     }
 
-    /// The calls that were entered before a call, see [`Context::before`].
+    /// Returns the calls entered before a call, see [`Context::before`].
     pub(crate) fn before(&self, call: &Call) -> Vec<Call> {
         let stream = self.at(call.stream);
         let most = self.params.context;
@@ -47,12 +48,12 @@ impl Calls {
         before.unwrap_or_default()
     }
 
-    /// The calls a call ran in, the outermost first.
+    /// Returns the callers of a call, outermost first.
     pub fn stack(&self, call: &Call) -> Vec<Call> {
         self.inner_stack(call, usize::MAX)
     }
 
-    /// The innermost calls, at most `most`, that a call ran in, the outermost first.
+    /// Returns at most `most` innermost callers of a call, outermost first.
     pub(crate) fn inner_stack(&self, call: &Call, most: usize) -> Vec<Call> {
         let mut stack = Vec::new();
         let mut at = call.caller();
@@ -67,35 +68,34 @@ impl Calls {
         stack
     }
 
-    /// The calls that were entered after a call on its stream, in order of entry.
+    /// Returns the calls entered after a call on its stream, in order of entry.
     ///
-    /// A call near the end of a step has less of them than
-    /// [`CallsParams::context`](super::CallsParams::context) says, and gets the others in later
-    /// steps: as long as one asks after each step until there are as many, none is missed.
+    /// A call near the end of a step has fewer of them than
+    /// [`CallsParams::context`](super::CallsParams::context), and gets the rest in later steps. A
+    /// caller that queries after each step until there are enough misses none.
     pub fn after(&self, call: CallKey) -> Vec<Call> {
         let stream = self.at(call.stream);
         let after = stream.map(|one| one.after(call.number, self.params.context, self.batch()));
         after.unwrap_or_default()
     }
 
-    /// A call that is open, was completed in the last step, or was entered lately.
+    /// Returns a call that is open, was completed in the last step, or was entered recently.
     pub fn call(&self, key: CallKey) -> Option<Call> {
         self.at(key.stream)?.call(key.number, self.batch())
     }
 
-    /// The calls that are open on a stream, the outermost first.
+    /// Returns the open calls of a stream, outermost first.
     pub fn open(&self, stream: perf_core::StreamId) -> impl Iterator<Item = &Call> {
         self.at(stream).into_iter().flat_map(|stream| stream.open())
     }
 
-    /// Time, whether it was sent, and the other end of the messages of a call itself, in order of
-    /// time. [`Call::messages`] tells how many there were; of a call that goes on for many steps,
-    /// the oldest are forgotten.
+    /// Returns the messages of a call itself in order of time: time, `true` if sent, and the other
+    /// end. [`Call::messages`] is their number; for a call over many steps, the oldest are dropped.
     pub fn messages(&self, call: &Call) -> Vec<(Nanos, bool, Peer)> {
         self.last_messages(call, usize::MAX)
     }
 
-    /// The last messages of a call itself, at most `most`.
+    /// Returns at most `most` of the last messages of a call itself.
     pub(crate) fn last_messages(&self, call: &Call, most: usize) -> Vec<(Nanos, bool, Peer)> {
         self.notes(call, most, |at, event| match event {
             StreamEvent::Send(peer) => Some((at, true, peer)),
@@ -104,13 +104,13 @@ impl Calls {
         })
     }
 
-    /// Time, counter and value of the counters in a call itself, on the terms of
+    /// Returns time, counter and value of the counters in a call itself, with the limits of
     /// [`messages`](Self::messages).
     pub fn counters(&self, call: &Call) -> Vec<(Nanos, MetricId, Value)> {
         self.last_counters(call, usize::MAX)
     }
 
-    /// The last counter values in a call itself, at most `most`.
+    /// Returns at most `most` of the last counter values in a call itself.
     pub(crate) fn last_counters(&self, call: &Call, most: usize) -> Vec<(Nanos, MetricId, Value)> {
         self.notes(call, most, |at, event| match event {
             StreamEvent::Counter(counter, value) => Some((at, counter, value)),
@@ -134,21 +134,20 @@ impl Calls {
         picked
     }
 
-    /// What launched a call on an accelerator. The launch may come in a later step; until as many
-    /// other pairs as [`CallsParams::pending`](super::CallsParams::pending) says were found on the
-    /// rank, the pair is remembered.
+    /// Returns the launch of a call on an accelerator. The launch may be found in a later step. The
+    /// pair is kept until [`CallsParams::pending`](super::CallsParams::pending) other pairs were
+    /// found on the rank.
     pub fn launch(&self, work: CallKey) -> Option<&Launch> {
         self.gpu(work.stream)?.launch_of(work)
     }
 
-    /// `rank:step:index` of the enter of a call: which of the enters and exits of its rank in that
-    /// step it was, from 0. Ranks of programs other than 0 have theirs before it:
-    /// `program:rank:step:index`.
+    /// Returns `rank:step:index` of the enter of a call, with its index among the enters and exits
+    /// of its rank in that step, from 0. For programs other than 0 it is `program:rank:step:index`.
     pub fn event_id(&self, call: &Call) -> String {
         self.id_of(call.stream, call.step, call.index)
     }
 
-    /// The same of the call that launched work.
+    /// Returns the same id of the call that launched work.
     pub fn launch_id(&self, launch: &Launch) -> String {
         self.id_of(launch.call.stream, launch.step, launch.index)
     }

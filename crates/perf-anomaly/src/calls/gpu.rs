@@ -5,46 +5,52 @@ use super::call::CallKey;
 use perf_core::{CallPathId, Nanos, RegionId};
 use std::collections::{HashMap, VecDeque};
 
-/// The call that launched work on an accelerator.
+/// Call that launched work on an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Launch {
-    /// Which call.
+    /// Identity of the call.
     pub call: CallKey,
-    /// Its region.
+    /// Region.
     pub region: RegionId,
-    /// Its call path, which names its callers too.
+    /// Call path, which includes its callers.
     pub path: CallPathId,
-    /// When it was entered.
+    /// Time of the enter.
     pub entry: Nanos,
-    /// The step it was entered in.
+    /// Step of the enter.
     pub step: u64,
-    /// Which enter or exit of its rank in that step entered it.
+    /// Index of its enter among the enters and exits of its rank in that step.
     pub index: u32,
-    /// The correlation id that it shares with the work.
+    /// Correlation id shared with the work.
     pub correlation: u64,
 }
 
-/// Work on an accelerator that was tied to its launch.
+/// Work on an accelerator connected to its launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GpuLink {
     /// The work: a call on a stream of an accelerator.
     pub work: CallKey,
-    /// The call that launched it.
+    /// Call that launched it.
     pub launch: Launch,
 }
 
-/// Launches and work of one rank that wait for each other, the oldest first.
+/// Launches and work of one rank that wait for each other, oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gpu {
+    /// Launches by correlation id; `true` if work was found.
     launches: HashMap<u64, (Launch, bool)>,
+    /// Correlation ids of the launches in order.
     launch_order: VecDeque<u64>,
+    /// Work without a launch by correlation id.
     waiting: HashMap<u64, VecDeque<CallKey>>,
+    /// Work without a launch in order.
     waiting_order: VecDeque<(u64, CallKey)>,
+    /// Launch of connected work.
     matched: HashMap<CallKey, Launch>,
+    /// Connected work in order.
     matched_order: VecDeque<CallKey>,
 }
 
@@ -53,7 +59,7 @@ impl Gpu {
         self.matched.get(&work)
     }
 
-    /// A launch; work that waits for it is tied to it.
+    /// Adds a launch and connects waiting work to it.
     pub(super) fn launch(
         &mut self,
         launch: Launch,
@@ -72,7 +78,7 @@ impl Gpu {
         }
     }
 
-    /// Work; it is tied to its launch, or waits for it.
+    /// Adds work and connects it to its launch, or lets it wait.
     pub(super) fn work(&mut self, work: CallKey, correlation: u64, links: &mut Vec<GpuLink>) {
         if let Some((launch, used)) = self.launches.get_mut(&correlation) {
             *used = true;
@@ -89,8 +95,8 @@ impl Gpu {
         self.matched_order.push_back(work);
     }
 
-    /// Gives up the oldest, past the limit, of those that wait and of pairs. That is done between steps:
-    /// however many launches a step has, their work is in it or comes soon.
+    /// Drops the oldest waiting launches, work and pairs beyond the limit. This is done between
+    /// steps, so that a step may contain any number of launches.
     pub(super) fn forget(&mut self, limit: usize, health: &mut StreamHealth) {
         while self.launch_order.len() > limit {
             let oldest = self.launch_order.pop_front();
@@ -103,7 +109,7 @@ impl Gpu {
                 break;
             };
             if let Some(waiting) = self.waiting.get_mut(&id) {
-                // Both queues hold the work of one id in the order in which it came.
+                // Both queues hold the work of one id in the same order.
                 if waiting.front() == Some(&oldest) {
                     waiting.pop_front();
                     health.unmatched_gpu += 1;
@@ -120,7 +126,7 @@ impl Gpu {
         }
     }
 
-    /// No more events: who waits, waits in vain.
+    /// Drops all waiting launches and work at the end of the stream.
     pub(super) fn finish(&mut self, health: &mut StreamHealth) {
         let unused = self.launches.values().filter(|(_, used)| !used).count();
         health.unmatched_launch += unused as u64;

@@ -1,10 +1,10 @@
-//! [`StreamHealth`]: what was wrong with a stream, counted.
+//! [`StreamHealth`]: counts of the events of a stream and of its defects.
 
 use perf_core::Merge;
 
 macro_rules! health {
     ($($(#[$doc:meta])* $field:ident: $name:literal, $fault:literal;)*) => {
-        /// What came on a stream, and what was wrong with it and mended.
+        /// Counts of the events of a stream, and of its defects and repairs.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]
@@ -19,12 +19,12 @@ macro_rules! health {
         }
 
         impl StreamHealth {
-            /// Name and count of everything that is counted, for reports.
+            /// Returns name and value of every count, for reports.
             pub fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$(($name, self.$field)),*].into_iter()
             }
 
-            /// Name and count of what was wrong; without those that never happened.
+            /// Returns name and value of the counts of defects that occurred.
             pub fn faults(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 let all = [$(($name, self.$field, $fault)),*];
                 all.into_iter()
@@ -38,78 +38,80 @@ macro_rules! health {
 health! {
     /// Enters and exits.
     functions: "functions", false;
-    /// Messages, sent and received.
+    /// Messages sent and received.
     messages: "messages", false;
-    /// Counter values, those of the node among them.
+    /// Counter values, including those of the node.
     counters: "counters", false;
-    /// Calls that were completed, those that had to be closed among them.
+    /// Completed calls, including those closed by a repair.
     calls: "calls", false;
-    /// Events that were earlier than one before in the same step; the step was sorted by time,
-    /// equal times in the order in which they came.
+    /// Events that were earlier than a preceding one in the same step; the step was sorted by time,
+    /// with equal times in order of arrival.
     out_of_order: "out-of-order", true;
-    /// Enters and exits that were earlier than one of an earlier step; taken at the time of that.
+    /// Enters and exits that were earlier than one of an earlier step; moved to the time of that
+    /// one.
     late: "late", true;
-    /// Events whose time is far from that of those before and after them, so that it cannot be; taken at
-    /// the time of the one before.
+    /// Events with an implausible time, far from those before and after them; moved to the time of
+    /// the preceding one.
     wrong_time: "wrong-time", true;
-    /// How often the clock of a stream went far back and stayed there; time goes on from there.
+    /// Permanent backward jumps of the clock of a stream; time continues from there.
     clock_back: "clock-went-back", true;
-    /// Messages and counters that were earlier than an enter or exit of an earlier step; given to
-    /// the innermost open call that had been entered by then.
+    /// Messages and counters that were earlier than an enter or exit of an earlier step; assigned
+    /// to the innermost open call that had been entered by then.
     late_notes: "late-messages-or-counters", true;
-    /// Exits with no call open; ignored.
+    /// Exits without an open call; ignored.
     empty_stack: "exit-on-empty-stack", true;
-    /// Exits of a call further out than the innermost one; what lay inside was closed with it.
+    /// Exits of an outer call; all inner calls were closed with it.
     nearest: "exit-of-outer-call", true;
-    /// Calls that such an exit closed.
+    /// Calls closed by such an exit.
     implicit: "closed-by-outer-exit", true;
-    /// Exits of a region of which no call is open, or in strict mode is not innermost; ignored.
+    /// Exits of a region without an open call or, in strict mode, of a region that is not
+    /// innermost; ignored.
     wrong_exit: "exit-of-other-region", true;
-    /// Calls that were closed by such an exit after all, as what followed showed.
+    /// Calls closed by such an exit after all, because of the following events.
     renamed: "closed-by-other-name", true;
-    /// Exits that were earlier than their enter.
+    /// Exits earlier than their enter.
     backwards: "exit-before-entry", true;
-    /// Events of a region that nobody named; ignored.
+    /// Events of an unknown region; ignored.
     unknown_region: "unknown-region", true;
-    /// Values of a counter that nobody named; ignored.
+    /// Values of an unknown counter; ignored.
     unknown_counter: "unknown-counter", true;
-    /// Messages and counter values with no call open at their time.
+    /// Messages and counter values outside of any call.
     outside: "outside-any-call", false;
-    /// Calls that were closed since the stack had grown over its limit, which no program does.
+    /// Calls closed because the stack exceeded its limit.
     too_deep: "stack-too-deep", true;
-    /// Calls whose path could not be told from others, since there were too many paths.
+    /// Calls whose path is unknown because there were too many paths.
     path_limit: "too-many-paths", true;
     /// Calls that were open at the end of the stream.
     open_at_end: "open-at-end", true;
-    /// Calls on an accelerator whose launch never came.
+    /// Calls on an accelerator without a launch.
     unmatched_gpu: "gpu-call-without-launch", true;
-    /// Correlation ids of launches that no call on an accelerator had.
+    /// Correlation ids of launches without a call on an accelerator.
     unmatched_launch: "launch-without-gpu-call", true;
-    /// Further correlation ids of a call on an accelerator that had one; ignored.
+    /// Additional correlation ids of a call on an accelerator; ignored.
     extra_correlation: "extra-correlation-id", true;
-    /// Events of a stream that nobody asked an id for; ignored.
+    /// Events of an unregistered stream; ignored.
     unknown_stream: "unknown-stream", true;
-    /// Streams whose program, rank or thread is no sane number, or one too many: each time an id
-    /// was asked for.
+    /// Requests for streams with an implausible program, rank or thread number, or beyond the limit
+    /// of streams.
     corrupt_stream: "corrupt-stream", true;
     /// Events of such streams; ignored.
     corrupt_event: "event-of-corrupt-stream", true;
-    /// Facts about the stream that were not kept, since there were too many.
+    /// Properties of the stream that were dropped because there were too many.
     lost_metadata: "too-many-metadata", true;
-    /// Regions and counters that got no name of their own, since there were too many.
+    /// Regions and counters without a name of their own because there were too many.
     name_limit: "too-many-names", true;
 }
 
 impl StreamHealth {
-    /// Events that were taken: enters, exits, messages and counter values.
+    /// Returns the number of accepted events: enters, exits, messages and counter values.
     pub fn events(&self) -> u64 {
         self.functions
             .saturating_add(self.messages)
             .saturating_add(self.counters)
     }
 
-    /// Events that are in no call: of what nobody named, of streams that are corrupt, and exits of calls
-    /// that were not open.
+    /// Returns the number of events in no call: of unknown regions or counters, of corrupt streams,
+    /// and exits without an open call.
     pub fn ignored(&self) -> u64 {
         [
             self.empty_stack,
@@ -123,7 +125,7 @@ impl StreamHealth {
         .fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Whether nothing was wrong.
+    /// Returns `true` if there were no defects.
     pub fn is_sound(&self) -> bool {
         self.faults().next().is_none()
     }
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn faults_are_what_was_wrong() {
+    fn faults_are_counts_of_defects() {
         let mut health = StreamHealth {
             functions: 10,
             outside: 3,

@@ -1,12 +1,12 @@
-//! What a stream remembers of its calls.
+//! Calls and messages that a stream keeps.
 
 use super::params::CallsParams;
 use super::stream::{Frame, Function, Note, Stream};
 use super::{Batch, Call};
 
 impl Stream {
-    /// Keeps the last calls of the step that `batch` is of, and drops what nobody can ask for any
-    /// more.
+    /// Keeps the last calls of the step of `batch`, and drops everything that can no longer be
+    /// queried.
     pub(super) fn forget(&mut self, params: &CallsParams, batch: &Batch) {
         self.elders.clear();
         let known = self.kept.len() + self.entered.len();
@@ -23,17 +23,17 @@ impl Stream {
         self.notes_base += old as u64;
     }
 
-    /// The number of the first call that was entered in this step.
+    /// Returns the number of the first call entered in this step.
     fn base(&self) -> u64 {
         self.next - self.entered.len() as u64
     }
 
-    /// The number of the first call that is remembered.
+    /// Returns the number of the first call that is kept.
     fn oldest(&self) -> u64 {
         self.base() - self.kept.len() as u64
     }
 
-    /// Remembers a call that was completed, in row `row` of the batch.
+    /// Stores the row of a completed call in the batch.
     #[inline]
     pub(super) fn remember(&mut self, call: &Call, row: usize) {
         match call.number.checked_sub(self.base()) {
@@ -55,7 +55,7 @@ impl Stream {
         }
     }
 
-    /// A call that is open or still remembered, by its number.
+    /// Returns an open or kept call by its number.
     pub(super) fn call(&self, number: u64, batch: &Batch) -> Option<Call> {
         let found = self
             .stack
@@ -74,7 +74,7 @@ impl Stream {
         elders.find(|call| call.number == number).copied()
     }
 
-    /// The calls that were entered before one, at most `most`, as far as they are remembered.
+    /// Returns at most `most` kept calls that were entered before a call.
     pub(super) fn before(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
         let from = number.saturating_sub(most as u64).max(self.oldest());
         (from..number)
@@ -82,8 +82,8 @@ impl Stream {
             .collect()
     }
 
-    /// The calls that were entered after one, likewise. What was entered so long ago that it is
-    /// forgotten has lost those that came after.
+    /// Returns at most `most` kept calls that were entered after a call. Calls after one that is no
+    /// longer kept are lost.
     pub(super) fn after(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
         if number < self.oldest() {
             return Vec::new();
@@ -94,7 +94,7 @@ impl Stream {
             .collect()
     }
 
-    /// The messages and counter values of a call that are kept, the latest first.
+    /// Returns the kept messages and counter values of a call, latest first.
     pub(super) fn notes(&self, call: &Call) -> impl Iterator<Item = Note> + '_ {
         let mut at = call.last_note;
         std::iter::from_fn(move || {
@@ -105,17 +105,17 @@ impl Stream {
         })
     }
 
-    /// Events that are not yet calls.
+    /// Returns the number of events that are not yet converted to calls.
     pub(super) fn pending(&self) -> usize {
         self.functions.len() + self.pending.len() + self.held()
     }
 
-    /// Open calls, the outermost first.
+    /// Returns the open calls, outermost first.
     pub(super) fn open(&self) -> impl Iterator<Item = &Call> {
         self.stack.iter().map(|frame| &frame.call)
     }
 
-    /// Bytes of memory that the stream holds.
+    /// Returns the memory of the stream in bytes.
     pub(super) fn memory(&self) -> usize {
         self.functions.capacity() * size_of::<Function>()
             + (self.pending.capacity() + self.notes.capacity()) * size_of::<Note>()

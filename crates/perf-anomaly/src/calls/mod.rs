@@ -1,12 +1,12 @@
-//! Events in, completed calls out: [`Calls`].
+//! Conversion of events to completed calls: [`Calls`].
 //!
-//! [`Calls`] is an [`EventSink`](perf_core::EventSink). At the end of each step it turns the events
-//! of the step into a [`Batch`] of completed calls, and can then tell of each of them the stack it
-//! ran on, what was called before and after it on the same stream, its messages and its counters.
+//! [`Calls`] is an [`EventSink`](perf_core::EventSink). At the end of each step it converts the
+//! events of the step to a [`Batch`] of completed calls. It can then return the stack of each of
+//! them, the calls before and after it on the same stream, its messages and its counters.
 //!
-//! Nothing is fatal: wrong, missing and disordered events are mended and counted as
+//! No defect is fatal: wrong, missing and unordered events are repaired and counted in
 //! [`StreamHealth`]. Memory depends on the number of streams, functions and call paths and on the
-//! length of a step, not on that of the stream.
+//! length of a step, not on the length of the stream.
 
 mod call;
 mod context;

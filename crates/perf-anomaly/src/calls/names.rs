@@ -1,35 +1,39 @@
-//! Names of regions and counters as ids, and what a counter is for.
+//! Ids of regions and counters, and the purpose of counters.
 
 use super::params::CallsParams;
 use perf_core::{MetricId, RegionId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the values of a counter tell.
+/// Purpose of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CounterKind {
-    /// Of the call they were taken in.
+    /// Describes the call in which it was taken.
     OfCall,
-    /// Which work belongs to which launch.
+    /// Correlation id of work and launch.
     Correlation,
-    /// Of the node.
+    /// Describes the node.
     OfNode,
 }
 
-/// Regions by (program, name), counters by name. Past the limit, all further ones share one id.
+/// Regions by (program, name), counters by name. Beyond the limit, all further ones share one id.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
+    /// Program and name of each region.
     regions: Vec<(u32, Arc<str>)>,
+    /// Ids of the regions by program and name.
     region_ids: HashMap<u32, HashMap<Arc<str>, u32>>,
+    /// Name, purpose and node field of each counter.
     counters: Vec<(Arc<str>, CounterKind, Arc<str>)>,
+    /// Ids of the counters by name.
     counter_ids: HashMap<Arc<str>, u32>,
 }
 
-/// The name all regions share that came past the limit.
+/// Common name of all regions beyond the limit.
 const OTHER: &str = "(other)";
 
 impl Names {
-    /// The id of a region, and whether it had to share one.
+    /// Returns the id of a region, and `true` if it is the shared one.
     pub(super) fn region(&mut self, program: u32, name: &str, limit: usize) -> (RegionId, bool) {
         if let Some(id) = self.region_id(program, name) {
             return (id, false);
@@ -54,7 +58,7 @@ impl Names {
         of_program.get(name).copied().map(RegionId)
     }
 
-    /// The id of a counter, and whether it had to share one.
+    /// Returns the id of a counter, and `true` if it is the shared one.
     pub(super) fn counter(&mut self, name: &str, params: &CallsParams) -> (MetricId, bool) {
         if let Some(id) = self.counter_ids.get(name) {
             return (MetricId(*id), false);

@@ -1,58 +1,64 @@
-//! Times that cannot be: enters and exits far from those around them.
+//! Repair of implausible timestamps: enters and exits far from those around them.
 //!
-//! A clock that is read wrongly once must not cost what comes after. An event is *far* from the one
-//! before if more than [`CallsParams::jump`] lies between them, and more than [`USUAL`] times the
-//! longest such stretch of late. Of an event that is far the next [`LOOK`] are asked: if more of
-//! them lie where the stream was before than where the event is, its time is wrong, and it is taken
-//! at the time of the one before. If at least [`AGREE`] go on from there, the stream was quiet for so
-//! long. Where too few follow, the event and they wait for the next step; at its end, and at that
-//! of the stream, only [`CallsParams::gap`] is too long to have been quiet. A step that is before the last
-//! time of the stream as a whole sets the time back, whatever was believed before.
+//! A single wrong clock reading must not affect later events. An event is *far* from its
+//! predecessor if more than [`CallsParams::jump`] lies between them, and more than [`USUAL`] times
+//! the longest recent interval. For a far event the next [`LOOK`] events decide. If more of them
+//! lie near the earlier events than near this one, its time is wrong and replaced by that of its
+//! predecessor. If at least [`AGREE`] of them continue from its time, the stream was idle in
+//! between. If too few follow, the event and they wait for the next step; at its end, and at that
+//! of the stream, only [`CallsParams::gap`] is too long for an idle stream. A step that lies
+//! completely before the last time of the stream sets the time back.
 
 use super::params::{CallsParams, Repair};
 use super::stream::{Function, Note, Stream};
 use perf_core::Nanos;
 use std::collections::HashMap;
 
-/// How many events are asked about the one before them.
+/// Number of following events that decide about an event.
 const LOOK: usize = 8;
-/// So many that go on from a time make it true.
+/// Number of consistent events needed to accept a jump in time.
 const AGREE: usize = 2;
-/// How much longer than usual a stretch without events is that is doubted.
+/// Ratio to the usual interval beyond which an interval is implausible.
 const USUAL: i64 = 16;
-/// Marks the number of an event that waited: the rest is its place in [`Held::ids`].
+/// Marks the index of an event that waited: the other bits are its index in [`Held::ids`].
 const HELD: u32 = 1 << 31;
 
-/// Events that wait for those which show whether their time can be.
+/// Events that wait for those that decide about their time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
+    /// Waiting enters and exits.
     functions: Vec<Function>,
-    /// Step and number of those that waited, of the step going on too.
+    /// Step and index of the events that waited, including those of the current step.
     ids: Vec<(u64, u32)>,
 }
 
-/// What is thought of the time of an event.
+/// Decision about the time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
+    /// Plausible.
     Right,
-    /// Wrong; this is the time it is taken at.
+    /// Wrong; holds the corrected time.
     Wrong(i64),
-    /// Nobody knows yet.
+    /// Undecided.
     Open,
-    /// The clock went back, and stays there.
+    /// The clock was permanently set back.
     Back,
 }
 
-/// Most an event may be away from the one before, and from its only neighbour at an end of the stream.
+/// Largest plausible distance of an event from its predecessor, and from its only neighbour at an
+/// end of the stream.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
+    /// Distance to the predecessor.
     far: i64,
+    /// Distance at an end of the stream.
     gap: i64,
+    /// `true` at the end of the stream.
     is_end: bool,
 }
 
 impl Stream {
-    /// Puts the enters and exits of a step in order, with those that waited.
+    /// Sorts the enters and exits of a step together with those that waited.
     pub(super) fn order(&mut self, params: &CallsParams, step: u64, is_end: bool) {
         if params.repair == Repair::Strict {
             return self.sort_functions();
@@ -69,13 +75,13 @@ impl Stream {
         }
     }
 
-    /// What is far from the event before.
+    /// Returns the distance from which an event is far from its predecessor.
     fn far(&self, params: &CallsParams) -> i64 {
         params.jump.0.max(self.usual.saturating_mul(USUAL))
     }
 
-    /// Messages and counters after the last enter or exit: few that are far from it have a wrong time,
-    /// and are taken at that of the one before.
+    /// Corrects messages and counters after the last enter or exit: if few are far from it, their
+    /// times are wrong and replaced by that of the predecessor.
     pub(super) fn mend_notes(&mut self, notes: &mut [Note], params: &CallsParams) {
         let mut last = self.last;
         if params.repair == Repair::Strict || last == Self::NEVER {
@@ -92,7 +98,8 @@ impl Stream {
         }
     }
 
-    /// Whether the first of events in order may be wrong, or one of the last, which too few follow.
+    /// Returns `true` if the first of the sorted events may be wrong, or one of the last that too
+    /// few follow.
     #[inline]
     fn is_doubtful(&self, limits: Limits) -> bool {
         let events = &self.functions;
@@ -116,8 +123,8 @@ impl Stream {
             || last.any(|pair| matches!(pair, [a, b] if is_far(a.at, b.at, limits.far)))
     }
 
-    /// Whether a whole step, of not too few events, is before the one that ended: then that had a time that
-    /// was wrong, or the clock went back.
+    /// Returns `true` if a whole step, with enough events, lies before the previous one: that one
+    /// had a wrong time, or the clock was set back.
     fn is_behind(&self) -> bool {
         let last = self.functions.last();
         self.functions.len() > AGREE + 1 && last.is_some_and(|last| last.at < self.last)
@@ -125,7 +132,7 @@ impl Stream {
 
     #[cold]
     fn examine(&mut self, limits: Limits, step: u64) {
-        // Events out of order were counted as they came.
+        // Unordered events were counted on arrival.
         let counted = descents(&self.functions);
         let mut events = std::mem::take(&mut self.held.functions);
         events.append(&mut self.functions);
@@ -136,7 +143,7 @@ impl Stream {
             let (known, after) = events.split_at_mut(at + 1);
             let Some(event) = known.last_mut() else { break };
             let after = after.get(..LOOK.min(after.len())).unwrap_or_default();
-            // One that waited for a step has waited long enough.
+            // An event waits for one step at most.
             let is_end = limits.is_end || event.index & HELD != 0;
             let limits = Limits { is_end, ..limits };
             let verdict = limits.judge(before, event.at.0, after);
@@ -187,7 +194,7 @@ impl Stream {
         self.held.functions = events;
     }
 
-    /// The step an event came in, and its number there.
+    /// Returns the step of arrival of an event, and its index there.
     #[inline]
     pub(super) fn id_of(&self, event: &Function, step: u64) -> (u64, u32) {
         if event.index & HELD == 0 {
@@ -197,7 +204,7 @@ impl Stream {
         held.copied().unwrap_or((step, 0))
     }
 
-    /// After a step: forgets whom nobody will ask for any more.
+    /// Drops the ids of events that no longer wait, after a step.
     pub(super) fn forget_held(&mut self) {
         let old = self.held.ids.len() - self.held.functions.len();
         self.held.ids.drain(..old);
@@ -214,13 +221,13 @@ impl Stream {
         }
     }
 
-    /// Events that wait for the next step.
+    /// Returns the number of events that wait for the next step.
     pub(super) fn held(&self) -> usize {
         self.held.functions.len()
     }
 
-    /// Stable, so that events of one time keep their order. The numbers of events stay in place:
-    /// they tell of the order in which a step is read.
+    /// Sorts stably, so that events at equal times keep their order. Indices of events are
+    /// unchanged, because they state the order in which a step was read.
     fn sort_functions(&mut self) {
         if self.functions_sorted {
             return;
@@ -242,7 +249,7 @@ impl Stream {
     }
 }
 
-/// The longest time from one event to the next.
+/// Returns the longest time between consecutive events.
 pub(super) fn longest(events: &[Function]) -> i64 {
     let pairs = events.windows(2);
     let between = pairs.map(|pair| match pair {
@@ -252,7 +259,7 @@ pub(super) fn longest(events: &[Function]) -> i64 {
     between.max().unwrap_or_default()
 }
 
-/// How many events are earlier than the one before.
+/// Returns the number of events earlier than their predecessor.
 fn descents(events: &[Function]) -> u64 {
     let pairs = events.windows(2);
     pairs
@@ -261,14 +268,14 @@ fn descents(events: &[Function]) -> u64 {
 }
 
 impl Limits {
-    /// What is thought of an event at `at` after one at `before`, by the events `after` it.
+    /// Decides about an event at `at` after one at `before`, based on the events `after` it.
     fn judge(self, before: Option<i64>, at: i64, after: &[Function]) -> Verdict {
         let below = |limit: i64| after.iter().filter(|event| event.at.0 < limit).count();
         let next = after.first().map(|event| event.at.0);
         let Some(before) = before else {
             let limit = at.saturating_sub(self.far);
             let mut back = after.iter().map(|event| event.at.0);
-            // The first of the stream: a clock at 0 is a likely mistake.
+            // The first event of the stream: a clock reading of 0 is a likely error.
             return match (back.find(|back| *back < limit), next) {
                 (Some(back), _) if 2 * below(limit) > after.len() => Verdict::Wrong(back),
                 (_, Some(next))
@@ -323,21 +330,21 @@ mod tests {
             is_end: false,
         };
         let judge = |before, time, after: &[i64]| limits.judge(before, time, &at(after));
-        // Near: nobody is asked.
+        // Near: no further event is needed.
         assert_eq!(judge(Some(1000), 1100, &[]), Verdict::Right);
         assert_eq!(judge(Some(1000), 900, &[]), Verdict::Right);
-        // Far ahead: alone, borne out, or not.
+        // Far ahead: alone, confirmed, or refuted.
         assert_eq!(judge(Some(1000), 5000, &[5001]), Verdict::Open);
         assert_eq!(judge(Some(1000), 5000, &[5001, 5002]), Verdict::Right);
         assert_eq!(judge(Some(1000), 5000, &[1001]), Verdict::Wrong(1000));
-        // Three of them in a row are still the few.
+        // Three of them in a row are still the minority.
         let few = [6000, 6001, 1001, 1002, 1003, 1004];
         assert_eq!(judge(Some(1000), 5000, &few), Verdict::Wrong(1000));
         // Far back.
         assert_eq!(judge(Some(1000), 5, &[1001, 1002]), Verdict::Wrong(1000));
         assert_eq!(judge(Some(1000), 5, &[]), Verdict::Wrong(1000));
         assert_eq!(judge(Some(1000), 5, &[6, 7, 8, 9]), Verdict::Back);
-        // The first: far ahead of the others, or a clock at 0.
+        // The first event: far ahead of the others, or a clock reading of 0.
         assert_eq!(judge(None, 5000, &[10, 11]), Verdict::Wrong(10));
         assert_eq!(judge(None, 0, &[5000, 5001, 5002]), Verdict::Right);
         assert_eq!(

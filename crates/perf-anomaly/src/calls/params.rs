@@ -1,77 +1,95 @@
-//! [`CallsParams`]: how events are turned into calls, and what that may cost.
+//! [`CallsParams`]: conversion of events to calls and its limits.
 
 use crate::{Result, error};
 use perf_core::Nanos;
 
-/// The counter that ties work of accelerators to its launch, as TAU calls it.
+/// Counter of TAU that connects accelerator work to its launch.
 pub(crate) const CORRELATION: &str = "Correlation ID";
 
-/// Which run time of a call is judged.
+/// Run time of a call that is judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Runtime {
-    /// Time in the call and in no call it made.
+    /// Exclusive time.
     #[default]
     Exclusive,
-    /// Time from entry to exit.
+    /// Inclusive time.
     Inclusive,
 }
 
-/// What has a model of its own.
+/// Entity that has a model of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelBy {
-    /// A function of a program.
+    /// Function of a program.
     #[default]
     Function,
-    /// A call path of a program: the same function called from elsewhere is another one.
+    /// Call path of a program: the same function with another caller has another model.
     CallPath,
 }
 
-/// What is done about exits that do not fit.
+/// Treatment of exits that do not match.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Repair {
-    /// An exit of a call further out closes all inside it; one of a region of which no call is open
-    /// is ignored, unless what follows shows that it was the innermost call that ended; times that
-    /// go back are held, and those that [cannot be](CallsParams::jump) mended; what is open at the end
-    /// is closed there. On streams of accelerators, where calls may overlap, an exit ends the first
-    /// call of its region and no other.
+    /// Repairs all defects. An exit of an outer call closes all inner calls. An exit of a region
+    /// without an open call is ignored, unless the following events show that it ended the
+    /// innermost call. Times that go back are clamped, and [implausible](CallsParams::jump) ones
+    /// are corrected. Open calls are closed at the end. On accelerator streams, where calls may
+    /// overlap, an exit ends only the first call of its region.
     #[default]
     Mend,
-    /// As Chimbuko 7.0: an exit that does not name the innermost call, or is earlier than its
-    /// entry, is dropped and the call stays open; what is open at the end is never analysed.
+    /// Behaves like Chimbuko 7.0: an exit that does not match the innermost call, or is earlier
+    /// than its entry, is dropped and the call stays open; calls that are open at the end are never
+    /// analysed.
     Strict,
 }
 
-/// How events are turned into calls: see [`Calls::params`](super::Calls::params).
+/// Parameters of the conversion of events to calls: see [`Calls::params`](super::Calls::params).
 ///
 /// ```
 /// use perf_anomaly::calls::{Calls, ModelBy, Repair, Runtime};
 /// // A model for each call path, of inclusive times, ten calls around each anomaly.
 /// let params = Calls::params().model_by(ModelBy::CallPath).runtime(Runtime::Inclusive).context(10);
 /// assert!(params.check().is_ok());
-/// // As Chimbuko turns events into calls.
+/// // The conversion of Chimbuko.
 /// assert!(Calls::params().repair(Repair::Strict).check().is_ok());
 /// ```
 #[derive(Clone, Debug)]
 pub struct CallsParams {
+    /// Run time that is judged.
     pub(super) runtime: Runtime,
+    /// Entity that has a model.
     pub(super) model: ModelBy,
+    /// Treatment of exits that do not match.
     pub(super) repair: Repair,
+    /// Number of kept calls before and after a call.
     pub(super) context: usize,
+    /// Number of kept messages and counter values.
     pub(super) notes: usize,
+    /// Prefixes of counters that describe the node.
     pub(super) monitoring: Vec<String>,
+    /// Further counters that describe the node.
     pub(super) watched: Vec<(String, String)>,
+    /// Counter that connects work to its launch.
     pub(super) correlation: String,
+    /// Number of waiting launches and work items.
     pub(super) pending: usize,
+    /// Deepest stack.
     pub(super) depth: usize,
+    /// Largest number of call paths.
     pub(super) paths: usize,
+    /// Largest number of regions and of counters.
     pub(super) names: usize,
+    /// Largest number of streams.
     pub(super) streams: usize,
+    /// Largest plausible program, rank and thread.
     pub(super) largest: (u32, u32, u32),
+    /// Only rank with events.
     pub(super) only_rank: Option<u32>,
+    /// Longest plausible time between two events.
     pub(super) jump: Nanos,
+    /// Longest plausible time at an end of the stream.
     pub(super) gap: Nanos,
 }
 
@@ -100,46 +118,46 @@ impl Default for CallsParams {
 }
 
 impl CallsParams {
-    /// Which run time is judged. Default: exclusive.
+    /// Sets the run time that is judged. Default: exclusive.
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.runtime = runtime;
         self
     }
 
-    /// What has a model of its own. Default: a function.
+    /// Sets the entity that has a model of its own. Default: a function.
     pub fn model_by(mut self, model: ModelBy) -> Self {
         self.model = model;
         self
     }
 
-    /// What is done about exits that do not fit. Default: they are mended.
+    /// Sets the treatment of exits that do not match. Default: they are repaired.
     pub fn repair(mut self, repair: Repair) -> Self {
         self.repair = repair;
         self
     }
 
-    /// How many calls of the same stream before and after a call can be asked for, by order of
-    /// entry. Default: 5; 0 keeps no calls at all, for who wants labels alone.
+    /// Sets the number of calls of the same stream before and after a call, by order of entry, that
+    /// can be queried. Default: 5; 0 keeps no calls, if only labels are needed.
     pub fn context(mut self, calls: usize) -> Self {
         self.context = calls;
         self
     }
 
-    /// How many messages and counter values of earlier steps are kept a stream. Default: 1,024.
-    /// Those of the step itself are all kept.
+    /// Sets the number of messages and counter values of earlier steps that are kept for each
+    /// stream. Default: 1,024. Those of the current step are all kept.
     pub fn notes(mut self, notes: usize) -> Self {
         self.notes = notes;
         self
     }
 
-    /// Counters that tell of the node and not of a call: those whose name begins with one of
-    /// `prefixes`. The rest of the name is the field of the node. Default: `monitoring: `.
+    /// Sets the prefixes of counters that describe the node and not a call. The rest of the name is
+    /// the field of the node. Default: `monitoring: `.
     pub fn monitoring(mut self, prefixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.monitoring = prefixes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Further counters that tell of the node: (counter, field of the node). Default: none.
+    /// Adds a counter that describes the node: (counter, field of the node). Default: none.
     pub fn watch(
         mut self,
         counters: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
@@ -149,78 +167,80 @@ impl CallsParams {
         self
     }
 
-    /// The counter that ties work of accelerators to its launch. Default: `Correlation ID`.
+    /// Sets the counter that connects accelerator work to its launch. Default: `Correlation ID`.
     pub fn correlation(mut self, counter: impl Into<String>) -> Self {
         self.correlation = counter.into();
         self
     }
 
-    /// How many launches, and calls on accelerators, of a rank wait for their partner before the
-    /// oldest is given up. Default: 65,536.
+    /// Sets the number of launches, and of calls on accelerators, of a rank that wait for their
+    /// partner before the oldest is dropped. Default: 65,536.
     pub fn pending(mut self, calls: usize) -> Self {
         self.pending = calls;
         self
     }
 
-    /// Deepest stack of a stream before all of it is closed as garbage. Default: 65,536.
+    /// Sets the deepest stack of a stream; beyond it all calls are closed as damaged. Default:
+    /// 65,536.
     pub fn depth(mut self, calls: usize) -> Self {
         self.depth = calls;
         self
     }
 
-    /// Most call paths that are told apart. Default: 1,048,576.
+    /// Sets the largest number of distinct call paths. Default: 1,048,576.
     pub fn paths(mut self, paths: usize) -> Self {
         self.paths = paths;
         self
     }
 
-    /// Most regions, and most counters. Default: 1,048,576.
+    /// Sets the largest number of regions, and of counters. Default: 1,048,576.
     pub fn names(mut self, names: usize) -> Self {
         self.names = names;
         self
     }
 
-    /// Most streams. Default: 262,144.
+    /// Sets the largest number of streams. Default: 262,144.
     pub fn streams(mut self, streams: usize) -> Self {
         self.streams = streams;
         self
     }
 
-    /// The largest program, rank and thread that are no sign of corruption. Default: 1,000,000,
-    /// 268,435,456 and 1,000,000.
+    /// Sets the largest plausible program, rank and thread; larger ones are treated as corruption.
+    /// Default: 1,000,000, 268,435,456 and 1,000,000.
     pub fn largest(mut self, program: u32, rank: u32, thread: u32) -> Self {
         self.largest = (program, rank, thread);
         self
     }
 
-    /// The one rank whose events come; those of others are a sign of corruption. Default: any.
+    /// Sets the only rank with events; those of others are treated as corruption. Default: any.
     pub fn only_rank(mut self, rank: impl Into<Option<u32>>) -> Self {
         self.only_rank = rank.into();
         self
     }
 
-    /// The longest time between two enters or exits of a stream that is believed at once. What lies
-    /// further ahead, and further than 16 times what was usual of late, is believed when the events after
-    /// it go on from there; an event that is alone there, or as far back, has a wrong time and is taken at
-    /// that of the one before. Where too few follow in a step, they wait for the next one. A step that lies
-    /// before the time of the one before it as a whole shows that to be wrong. Default: 10 s.
-    /// [`Repair::Strict`] believes all times.
+    /// Sets the longest time between two enters or exits of a stream that is accepted without
+    /// further evidence. An event further ahead, and further than 16 times the recent usual
+    /// interval, is accepted if the following events continue from there. An event that is alone
+    /// there, or as far back, has a wrong time and is moved to that of its predecessor. If too few
+    /// events follow in a step, they wait for the next one. A step that lies completely before the
+    /// time of the previous one shows that one to be wrong. Default: 10 s. [`Repair::Strict`]
+    /// accepts all times.
     pub fn jump(mut self, time: Nanos) -> Self {
         self.jump = time;
         self
     }
 
-    /// The longest time between the first event of a stream and all others, or the last ones and all
-    /// others, that is believed. Default: a day.
+    /// Sets the longest plausible time between the first event of a stream and all others, or
+    /// between the last ones and all others. Default: one day.
     pub fn gap(mut self, time: Nanos) -> Self {
         self.gap = time;
         self
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
     pub fn check(self) -> Result<CheckedCallsParams> {
         let within = |name, value: usize, least: usize, most: usize, range| {
             error::within((least..=most).contains(&value), name, value, range)
@@ -239,6 +259,6 @@ impl CallsParams {
     }
 }
 
-/// Parameters that were checked.
+/// Validated parameters.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedCallsParams(pub(super) CallsParams);

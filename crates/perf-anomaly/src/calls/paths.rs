@@ -1,36 +1,42 @@
-//! [`Paths`]: call paths as ids, found again at each enter.
+//! [`Paths`]: ids of call paths, looked up at each enter.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Call paths as a forest below path 0, which is no call at all; path 1 is all that had no place.
+/// Forest of call paths below path 0, which is no call; path 1 represents all paths beyond the
+/// limit.
 ///
-/// Programs call in loops. Each path remembers which child was entered last, and which sibling came
-/// after that one the last time, so that the child is mostly found by one comparison or two;
-/// otherwise a table has it.
+/// Programs call in loops. Each path stores the child entered last, and for each path the sibling
+/// that followed it last, so that most children are found with one or two comparisons; the others
+/// are looked up in a table.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
+    /// Paths by id.
     nodes: Vec<Node>,
+    /// Ids by hash of parent and region.
     table: HashMap<u64, u32, BuildHasherDefault<Mix>>,
+    /// Largest number of paths.
     limit: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
+    /// Region of the path.
     region: u32,
+    /// Calling path.
     parent: u32,
-    /// The child that was entered last; 0 for none.
+    /// Child that was entered last; 0 for none.
     child: u32,
-    /// The sibling that was entered after this one the last time; 0 for none.
+    /// Sibling that was entered after this one the last time; 0 for none.
     next: u32,
 }
 
-/// No region has this number.
+/// Marker that is not a region number.
 const NONE: u32 = u32::MAX;
 
 impl Paths {
     pub(super) const ROOT: u32 = 0;
-    /// All paths that came past the limit, and those below them.
+    /// Path of all calls beyond the limit, and of those below them.
     pub(super) const OTHER: u32 = 1;
 
     pub(super) fn new(limit: usize) -> Self {
@@ -51,22 +57,22 @@ impl Paths {
         self.nodes.len()
     }
 
-    /// Region and parent of a path; `None` for paths 0 and 1, and for what is no path.
+    /// Returns region and parent of a path; `None` for paths 0 and 1, and for unknown ids.
     pub(super) fn get(&self, path: u32) -> Option<(u32, u32)> {
         let node = self.nodes.get(path as usize)?;
         (node.region != NONE).then_some((node.region, node.parent))
     }
 
-    /// Whether `parent` has called `region` before.
+    /// Returns `true` if `parent` has called `region` before.
     pub(super) fn knows(&self, parent: u32, region: u32) -> bool {
         self.table.contains_key(&key(parent, region))
     }
 
-    /// The path of `region` called from `parent`; [`OTHER`](Self::OTHER) when it is new and there
-    /// are too many.
+    /// Returns the path of `region` called from `parent`; [`OTHER`](Self::OTHER) if it is new and
+    /// the limit is reached.
     #[inline]
     pub(super) fn child(&mut self, parent: u32, region: u32) -> u32 {
-        // Paths 0 and 1 have no region, so a child that is not there never fits.
+        // Paths 0 and 1 have no region, so an absent child never matches.
         let at = |path: u32| self.nodes.get(path as usize).copied();
         let Some(last) = at(parent).map(|parent| parent.child) else {
             return Self::OTHER;
@@ -99,7 +105,7 @@ impl Paths {
         if let Some(found) = self.table.get(&key) {
             return *found;
         }
-        // The limit is checked to be far below 2^32.
+        // The limit is validated to be far below 2^32.
         let id = self.nodes.len() as u32;
         if parent == Self::OTHER || self.nodes.len() >= self.limit.saturating_add(2) {
             return Self::OTHER;
@@ -119,7 +125,7 @@ fn key(parent: u32, region: u32) -> u64 {
     (u64::from(parent) << 32) | u64::from(region)
 }
 
-/// Mixes the 64 bits of a key: multiply and fold, twice.
+/// Hash function that mixes the 64 bits of a key: multiply and fold, twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mix(u64);
 
@@ -150,7 +156,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Hints and table agree with a map, in any order of calls.
+        /// Hints and table agree with a map, for any order of calls.
         #[test]
         fn children_are_those_of_a_map(calls in prop::collection::vec((0u32..6, 0u32..5), 0..200)) {
             let mut paths = Paths::new(1 << 20);

@@ -40,8 +40,8 @@ impl Stream {
         }
     }
 
-    /// An exit on a stream of an accelerator, whose calls may overlap: of those of its region the one that
-    /// was entered first ends, and no other.
+    /// Handles an exit on an accelerator stream, whose calls may overlap: it ends only the call of
+    /// its region that was entered first.
     #[cold]
     fn exit_work(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
         let mut open = self.stack.iter();
@@ -60,7 +60,7 @@ impl Stream {
         self.ended(shared);
     }
 
-    /// Holds time where it would go back, which within a step it cannot.
+    /// Clamps a time that would go back within a step.
     #[inline]
     pub(super) fn advance(&mut self, at: Nanos, params: &CallsParams) -> Nanos {
         if at < self.last {
@@ -70,14 +70,14 @@ impl Stream {
                 Repair::Strict => at,
             };
         }
-        // Time was set before the first event, so this cannot overflow but where times are absurd.
+        // Time was set before the first event, so this can only overflow for absurd times.
         self.longest = self.longest.max(at.0.wrapping_sub(self.last.0));
         self.last = at;
         self.end = self.end.max(at);
         at
     }
 
-    /// An exit of a region that is not the innermost.
+    /// Handles an exit of a region that is not innermost.
     #[cold]
     fn mend(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
         let open = self.open.get_or_insert_with(|| {
@@ -107,10 +107,10 @@ impl Stream {
         }
     }
 
-    /// An exit of a region of which no call was open came while the innermost call was innermost.
-    /// Was it one too many, or that of the innermost call under a wrong name? If the region that is
-    /// entered next was never called from the innermost call, but is what its caller calls, or is
-    /// the same again, the innermost call had ended.
+    /// Decides about an earlier exit of a region without an open call. It was either superfluous,
+    /// or ended the innermost call under a wrong name. If the region that is entered next was never
+    /// called from the innermost call, but is called by its caller, or is the same region again,
+    /// the innermost call had ended.
     #[cold]
     pub(super) fn settle(&mut self, region: u32, shared: &mut Shared<'_>) {
         let Some(top) = self.stack.last_mut() else {
@@ -131,7 +131,7 @@ impl Stream {
         }
     }
 
-    /// The innermost call has ended.
+    /// Ends the innermost call.
     #[inline]
     pub(super) fn close(&mut self, at: Nanos, why: u8, shared: &mut Shared<'_>) {
         let Some((frame, callers)) = self.stack.split_last_mut() else {
@@ -141,14 +141,14 @@ impl Stream {
             seen: &mut self.seen,
             health: &mut self.health,
         };
-        // Where it is: a call is copied once, to where it stays.
+        // Builds the call in its final place, so that it is copied only once.
         let call = own.complete(frame, callers.last_mut(), (at, why), shared);
         shared.batch.calls.push(*call);
         self.stack.truncate(self.stack.len() - 1);
         self.ended(shared);
     }
 
-    /// The last call of the batch has ended.
+    /// Completes the bookkeeping for the last call of the batch.
     #[inline]
     fn ended(&mut self, shared: &mut Shared<'_>) {
         let Some(call) = shared.batch.calls.last() else {
@@ -165,14 +165,16 @@ impl Stream {
     }
 }
 
-/// What the end of a call changes of its stream.
+/// Parts of a stream that the end of a call modifies.
 struct Own<'a> {
+    /// Models that have had a complete call.
     seen: &'a mut Vec<u64>,
+    /// Counts of defects.
     health: &'a mut StreamHealth,
 }
 
 impl Own<'_> {
-    /// Fills in what is known of a call at its end, and tells its caller.
+    /// Fills in the data of a call at its end, and updates its caller.
     #[inline(always)]
     fn complete<'a>(
         self,
@@ -181,7 +183,7 @@ impl Own<'_> {
         (at, why): (Nanos, u8),
         shared: &mut Shared<'_>,
     ) -> &'a Call {
-        // Nobody left the call by its name, so an exit under a wrong one was its own.
+        // The exit was missing, so an exit under a wrong name was its own.
         let is_guess = why & (CallFlags::IMPLICIT | CallFlags::AT_END) != 0;
         let (at, why) = if is_guess && frame.foreign != Frame::NEVER {
             self.health.renamed += 1;
@@ -220,7 +222,7 @@ impl Own<'_> {
     }
 }
 
-/// Whether a model has had no complete call before.
+/// Returns `true` if a model has had no complete call before.
 #[inline]
 fn is_first(seen: &mut Vec<u64>, function: FunctionId) -> bool {
     let (word, bit) = (function.0 as usize / 64, 1 << (function.0 % 64));

@@ -12,11 +12,11 @@ use perf_core::{
 };
 use std::collections::HashMap;
 
-/// Turns events into completed calls, step by step.
+/// Converts events to completed calls, step by step.
 ///
-/// An [`EventSource`](perf_core::EventSource) pushes a step into it, and then
-/// [`batch`](Self::batch) has the calls that were completed; after the last step,
-/// [`finish`](Self::finish) closes what is open.
+/// An [`EventSource`](perf_core::EventSource) pushes a step into it, after which
+/// [`batch`](Self::batch) contains the completed calls. After the last step,
+/// [`finish`](Self::finish) closes open calls.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
@@ -30,7 +30,7 @@ use std::collections::HashMap;
 /// calls.push(thread, Nanos(190), StreamEvent::Exit(solve));
 /// calls.end_step(0);
 /// let batch = calls.batch();
-/// // `dot` ended first; `solve` took 90 ns, 60 ns of it itself.
+/// // `dot` ended first; `solve` took 90 ns inclusive and 60 ns exclusive time.
 /// assert_eq!(batch.samples()[1].runtime, Nanos(60));
 /// assert_eq!(calls.function_name(batch.samples()[0].function), "dot");
 /// assert_eq!(calls.event_id(&batch.calls()[0]), "3:0:1");
@@ -39,50 +39,63 @@ use std::collections::HashMap;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Calls {
+    /// Parameters.
     pub(super) params: CallsParams,
+    /// Regions and counters.
     names: Names,
+    /// Call paths.
     paths: Paths,
+    /// Streams.
     streams: Vec<Stream>,
+    /// Id of each stream.
     stream_ids: HashMap<StreamKey, StreamId>,
-    /// The streams by ascending key.
+    /// Streams in ascending order of key.
     order: Vec<StreamId>,
+    /// Ranks.
     ranks: Vec<Rank>,
+    /// Index of each rank.
     rank_ids: HashMap<(u32, u32), usize>,
+    /// Calls of the last step.
     batch: Batch,
+    /// Defects that belong to no stream.
     lost: StreamHealth,
+    /// Current step.
     step: u64,
-    /// The step that ended last, as long as nothing came since, and how many events wait since then.
+    /// Last step that ended if no event has come since, and the number of events that wait since
+    /// then.
     ended: Option<(u64, usize)>,
-    /// What can end a step in its midst.
+    /// Job that can interrupt a step.
     pub(crate) job: Job,
 }
 
-/// A rank of a program.
+/// Rank of a program.
 #[derive(Clone, Debug, Default)]
 struct Rank {
-    /// Enters and exits in this step.
+    /// Number of enters and exits in this step.
     functions: u32,
+    /// Launches and work.
     gpu: Gpu,
+    /// State of the node.
     node: NodeState,
 }
 
-/// The id of all streams that are corrupt.
+/// Common id of all corrupt streams.
 const CORRUPT: StreamId = StreamId(u32::MAX);
 
 impl Default for Calls {
-    /// Returns a sink with the default parameters that has seen nothing.
+    /// Returns an empty sink with the default parameters.
     fn default() -> Self {
         Calls::new(CheckedCallsParams::default())
     }
 }
 
 impl Calls {
-    /// How events are turned into calls, to be set up and checked.
+    /// Returns the default parameters.
     pub fn params() -> CallsParams {
         CallsParams::default()
     }
 
-    /// A sink that has seen nothing.
+    /// Creates an empty sink.
     pub fn new(params: CheckedCallsParams) -> Self {
         let params = params.0;
         Calls {
@@ -102,13 +115,13 @@ impl Calls {
         }
     }
 
-    /// The calls that were completed in the last step.
+    /// Returns the calls that were completed in the last step.
     pub fn batch(&self) -> &Batch {
         &self.batch
     }
 
-    /// Turns what was pushed since into calls, within a step: for who gets more events in a step
-    /// than fit into memory. [`batch`](Self::batch) has them, as after a step.
+    /// Converts the pending events to calls within a step, for sources with more events in a step
+    /// than fit in memory. They are in [`batch`](Self::batch), as after a step.
     pub fn flush(&mut self) -> &Batch {
         if self.pending() > 0 {
             self.ended = None;
@@ -117,10 +130,10 @@ impl Calls {
         &self.batch
     }
 
-    /// Ends the stream: turns what was pushed since the last step into calls, and closes what is
-    /// open at the last event of its stream, marked
-    /// [`closed_at_end`](super::CallFlags::closed_at_end). [`batch`](Self::batch) has them, as
-    /// after a step. Where nothing was pushed since the last step they are calls of that step.
+    /// Ends the stream: converts the pending events to calls, and closes open calls at the last
+    /// event of their stream, marked as [`closed_at_end`](super::CallFlags::closed_at_end). They
+    /// are in [`batch`](Self::batch), as after a step. If there were no events since the last step
+    /// they belong to that step.
     pub fn finish(&mut self) -> &Batch {
         if let Some((ended, waiting)) = self.ended
             && waiting == self.pending()
@@ -170,17 +183,17 @@ impl Calls {
         }
     }
 
-    /// Events that were pushed and are not yet calls.
+    /// Returns the number of events that are not yet converted to calls.
     pub fn pending(&self) -> usize {
         self.streams.iter().map(Stream::pending).sum()
     }
 
-    /// What was wrong with one stream, and mended.
+    /// Returns the counts of events and defects of one stream.
     pub fn stream_health(&self, stream: StreamId) -> Option<StreamHealth> {
         self.streams.get(stream.index()).map(|stream| stream.health)
     }
 
-    /// What was wrong with all streams, and with what belonged to none.
+    /// Returns the counts of all streams, including defects that belong to no stream.
     pub fn health(&self) -> StreamHealth {
         let mut total = self.lost;
         for stream in &self.streams {
@@ -189,51 +202,51 @@ impl Calls {
         total
     }
 
-    /// All streams by program, rank and thread.
+    /// Returns all streams, ordered by program, rank and thread.
     pub fn streams(&self) -> &[StreamId] {
         &self.order
     }
 
-    /// Who runs on a stream.
+    /// Returns program, rank and thread of a stream.
     pub fn stream_key(&self, stream: StreamId) -> Option<StreamKey> {
         self.streams.get(stream.index()).map(|stream| stream.key)
     }
 
-    /// Whether a stream is one of an accelerator, as its metadata tell.
+    /// Returns `true` if a stream belongs to an accelerator, according to its properties.
     pub fn is_gpu(&self, stream: StreamId) -> bool {
         let stream = self.streams.get(stream.index());
         stream.is_some_and(|stream| stream.is_gpu)
     }
 
-    /// What was told about a stream, as (name, value), in the order in which it was told first.
+    /// Returns the properties of a stream as (name, value), in order of first occurrence.
     pub fn stream_metadata(&self, stream: StreamId) -> &[(String, String)] {
         let stream = self.streams.get(stream.index());
         stream.map_or(&[], |stream| stream.metadata.as_slice())
     }
 
-    /// What the monitoring counters of a rank say of its node.
+    /// Returns the monitoring counters of a rank's node.
     pub fn node_state(&self, program: u32, rank: u32) -> Option<&NodeState> {
         let rank = self.rank_ids.get(&(program, rank))?;
         self.ranks.get(*rank).map(|rank| &rank.node)
     }
 
-    /// What a monitoring counter is called on the node; `None` for other counters.
+    /// Returns the name of a monitoring counter on the node; `None` for other counters.
     pub fn node_field(&self, counter: MetricId) -> Option<&str> {
         self.names.field(counter)
     }
 
-    /// Program and name of a region.
+    /// Returns program and name of a region.
     pub fn region_name(&self, region: RegionId) -> Option<(u32, &str)> {
         self.names.region_name(region)
     }
 
-    /// The name of a counter.
+    /// Returns the name of a counter.
     pub fn counter_name(&self, counter: MetricId) -> Option<&str> {
         self.names.counter_name(counter)
     }
 
-    /// The regions of a call path, the outermost first. Empty for what is no path, and for paths
-    /// past the limit.
+    /// Returns the regions of a call path, outermost first. Empty for an unknown id, and for paths
+    /// beyond the limit.
     pub fn path(&self, path: CallPathId) -> Vec<RegionId> {
         let mut regions = Vec::new();
         let mut at = path.0;
@@ -245,7 +258,7 @@ impl Calls {
         regions
     }
 
-    /// One more than the largest id a model can have by now.
+    /// Returns the largest possible id of a model at this time, plus 1.
     pub fn function_count(&self) -> usize {
         match self.params.model {
             ModelBy::Function => self.names.len(),
@@ -253,14 +266,14 @@ impl Calls {
         }
     }
 
-    /// The program a model is of; `None` where there is no such model.
+    /// Returns the program of a model; `None` if there is no such model.
     pub fn function_program(&self, function: FunctionId) -> Option<u32> {
         self.names
             .region_name(self.function_region(function)?)
             .map(|(program, _)| program)
     }
 
-    /// The region a model is of: for a call path, that of its last call.
+    /// Returns the region of a model: for a call path, that of its last call.
     pub fn function_region(&self, function: FunctionId) -> Option<RegionId> {
         let region = match self.params.model {
             ModelBy::Function => function.0,
@@ -269,8 +282,8 @@ impl Calls {
         (self.names.len() > region as usize).then_some(RegionId(region))
     }
 
-    /// The name of a model: of the function, or for a call path of all functions on it, such as
-    /// `main / solve / dot`.
+    /// Returns the name of a model: of the function, or for a call path of all functions on it,
+    /// such as `main / solve / dot`.
     pub fn function_name(&self, function: FunctionId) -> String {
         let name = |region: &RegionId| self.names.region_name(*region).map(|(_, name)| name);
         match self.params.model {
@@ -295,8 +308,8 @@ impl Calls {
         self.ranks.get(rank).map(|rank| &rank.gpu)
     }
 
-    /// Bytes of memory that streams and the batch hold. It depends on the longest step, not on how
-    /// many there were.
+    /// Returns the memory of the streams and the batch in bytes. It depends on the longest step,
+    /// not on the number of steps.
     pub fn memory(&self) -> usize {
         let streams: usize = self.streams.iter().map(Stream::memory).sum();
         streams
@@ -304,7 +317,7 @@ impl Calls {
             + self.batch.samples.capacity() * size_of::<crate::Sample>()
     }
 
-    /// Anything but an enter or exit.
+    /// Adds an event other than enter and exit.
     #[inline(never)]
     fn push_note(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
         let Some(own) = self.streams.get_mut(stream.index()) else {
@@ -326,7 +339,7 @@ impl Calls {
         }
     }
 
-    /// Counts an event of no stream.
+    /// Counts an event of an unknown stream.
     #[cold]
     fn lose(&mut self, stream: StreamId) {
         match stream {
@@ -367,7 +380,7 @@ impl EventSink for Calls {
             self.lost.corrupt_stream += 1;
             return CORRUPT;
         }
-        // The limit is checked to be far below 2^32.
+        // The limit is validated to be far below 2^32.
         let id = StreamId(self.streams.len() as u32);
         let rank = *self
             .rank_ids
@@ -436,22 +449,22 @@ impl EventSink for Calls {
         for rank in &mut self.ranks {
             rank.functions = 0;
         }
-        // A rank that is late may end a step after later ones of others.
+        // A delayed rank may end a step after later steps of others.
         let last = self.ended.map_or(step, |(last, _)| last.max(step));
         self.step = last.saturating_add(1);
         self.ended = Some((last, self.pending()));
     }
 }
 
-/// Facts that only streams of accelerators have.
+/// Properties that only accelerator streams have.
 const GPU: [&str; 4] = ["CUDA Context", "CUDA Device", "CUDA Stream", OVERLAPS];
 
-/// Fact that follows [`OVERLAPS`] for streams whose calls nest, as those of offloaded functions do. It is not
-/// kept: it says how to read the calls.
+/// Property that follows [`OVERLAPS`] for streams whose calls nest, such as those of offloaded
+/// functions. It is not stored, because it only states how to interpret the calls.
 pub(crate) const NESTED: &str = "Accelerator Calls Nest";
 
-/// The fact that only streams have whose calls are told as what is open when, not as a stack.
+/// Property of streams whose calls may overlap and do not form a stack.
 const OVERLAPS: &str = "Accelerator Stream";
 
-/// Most facts that are kept a stream; a program has some dozens.
+/// Largest number of properties for each stream; programs have some dozens.
 const METADATA: usize = 4096;

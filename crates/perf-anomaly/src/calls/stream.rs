@@ -1,4 +1,4 @@
-//! [`Stream`]: the events of one stream in a step, its open calls, and what it remembers.
+//! [`Stream`]: events of one stream in a step, its open calls, and the calls it keeps.
 
 use super::call::{Call, CallFlags};
 use super::gpu::{Gpu, Launch};
@@ -11,112 +11,138 @@ use crate::detect::LOOK;
 use perf_core::{CallPathId, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
 use std::collections::HashMap;
 
-/// An enter or exit: 16 bytes.
+/// Enter or exit, in 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function {
+    /// Time.
     pub(super) at: Nanos,
-    /// The region, and in the highest bit whether it is left.
+    /// Region, and in the highest bit 1 for an exit.
     pub(super) word: u32,
-    /// Which of its rank in the step.
+    /// Index among the enters and exits of its rank in the step.
     pub(super) index: u32,
 }
 
 const EXIT: u32 = 1 << 31;
 
-/// A message or counter value.
+/// Message or counter value.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Note {
+    /// Time.
     pub(super) at: Nanos,
+    /// Event.
     pub(super) event: StreamEvent,
-    /// The one before of the same call, and 1; 0 for none.
+    /// Index plus 1 of the previous note of the same call; 0 for none.
     pub(super) previous: u64,
+    /// `true` for a correlation id.
     is_correlation: bool,
 }
 
-/// What streams share while the events of a step become calls.
+/// State that streams share while the events of a step are converted.
 pub(super) struct Shared<'a> {
+    /// Parameters.
     pub(super) params: &'a CallsParams,
+    /// Call paths.
     pub(super) paths: &'a mut Paths,
+    /// Launches and work of the rank.
     pub(super) gpu: &'a mut Gpu,
+    /// Completed calls.
     pub(super) batch: &'a mut Batch,
-    /// What was wrong with no stream in particular.
+    /// Defects that belong to no stream.
     pub(super) lost: &'a mut StreamHealth,
+    /// Step.
     pub(super) step: u64,
+    /// Job, for cancellation checks.
     pub(super) job: &'a Job,
 }
 
-/// A stream: the arena of its calls.
+/// Stream with the arena of its calls.
 ///
-/// Open calls are a stack; complete ones stand in the batch, where `entered` finds those of this
-/// step in order of entry. The last ones of the steps before are kept. Every buffer is used again
-/// in the next step.
+/// Open calls form a stack. Completed ones are in the batch, where `entered` finds those of this
+/// step in order of entry. The last ones of earlier steps are kept. Every buffer is reused in the
+/// next step.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
+    /// Id of the stream.
     id: StreamId,
+    /// Program, rank and thread.
     pub(super) key: StreamKey,
+    /// Index of the rank.
     pub(super) rank: usize,
+    /// `true` for an accelerator stream.
     pub(super) is_gpu: bool,
-    /// Whether its calls may overlap without one lying in the other: none calls another.
+    /// `true` if its calls may overlap without a call relation.
     pub(super) overlaps: bool,
+    /// Properties.
     pub(super) metadata: Vec<(String, String)>,
+    /// Counts of events and defects.
     pub(super) health: StreamHealth,
+    /// Enters and exits of the step.
     pub(super) functions: Vec<Function>,
+    /// `true` if these are sorted by time.
     pub(super) functions_sorted: bool,
+    /// Enters and exits that wait for the next step.
     pub(super) held: Held,
-    /// Correlation ids of calls that are to be entered, by the number of the enter.
+    /// Correlation ids of calls that are not yet entered, by the index of the enter.
     pub(super) correlations: HashMap<u32, u64>,
+    /// Messages and counters of the step.
     pub(super) pending: Vec<Note>,
+    /// `true` if these are sorted by time.
     pending_sorted: bool,
     /// Times of the last message and the last counter value in this step.
     last_notes: (Nanos, Nanos),
+    /// Open calls.
     pub(super) stack: Vec<Frame>,
-    /// How many calls may be open.
+    /// Largest number of open calls.
     deepest: usize,
-    /// The row in the batch of each call that was entered in this step, in order of entry;
-    /// [`OPEN`](Self::OPEN) until it is completed. Empty where no calls are kept.
+    /// Row in the batch of each call that was entered in this step, in order of entry;
+    /// [`OPEN`](Self::OPEN) until it is completed. Empty if no calls are kept.
     pub(super) entered: Vec<usize>,
-    /// The number of the next call.
+    /// Number of the next call.
     pub(super) next: u64,
-    /// The last calls that were entered in earlier steps.
+    /// Last calls entered in earlier steps.
     pub(super) kept: Vec<Call>,
     /// Calls completed in this step that were entered before those.
     pub(super) elders: Vec<Call>,
+    /// Messages and counters that are kept.
     pub(super) notes: Vec<Note>,
+    /// Index of the first kept note.
     pub(super) notes_base: u64,
-    /// Which models have had a complete call, a bit each.
+    /// Bit set of the models that have had a complete call.
     pub(super) seen: Vec<u64>,
-    /// How often each region is open. Filled at the first exit that does not fit, so that a stream
-    /// in order pays nothing, and one without order does not search its stack each time.
+    /// Number of open calls of each region. Built at the first exit that does not match, so that an
+    /// intact stream does not pay for it and a damaged one does not search its stack at each exit.
     pub(super) open: Option<HashMap<u32, u32>>,
-    /// Time of the last enter or exit that became calls.
+    /// Time of the last converted enter or exit.
     pub(super) last: Nanos,
-    /// The longest time between two of them in this step.
+    /// Longest interval between two of them in this step.
     pub(super) longest: i64,
-    /// The same of the steps before, which is slowly forgotten.
+    /// Longest interval of the earlier steps, which decays slowly.
     pub(super) usual: i64,
     /// Time of the last event of any kind.
     pub(super) end: Nanos,
 }
 
-/// An open call.
+/// Open call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
+    /// The call.
     pub(super) call: Call,
-    /// Time in the calls it made.
+    /// Time in its callees.
     pub(super) children: i64,
-    /// When an exit of another region came while it was innermost, or never.
+    /// Time of an exit of another region that came while it was innermost, or
+    /// [`NEVER`](Self::NEVER).
     pub(super) foreign: Nanos,
 }
 
 impl Frame {
-    /// No event has this time but one that overflowed.
+    /// Marker that no valid event has as its time.
     pub(super) const NEVER: Nanos = Nanos(i64::MIN);
 }
 
 impl Stream {
-    /// No row of a batch.
+    /// Marker that is not a row of a batch.
     const OPEN: usize = usize::MAX;
-    /// No event has this time but one that overflowed.
+    /// Marker that no valid event has as its time.
     pub(super) const NEVER: Nanos = Nanos(i64::MIN);
 
     pub(super) fn new(id: StreamId, key: StreamKey, rank: usize) -> Self {
@@ -165,7 +191,7 @@ impl Stream {
     }
 
     pub(super) fn push_note(&mut self, at: Nanos, event: StreamEvent, kind: CounterKind) {
-        // Messages and counters may come one after the other, each in order.
+        // Messages and counters may be interleaved, each in order.
         let (count, last) = match event {
             StreamEvent::Counter(..) => (&mut self.health.counters, &mut self.last_notes.1),
             _ => (&mut self.health.messages, &mut self.last_notes.0),
@@ -182,7 +208,8 @@ impl Stream {
         });
     }
 
-    /// The region that was entered last launches work on an accelerator, or is such work.
+    /// Adds a correlation id: the region that was entered last launches work on an accelerator, or
+    /// is such work.
     pub(super) fn push_correlation(&mut self, id: u64) {
         match self.functions.last() {
             Some(last) if last.word & EXIT == 0 => {
@@ -192,8 +219,9 @@ impl Stream {
         }
     }
 
-    /// Turns the events since the last time into calls. Messages and counters after the last enter
-    /// or exit wait for the next step, whose first events may be earlier; at the end nothing waits.
+    /// Converts the pending events to calls. Messages and counters after the last enter or exit
+    /// wait for the next step, whose first events may be earlier; at the end of the stream they are
+    /// converted too.
     pub(super) fn replay(&mut self, shared: &mut Shared<'_>, is_end: bool) {
         self.last_notes = (Nanos(i64::MIN), Nanos(i64::MIN));
         if self.functions.is_empty() && self.pending.is_empty() && self.held() == 0 {
@@ -216,14 +244,14 @@ impl Stream {
         let mut pending = std::mem::take(&mut self.pending);
         let mut attached = 0;
         for (index, event) in functions.iter().enumerate() {
-            // A cancelled step ends with an error; the rest of the step is left out.
+            // A cancelled step ends with an error, so the rest of the step may be dropped.
             if index.is_multiple_of(LOOK) && shared.job.is_cancelled() {
                 break;
             }
             let is_exit = event.word & EXIT != 0;
             while let Some(note) = pending.get(attached) {
-                // Both ends of a call are inclusive: an enter comes before messages and counters
-                // of its time, an exit after them.
+                // Both ends of a call are inclusive: an enter precedes messages and counters at its
+                // time, an exit follows them.
                 if note.at > event.at || (!is_exit && note.at == event.at) {
                     break;
                 }
@@ -260,8 +288,8 @@ impl Stream {
         self.forget_held();
     }
 
-    /// Work on an accelerator has one correlation id. A second one at the time of its exit is that
-    /// of the work which is entered at the same time and has yet to come.
+    /// Returns `true` if a correlation id belongs to the next call. Work on an accelerator has one
+    /// id; a second one at the time of its exit belongs to the work entered at the same time.
     fn is_of_next(&self, note: &Note, next: Option<&Function>) -> bool {
         let top = self.stack.last();
         note.is_correlation
@@ -270,7 +298,7 @@ impl Stream {
             && next.is_some_and(|next| next.at == note.at && next.word & EXIT == 0)
     }
 
-    /// Closes what is open, after the last event.
+    /// Closes open calls after the last event.
     pub(super) fn finish(&mut self, shared: &mut Shared<'_>) {
         self.health.open_at_end += self.stack.len() as u64;
         if shared.params.repair == Repair::Mend {
@@ -281,7 +309,7 @@ impl Stream {
         }
     }
 
-    /// Gives a message or counter value to the innermost call that was open at its time.
+    /// Assigns a message or counter value to the innermost call that was open at its time.
     fn attach(&mut self, mut note: Note, shared: &mut Shared<'_>) {
         self.end = self.end.max(note.at);
         self.health.late_notes += u64::from(note.at < self.last);
@@ -383,10 +411,10 @@ impl Stream {
     }
 }
 
-/// Most calls of one stream of an accelerator that are open at once; hardware has some dozens.
+/// Largest number of open calls of one accelerator stream; hardware has some dozens.
 const OVERLAPPING: usize = 1024;
 
-/// A correlation id of a call: of work on an accelerator, or else of a launch.
+/// Stores a correlation id of a call: of work on an accelerator, or else of a launch.
 #[cold]
 fn correlate(
     call: &mut Call,

@@ -1,4 +1,4 @@
-//! [`Copod`]: how far out in the tails of the empirical distribution a run time is.
+//! [`Copod`]: position of a run time in the tails of the empirical distribution.
 
 use super::histogram::Width;
 use super::scored::{Scored, Scores, rarity};
@@ -7,14 +7,14 @@ use super::{Detector, Histogram, Model};
 use crate::{FunctionId, Judgement, Result, Sample};
 use perf_core::{Cancelled, Job};
 
-/// Calls in the tails of the empirical distribution of run times, labelled as Chimbuko's COPOD labels
-/// them.
+/// Labels calls in the tails of the empirical distribution of run times, with the same labels as
+/// Chimbuko's COPOD.
 ///
-/// With `l = -log2 F(x)` and `r = -log2 F(-x)` of the histogram and of its mirror image, each `F` raised by
-/// `1 / n` within the range, the score is the larger of `(l + r) / 2` and
+/// Let `l = -log2 F(x)` and `r = -log2 F(-x)` for the histogram and its mirror image, each `F`
+/// increased by `1 / n` within the range. The score is the larger of `(l + r) / 2` and
 /// `-l sgn(skewness - 1) + r sgn(skewness + 1)`. A call is abnormal from
-/// `T = least + 0.99 (most - least)` on, over the middles of the bins, or the highest `T` so far. Bins
-/// have Scott's width.
+/// `T = least + 0.99 (most - least)` on, over the midpoints of the bins, or the highest `T` so far.
+/// Bins have Scott's width.
 ///
 /// ```
 /// use perf_anomaly::{Copod, Detector, FunctionId, Label, Sample};
@@ -34,14 +34,17 @@ use perf_core::{Cancelled, Job};
 pub struct Copod(Scored);
 
 struct ByTail {
+    /// Histogram of the negated values.
     mirrored: Histogram,
+    /// Cumulative counts of the histogram.
     below: Vec<u64>,
+    /// Cumulative counts of the mirrored histogram.
     above: Vec<u64>,
-    /// Signs of the skewness less one, and plus one.
+    /// Signs of the skewness minus 1, and plus 1.
     signs: (f64, f64),
 }
 
-/// -1, 0 or 1; 0 of what is not a number.
+/// Returns -1, 0 or 1; 0 for NaN.
 fn sign(value: f64) -> f64 {
     f64::from(i8::from(value > 0.0) - i8::from(value < 0.0))
 }
@@ -49,7 +52,7 @@ fn sign(value: f64) -> f64 {
 fn tail(histogram: &Histogram, below: &[u64], value: f64) -> f64 {
     let total = below.last().copied().unwrap_or_default() as f64;
     let share = histogram.at_most(value, below) / total;
-    // The first edge lies below the smallest value, whose own share would be 0.
+    // The first edge lies below the smallest value, whose own fraction would be 0.
     let share = match value >= histogram.min() {
         true => (share + 1.0 / total).min(1.0),
         false => share,
@@ -95,24 +98,24 @@ impl Scores for ByTail {
 }
 
 impl Default for Copod {
-    /// Returns a detector with the default parameters that knows nothing yet.
+    /// Returns a detector with the default parameters and an empty model.
     fn default() -> Self {
         Copod::new(StrictChecked::default())
     }
 }
 
 impl Copod {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> StrictParams {
         StrictParams::default()
     }
 
-    /// A detector that knows nothing yet.
+    /// Creates a detector with an empty model.
     pub fn new(params: StrictChecked) -> Self {
         Copod(Scored::new(params))
     }
 
-    /// The histogram of a function's run times in microseconds.
+    /// Returns the histogram of a function's run times in microseconds.
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
         self.0
             .known

@@ -5,9 +5,9 @@ use perf_core::Nanos;
 /// Returns the facts of a model ([`Detector::describe`](crate::Detector::describe)) as text, one item for each mode
 /// and one for each other fact.
 ///
-/// Times have a unit from nanoseconds to seconds, shares are in per cent of the calls. A name that ends in `from`,
-/// `to`, `median`, `mean`, `deviation`, `minimum` or `maximum` is a time in nanoseconds, and one that ends in
-/// `share` a share of 1. Others are numbers without a unit.
+/// Times have a unit from nanoseconds to seconds, shares are in per cent of the calls. A name that
+/// ends in `from`, `to`, `median`, `mean`, `deviation`, `minimum` or `maximum` is a time in
+/// nanoseconds, and one that ends in `share` a fraction. Others are numbers without a unit.
 ///
 /// ```
 /// let facts = [
@@ -37,7 +37,7 @@ pub fn facts_text(facts: &[(String, f64)]) -> Vec<String> {
     text
 }
 
-/// Facts of a mode, whatever their order.
+/// Formats the facts of a mode, in any order.
 fn mode_text(mode: &str, facts: &[(String, f64)]) -> String {
     let of = |what: &str| {
         let own = |name: &str| name.strip_prefix(mode).map(str::trim_start) == Some(what);
@@ -54,7 +54,7 @@ fn mode_text(mode: &str, facts: &[(String, f64)]) -> String {
     format!("{mode}: {}", parts.join(", "))
 }
 
-/// Times from here on stand for a range without an end.
+/// Times from here on represent an unbounded range.
 const ENDLESS: f64 = 1e18;
 
 /// Returns `true` if a fact of this name is a time in nanoseconds.
@@ -71,7 +71,7 @@ pub(crate) fn is_time(name: &str) -> bool {
     times.contains(&name.rsplit(' ').next().unwrap_or_default())
 }
 
-/// Returns `true` if a fact is the end of a range without an end.
+/// Returns `true` if a fact is the end of an unbounded range.
 pub(crate) fn is_endless(name: &str, value: f64) -> bool {
     is_time(name) && value >= ENDLESS
 }

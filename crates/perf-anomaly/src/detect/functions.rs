@@ -1,4 +1,4 @@
-//! [`Functions`]: one model a function, found without hashing.
+//! [`Functions`]: table with one model for each function, without hashing.
 
 use crate::encode::{Reader, Writer};
 use crate::{FunctionId, Result};
@@ -6,11 +6,11 @@ use perf_core::Merge;
 use std::collections::HashMap;
 
 /// Ids below this are looked up in an array. Higher ones, which only an unusual numbering has, are
-/// hashed: no id sizes more than 4 MiB.
+/// hashed, so that no id sizes more than 4 MiB.
 const NEAR: u32 = 1 << 20;
 const NONE: u32 = u32::MAX;
 
-/// One `T` a function; functions without one take no space.
+/// Table with one `T` for each function; functions without one take no space.
 ///
 /// ```
 /// use perf_anomaly::{FunctionId, Functions, Moments};
@@ -19,23 +19,26 @@ const NONE: u32 = u32::MAX;
 ///     moments.push(value);
 ///     (FunctionId(7), moments)
 /// };
-/// // What comes twice is merged.
+/// // Entries of the same function are merged.
 /// let known: Functions<Moments> = [seven(2.0), seven(4.0)].into_iter().collect();
 /// assert_eq!((known.len(), known.get(FunctionId(7)).map(|one| one.mean())), (1, Some(3.0)));
 /// assert!(known.get(FunctionId(8)).is_none());
 /// ```
 #[derive(Clone, Debug)]
 pub struct Functions<T> {
+    /// Index plus 1 of the entries of low ids.
     near: Vec<u32>,
+    /// Index of the entries of high ids.
     far: HashMap<u32, u32>,
+    /// Entries.
     entries: Vec<(FunctionId, T)>,
-    /// How many entries the arrays know. What was read from bytes is in order, and is mostly gone through
-    /// once: it is looked up by halves until something is added.
+    /// Number of entries in the index. Decoded entries are sorted and mostly iterated once, so they
+    /// are looked up by binary search until an entry is added.
     indexed: usize,
 }
 
-/// Bytes of a hash table with room for so many entries of a size: a byte each beside them, and seven of
-/// eight places taken at most.
+/// Returns the size in bytes of a hash table with the given capacity and entry size: one additional
+/// byte for each place, and a load factor of at most 7/8.
 pub(crate) fn table(capacity: usize, size: usize) -> usize {
     (capacity + capacity / 7) * (size + 1)
 }
@@ -52,17 +55,17 @@ impl<T> Default for Functions<T> {
 }
 
 impl<T> Functions<T> {
-    /// How many functions have one.
+    /// Returns the number of functions with an entry.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether no function has one.
+    /// Returns `true` if there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Bytes in use, `own` those that an entry has elsewhere.
+    /// Returns the memory in bytes; `own` returns the heap memory of an entry.
     pub(crate) fn memory(&self, own: impl Fn(&T) -> usize) -> usize {
         self.near.capacity() * size_of::<u32>()
             + table(self.far.capacity(), size_of::<(u32, u32)>())
@@ -82,7 +85,7 @@ impl<T> Functions<T> {
         }
     }
 
-    /// Where the arrays do not know all, or the function is none of theirs.
+    /// Looks up a function that is not in the array.
     #[cold]
     fn far_slot(&self, function: FunctionId) -> Option<u32> {
         if self.indexed < self.entries.len() {
@@ -95,26 +98,26 @@ impl<T> Functions<T> {
         }
     }
 
-    /// That of a function.
+    /// Returns the entry of a function.
     pub fn get(&self, function: FunctionId) -> Option<&T> {
         let slot = self.slot(function)?;
         self.entries.get(slot as usize).map(|(_, entry)| entry)
     }
 
-    /// That of a function, to change.
+    /// Returns the entry of a function for modification.
     pub fn get_mut(&mut self, function: FunctionId) -> Option<&mut T> {
         let slot = self.slot(function)?;
         self.entries.get_mut(slot as usize).map(|(_, entry)| entry)
     }
 
-    /// All of them, in order of function.
+    /// Returns all entries in order of function.
     pub fn iter(&self) -> impl Iterator<Item = (FunctionId, &T)> {
         let mut all: Vec<_> = self.unordered().collect();
         all.sort_unstable_by_key(|(id, _)| *id);
         all.into_iter()
     }
 
-    /// Room for so many.
+    /// Creates a table with capacity for `count` entries.
     pub(crate) fn with_room(count: usize) -> Self {
         Functions {
             near: Vec::new(),
@@ -124,13 +127,13 @@ impl<T> Functions<T> {
         }
     }
 
-    /// All of them in no order that means anything, which is faster.
+    /// Returns all entries in unspecified order, which is faster.
     pub(crate) fn unordered(&self) -> impl Iterator<Item = (FunctionId, &T)> {
         self.entries.iter().map(|(id, entry)| (*id, entry))
     }
 
-    /// All of them as bytes, in order of function: how many, and each behind its distance from the one
-    /// before.
+    /// Encodes all entries in order of function: the count, and each entry after the difference of
+    /// its id to the previous one.
     pub(crate) fn write(&self, to: &mut Writer, encode: impl Fn(&T, &mut Writer)) {
         to.u32(self.len() as u32);
         let mut next = 0;
@@ -141,14 +144,14 @@ impl<T> Functions<T> {
         }
     }
 
-    /// From the bytes of [`write`](Self::write), of at least `least` bytes a function.
+    /// Decodes the bytes of [`write`](Self::write), with at least `least` bytes for each function.
     pub(crate) fn read(
         from: &mut Reader<'_>,
         least: usize,
         decode: impl Fn(&mut Reader<'_>) -> Result<T>,
     ) -> Result<Self> {
         let count = from.count(1 + least, "as many functions as there are")?;
-        // Each takes at least so many bytes; an entry in memory is some times as long.
+        // Each entry takes at least that many bytes; in memory it is several times as large.
         let mut functions = Functions::with_room(count.min(4096));
         let mut next = 0_u64;
         for _ in 0..count {
@@ -162,7 +165,7 @@ impl<T> Functions<T> {
         Ok(functions)
     }
 
-    /// Puts those of `other` in place of its own.
+    /// Replaces entries by those of `other`.
     pub(crate) fn replace(&mut self, other: &Self)
     where
         T: Clone,
@@ -177,7 +180,7 @@ impl<T> Functions<T> {
         }
     }
 
-    /// Those of some functions.
+    /// Returns the entries of some functions.
     pub(crate) fn filtered(&self, is_wanted: impl Fn(FunctionId) -> bool) -> Self
     where
         T: Clone,
@@ -189,12 +192,12 @@ impl<T> Functions<T> {
         some
     }
 
-    /// All of them to change, in no order that means anything.
+    /// Returns all entries for modification, in unspecified order.
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.entries.iter_mut().map(|(_, entry)| entry)
     }
 
-    /// That of a function, which `make` makes where there is none.
+    /// Returns the entry of a function, which `make` creates if there is none.
     #[inline]
     pub(crate) fn entry(&mut self, function: FunctionId, make: impl FnOnce() -> T) -> &mut T {
         let slot = self.place(function, make);
@@ -209,11 +212,11 @@ impl<T> Functions<T> {
         }
     }
 
-    /// Whether the numbers of all functions are below `end`.
+    /// Returns `true` if the numbers of all functions are below `end`.
     pub(crate) fn is_below(&self, end: u64) -> bool {
         let is_below = |(function, _): &(FunctionId, T)| u64::from(function.0) < end;
         match self.indexed < self.entries.len() {
-            // What was read from bytes is in order.
+            // Decoded entries are sorted.
             true => self.entries.last().is_none_or(is_below),
             false => self.entries.iter().all(is_below),
         }
@@ -249,7 +252,7 @@ impl<T> Functions<T> {
 }
 
 impl<T: Merge> FromIterator<(FunctionId, T)> for Functions<T> {
-    /// Those of equal functions are merged.
+    /// Collects entries; those of equal functions are merged.
     fn from_iter<I: IntoIterator<Item = (FunctionId, T)>>(entries: I) -> Self {
         let mut functions = Functions::default();
         for (function, entry) in entries {
@@ -267,7 +270,8 @@ impl<T: PartialEq> PartialEq for Functions<T> {
 
 impl<T: Merge> Merge for Functions<T> {
     fn merge(&mut self, other: &Self) {
-        // Ranks of one program tell of the same functions in the same order: the next one is mostly in the next place.
+        // Ranks of one program have the same functions in the same order, so the next one is mostly
+        // at the next place.
         let mut next = 0;
         for (function, entry) in &other.entries {
             match self.entries.get_mut(next) {
@@ -304,7 +308,7 @@ mod tests {
         assert_eq!(means, expected);
         assert!(functions.get(FunctionId(1)).is_none());
         assert!(functions.get(FunctionId(NEAR + 1)).is_none());
-        // What comes from bytes is the same, found the same, and can grow.
+        // Decoded entries are equal, are found, and can be extended.
         let mut to = Writer::default();
         functions.write(&mut to, Moments::encode);
         let read = Functions::read(&mut Reader::new(&to.0), 1, Moments::decode);

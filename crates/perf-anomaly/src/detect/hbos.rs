@@ -1,4 +1,4 @@
-//! [`Hbos`]: how rare the bin of a run time is.
+//! [`Hbos`]: rarity of the histogram bin of a run time.
 
 use super::histogram::{Bin, Width};
 use super::scored::{Scored, Scores, rarity};
@@ -7,12 +7,14 @@ use super::{Detector, Histogram, Model};
 use crate::{FunctionId, Judgement, Result, Sample};
 use perf_core::{Cancelled, Job};
 
-/// Calls in the rarest bins of a histogram of run times, labelled as Chimbuko's HBOS labels them.
+/// Labels calls in the rarest bins of a histogram of run times, with the same labels as Chimbuko's
+/// HBOS.
 ///
-/// The score of a call is `-log2(p + 78.88e-32)` for the share `p` of its bin, and 100 more than 5 % of
-/// a bin outside the histogram. It is abnormal from `T = least + 0.99 (most - least)` on, over the
-/// scores of the bins that hold calls, or the highest `T` so far. Where all bins are alike, all calls
-/// are therefore abnormal: each of a uniform distribution, each of two even modes, and both of two.
+/// The score of a call is `-log2(p + 78.88e-32)` for the fraction `p` of its bin, and 100 if it is
+/// more than 5 % of a bin outside of the histogram. It is abnormal from
+/// `T = least + 0.99 (most - least)` on, over the scores of the occupied bins, or the highest `T`
+/// so far. If all bins are equal, all calls are therefore abnormal: those of a uniform
+/// distribution, of two equal modes, and of two calls.
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Hbos, Sample};
@@ -63,24 +65,24 @@ impl Scores for ByBin {
 }
 
 impl Default for Hbos {
-    /// Returns a detector with the default parameters that knows nothing yet.
+    /// Returns a detector with the default parameters and an empty model.
     fn default() -> Self {
         Hbos::new(StrictChecked::default())
     }
 }
 
 impl Hbos {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> StrictParams {
         StrictParams::default()
     }
 
-    /// A detector that knows nothing yet.
+    /// Creates a detector with an empty model.
     pub fn new(params: StrictChecked) -> Self {
         Hbos(Scored::new(params))
     }
 
-    /// The histogram of a function's run times in microseconds.
+    /// Returns the histogram of a function's run times in microseconds.
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
         self.0
             .known

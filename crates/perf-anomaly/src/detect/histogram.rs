@@ -1,31 +1,31 @@
-//! [`Histogram`]: equal bins over the range of the data, as the strict detectors want them.
+//! [`Histogram`]: equal bins over the range of the data, for the strict detectors.
 
 use super::overlap::spread;
 use crate::Result;
 use crate::encode::{Reader, Writer};
 use perf_core::Merge;
 
-/// How far the first edge lies below the smallest value, in bins: lower edges are exclusive.
+/// Distance of the first edge below the smallest value, in bins: lower edges are exclusive.
 const SHIFT: f64 = 1e-6;
-/// Most bins where a width says how many. Where one of Scott's width would have more, the original stops
-/// with an error; here it gets this many.
+/// Largest number of bins derived from a width. If Scott's width would yield more, the original
+/// stops with an error; here the width is increased.
 const MOST_BINS: f64 = 50_000.0;
-/// Sums of powers of values beyond may be no numbers.
+/// Largest absolute value; sums of powers of larger values may overflow.
 const LARGEST: f64 = 1e90;
-/// Counts are less in sum: those of a thousand years of calls do not come near.
+/// Upper bound of the total count, far more than the calls of a thousand years.
 const MOST_COUNTS: u64 = 1 << 53;
 
-/// How wide bins are.
+/// Rule for the width of bins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// So many bins over the range.
+    /// This number of bins over the range.
     Bins(u16),
     /// Scott's rule, `3.5 s n^(-1/3)`.
     #[default]
     Scott,
 }
 
-/// Where a value falls.
+/// Bin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Bin {
@@ -40,9 +40,9 @@ pub enum Bin {
 /// Counts in bins of equal width from the smallest to the largest value; lower edges are exclusive,
 /// upper ones inclusive.
 ///
-/// A merge makes new bins over the range of both and splits each old one in proportion, in whole
-/// counts: the total is kept, the shape is smeared a little each time. It is commutative, and
-/// associative in the total alone.
+/// A merge creates new bins over the common range and splits each old one in proportion, in whole
+/// counts: the total is kept, and the shape is blurred slightly each time. Merging is commutative,
+/// but associative only in the total.
 ///
 /// ```
 /// use perf_anomaly::{Bin, Histogram};
@@ -54,25 +54,32 @@ pub enum Bin {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Histogram {
+    /// Count of each bin.
     counts: Vec<u64>,
+    /// Lower edge of the first bin.
     start: f64,
+    /// Width of a bin.
     width: f64,
+    /// Smallest value.
     min: f64,
+    /// Largest value.
     max: f64,
+    /// Rule for the width.
     #[cfg_attr(feature = "serde", serde(skip))]
     rule: Width,
 }
 
 impl Histogram {
-    /// Bytes beside its own.
+    /// Returns the heap memory in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.counts.capacity() * size_of::<u64>()
     }
 
-    /// A histogram of `counts` in bins of `width` from `start` on, of values from `min` to `max`.
+    /// Creates a histogram of `counts` in bins of `width` from `start` on, for values from `min` to
+    /// `max`.
     ///
-    /// `None` unless `min` lies in the first bin, `max` is the upper edge of the last one (within
-    /// 1e-8 of a bin), all numbers are within 1e90, and the counts less than 2^53 in sum.
+    /// Returns `None` unless `min` lies in the first bin, `max` is the upper edge of the last one
+    /// (within 1e-8 of a bin), all numbers are within 1e90, and the total count is below 2^53.
     pub fn from_counts(
         counts: Vec<u64>,
         start: f64,
@@ -84,7 +91,7 @@ impl Histogram {
         let total = counts
             .iter()
             .try_fold(0_u64, |sum, count| sum.checked_add(*count));
-        // Written so that it is false of what is not a number.
+        // Written so that NaN yields false.
         let sound = !counts.is_empty()
             && total.is_some_and(|total| total < MOST_COUNTS)
             && [start, width, min, max]
@@ -105,20 +112,22 @@ impl Histogram {
         })
     }
 
-    /// A histogram of `values` with bins of the width of Scott's rule, `3.5 s n^(-1/3)`, or as much wider as
-    /// 50,000 bins need. Values that are not within 1e90 are left out. Empty of no values.
+    /// Creates a histogram of `values` with bins of the width of Scott's rule, `3.5 s n^(-1/3)`, or
+    /// wider if that would need more than 50,000 bins. Values outside of 1e90 are dropped. Empty
+    /// without values.
     pub fn scott(values: &[f64]) -> Self {
         Self::new(values, Width::Scott)
     }
 
-    /// A histogram of `values` in `bins` bins over their range. Values that are not within 1e90 are left
-    /// out. Empty of no values.
+    /// Creates a histogram of `values` in `bins` bins over their range. Values outside of 1e90 are
+    /// dropped. Empty without values.
     pub fn with_bins(values: &[f64], bins: u16) -> Self {
         Self::new(values, Width::Bins(bins.max(1)))
     }
 
-    /// A histogram of `values` in bins of about `width`, or as much wider as 50,000 bins need; of a `width` that
-    /// is none in as many. Values that are not within 1e90 are left out. Empty of no values.
+    /// Creates a histogram of `values` in bins of about `width`, or wider if that would need more
+    /// than 50,000 bins; an invalid `width` yields that number. Values outside of 1e90 are dropped.
+    /// Empty without values.
     pub fn with_width(values: &[f64], width: f64) -> Self {
         Self::make(values, Width::Scott, |_, _| width)
     }
@@ -157,7 +166,7 @@ impl Histogram {
             Width::Bins(bins) => f64::from(bins),
             Width::Scott => MOST_BINS,
         };
-        // Written so that it is false of what is not a number.
+        // Written so that NaN yields false.
         if !(width > 0.0 && width <= LARGEST && (max - min) / width <= most) {
             width = ((max - min) / most).max(hair(max));
         }
@@ -174,7 +183,7 @@ impl Histogram {
         };
         let last = histogram.counts.len().saturating_sub(1);
         for value in counted(values) {
-            // Where rounding leaves nothing below the smallest value it lies in the first bin nevertheless.
+            // If rounding leaves no margin below the smallest value, it belongs to the first bin.
             let bin = match histogram.bin(value, 0.0) {
                 Bin::Left => 0,
                 Bin::Inside(bin) => bin,
@@ -187,43 +196,44 @@ impl Histogram {
         histogram
     }
 
-    /// Counts, one a bin.
+    /// Returns the count of each bin.
     pub fn counts(&self) -> &[u64] {
         &self.counts
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub fn total(&self) -> u64 {
         let counts = self.counts.iter();
         counts.fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// Whether it has no bins.
+    /// Returns `true` if there are no bins.
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
-    /// Smallest value, 0 of none.
+    /// Returns the smallest value, 0 without values.
     pub fn min(&self) -> f64 {
         self.min
     }
 
-    /// Largest value, 0 of none.
+    /// Returns the largest value, 0 without values.
     pub fn max(&self) -> f64 {
         self.max
     }
 
-    /// Width of a bin.
+    /// Returns the width of a bin.
     pub fn bin_width(&self) -> f64 {
         self.width
     }
 
-    /// Middle of a bin, which stands for its values.
+    /// Returns the midpoint of a bin, which represents its values.
     pub fn middle(&self, bin: usize) -> f64 {
         self.start + (bin as f64 + 0.5) * self.width
     }
 
-    /// Lower and upper edge of a bin. The upper edge of the last one is the largest value.
+    /// Returns the lower and upper edge of a bin. The upper edge of the last one is the largest
+    /// value.
     pub(crate) fn edges(&self, bin: usize) -> (f64, f64) {
         let lower = self.start + bin as f64 * self.width;
         match bin + 1 == self.counts.len() {
@@ -232,8 +242,8 @@ impl Histogram {
         }
     }
 
-    /// The bin of a value. Values up to `tolerance` bins outside the range are in the first or last
-    /// bin.
+    /// Returns the bin of a value. Values up to `tolerance` bins outside of the range are in the
+    /// first or last bin.
     pub fn bin(&self, value: f64, tolerance: f64) -> Bin {
         let last = self.counts.len().saturating_sub(1);
         let outside = tolerance * self.width;
@@ -247,13 +257,13 @@ impl Histogram {
             return Bin::Inside(last);
         }
         let bin = ((value - self.start) / self.width).floor();
-        // Edges are where multiplication puts them, and belong to the bin below.
+        // Edges are computed by multiplication, and belong to the bin below.
         let below = value <= self.start + bin * self.width;
         Bin::Inside((bin as usize - usize::from(below && bin > 0.0)).min(last))
     }
 
-    /// How many values lie at or below `value`, those of a bin spread evenly in it: the empirical
-    /// distribution times the total. `below` are the sums of [`Self::sums`].
+    /// Returns the number of values at or below `value`, with those of a bin distributed evenly:
+    /// the empirical distribution times the total. `below` holds the sums of [`Self::sums`].
     pub(crate) fn at_most(&self, value: f64, below: &[u64]) -> f64 {
         let all = below.last().copied().unwrap_or_default() as f64;
         if self.min == self.max {
@@ -270,7 +280,7 @@ impl Histogram {
         sum + (value - lower) / (upper - lower) * count
     }
 
-    /// How many values the bins below each bin hold, and then all.
+    /// Returns the cumulative counts below each bin, and the total.
     pub(crate) fn sums(&self) -> Vec<u64> {
         let mut sum = 0_u64;
         let mut sums = vec![0];
@@ -281,7 +291,8 @@ impl Histogram {
         sums
     }
 
-    /// The empirical distribution at `value`: 0 left of all values, 1 right of them, linear in a bin.
+    /// Returns the empirical distribution at `value`: 0 below all values, 1 above them, linear in a
+    /// bin.
     pub fn distribution(&self, value: f64) -> f64 {
         match self.total() {
             0 => 0.0,
@@ -289,7 +300,7 @@ impl Histogram {
         }
     }
 
-    /// The histogram of the negated values.
+    /// Returns the histogram of the negated values.
     pub fn negated(&self) -> Self {
         let mut negated = self.clone();
         negated.counts.reverse();
@@ -298,7 +309,8 @@ impl Histogram {
         negated
     }
 
-    /// Skewness of the middles of the bins, times `n / (n - 1)`. Not a number of equal values.
+    /// Returns the skewness of the midpoints of the bins, times `n / (n - 1)`. NaN for equal
+    /// values.
     pub fn skewness(&self) -> f64 {
         let (mut n, mut x, mut x2, mut x3) = (0.0, 0.0, 0.0, 0.0);
         for (bin, &count) in self.counts.iter().enumerate() {
@@ -314,7 +326,7 @@ impl Histogram {
         n / (n - 1.0) * third / variance.powf(1.5)
     }
 
-    /// The value that half of the values lie below, within half a bin.
+    /// Returns the median, within half a bin.
     pub(crate) fn median(&self) -> f64 {
         let half = self.total().div_ceil(2);
         let mut sum = 0_u64;
@@ -397,7 +409,7 @@ impl Merge for Histogram {
         }
         let mut start = min - SHIFT * width;
         if start == max {
-            // All values are equal, and the hair below them is lost in rounding.
+            // All values are equal, and the margin below them is lost in rounding.
             start = min - width;
             if start == max {
                 width = if min == 0.0 { 1e-6 } else { 1e-6 * min.abs() };
@@ -426,13 +438,13 @@ impl Histogram {
     }
 }
 
-/// The values that a histogram can have.
+/// Returns the values that a histogram accepts.
 fn counted(values: &[f64]) -> impl Iterator<Item = f64> {
     let values = values.iter().copied();
     values.filter(|value| value.abs() <= LARGEST)
 }
 
-/// The width that makes `bins` bins, with a margin for the shifted first edge and for rounding.
+/// Returns the width for `bins` bins, with a margin for the shifted first edge and for rounding.
 fn of_bins(bins: u16, min: f64, max: f64) -> f64 {
     (max - min) / (f64::from(bins) - SHIFT - 0.001)
 }
@@ -441,7 +453,7 @@ fn scott(variance: f64, n: f64) -> f64 {
     3.5 * variance.sqrt() / n.powf(1.0 / 3.0)
 }
 
-/// Scott's width of the values of both, which the middles of the bins stand for.
+/// Returns Scott's width of the values of both, represented by the midpoints of the bins.
 fn scott_of(one: &Histogram, other: &Histogram) -> f64 {
     let (mut n, mut x, mut x2) = (0.0, 0.0, 0.0);
     for histogram in [one, other] {
@@ -456,7 +468,7 @@ fn scott_of(one: &Histogram, other: &Histogram) -> f64 {
     scott((x2 - x * x).max(0.0), n)
 }
 
-/// The width of the one bin of equal values.
+/// Returns the width of the only bin of equal values.
 fn hair(value: f64) -> f64 {
     match 1e-12 * value.abs() {
         0.0 => 1e-12,

@@ -1,4 +1,4 @@
-//! [`Losses`]: how much time the anomalies cost, and where.
+//! [`Losses`]: time lost by anomalies, by place.
 
 use super::Functions;
 use crate::encode::{Reader, Writer};
@@ -6,7 +6,7 @@ use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{CallPathId, Merge, Nanos};
 use std::collections::BTreeMap;
 
-/// What became of some calls.
+/// Counts of labels and lost time of some calls.
 ///
 /// ```
 /// use perf_anomaly::Loss;
@@ -18,17 +18,17 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Loss {
-    /// Calls in all.
+    /// Number of calls.
     pub calls: u64,
-    /// Calls that were too slow, those beyond experience among them.
+    /// Number of calls that were too slow, including those beyond experience.
     pub too_slow: u64,
-    /// Calls of these that were [beyond experience](Label::BeyondExperience).
+    /// Number of these calls that were [beyond experience](Label::BeyondExperience).
     pub beyond_experience: u64,
-    /// Calls that were too fast.
+    /// Number of calls that were too fast.
     pub too_fast: u64,
-    /// Calls of which nothing could be said.
+    /// Number of calls without enough data.
     pub not_enough_data: u64,
-    /// Time lost: run time above the expected one, summed over the calls that were too slow.
+    /// Time lost: run time minus expected run time, summed over the calls that were too slow.
     pub time: Nanos,
 }
 
@@ -62,7 +62,7 @@ impl Loss {
         to.varint(self.beyond_experience);
     }
 
-    /// Least bytes of one, in any version.
+    /// Smallest encoded size in bytes, in any version.
     pub(crate) const LEAST: usize = 5;
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
@@ -95,27 +95,29 @@ impl Loss {
         }
     }
 
-    /// Calls that were too slow or too fast.
+    /// Returns the number of calls that were too slow or too fast.
     pub fn anomalies(&self) -> u64 {
         self.too_slow.saturating_add(self.too_fast)
     }
 }
 
-/// A call that was judged anew: what was said of it, and what is said now, each with the time lost.
+/// Call that was judged again: the old and the new label, each with the time lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Relabelled {
+    /// Old label and time lost.
     pub(crate) was: (Label, Nanos),
+    /// New label and time lost.
     pub(crate) is: (Label, Nanos),
 }
 
 impl Relabelled {
-    /// One anomaly more, 0, or one less: -1.
+    /// Returns the change in the number of anomalies: 1, 0 or -1.
     pub(crate) fn more_anomalies(&self) -> f64 {
         let count = |label: Label| f64::from(u8::from(label.is_anomaly()));
         count(self.is.0) - count(self.was.0)
     }
 
-    /// Counts the call by its new label.
+    /// Moves the call to its new label.
     pub(crate) fn apply(&self, loss: &mut Loss) {
         for ((label, time), is_new) in [(self.was, false), (self.is, true)] {
             let change = |count: &mut u64| match is_new {
@@ -155,22 +157,22 @@ impl Merge for Loss {
     }
 }
 
-/// Where and when a batch of calls ran.
+/// Place and step of a batch of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Place {
     /// The program.
     pub program: u32,
-    /// The rank in the program.
+    /// Rank in the program.
     pub rank: u32,
-    /// The step.
+    /// Step.
     pub step: u64,
 }
 
 /// Time lost by function, call path, rank and step. [`Merge`] is exact.
 ///
-/// Of steps the last 1,024 are kept, so that memory does not grow with the stream: what came before is
-/// in all other sums.
+/// Only the last 1,024 steps are kept, so that memory does not grow with the stream; earlier steps
+/// remain in all other sums.
 ///
 /// ```
 /// use perf_anomaly::{FunctionId, Judgement, Label, Losses, Place, Sample};
@@ -186,22 +188,25 @@ pub struct Place {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Losses {
+    /// Sum over all calls.
     total: Loss,
+    /// Sums by function.
     functions: Functions<Loss>,
-    /// By the number of a call path, which is as dense as that of a function.
+    /// Sums by call path, whose numbers are as dense as those of functions.
     paths: Functions<Loss>,
+    /// Sums by program and rank.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::by_rank"))]
     ranks: BTreeMap<(u32, u32), Loss>,
-    /// The last [`STEPS`].
+    /// Sums of the last [`STEPS`] steps.
     steps: BTreeMap<u64, Loss>,
 }
 
-/// Steps that are kept.
+/// Number of steps that are kept.
 const STEPS: usize = 1024;
 
 impl Losses {
-    /// Adds the calls of a batch with what was said of them, sample by sample. `paths` are the call
-    /// paths of the samples, or none.
+    /// Adds the calls of a batch with their judgements. `paths` holds the call paths of the
+    /// samples, or is empty.
     pub fn add(
         &mut self,
         place: Place,
@@ -227,14 +232,14 @@ impl Losses {
         self.forget();
     }
 
-    /// Drops what is before the last steps.
+    /// Drops the oldest steps.
     fn forget(&mut self) {
         while self.steps.len() > STEPS {
             self.steps.pop_first();
         }
     }
 
-    /// A call has another label. The path is that of the call, where it is known.
+    /// Changes the label of a call, with its path if known.
     pub(crate) fn relabel(
         &mut self,
         place: Place,
@@ -255,22 +260,22 @@ impl Losses {
         }
     }
 
-    /// All calls.
+    /// Returns the sum over all calls.
     pub fn total(&self) -> Loss {
         self.total
     }
 
-    /// That of one function.
+    /// Returns the sum of one function.
     pub fn function(&self, function: FunctionId) -> Loss {
         self.functions.get(function).copied().unwrap_or_default()
     }
 
-    /// Functions, most time lost first.
+    /// Returns the functions in descending order of time lost.
     pub fn worst_functions(&self) -> Vec<(FunctionId, Loss)> {
         worst(self.functions.iter().map(|(id, loss)| (id, *loss)))
     }
 
-    /// Call paths, most time lost first.
+    /// Returns the call paths in descending order of time lost.
     pub fn worst_paths(&self) -> Vec<(CallPathId, Loss)> {
         worst(
             self.paths
@@ -279,18 +284,18 @@ impl Losses {
         )
     }
 
-    /// Ranks as program and rank, most time lost first.
+    /// Returns the ranks as program and rank, in descending order of time lost.
     pub fn worst_ranks(&self) -> Vec<((u32, u32), Loss)> {
         worst(self.ranks.iter().map(|(rank, loss)| (*rank, *loss)))
     }
 
-    /// The last steps in order.
+    /// Returns the last steps in order.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Loss)> {
         self.steps.iter().map(|(step, loss)| (*step, *loss))
     }
 }
 
-/// Most time lost first, then most anomalies, then in order.
+/// Sorts by descending time lost, then descending number of anomalies, then ascending key.
 fn worst<K: Ord + Copy>(all: impl Iterator<Item = (K, Loss)>) -> Vec<(K, Loss)> {
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(key, loss)| {
@@ -313,7 +318,7 @@ impl Merge for Losses {
         self.paths.merge(&other.paths);
         merge_maps(&mut self.ranks, &other.ranks);
         merge_maps(&mut self.steps, &other.steps);
-        // Whoever is among the last of both is among the last of one.
+        // A step among the last of the union is among the last of one of them.
         self.forget();
     }
 }
@@ -388,7 +393,7 @@ mod tests {
         };
         assert_eq!(read(&to.0, false).ok(), Some(earlier));
         assert!(read(&to.0, true).is_err());
-        // More beyond experience than too slow is nothing that a writer writes.
+        // More calls beyond experience than too slow is an invalid encoding.
         to.0.push(4);
         assert!(read(&to.0, true).is_err());
     }

@@ -1,14 +1,14 @@
-//! Detectors: which of the completed calls are abnormal.
+//! Detectors, which decide which of the completed calls are abnormal.
 //!
-//! | detector | model a function | order | what it is for |
+//! | detector | model for each function | order | purpose |
 //! |---|---|---|---|
 //! | [`Tail`] | quantile sketch of the run time, modes by a mixture | score, then learn | the default: a stated number of false alarms per million calls |
 //! | [`Sstd`] | [`Moments`](crate::Moments) | learn, then score | labels as Chimbuko's SSTD gives them |
 //! | [`Hbos`] | [`Histogram`] | learn, then score | labels as its HBOS gives them |
 //! | [`Copod`] | [`Histogram`] | learn, then score | labels as its COPOD gives them |
 //!
-//! What they find of 201 calls planted among 200,000 of one function, and how many alarms they raise
-//! (the test `planted_anomalies_are_found` prints it):
+//! Detection of 201 calls planted among 200,000 of one function, and the number of alarms (the test
+//! `planted_anomalies_are_found` prints them):
 //!
 //! | run times | planted | [`Tail`] | [`Sstd`] | [`Hbos`] | [`Copod`] |
 //! |---|---|---|---|---|---|
@@ -17,15 +17,15 @@
 //! | two even modes, 100 and 200 us | 1.3 to 1.6 times the first | 201 of 201 | 0 of 0 | 60 of 103 | 0 of 1446 |
 //! | 100 us, one call in 50 takes 5 ms | 3 to 12 times the first | 201 of 216 | 0 of 3642 | 32 of 130 | 0 of 11 |
 //!
-//! Each planted call takes another time: what takes the same time again and again is a mode by the rule
-//! of [`TailParams::rare_share`], told some 16 times and then usual.
+//! Each planted call takes a different time. Calls that repeat the same time become a mode by the
+//! rule of [`TailParams::rare_share`]: about 16 of them are reported, and then they are usual.
 //!
-//! A million calls of which none is abnormal get at most 3 alarms of the 10 that [`Tail`] allows itself
-//! by default, in fifteen distributions from uniform to Pareto, with up to three modes, apart or
-//! overlapping, and 481 of 500 where the tail is the heaviest that it is calibrated for.
+//! A million normal calls cause at most 3 of the 10 alarms that [`Tail`] allows by default, in
+//! fifteen distributions from uniform to Pareto, with up to three modes, separate or overlapping,
+//! and 481 of 500 if the tail is the heaviest for which it is calibrated.
 //!
-//! The last three are for comparison with published results; what is odd in them is odd in the
-//! original, and said where it is.
+//! The last three are for comparison with published results. They reproduce the peculiarities of
+//! the original, which are documented where they occur.
 
 mod copod;
 mod drift;
@@ -60,15 +60,15 @@ pub use tail::{Sketch, Tail, TailChecked, TailParams};
 use crate::{Error, FunctionId, Judgement, Result, Sample};
 use perf_core::{Cancelled, Job};
 
-/// Calls between two cancellation checks: a few milliseconds of judging.
+/// Number of calls between two cancellation checks, which takes a few milliseconds.
 pub(crate) const LOOK: usize = 1 << 14;
 
-/// Tells which calls are abnormal, and learns from them what is normal.
+/// Detects abnormal calls, and learns from all calls what is normal.
 ///
-/// A detector works alone, or shares what it learns: [`take_delta`](Self::take_delta) gives what is
-/// new, a parameter server merges the deltas of all ranks, and [`adopt`](Self::adopt) takes its
-/// global view. Nobody waits for anybody: between two views a detector works with the last one and
-/// what it learned itself.
+/// A detector works alone or shares what it learns: [`take_delta`](Self::take_delta) returns new
+/// knowledge, a parameter server merges the deltas of all ranks, and [`adopt`](Self::adopt) takes
+/// its global view. There is no synchronisation: between two views a detector works with the last
+/// one and its own knowledge.
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Tail};
@@ -86,26 +86,28 @@ pub(crate) const LOOK: usize = 1 << 14;
 /// ```
 ///
 /// # A detector of your own
-/// Four methods are needed: [`name`](Self::name), [`detect`](Self::detect), [`rejudge`](Self::rejudge)
-/// and [`ignore`](Self::ignore). The others have a meaning for a detector that keeps what it knows to
-/// itself: its model is [`Model::Own`], which merges with nothing, so that ranks judge alone, and it has
-/// no thresholds. One that learns overrides [`forget`](Self::forget) and [`describe`](Self::describe),
-/// too. The cookbook of the project has a whole one.
+/// Four methods are required: [`name`](Self::name), [`detect`](Self::detect),
+/// [`rejudge`](Self::rejudge) and [`ignore`](Self::ignore). The default methods suit a detector
+/// that does not share its model: it is [`Model::Own`], which cannot be merged, so that ranks judge
+/// separately, and it has no thresholds. A detector that learns should override
+/// [`forget`](Self::forget) and [`describe`](Self::describe) too. The cookbook of the project has a
+/// complete example.
 pub trait Detector: std::fmt::Debug + Send + Sync {
-    /// A short name: `tail`, `sstd`, `hbos`, `copod`.
+    /// Returns a short name: `tail`, `sstd`, `hbos`, `copod`.
     fn name(&self) -> &'static str;
 
-    /// What it was set up with, as names and values for people and for stores.
+    /// Returns its options as names and values, for display and storage.
     fn options(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// Judges the calls completed in a step and learns from them, in the order of the detector:
-    /// appends one judgement a sample to `judgements`.
+    /// Judges the calls completed in a step and learns from them, in the order of the detector.
+    /// Appends one judgement for each sample to `judgements`.
     ///
     /// # Errors
     ///
-    /// Returns [`Cancelled`] if the job is cancelled. Some of the calls are then learned from, and some judged.
+    /// Returns [`Cancelled`] if the job is cancelled. Some of the calls are then learned, and some
+    /// judged.
     fn detect(
         &mut self,
         samples: &[Sample],
@@ -113,35 +115,36 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
         job: &Job,
     ) -> std::result::Result<(), Cancelled>;
 
-    /// Learns from calls without judging them. Default: judges them and drops what it says.
+    /// Learns from calls without judging them. Default: judges them and drops the judgements.
     fn learn(&mut self, samples: &[Sample]) {
         let mut judgements = Vec::with_capacity(samples.len());
-        // Nothing cancels this job.
+        // The default job is never cancelled.
         self.detect(samples, &mut judgements, &Job::default())
             .unwrap_or_default();
     }
 
-    /// Judges calls by what is known now, and learns nothing: with the final model of a run, what
-    /// was said too early is said again. Appends one judgement a sample to `judgements`.
+    /// Judges calls with the current model, without learning. With the final model of a run it
+    /// corrects early judgements. Appends one judgement for each sample to `judgements`.
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>);
 
-    /// All that is known now. Default: [`Model::Own`].
+    /// Returns the complete model. Default: [`Model::Own`].
     fn snapshot(&self) -> Model {
         Model::Own
     }
 
-    /// What was learned since the last call; at first, all that was learned since the detector was
-    /// made, [`restored`](Self::restore) or [`adopted`](Self::adopt) a view. Default: [`Model::Own`].
+    /// Returns the knowledge since the last call; at first, since the detector was created,
+    /// [`restored`](Self::restore) or [`adopted`](Self::adopt) a view. Default: [`Model::Own`].
     fn take_delta(&mut self) -> Model {
         Model::Own
     }
 
-    /// Takes a view of all ranks in place of its own, and adds what it learned since
-    /// [`take_delta`](Self::take_delta), which the view cannot have yet. Default: there is nothing to
-    /// take from [`Model::Own`].
+    /// Replaces the model by a view of all ranks, and adds the knowledge since
+    /// [`take_delta`](Self::take_delta), which the view cannot contain yet. Default: accepts only
+    /// [`Model::Own`], without effect.
     ///
     /// # Errors
-    /// [`Error::OtherModel`](crate::Error::OtherModel) if the view is of another detector.
+    /// Returns [`Error::OtherModel`](crate::Error::OtherModel) if the view belongs to another
+    /// detector.
     fn adopt(&mut self, view: &Model) -> Result<()> {
         match view {
             Model::Own => Ok(()),
@@ -152,40 +155,39 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
         }
     }
 
-    /// Forgets everything and goes on from a snapshot. Default: as [`adopt`](Self::adopt), with nothing
-    /// to forget.
+    /// Replaces the model by a snapshot. Default: the same as [`adopt`](Self::adopt).
     ///
     /// # Errors
-    /// As [`adopt`](Self::adopt); then nothing is forgotten.
+    /// Returns the errors of [`adopt`](Self::adopt); the model is then unchanged.
     fn restore(&mut self, snapshot: &Model) -> Result<()> {
         self.adopt(snapshot)
     }
 
-    /// What is known of a function, as names and numbers for people and for stores: `calls` first;
-    /// times in nanoseconds, shares of 1. [`facts_text`] gives them units by their names. Empty where nothing is known, and by default.
+    /// Describes the model of a function as names and numbers for display and storage: `calls`
+    /// first; times in nanoseconds, shares as fractions. [`facts_text`] adds units according to the
+    /// names. Empty without a model, and by default.
     fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
         let _ = function;
         Vec::new()
     }
 
-    /// Starts over with a function: what was known of it is forgotten here, such as after a
-    /// [change](crate::Drift). What was not told yet is still in [`take_delta`](Self::take_delta), and a
-    /// view that is [adopted](Self::adopt) later knows what all ranks know. Default: there is nothing to
-    /// forget.
+    /// Drops the model of a function, such as after a [change](crate::Drift). Knowledge that has
+    /// not been sent yet is still in [`take_delta`](Self::take_delta), and a view that is
+    /// [adopted](Self::adopt) later contains the knowledge of all ranks. Default: no effect.
     fn forget(&mut self, function: FunctionId) {
         let _ = function;
     }
 
-    /// Whether calls of a function are neither judged nor learned: they are
+    /// Excludes a function: its calls are neither judged nor learned, and their label is
     /// [`Label::Ignored`](crate::Label::Ignored).
     fn ignore(&mut self, function: FunctionId, ignored: bool);
 
-    /// A threshold for one function in place of that of the parameters, in the same unit; `None`
-    /// takes it back. Default: a detector has no thresholds.
+    /// Sets a threshold for one function instead of that of the parameters, in the same unit;
+    /// `None` resets it. Default: a detector has no thresholds.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) if the threshold is out of its range, as any is for
-    /// a detector without.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) if the threshold is out of range,
+    /// which is always the case for a detector without thresholds.
     fn set_threshold(&mut self, function: FunctionId, threshold: Option<f64>) -> Result<()> {
         let _ = function;
         match threshold {
@@ -199,7 +201,7 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// Run times of strict detectors are whole microseconds.
+/// Returns the run time in whole microseconds, the unit of the strict detectors.
 pub(crate) fn microseconds(sample: &Sample) -> f64 {
     sample.runtime.0.div_euclid(1000) as f64
 }

@@ -1,4 +1,4 @@
-//! [`Model`]: what a detector knows, to send, to merge and to keep.
+//! [`Model`]: knowledge of a detector, to send, to merge and to store.
 
 use super::histogram::Histogram;
 use super::{Functions, Sketch};
@@ -10,11 +10,13 @@ use perf_core::Merge;
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAM");
 const VERSION: u16 = 2;
 
-/// A histogram and the highest threshold on its scores so far.
+/// Histogram and the highest threshold on its scores so far.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScoredHistogram {
+    /// Histogram.
     histogram: Histogram,
+    /// Highest threshold so far.
     threshold: f64,
 }
 
@@ -28,7 +30,7 @@ impl Default for ScoredHistogram {
 }
 
 impl ScoredHistogram {
-    /// A histogram and a threshold.
+    /// Creates a model from a histogram and a threshold.
     pub fn new(histogram: Histogram, threshold: f64) -> Self {
         ScoredHistogram {
             histogram,
@@ -36,12 +38,12 @@ impl ScoredHistogram {
         }
     }
 
-    /// The histogram, of microseconds.
+    /// Returns the histogram, in microseconds.
     pub fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
-    /// The highest threshold so far, `log2(1.00001)` at first.
+    /// Returns the highest threshold so far, initially `log2(1.00001)`.
     pub fn threshold(&self) -> f64 {
         self.threshold
     }
@@ -75,9 +77,11 @@ impl Merge for ScoredHistogram {
     }
 }
 
-/// What a detector knows of each function: a snapshot, a delta for a parameter server, or its view.
+/// Knowledge of a detector about each function: a snapshot, a delta for a parameter server, or its
+/// view.
 ///
-/// How far the order of merges matters, and so one detector differs from several that share:
+/// The effect of the order of merges, and thus the difference between one detector and several that
+/// share, is:
 ///
 /// | model | merge |
 /// |---|---|
@@ -101,21 +105,21 @@ impl Merge for ScoredHistogram {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Model {
-    /// Of [`Tail`](crate::Tail): a sketch of run times in nanoseconds.
+    /// Model of [`Tail`](crate::Tail): a sketch of run times in nanoseconds.
     Tail(Functions<Sketch>),
-    /// Of [`Sstd`](crate::Sstd): moments of run times in microseconds.
+    /// Model of [`Sstd`](crate::Sstd): moments of run times in microseconds.
     Sstd(Functions<Moments>),
-    /// Of [`Hbos`](crate::Hbos).
+    /// Model of [`Hbos`](crate::Hbos).
     Hbos(Functions<ScoredHistogram>),
-    /// Of [`Copod`](crate::Copod).
+    /// Model of [`Copod`](crate::Copod).
     Copod(Functions<ScoredHistogram>),
-    /// Of a detector that keeps what it knows to itself, as one of your own may: no function, nothing
-    /// to merge.
+    /// Model of a detector that does not share it, such as a user-defined one: it has no functions
+    /// and cannot be merged.
     Own,
 }
 
 impl Model {
-    /// The name of the detector.
+    /// Returns the name of the detector.
     pub fn name(&self) -> &'static str {
         match self {
             Model::Tail(_) => "tail",
@@ -126,7 +130,7 @@ impl Model {
         }
     }
 
-    /// How many functions it knows.
+    /// Returns the number of functions.
     pub fn len(&self) -> usize {
         match self {
             Model::Tail(functions) => functions.len(),
@@ -136,10 +140,10 @@ impl Model {
         }
     }
 
-    /// Bytes in use: for each function its entry, and the buckets of its sketch or the bins of its histogram.
-    /// Depends on how many functions there are and how far their run times differ, not on how often they
-    /// are called. A detector has one model, and while it shares it what is new besides; see
-    /// [`Server::memory`](crate::server::Server::memory) for a server.
+    /// Returns the memory in bytes: for each function its entry, and the buckets of its sketch or
+    /// the bins of its histogram. It depends on the number of functions and the spread of their run
+    /// times, not on the number of calls. A detector has one model, and while it shares it also the
+    /// new knowledge; see [`Server::memory`](crate::server::Server::memory) for a server.
     ///
     /// ```
     /// use perf_anomaly::{Detector, FunctionId, Sample, Tail};
@@ -166,15 +170,16 @@ impl Model {
         }
     }
 
-    /// Whether it knows nothing.
+    /// Returns `true` if there are no functions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds what another model knows.
+    /// Adds the knowledge of another model.
     ///
     /// # Errors
-    /// [`Error::OtherModel`] if it is of another detector; then nothing is added.
+    /// Returns [`Error::OtherModel`] if it belongs to another detector; the model is then
+    /// unchanged.
     pub fn merge(&mut self, other: &Model) -> Result<()> {
         match (self, other) {
             (Model::Tail(mine), Model::Tail(theirs)) => mine.merge(theirs),
@@ -187,8 +192,8 @@ impl Model {
         Ok(())
     }
 
-    /// The same model with other numbers of functions: those of a server, which gives a function
-    /// one number for all ranks. What falls to one number is merged, what has none is left out.
+    /// Returns the model with other function numbers, such as those of a server, which are common
+    /// to all ranks. Functions with the same new number are merged, those without one are dropped.
     pub fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Model {
         fn map<T: Merge>(
             functions: &Functions<T>,
@@ -211,7 +216,7 @@ impl Model {
         }
     }
 
-    /// An empty model of the same detector.
+    /// Returns an empty model of the same detector.
     pub fn emptied(&self) -> Model {
         match self {
             Model::Tail(_) => Model::Tail(Functions::default()),
@@ -222,7 +227,7 @@ impl Model {
         }
     }
 
-    /// Puts the functions of a newer model in place of its own.
+    /// Replaces functions by those of a newer model.
     pub(crate) fn replace(&mut self, newer: &Model) -> Result<()> {
         match (self, newer) {
             (Model::Tail(mine), Model::Tail(theirs)) => mine.replace(theirs),
@@ -235,7 +240,7 @@ impl Model {
         Ok(())
     }
 
-    /// What it knows of some functions.
+    /// Returns the knowledge about some functions.
     pub(crate) fn filtered(&self, is_wanted: impl Fn(FunctionId) -> bool) -> Model {
         match self {
             Model::Tail(functions) => Model::Tail(functions.filtered(is_wanted)),
@@ -246,7 +251,7 @@ impl Model {
         }
     }
 
-    /// Whether all its functions are below a number.
+    /// Returns `true` if all its functions are below a number.
     pub(crate) fn is_below(&self, end: u64) -> bool {
         match self {
             Model::Tail(functions) => functions.is_below(end),
@@ -256,7 +261,7 @@ impl Model {
         }
     }
 
-    /// Each function it knows, in no order that means anything.
+    /// Calls back with each function, in unspecified order.
     pub(crate) fn each_function(&self, mut take: impl FnMut(FunctionId)) {
         match self {
             Model::Tail(functions) => functions.unordered().for_each(|(one, _)| take(one)),
@@ -268,7 +273,7 @@ impl Model {
         }
     }
 
-    /// The functions it knows, in order.
+    /// Returns its functions in order.
     pub fn functions(&self) -> Vec<FunctionId> {
         fn ids<T>(functions: &Functions<T>) -> Vec<FunctionId> {
             functions.iter().map(|(function, _)| function).collect()
@@ -281,9 +286,9 @@ impl Model {
         }
     }
 
-    /// Halves the counts of functions with more than `calls` calls until they have no more: what is
-    /// long past counts less. A view that lives longer than a detector's
-    /// [`memory`](crate::TailParams::memory) wants this after merges. Strict models never forget.
+    /// Halves the counts of functions with more than `calls` calls until they have no more, so that
+    /// old calls have less weight. A view that lives longer than a detector's
+    /// [`memory`](crate::TailParams::memory) needs this after merges. Strict models are unchanged.
     pub fn forget(&mut self, calls: u64) {
         if let Model::Tail(functions) = self {
             for sketch in functions.values_mut() {
@@ -294,8 +299,8 @@ impl Model {
         }
     }
 
-    /// As bytes: a magic number, a version, the kind, and the functions in order. The same model gives
-    /// the same bytes.
+    /// Encodes the model: a magic number, a version, the kind, and the functions in order. Equal
+    /// models give equal bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         self.write(&mut to);
@@ -323,11 +328,11 @@ impl Model {
         }
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Decode`] with the place of what is wrong. No number in the bytes makes room for more
-    /// than the bytes can hold.
+    /// Returns [`Error::Decode`] with the offset of the invalid bytes. No number in the bytes can
+    /// cause an allocation larger than their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         let model = Self::read(&mut from)?;

@@ -1,18 +1,21 @@
-//! Counts of one histogram into the bins of another.
+//! Distribution of the counts of one histogram over the bins of another.
 
 use super::Histogram;
 
-/// A piece of an old bin that no new bin has taken yet.
+/// Remaining part of an old bin.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
+    /// Lower edge.
     lower: f64,
+    /// Upper edge.
     upper: f64,
+    /// Remaining count.
     count: u64,
 }
 
 impl Piece {
-    /// Cuts off what lies at or below `at`, in whole counts: the smaller part is rounded half up,
-    /// the larger one is the rest.
+    /// Removes the part at or below `at`, in whole counts: the smaller part is rounded half up, the
+    /// larger one is the rest.
     fn cut(&mut self, at: f64) -> u64 {
         if at >= self.upper {
             return std::mem::take(&mut self.count);
@@ -31,13 +34,13 @@ impl Piece {
     }
 }
 
-/// Adds the counts of `source` to the bins of `target`, which span its range, in proportion to how
-/// much of each old bin a new one covers. Nothing is lost: what rounding leaves outside the outer
-/// edges falls to the outer bins.
+/// Adds the counts of `source` to the bins of `target`, which span its range, in proportion to
+/// their overlap. The total is kept: counts that rounding leaves outside of the outer edges go to
+/// the outer bins.
 pub(super) fn spread(source: &Histogram, target: &mut Histogram) {
     let last = target.counts().len() - 1;
     if source.min() == source.max() {
-        // The edges mean nothing: all values are equal.
+        // The edges have no meaning, because all values are equal.
         let bin = (0..=last).find(|&bin| source.max() <= upper_edge(target, bin));
         add(target, bin.unwrap_or(last), source.total());
         return;
@@ -73,7 +76,7 @@ fn add(target: &mut Histogram, bin: usize, more: u64) {
     }
 }
 
-/// Upper edges as the bins of a merged histogram have them.
+/// Returns the upper edge of a bin, as merged histograms compute it.
 fn upper_edge(histogram: &Histogram, bin: usize) -> f64 {
     histogram.edges(bin).1
 }

@@ -1,15 +1,17 @@
-//! What a user wants otherwise for some functions.
+//! User-defined rules for some functions.
 
 use super::Functions;
 use crate::{FunctionId, Label};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rule {
+    /// `true` if the function is ignored.
     ignored: bool,
+    /// Separate threshold.
     threshold: Option<f64>,
 }
 
-/// Functions that nobody wants to know of, and thresholds of their own.
+/// Ignored functions, and functions with separate thresholds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rules(Functions<Rule>);
 
@@ -27,7 +29,7 @@ impl Rules {
         !self.0.is_empty() && self.0.get(function).is_some_and(|rule| rule.ignored)
     }
 
-    /// The threshold of a function where it has its own.
+    /// Returns the threshold of a function if it has its own.
     #[inline]
     pub(crate) fn threshold(&self, function: FunctionId) -> Option<f64> {
         match self.0.is_empty() {
@@ -37,14 +39,14 @@ impl Rules {
     }
 }
 
-/// What is said of a call that is ignored.
+/// Judgement of an ignored call.
 pub(crate) const IGNORED: crate::Judgement = crate::Judgement {
     label: Label::Ignored,
     score: 0.0,
     expected: None,
 };
 
-/// What is said of a call whose function was seen too rarely.
+/// Judgement of a call whose function has too few calls.
 pub(crate) const TOO_FEW: crate::Judgement = crate::Judgement {
     label: Label::NotEnoughData,
     score: 0.0,

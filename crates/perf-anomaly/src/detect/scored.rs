@@ -1,5 +1,5 @@
-//! What HBOS and COPOD have in common: a histogram a function, scores over its bins, and a threshold
-//! at a part of their range.
+//! Common parts of HBOS and COPOD: a histogram for each function, scores over its bins, and a
+//! threshold at a fraction of their range.
 
 use super::LOOK;
 use super::histogram::Width;
@@ -9,34 +9,37 @@ use super::{Histogram, ScoredHistogram, microseconds};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{Cancelled, Job, Nanos};
 
-/// Added to each probability, so that no score is above `-log2(78.88e-32)`, about 100.
+/// Added to each probability, so that no score exceeds `-log2(78.88e-32)`, about 100.
 const ALPHA: f64 = 78.88e-32;
 
-/// The score of something of this probability.
+/// Returns the score of a probability.
 pub(super) fn rarity(probability: f64) -> f64 {
     -(probability + ALPHA).log2()
 }
 
-/// Scores of values by a histogram.
+/// Scores of values for a histogram.
 pub(super) trait Scores {
-    /// Prepares for a histogram that has bins.
+    /// Prepares the scores for a non-empty histogram.
     fn new(histogram: &Histogram) -> Self;
 
-    /// Scores of a value.
+    /// Returns the score of a value.
     fn of(&self, histogram: &Histogram, value: f64) -> f64;
 
-    /// The threshold at a `part` of the range of scores of the histogram.
+    /// Returns the threshold at a fraction `part` of the range of scores of the histogram.
     fn threshold(&self, histogram: &Histogram, part: f64) -> f64;
 
-    /// Whether a threshold of before is kept, rather than `new`.
+    /// Returns `true` if an earlier threshold is kept instead of `new`.
     fn keeps(before: f64, new: f64) -> bool;
 }
 
-/// A detector of this family.
+/// Detector of this family.
 #[derive(Clone, Debug)]
 pub(super) struct Scored {
+    /// Parameters.
     pub(super) params: StrictChecked,
+    /// Ignored functions.
     pub(super) rules: Rules,
+    /// Model.
     pub(super) known: Known<ScoredHistogram>,
 }
 
@@ -69,12 +72,12 @@ impl Scored {
     }
 
     pub(super) fn rejudge<S: Scores>(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
-        // Nothing cancels this job.
+        // The default job is never cancelled.
         let judged = self.each::<S>(samples, judgements, &Job::default());
         drop(judged.unwrap_or_default());
     }
 
-    /// Learns, then judges; thresholds that rose are remembered.
+    /// Learns, then judges; stores thresholds that increased.
     pub(super) fn detect<S: Scores>(
         &mut self,
         samples: &[Sample],
@@ -90,7 +93,7 @@ impl Scored {
         Ok(())
     }
 
-    /// Judges, and gives the threshold that was used for each function.
+    /// Judges, and returns the threshold that was used for each function.
     fn each<S: Scores>(
         &self,
         samples: &[Sample],
@@ -145,7 +148,7 @@ impl Scored {
             return Vec::new();
         };
         let histogram = model.histogram();
-        // The histogram is of microseconds.
+        // The histogram is in microseconds.
         let facts = [
             ("calls", histogram.total() as f64),
             ("minimum", histogram.min() * 1e3),

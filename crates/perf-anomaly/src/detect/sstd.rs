@@ -1,4 +1,4 @@
-//! [`Sstd`]: so many standard deviations from the mean.
+//! [`Sstd`]: distance from the mean in standard deviations.
 
 use super::LOOK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
@@ -7,12 +7,12 @@ use super::{Detector, Model, microseconds};
 use crate::{FunctionId, Judgement, Label, Moments, Result, Sample};
 use perf_core::{Cancelled, Job, Nanos};
 
-/// Calls whose run time is more than `sigma` standard deviations from the mean, labelled as Chimbuko's
-/// SSTD labels them. The score is the number of deviations.
+/// Labels calls whose run time is more than `sigma` standard deviations from the mean, with the
+/// same labels as Chimbuko's SSTD. The score is the number of standard deviations.
 ///
-/// The calls of a batch are learned before they are judged. An outlier therefore hides itself: with
-/// `n` calls no score is above `(n - 1) / sqrt(n)`, so that 6 deviations need 38 calls. Run times are
-/// whole microseconds; the first call of a function on a stream is normal and not learned.
+/// The calls of a batch are learned before they are judged, so an outlier masks itself: with `n`
+/// calls no score exceeds `(n - 1) / sqrt(n)`, and 6 standard deviations need 38 calls. Run times
+/// are whole microseconds; the first call of a function on a stream is normal and not learned.
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Sstd};
@@ -32,25 +32,28 @@ use perf_core::{Cancelled, Job, Nanos};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sstd {
+    /// Parameters.
     params: StrictChecked,
+    /// Ignored functions.
     rules: Rules,
+    /// Model.
     known: Known<Moments>,
 }
 
 impl Default for Sstd {
-    /// Returns a detector with the default parameters that knows nothing yet.
+    /// Returns a detector with the default parameters and an empty model.
     fn default() -> Self {
         Sstd::new(StrictChecked::default())
     }
 }
 
 impl Sstd {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> StrictParams {
         StrictParams::default()
     }
 
-    /// A detector that knows nothing yet.
+    /// Creates a detector with an empty model.
     pub fn new(params: StrictChecked) -> Self {
         Sstd {
             params,
@@ -59,7 +62,7 @@ impl Sstd {
         }
     }
 
-    /// The moments of a function's run times in microseconds.
+    /// Returns the moments of a function's run times in microseconds.
     pub fn moments(&self, function: FunctionId) -> Option<&Moments> {
         self.known.known.get(function)
     }
@@ -158,7 +161,7 @@ impl Detector for Sstd {
         let Some(moments) = self.moments(function) else {
             return Vec::new();
         };
-        // The model is of microseconds.
+        // The model is in microseconds.
         let time = |us: f64| us * 1e3;
         let facts = [
             ("calls", moments.count() as f64),

@@ -1,4 +1,4 @@
-//! What the strict detectors share: parameters, and a model that is learned before it is asked.
+//! Common parts of the strict detectors: parameters, and a model that learns before it judges.
 
 use super::{Functions, rules::Rules};
 use crate::error::within;
@@ -7,12 +7,12 @@ use perf_core::{Cancelled, Job, Merge};
 
 /// Parameters of the strict detectors; the defaults are those of Chimbuko v7.0.
 ///
-/// Made by [`Sstd::params`](crate::Sstd::params), [`Hbos::params`](crate::Hbos::params) and
+/// Created by [`Sstd::params`](crate::Sstd::params), [`Hbos::params`](crate::Hbos::params) and
 /// [`Copod::params`](crate::Copod::params).
 ///
 /// ```
 /// use perf_anomaly::{Detector, Hbos, Sstd};
-/// // Twelve deviations, as launch scripts of the original have it.
+/// // Twelve standard deviations, as in launch scripts of the original.
 /// let sstd = Sstd::new(Sstd::params().sigma(12.0).check()?);
 /// assert_eq!(sstd.name(), "sstd");
 /// assert!(Hbos::params().bins(0).check().is_err());
@@ -20,10 +20,15 @@ use perf_core::{Cancelled, Job, Merge};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrictParams {
+    /// Largest number of standard deviations.
     sigma: f64,
+    /// `true` if first calls are skipped.
     skip_first: bool,
+    /// Threshold as a fraction of the range of scores.
     threshold: f64,
+    /// Number of bins.
     bins: u16,
+    /// `true` if the threshold never decreases.
     keep_threshold: bool,
 }
 
@@ -39,48 +44,49 @@ impl Default for StrictParams {
     }
 }
 
-/// [`StrictParams`] that were checked.
+/// Validated [`StrictParams`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StrictChecked(pub(crate) StrictParams);
 
 impl StrictParams {
-    /// SSTD: most deviations from the mean, default 6. Launch scripts of the original use 12.
+    /// Sets the largest number of standard deviations for SSTD; default 6. Launch scripts of the
+    /// original use 12.
     pub fn sigma(mut self, deviations: f64) -> Self {
         self.sigma = deviations;
         self
     }
 
-    /// SSTD: whether the first call of a function on a stream is normal and not learned, default
+    /// Makes the first call of a function on a stream normal, without learning it, in SSTD; default
     /// true.
     pub fn skip_first(mut self, skip: bool) -> Self {
         self.skip_first = skip;
         self
     }
 
-    /// HBOS and COPOD: the score from which on a call is abnormal, as part of the range of scores of
-    /// the model, default 0.99.
+    /// Sets the score from which a call is abnormal in HBOS and COPOD, as a fraction of the range
+    /// of scores of the model; default 0.99.
     pub fn threshold(mut self, part: f64) -> Self {
         self.threshold = part;
         self
     }
 
-    /// HBOS: bins of a histogram, default 200.
+    /// Sets the number of bins of a histogram in HBOS; default 200.
     pub fn bins(mut self, bins: u16) -> Self {
         self.bins = bins;
         self
     }
 
-    /// HBOS and COPOD: whether the threshold never falls, default true.
+    /// Makes the threshold of HBOS and COPOD never decrease; default true.
     pub fn keep_threshold(mut self, keep: bool) -> Self {
         self.keep_threshold = keep;
         self
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) unless `sigma` is positive, `threshold` between 0 and 1 and `bins` at
-    /// least 2.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) unless `sigma` is positive,
+    /// `threshold` is between 0 and 1 and `bins` is at least 2.
     pub fn check(self) -> Result<StrictChecked> {
         check_sigma(self.sigma)?;
         check_part(self.threshold)?;
@@ -90,7 +96,7 @@ impl StrictParams {
 }
 
 impl StrictChecked {
-    /// Names and values of what SSTD takes, for the metadata of a run.
+    /// Returns names and values of the options of SSTD, for the metadata of a run.
     pub(crate) fn options_of_sstd(&self) -> Vec<(String, String)> {
         vec![
             ("sigma".into(), self.0.sigma.to_string()),
@@ -98,7 +104,7 @@ impl StrictChecked {
         ]
     }
 
-    /// Names and values of what HBOS and COPOD take.
+    /// Returns names and values of the options of HBOS and COPOD.
     pub(crate) fn options_of_histograms(&self) -> Vec<(String, String)> {
         vec![
             ("threshold".into(), self.0.threshold.to_string()),
@@ -136,11 +142,12 @@ pub(crate) fn check_part(part: f64) -> Result<()> {
     within((0.0..=1.0).contains(&part), "threshold", part, "0 to 1")
 }
 
-/// What is known of each function, and what of it nobody was told yet.
+/// Model of each function, and the part of it that has not been sent yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Known<T> {
+    /// Complete model.
     pub(crate) known: Functions<T>,
-    /// `None` as long as nobody was told anything: it is all of `known`.
+    /// Part not sent yet; `None` means all of `known`.
     untold: Option<Functions<T>>,
 }
 
@@ -154,7 +161,7 @@ impl<T> Default for Known<T> {
 }
 
 impl<T: Merge + Clone> Known<T> {
-    /// Changes what is known of a function, and what is to be told.
+    /// Changes the model of a function, and the part to be sent.
     #[inline]
     pub(crate) fn change(&mut self, function: FunctionId, change: impl Fn(&mut T)) {
         change(self.known.entry(function, T::default));
@@ -177,7 +184,7 @@ impl<T: Merge + Clone> Known<T> {
     }
 
     pub(crate) fn forget(&mut self, function: FunctionId) {
-        // What nobody was told yet is still to be told.
+        // The part that has not been sent must be kept.
         self.untold.get_or_insert_with(|| self.known.clone());
         if let Some(known) = self.known.get_mut(function) {
             *known = T::default();
@@ -190,7 +197,8 @@ impl<T: Merge + Clone> Known<T> {
     }
 }
 
-/// The samples that are not ignored, by function and in order, as the batch detectors take them.
+/// Returns the samples that are not ignored, by function and in order, as the batch detectors need
+/// them.
 pub(crate) fn by_function<'a>(
     samples: &'a [Sample],
     rules: &Rules,
@@ -206,7 +214,7 @@ pub(crate) fn by_function<'a>(
     Ok(sorted)
 }
 
-/// Room for the judgements of `samples` at the end of `judgements`.
+/// Appends `samples.len()` judgements to `judgements` and returns them.
 pub(crate) fn room<'a>(
     judgements: &'a mut Vec<Judgement>,
     samples: &[Sample],

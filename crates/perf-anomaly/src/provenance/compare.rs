@@ -1,4 +1,4 @@
-//! [`Comparison`]: what two runs have in common, and what not.
+//! [`Comparison`]: differences between two runs.
 
 use super::record::{Entry, Kind};
 use super::store::Store;
@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Side {
-    /// How many are kept.
+    /// Number of recorded anomalies.
     pub anomalies: u64,
-    /// Those of them that were too fast.
+    /// Number of those that were too fast.
     pub too_fast: u64,
     /// Time lost by them.
     pub time_lost: Nanos,
-    /// The highest score.
+    /// Highest score.
     pub score: f64,
 }
 
@@ -28,42 +28,43 @@ pub struct Side {
 pub struct Difference {
     /// The program.
     pub program: u32,
-    /// The function, or all functions on the path.
+    /// Name of the function, or all functions on the path.
     pub name: String,
-    /// In the one run.
+    /// Anomalies in the first run.
     pub one: Side,
-    /// In the other run.
+    /// Anomalies in the second run.
     pub other: Side,
 }
 
 impl Difference {
-    /// How much more time the other run lost; below 0 if it lost less.
+    /// Returns the time that the second run lost in addition; negative if it lost less.
     pub fn more_time_lost(&self) -> Nanos {
         Nanos(self.other.time_lost.0.saturating_sub(self.one.time_lost.0))
     }
 }
 
-/// Anomalies of two runs by function and by call path, the largest difference of time lost first.
+/// Anomalies of two runs by function and by call path, in descending order of the difference of
+/// time lost.
 ///
-/// Functions and paths are told apart by name, so that runs of different builds, ranks and order of
+/// Functions and paths are matched by name, so that runs of different builds, ranks and order of
 /// events can be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Comparison {
-    /// By function.
+    /// Differences by function.
     pub functions: Vec<Difference>,
-    /// By call path.
+    /// Differences by call path.
     pub paths: Vec<Difference>,
 }
 
 type Sides = BTreeMap<(u32, String), (Side, Side)>;
 
 impl Comparison {
-    /// Compares what two stores have.
+    /// Compares the contents of two stores.
     ///
     /// # Errors
-    /// Those of the stores.
+    /// Returns the errors of the stores.
     pub fn of(one: &mut dyn Store, other: &mut dyn Store) -> Result<Self> {
         let (mut functions, mut paths) = (Sides::new(), Sides::new());
         let mut count = |store: &mut dyn Store, is_other: bool| {
@@ -104,7 +105,7 @@ fn sorted(sides: Sides) -> Vec<Difference> {
         other,
     };
     let mut all: Vec<_> = sides.into_iter().map(difference).collect();
-    // Stable: equal ones stay in order of program and name.
+    // Stable: ties stay in order of program and name.
     all.sort_by_key(|one| {
         let anomalies = one.one.anomalies.abs_diff(one.other.anomalies);
         std::cmp::Reverse((one.more_time_lost().0.unsigned_abs(), anomalies))

@@ -1,4 +1,4 @@
-//! From a call in the batch to its record.
+//! Conversion of a call in the batch to its record.
 
 use super::record::{
     CallRecord, CounterRecord, Kind, LaunchRecord, LeftOut, MessageRecord, Record,
@@ -8,10 +8,10 @@ use crate::{Judgement, Sample};
 use perf_core::RegionId;
 use std::collections::HashSet;
 
-/// Facts of a stream that tell its host.
+/// Properties of a stream that contain its host.
 const HOST: [&str; 2] = ["Hostname", "hostname"];
 
-/// The record of a call, with all that is known around it by now.
+/// Builds the record of a call, with its context so far.
 pub(super) fn record(
     calls: &Calls,
     (call, sample, judgement): (&Call, &Sample, &Judgement),
@@ -97,7 +97,7 @@ pub(super) fn record(
     }
 }
 
-/// A call of the surroundings.
+/// Describes a call of the surroundings.
 pub(super) fn short(calls: &Calls, call: &Call, anomalies: &HashSet<CallKey>) -> CallRecord {
     CallRecord {
         id: calls.event_id(call),
@@ -142,7 +142,7 @@ fn repair(flags: CallFlags) -> Option<&'static str> {
     }
 }
 
-/// Which device, context and queue a stream of an accelerator is.
+/// Returns device, context and queue of an accelerator stream.
 fn accelerator(facts: &[(String, String)]) -> Vec<(String, String)> {
     const PLACES: [&str; 4] = [
         "CUDA Context",

@@ -1,8 +1,8 @@
 //! Entries as lines of JSON.
 //!
-//! The fields come in the order of the types, times are integers in nanoseconds, and fields that are empty are
-//! skipped. The bytes of an entry are the same in all versions; [`Stored`] says where they differ from those that
-//! `serde_json` writes by itself.
+//! The fields are in the order of the types, times are integers in nanoseconds, and empty fields
+//! are skipped. The bytes of an entry are the same in all versions; [`Stored`] documents the
+//! differences from the default output of `serde_json`.
 
 use super::record::{Entry, ModelRecord, Record, RunRecord, StreamRecord};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,8 @@ use std::io::{self, Write};
 /// Version of the lines.
 const FORMAT: u64 = 1;
 
-/// Writes small numbers as Rust does, `1e-5`, and all control characters but line breaks and tabs by their number.
+/// Formatter that writes small numbers as Rust does, `1e-5`, and all control characters except line
+/// breaks and tabs by number.
 struct Stored;
 
 impl Formatter for Stored {
@@ -34,15 +35,17 @@ impl Formatter for Stored {
     }
 }
 
-/// An entry with its type. A record has its own, which is its kind.
+/// Entry with its type. A record has its own, which is its kind.
 #[derive(Serialize)]
 struct Typed<'a, T> {
     r#type: &'a str,
+    /// Version of the format, for the first entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<u64>,
+    /// Entry.
     #[serde(flatten)]
     entry: &'a T,
-    /// Facts of a model for readers. They are not read back.
+    /// Facts of a model as text for readers, which is ignored on reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -80,11 +83,11 @@ pub(super) fn write(entry: &Entry, to: &mut String) {
     let mut json = serde_json::Serializer::with_formatter(&mut bytes, Stored);
     let written = entry.serialize(&mut json);
     debug_assert!(written.is_ok(), "writing to memory: {written:?}");
-    // All that is written is text.
+    // All output is valid UTF-8.
     *to = String::from_utf8(bytes).unwrap_or_default();
 }
 
-/// Returns the entry of a line, or what is wrong with it and where.
+/// Parses the entry of a line, or describes the error and its place.
 pub(super) fn read(line: &str) -> Result<Entry, String> {
     #[derive(Deserialize)]
     struct Type<'a> {
@@ -93,11 +96,12 @@ pub(super) fn read(line: &str) -> Result<Entry, String> {
     }
     #[derive(Deserialize)]
     struct Format {
+        /// Version of the format.
         format: u64,
     }
     fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Result<T, String> {
         serde_json::from_str(line).map_err(|error| {
-            // A line is one line.
+            // The input is a single line.
             let place = format!(" at line {} column {}", error.line(), error.column());
             let message = error.to_string();
             match message.strip_suffix(&place) {
@@ -173,7 +177,7 @@ pub(super) mod facts {
     }
 }
 
-/// Numbers; `null` is one that JSON does not have.
+/// Numbers; `null` represents a number that JSON does not have.
 pub(super) mod number {
     use serde::{Deserialize, Deserializer};
 
@@ -196,12 +200,12 @@ pub(super) mod numbers {
     }
 }
 
-/// A value of a counter as a number.
+/// Value of a counter as a number.
 pub(super) mod value {
     use perf_core::Value;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Tried in this order: a whole number that is not negative is unsigned.
+    /// Variants are tried in this order: a non-negative whole number is unsigned.
     #[derive(Serialize, Deserialize)]
     #[serde(untagged, expecting = "expected a number")]
     enum Number {
@@ -259,7 +263,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Numbers and texts are written as `Debug` and the rules of JSON say, whatever they are.
+        /// Numbers and texts are written according to `Debug` and the rules of JSON.
         #[test]
         fn numbers_and_texts_come_back(bits in any::<u64>(), name in ".*", signed in any::<i64>()) {
             let number = f64::from_bits(bits);

@@ -9,28 +9,32 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file with one entry a line, which grows at its end and can be read with any tool.
+/// File with one entry in each line, which grows at its end and can be read by any tool.
 ///
-/// A line that cannot be read, as a program that was killed leaves it, is skipped and counted; it
-/// stays in the file, also when records are [revised](Store::revise).
+/// A line that cannot be read, such as the last one of a killed program, is skipped and counted; it
+/// stays in the file, even if records are [revised](Store::revise).
 #[derive(Debug)]
 pub struct Lines {
+    /// Path of the file.
     path: PathBuf,
-    /// Open once something is written.
+    /// Writer, opened at the first write.
     to: Option<BufWriter<File>>,
+    /// Buffer for a line.
     line: String,
+    /// Number of unreadable lines and the first error.
     unreadable: Option<(u64, String)>,
+    /// Longest line in bytes.
     longest: u64,
 }
 
-/// Longest line that is read, unless told otherwise: some hundred thousand times a usual record.
+/// Default of the longest line that is read: a hundred thousand times a usual record.
 const LONGEST: u64 = 1 << 28;
 
 impl Lines {
-    /// A new file, in place of one that is there.
+    /// Creates a new file, replacing an existing one.
     ///
     /// # Errors
-    /// [`Error::Store`] if it cannot be made.
+    /// Returns [`Error::Store`] if it cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = File::create(path).map_err(|error| failed(path, &error))?;
@@ -40,19 +44,19 @@ impl Lines {
         })
     }
 
-    /// A file that is there, to read or to go on with. It must be one that may be written only once
-    /// something is put.
+    /// Opens an existing file, to read or to append. Write permission is required only once an
+    /// entry is added.
     ///
     /// # Errors
-    /// [`Error::Store`] if there is none, or it cannot be read.
+    /// Returns [`Error::Store`] if it does not exist or cannot be read.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         File::open(path).map_err(|error| failed(path, &error))?;
         Ok(Self::at(path))
     }
 
-    /// The longest line that is read, in bytes. Default: 2^28. What is longer is read in parts of that length,
-    /// each of which is unreadable.
+    /// Sets the longest line that is read, in bytes. Default: 2^28. Longer lines are read in parts
+    /// of that length, each of which is unreadable.
     pub fn longest(mut self, bytes: u64) -> Self {
         self.longest = bytes.max(1);
         self
@@ -68,10 +72,10 @@ impl Lines {
         }
     }
 
-    /// The end of the file, on a line of its own.
+    /// Opens the end of the file, on a new line.
     fn append(path: &Path) -> std::io::Result<BufWriter<File>> {
         let mut file = OpenOptions::new().read(true).append(true).open(path)?;
-        // What follows a line that was cut off stands on one of its own.
+        // An entry after a truncated line begins on a line of its own.
         let mut last = *b"\n";
         if file.seek(SeekFrom::End(-1)).is_ok() {
             file.read_exact(&mut last)?;
@@ -94,7 +98,7 @@ impl Lines {
         written.map_err(|error| self.error(&error))
     }
 
-    /// Gives each line, and the entry it is or what is wrong with it.
+    /// Calls back with each line, and its entry if it is readable.
     fn lines(&mut self, take: &mut Take<'_>) -> Result<()> {
         self.commit()?;
         self.unreadable = None;
@@ -140,7 +144,7 @@ pub(super) fn failed(path: &Path, error: &dyn std::error::Error) -> Error {
     }
 }
 
-/// What is done with a line, and the entry that it is.
+/// Callback with a line and its entry.
 type Take<'a> = dyn FnMut(&[u8], Option<Entry>) -> Result<()> + 'a;
 
 impl Store for Lines {
@@ -177,7 +181,7 @@ impl Store for Lines {
                     _ => Revision::Keep,
                 };
                 match revision {
-                    // As it is, also if nobody can read it.
+                    // Copied unchanged, even if it is unreadable.
                     Revision::Keep => {
                         revised.write(line)?;
                         match line.ends_with(b"\n") {
@@ -194,13 +198,13 @@ impl Store for Lines {
                 }
             })?;
             revised.commit()?;
-            // What writes at the end of the old file must not do so any more.
+            // Writers to the end of the old file must be closed before.
             std::fs::rename(&beside, &self.path).map_err(|error| self.error(&error))?;
             self.to = None;
             Ok(removed)
         })();
         if outcome.is_err() {
-            // It is of no use to anybody; that it is in the way is the lesser evil.
+            // The temporary file is useless; leaving it behind is the lesser problem.
             let _ = std::fs::remove_file(&beside);
         }
         outcome

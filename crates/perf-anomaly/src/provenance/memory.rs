@@ -1,4 +1,4 @@
-//! [`Memory`]: entries of which nothing is left when the program ends.
+//! [`Memory`]: a store that is discarded when the program ends.
 
 use super::json;
 use super::record::{Entry, Record};
@@ -6,16 +6,18 @@ use super::store::{Revision, Store};
 use crate::Result;
 use perf_core::Cancelled;
 
-/// A store in memory: for who shows the worst anomalies and keeps nothing. It tells as many bytes as
-/// [`Lines`](super::Lines) would write, so that budgets mean the same.
+/// Store in memory, for programs that display the worst anomalies and keep none. It reports as many
+/// bytes as [`Lines`](super::Lines) would write, so that budgets have the same meaning.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
+    /// Entries.
     entries: Vec<Entry>,
+    /// Buffer for a line.
     line: String,
 }
 
 impl Memory {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }

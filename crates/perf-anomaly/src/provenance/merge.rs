@@ -1,4 +1,4 @@
-//! Stores of several ranks as one.
+//! Merging of the stores of several ranks.
 
 use super::lines::{Lines, failed};
 use super::record::Entry;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Opens a store that is there, of whatever kind: its first bytes tell.
+/// Opens an existing store of any kind, which its first bytes identify.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, Query, open};
@@ -30,7 +30,7 @@ use std::path::Path;
 /// # };
 /// let path = file("run");
 /// run(0, Lines::create(&path)?)?;
-/// // Whatever wrote it: lines, or a database.
+/// // The kind of store, lines or a database, is detected.
 /// let mut store = open(&path)?;
 /// assert_eq!(store.query(&Query::default())?.len(), 2);
 /// # std::fs::remove_file(&path).ok();
@@ -38,8 +38,8 @@ use std::path::Path;
 /// ```
 ///
 /// # Errors
-/// [`Error::Store`](crate::Error::Store) if it cannot be read, or is a database and the feature
-/// `sqlite` is off.
+/// Returns [`Error::Store`](crate::Error::Store) if it cannot be read, or is a database and the
+/// feature `sqlite` is off.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
     let path = path.as_ref();
     let mut head = Vec::new();
@@ -58,8 +58,8 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
     Ok(Box::new(Lines::open(path)?))
 }
 
-/// Puts all entries of several stores into one, such as those of all ranks of a run; tells how many.
-/// Models get new numbers, so that each record refers to its own.
+/// Copies all entries of several stores into one, such as those of all ranks of a run, and returns
+/// their number. Models get new numbers, so that each record refers to its own.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, Memory, Query, Store, merge, open};
@@ -93,9 +93,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 ///
 /// # Errors
 ///
-/// Returns the errors of the stores, [`Error::Entry`](crate::Error::Entry) for a model whose number would be beyond
-/// 2^64, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled. `into` then has a part, which is not
-/// committed.
+/// Returns the errors of the stores, [`Error::Entry`](crate::Error::Entry) for a model whose number
+/// would exceed 2^64, or [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+/// `into` then has some of the entries, which are not committed.
 pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store, job: &Job) -> Result<u64> {
     let (mut count, mut first) = (0, 0);
     let mut runs = Vec::new();
@@ -111,7 +111,7 @@ pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store, job: &Job) -> 
                 Entry::Call(record) if record.model > 0 => {
                     record.model = renumbered(record.model, first)?;
                 }
-                // What was the same for all ranks is told once, in whatever order.
+                // Properties that are equal for all ranks are stored once, in any order.
                 Entry::Run(own) => {
                     let mut facts = own.facts.clone();
                     facts.sort();
@@ -133,7 +133,7 @@ pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store, job: &Job) -> 
     Ok(count)
 }
 
-/// The number of a model behind those of the stores before.
+/// Returns the number of a model after those of the earlier stores.
 fn renumbered(id: u64, first: u64) -> Result<u64> {
     let beyond = || Error::Entry(format!("model {id} has no number behind {first} others"));
     id.checked_add(first).ok_or_else(beyond)

@@ -1,14 +1,14 @@
-//! Why a call was abnormal: what is kept of it, where, and how it is found again.
+//! Provenance: context of abnormal calls, its storage and its retrieval.
 //!
-//! A [`Recorder`] keeps a [`Record`] of each anomaly that passes its filters, with the stack it ran on,
-//! what ran before and after it, its messages and counters, the state of the node and its launch; a
-//! normal execution of the same function on the same stream to compare it with; and what the run was.
-//! Everything else is dropped: [`Reduction`] tells how much that saves. Models are kept once and
-//! referred to by number.
+//! A [`Recorder`] keeps a [`Record`] of each anomaly that passes its filters. The record contains
+//! its stack, the calls before and after it, its messages and counters, the state of the node and
+//! its launch. The recorder also keeps a normal execution of the same function on the same stream
+//! for comparison, and the properties of the run. Everything else is dropped: [`Reduction`] reports
+//! the savings. Models are stored once and referred to by number.
 //!
-//! A [`Store`] keeps them: [`Lines`] as JSON Lines, `Sqlite` (feature `sqlite`) as a database with
-//! indices, [`Memory`] for no longer than the program runs. [`merge`] puts those of several ranks together,
-//! [`prune`] judges again with the final model, [`Comparison`] tells two runs apart.
+//! A [`Store`] holds the records: [`Lines`] as JSON Lines, `Sqlite` (feature `sqlite`) as a
+//! database with indices, [`Memory`] only while the program runs. [`merge`] combines the stores of
+//! several ranks, [`prune`] judges again with the final model, [`Comparison`] compares two runs.
 //!
 //! ```
 //! use perf_anomaly::provenance::{Lines, Query, Recorder, Store};

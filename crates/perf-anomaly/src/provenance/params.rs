@@ -1,14 +1,14 @@
-//! [`RecorderParams`]: which anomalies are kept, and what they may cost.
+//! [`RecorderParams`]: filters and limits for recorded anomalies.
 
 use crate::Result;
 use crate::error::within;
 use perf_core::Nanos;
 use std::ops::RangeInclusive;
 
-/// Which anomalies are kept: see [`Recorder::params`](super::Recorder::params).
+/// Filters and limits for recorded anomalies: see [`Recorder::params`](super::Recorder::params).
 ///
-/// How many calls before and after an anomaly are kept says
-/// [`CallsParams::context`](crate::calls::CallsParams::context).
+/// [`CallsParams::context`](crate::calls::CallsParams::context) sets the number of recorded calls
+/// before and after an anomaly.
 ///
 /// ```
 /// use perf_anomaly::provenance::Recorder;
@@ -19,16 +19,27 @@ use std::ops::RangeInclusive;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecorderParams {
+    /// Anomalies for each function.
     pub(super) per_function: usize,
+    /// Size limit in bytes.
     pub(super) budget: u64,
+    /// Smallest time lost.
     pub(super) severity: Nanos,
+    /// Shortest run time.
     pub(super) runtime: Nanos,
+    /// Steps with recorded anomalies.
     pub(super) steps: RangeInclusive<u64>,
+    /// `true` if calls that are too fast are recorded.
     pub(super) too_fast: bool,
+    /// `true` if normal executions are recorded.
     pub(super) normals: bool,
+    /// Number of steps that a record waits.
     pub(super) patience: u64,
+    /// Number of recorded callers.
     pub(super) frames: usize,
+    /// Number of recorded messages and counter values.
     pub(super) notes: usize,
+    /// Properties of the run.
     pub(super) facts: Vec<(String, String)>,
 }
 
@@ -51,78 +62,81 @@ impl Default for RecorderParams {
 }
 
 impl RecorderParams {
-    /// How many anomalies are kept a function: the worst by severity, then by score. Default: 1,000.
+    /// Sets the number of anomalies that are kept for each function: the worst by severity, then by
+    /// score. Default: 1,000.
     ///
-    /// A stream has no end at which the worst are known: an anomaly is kept if it is among the worst
-    /// so far, so that of `n` anomalies in no particular order about `k (1 + ln(n / k))` are kept, of
-    /// which [`prune`](super::prune) leaves the `k` worst.
+    /// The worst anomalies are not known until the end of a stream: an anomaly is kept if it is
+    /// among the worst so far. Of `n` anomalies in random order about `k (1 + ln(n / k))` are kept,
+    /// of which [`prune`](super::prune) keeps the `k` worst.
     pub fn per_function(mut self, anomalies: usize) -> Self {
         self.per_function = anomalies;
         self
     }
 
-    /// Most bytes that are kept, as text. Default: 1 GiB. From half of it on fewer anomalies a function
-    /// are kept, down to one. The length of an entry is known before it is written: the budget is never
-    /// passed, and what does not fit is [counted](super::Reduction::over_budget).
+    /// Sets the size limit in bytes, as text. Default: 1 GiB. Beyond half of it fewer anomalies are
+    /// kept for each function, down to one. The length of an entry is known before it is written:
+    /// the limit is never exceeded, and dropped entries are
+    /// [counted](super::Reduction::over_budget).
     pub fn budget(mut self, bytes: u64) -> Self {
         self.budget = bytes;
         self
     }
 
-    /// Least time lost of an anomaly that is kept. Default: 0.
+    /// Sets the smallest time lost of a recorded anomaly. Default: 0.
     pub fn severity(mut self, least: Nanos) -> Self {
         self.severity = least;
         self
     }
 
-    /// Least run time of an anomaly that is kept, of the kind that is judged. Default: 0.
+    /// Sets the shortest run time of a recorded anomaly, of the kind that is judged. Default: 0.
     pub fn runtime(mut self, least: Nanos) -> Self {
         self.runtime = least;
         self
     }
 
-    /// Steps of which anomalies are kept. Default: all.
+    /// Sets the steps whose anomalies are recorded. Default: all.
     pub fn steps(mut self, steps: RangeInclusive<u64>) -> Self {
         self.steps = steps;
         self
     }
 
-    /// Whether calls that are too fast are kept. Default: true.
+    /// Records calls that are too fast. Default: true.
     pub fn too_fast(mut self, is_kept: bool) -> Self {
         self.too_fast = is_kept;
         self
     }
 
-    /// Whether normal executions are kept for comparison: one a stream and function that has an
-    /// anomaly. Default: true.
+    /// Records normal executions for comparison, one for each stream and function with an anomaly.
+    /// Default: true.
     pub fn normals(mut self, is_kept: bool) -> Self {
         self.normals = is_kept;
         self
     }
 
-    /// For how many steps a record waits for the calls after it, and for its launch. Default: 16.
+    /// Sets the number of steps that a record waits for the calls after it, and for its launch.
+    /// Default: 16.
     pub fn patience(mut self, steps: u64) -> Self {
         self.patience = steps;
         self
     }
 
-    /// How many calls of the stack are kept of a record: the innermost ones. Default: 128. How many there
-    /// were beside is [told](super::Record::left_out).
+    /// Sets the number of callers in a record, the innermost ones. Default: 128. The number of
+    /// dropped ones is [recorded](super::Record::left_out).
     pub fn frames(mut self, calls: usize) -> Self {
         self.frames = calls;
         self
     }
 
-    /// How many messages, how many counter values, and how many values of the node are kept of a record:
-    /// the last ones of each. Default: 256. How many there were beside is
-    /// [told](super::Record::left_out).
+    /// Sets the number of messages, of counter values, and of node values in a record, the last
+    /// ones of each. Default: 256. The number of dropped ones is
+    /// [recorded](super::Record::left_out).
     pub fn notes(mut self, notes: usize) -> Self {
         self.notes = notes;
         self
     }
 
-    /// A fact about the run that is kept with it, such as a version or a job number. Default: none. A
-    /// further one of the same name is kept as `name 2`, and so on.
+    /// Adds a property of the run that is stored with it, such as a version or a job number.
+    /// Default: none. Further ones of the same name are stored as `name 2`, and so on.
     pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.add_fact(&name.into(), value.into());
         self
@@ -139,10 +153,10 @@ impl RecorderParams {
         self.facts.push((unique, value));
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
     pub fn check(self) -> Result<CheckedRecorderParams> {
         let (worst, budget, severity) = (self.per_function, self.budget, self.severity);
         let is_number = (1..=1 << 20).contains(&worst);
@@ -153,6 +167,6 @@ impl RecorderParams {
     }
 }
 
-/// Parameters that were checked.
+/// Validated parameters.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedRecorderParams(pub(super) RecorderParams);

@@ -1,103 +1,103 @@
-//! [`Record`]: all that is kept of a call.
+//! [`Record`]: stored data of a call.
 
 use super::json;
 use crate::{Error, Label, Result};
 use perf_core::{Nanos, Value};
 use serde::{Deserialize, Serialize};
 
-/// A call of the surroundings of another one, or the call itself.
+/// A recorded call, or a call of its surroundings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CallRecord {
-    /// `rank:step:index` of its enter, see [`Calls::event_id`](crate::calls::Calls::event_id).
+    /// Id of its enter, `rank:step:index`, see [`Calls::event_id`](crate::calls::Calls::event_id).
     pub id: String,
-    /// The region.
+    /// Region.
     pub function: String,
-    /// Its place in the order of entry on its stream.
+    /// Number in the order of entry on its stream.
     pub number: u64,
-    /// The number of the call that made it.
+    /// Number of the calling call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caller: Option<u64>,
-    /// When it was entered.
+    /// Time of the enter.
     pub entry: Nanos,
-    /// When it was left; `None` if it was still open when it was recorded.
+    /// Time of the exit; `None` if it was still open when it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Nanos>,
-    /// Whether it was known to be abnormal by then.
+    /// `true` if it was already known to be abnormal.
     #[serde(default, rename = "anomaly", skip_serializing_if = "json::is_default")]
     pub is_anomaly: bool,
 }
 
-/// A message of a call.
+/// Message of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct MessageRecord {
-    /// When.
+    /// Time.
     pub at: Nanos,
-    /// Whether it was sent, not received.
+    /// `true` if it was sent, `false` if it was received.
     #[serde(rename = "kind", with = "json::direction")]
     pub is_sent: bool,
-    /// The rank at the other end.
+    /// Rank of the other end.
     pub rank: u32,
-    /// The message tag.
+    /// Message tag.
     pub tag: u32,
     /// Length in bytes.
     pub bytes: u64,
 }
 
-/// A value of a counter: in a call, or of the node.
+/// Value of a counter, in a call or of the node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CounterRecord {
-    /// When.
+    /// Time.
     pub at: Nanos,
-    /// The counter, or the field of the node.
+    /// Name of the counter, or field of the node.
     pub name: String,
-    /// Its value.
+    /// Value.
     #[serde(with = "json::value")]
     pub value: Value,
 }
 
-/// What launched work on an accelerator.
+/// Launch of work on an accelerator.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LaunchRecord {
-    /// `rank:step:index` of its enter.
+    /// Id of its enter, `rank:step:index`.
     pub id: String,
-    /// The thread it ran on.
+    /// Thread on which it ran.
     pub thread: u32,
-    /// When it was entered.
+    /// Time of the enter.
     pub entry: Nanos,
-    /// The regions it ran in and its own, the outermost first.
+    /// Regions of its callers and its own, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
-    /// The correlation id that it shares with the work.
+    /// Correlation id shared with the work.
     pub correlation: u64,
-    /// How many of the outermost regions are left out of the path.
+    /// Number of outermost regions dropped from the path.
     #[serde(default, skip_serializing_if = "json::is_default")]
     pub left_out: u64,
 }
 
-/// What a record would have beside, were it not too much.
+/// Numbers of items dropped from a record because of its limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// Calls it ran in, the outermost ones.
+    /// Number of callers, the outermost ones.
     #[serde(skip_serializing_if = "json::is_default")]
     pub frames: u64,
-    /// Messages of its own, the first ones.
+    /// Number of its messages, the first ones.
     #[serde(skip_serializing_if = "json::is_default")]
     pub messages: u64,
-    /// Counter values, the first ones.
+    /// Number of counter values, the first ones.
     #[serde(skip_serializing_if = "json::is_default")]
     pub counters: u64,
-    /// Values of the node.
+    /// Number of node values.
     #[serde(skip_serializing_if = "json::is_default")]
     pub node: u64,
 }
 
-/// Why a call was kept.
+/// Reason for recording a call.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -107,89 +107,90 @@ pub enum Kind {
     /// It is abnormal.
     #[default]
     Anomaly,
-    /// It is a normal execution of a function on a stream that had an anomaly, for comparison.
+    /// It is a normal execution of a function on a stream that had an anomaly, recorded for
+    /// comparison.
     Normal,
 }
 
-/// A call with all that is known around it.
+/// Recorded call with its context.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Record {
-    /// Why it was kept.
+    /// Reason for recording it.
     #[serde(rename = "type")]
     pub kind: Kind,
-    /// What the detector says it is.
+    /// Label of the detector.
     pub label: Label,
-    /// What has the model: the function, or all functions on a call path.
+    /// Entity with the model: the function, or all functions on a call path.
     pub function: String,
     /// The program.
     pub program: u32,
-    /// The rank in the program.
+    /// Rank in the program.
     pub rank: u32,
-    /// The thread in the rank.
+    /// Thread in the rank.
     pub thread: u32,
-    /// The step in which it was completed.
+    /// Step in which it was completed.
     pub step: u64,
-    /// The host of the rank, where the stream tells.
+    /// Host of the rank, if recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// How unusual it is.
+    /// Score; higher is rarer.
     #[serde(deserialize_with = "json::number::deserialize")]
     pub score: f64,
     /// Time lost.
     pub severity: Nanos,
-    /// The run time the model expects.
+    /// Run time that the model expects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Nanos>,
-    /// The run time that was judged.
+    /// Run time that was judged.
     pub runtime: Nanos,
-    /// Time in the call and in no call it made.
+    /// Exclusive time.
     pub exclusive: Nanos,
-    /// Whether it was the first call of its model on its stream.
+    /// `true` if it was the first call of its model on its stream.
     #[serde(default, skip_serializing_if = "json::is_default")]
     pub first: bool,
-    /// The model it was judged by, see [`ModelRecord::id`]; 0 for none.
+    /// Model that judged it, see [`ModelRecord::id`]; 0 for none.
     #[serde(default, skip_serializing_if = "json::is_default")]
     pub model: u64,
-    /// How its end came about, if it is not the recording's own: `closed by outer`, `closed by other
-    /// name`, `closed at end`.
+    /// Repair that ended the call, if its end was not recorded: `closed by outer`,
+    /// `closed by other name`, `closed at end`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
     /// The call.
     pub call: CallRecord,
-    /// The calls it ran in, the outermost first.
+    /// Callers, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stack: Vec<CallRecord>,
-    /// The calls entered before it on its stream, in order of entry.
+    /// Calls entered before it on its stream, in order of entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub before: Vec<CallRecord>,
-    /// The calls entered after it on its stream.
+    /// Calls entered after it on its stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<CallRecord>,
-    /// Its own messages by time.
+    /// Its own messages in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageRecord>,
-    /// Counter values in it by time.
+    /// Counter values in it in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterRecord>,
-    /// What monitoring counters said last of the node.
+    /// Last monitoring counters of the node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node: Vec<CounterRecord>,
-    /// Where work on an accelerator ran: facts of its stream, as name and value.
+    /// Place of work on an accelerator: properties of its stream, as name and value.
     #[serde(default, with = "json::facts", skip_serializing_if = "Vec::is_empty")]
     pub accelerator: Vec<(String, String)>,
-    /// What launched it, where it is work on an accelerator.
+    /// Launch, for work on an accelerator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchRecord>,
-    /// What is left out, see [`RecorderParams::frames`](super::RecorderParams::frames) and
+    /// Dropped items, see [`RecorderParams::frames`](super::RecorderParams::frames) and
     /// [`RecorderParams::notes`](super::RecorderParams::notes).
     #[serde(default, skip_serializing_if = "json::is_default")]
     pub left_out: LeftOut,
 }
 
 impl Record {
-    /// Stack and function as one text, such as `main / solve / dot`: the same in all runs. Where calls
-    /// are left out it begins with `..`.
+    /// Returns stack and function as one text, such as `main / solve / dot`, which is comparable
+    /// between runs. It begins with `..` if callers were dropped.
     pub fn path(&self) -> String {
         let left_out = (self.left_out.frames > 0).then_some("..");
         let stack = self.stack.iter().map(|one| one.function.as_str());
@@ -199,22 +200,23 @@ impl Record {
     }
 }
 
-/// What a model was when calls were judged by it.
+/// State of a model when calls were judged.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelRecord {
-    /// What records refer to: unique in a store, from 1.
+    /// Number that records refer to: unique in a store, from 1.
     pub id: u64,
     /// The program.
     pub program: u32,
-    /// The function or call path.
+    /// Function or call path.
     pub function: String,
-    /// The step after which it was so.
+    /// Step after which the model had this state.
     pub step: u64,
-    /// The detector.
+    /// Name of the detector.
     pub detector: String,
-    /// What it says, as names and numbers: see [`Detector::describe`](crate::Detector::describe). Times are in
-    /// nanoseconds, shares of 1.
+    /// Facts of the model as names and numbers: see
+    /// [`Detector::describe`](crate::Detector::describe). Times are in nanoseconds, shares are
+    /// fractions.
     #[serde(with = "json::numbers")]
     pub facts: Vec<(String, f64)>,
 }
@@ -226,49 +228,49 @@ impl ModelRecord {
     }
 }
 
-/// What is known of a stream.
+/// Properties of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct StreamRecord {
     /// The program.
     pub program: u32,
-    /// The rank in the program.
+    /// Rank in the program.
     pub rank: u32,
-    /// The thread in the rank.
+    /// Thread in the rank.
     pub thread: u32,
-    /// Facts such as the host, as name and value.
+    /// Properties such as the host, as name and value.
     #[serde(default, with = "json::facts", skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<(String, String)>,
 }
 
-/// What is known of the run: who looked, and what was filtered.
+/// Properties of the run: the detector and the filters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunRecord {
     /// Version of this crate.
     pub version: String,
-    /// The detector.
+    /// Name of the detector.
     pub detector: String,
-    /// Filters and further facts, as name and value.
+    /// Filters and further properties, as name and value.
     #[serde(default, with = "json::facts", skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<(String, String)>,
 }
 
-/// One thing in a store.
+/// Entry of a store.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Entry {
-    /// What is known of the run; first in a store.
+    /// Properties of the run; first in a store.
     Run(RunRecord),
-    /// What is known of a stream; a later one of the same stream replaces it.
+    /// Properties of a stream; a later entry of the same stream replaces it.
     Stream(StreamRecord),
-    /// A model, before the records that refer to it.
+    /// Model, before the records that refer to it.
     Model(ModelRecord),
-    /// A call.
+    /// Recorded call.
     Call(Box<Record>),
 }
 
-/// The line of JSON that stores keep of it.
+/// Writes the line of JSON that stores hold.
 impl std::fmt::Display for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut line = String::new();
@@ -277,7 +279,7 @@ impl std::fmt::Display for Entry {
     }
 }
 
-/// From the line that stores keep of it.
+/// Parses the line of JSON that stores hold.
 ///
 /// ```
 /// use perf_anomaly::provenance::Entry;

@@ -1,4 +1,4 @@
-//! [`Recorder`]: keeps what is worth it.
+//! [`Recorder`]: selection and recording of anomalies.
 
 use super::context::{launch, record, short};
 use super::json;
@@ -14,46 +14,59 @@ use crate::{Detector, Error, FunctionId, Judgement, Label, Result};
 use perf_core::StreamId;
 use std::collections::{HashMap, HashSet, VecDeque};
 
-/// Writes records of anomalies, of normal executions beside them, and of the run into a [`Store`].
+/// Writes records of anomalies, of normal executions for comparison, and of the run to a [`Store`].
 ///
-/// A record waits until the calls after it have come, which may be in a later step. See
+/// A record waits until the calls after it have been completed, possibly in a later step. See
 /// [`provenance`](crate::provenance) for an example.
 #[derive(Debug)]
 pub struct Recorder {
+    /// Parameters.
     params: RecorderParams,
+    /// Store of the records.
     store: Box<dyn Store>,
+    /// Counts of kept and dropped data.
     counts: Reduction,
+    /// `true` once the run was stored.
     is_begun: bool,
-    /// The last commit failed: what waits in the store goes before all else.
+    /// `true` if the last commit failed: the pending entries of the store are written first.
     is_behind: bool,
+    /// Worst anomalies of each function.
     worst: Functions<Worst>,
-    /// Records that wait, with the step in which they began to.
+    /// Waiting records.
     waiting: VecDeque<Waiting>,
-    /// Anomalies of the last steps, for the surroundings of others: those of this step, and before.
+    /// Anomalies of this step, to mark them in the surroundings of others.
     anomalies: HashSet<CallKey>,
+    /// Anomalies of the previous steps.
     before: HashSet<CallKey>,
+    /// Number of the model of each function, and its number of calls.
     models: Functions<(u64, f64)>,
+    /// Number of the next model.
     next_model: u64,
-    /// Whether a normal execution is there, by stream and function.
+    /// `true` if a normal execution was stored, by stream and function.
     normals: HashMap<(StreamId, FunctionId), bool>,
+    /// Number of normal executions still missing.
     wanted: usize,
-    /// How many facts of a stream were written.
+    /// Number of stored properties of each stream.
     facts: Vec<usize>,
-    /// The step of the last calls.
+    /// Step of the last calls.
     step: Option<u64>,
-    /// Anomalies and normal executions that the store took since it last committed.
+    /// Number of anomalies and normal executions that the store accepted since its last commit.
     uncommitted: [u64; 2],
-    /// Bytes of all that the store committed.
+    /// Number of bytes that the store committed.
     committed_bytes: u64,
-    /// An entry as text, to know its length.
+    /// Buffer for an entry as text, to determine its length.
     text: String,
 }
 
 #[derive(Debug)]
 struct Waiting {
+    /// Step in which the record began to wait.
     since: u64,
+    /// Identity of the call.
     key: CallKey,
+    /// `true` if its launch is missing.
     needs_launch: bool,
+    /// The record.
     record: Record,
 }
 
@@ -65,12 +78,12 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Which anomalies are kept, to be set up and checked.
+    /// Returns the default parameters.
     pub fn params() -> RecorderParams {
         RecorderParams::default()
     }
 
-    /// A recorder that has kept nothing.
+    /// Creates a recorder with a store.
     pub fn new(params: CheckedRecorderParams, store: Box<dyn Store>) -> Self {
         Recorder {
             params: params.0,
@@ -94,19 +107,19 @@ impl Recorder {
         }
     }
 
-    /// After the calls of a step, or of a part of one, were judged: keeps what is worth it, one judgement
-    /// a call of [`Calls::batch`].
+    /// Records the anomalies of a step, or of a part of one, after its calls were judged. There is
+    /// one judgement for each call of [`Calls::batch`].
     ///
     /// # Errors
-    /// The first of those of the store, of which none keeps the rest of the step from it. Records that it could not take
-    /// are [counted](Reduction::lost).
+    /// Returns the first error of the store; the rest of the step is recorded nevertheless. Records
+    /// that it could not accept are [counted](Reduction::lost).
     pub fn step(
         &mut self,
         calls: &Calls,
         judgements: &[Judgement],
         detector: &dyn Detector,
     ) -> Result<()> {
-        // What waits may leave no room for more.
+        // Pending entries may leave no space for more.
         let before = match self.is_behind {
             true => self.commit(),
             false => Ok(()),
@@ -114,7 +127,7 @@ impl Recorder {
         let kept = self.judged(calls, judgements, detector);
         match before {
             Ok(()) => kept.and(self.commit()),
-            // It was just tried, and may have taken its time.
+            // It has just failed, possibly after a long time.
             Err(error) => Err(error),
         }
     }
@@ -129,7 +142,7 @@ impl Recorder {
         committed
     }
 
-    /// Keeps what is worth it of a step.
+    /// Records the anomalies of a step.
     fn judged(
         &mut self,
         calls: &Calls,
@@ -152,7 +165,7 @@ impl Recorder {
             let call = batch.calls().get(*row);
             self.anomalies.extend(call.map(|call| call.key()));
         }
-        // What is abnormal in a step is known before the surroundings of a call of it are told.
+        // All anomalies of a step are collected before the surroundings of any call are described.
         let known: HashSet<CallKey> = self.anomalies.union(&self.before).copied().collect();
         outcome = outcome.and(self.complete(calls, &known));
         for row in found {
@@ -164,10 +177,10 @@ impl Recorder {
         outcome
     }
 
-    /// After the last step: writes what waits, and gives the store.
+    /// Writes waiting records after the last step, and returns the store.
     ///
     /// # Errors
-    /// Those of the store.
+    /// Returns the errors of the store.
     pub fn finish(self) -> Result<(Box<dyn Store>, Reduction)> {
         let (store, counts, error) = self.close();
         match error {
@@ -176,7 +189,8 @@ impl Recorder {
         }
     }
 
-    /// As [`finish`](Self::finish), but the store is there even if it failed. Each record is tried.
+    /// Writes waiting records like [`finish`](Self::finish), but returns the store even if it
+    /// failed. Each record is tried.
     pub(crate) fn close(mut self) -> (Box<dyn Store>, Reduction, Option<Error>) {
         let mut first = None;
         if self.is_behind {
@@ -186,7 +200,7 @@ impl Recorder {
             first = first.or(self.write(waiting.record).err());
         }
         first = first.or(self.commit().err());
-        // What the store took and could not commit has nowhere to go any more.
+        // Entries that the store accepted but could not commit are lost.
         let [recorded, normals] = std::mem::take(&mut self.uncommitted);
         self.counts.recorded -= recorded;
         self.counts.normals -= normals;
@@ -195,17 +209,17 @@ impl Recorder {
         (self.store, self.counts, first)
     }
 
-    /// Most anomalies a function, and most bytes.
+    /// Returns the largest number of anomalies for each function, and of bytes.
     pub(crate) fn limits(&self) -> (usize, u64) {
         (self.params.per_function, self.params.budget)
     }
 
-    /// A fact about the run, before its first step.
+    /// Adds a property of the run before its first step.
     pub(crate) fn fact(&mut self, name: &str, value: String) {
         self.params.add_fact(name, value);
     }
 
-    /// How much was kept by now of the events that a sink has taken.
+    /// Returns the data reduction so far, relative to the events that a sink has accepted.
     pub fn reduction(&self, events: &StreamHealth) -> Reduction {
         Reduction {
             raw_bytes: Reduction::raw_bytes(events),
@@ -255,12 +269,12 @@ impl Recorder {
             detector: detector.name().into(),
             facts,
         }))?;
-        // If it could not be put, it comes with the next step.
+        // If it could not be stored, it is repeated in the next step.
         self.is_begun = true;
         Ok(())
     }
 
-    /// Facts of streams that are new.
+    /// Stores new properties of streams.
     fn describe_streams(&mut self, calls: &Calls) -> Result<()> {
         for stream in calls.streams() {
             let facts = calls.stream_metadata(*stream);
@@ -284,7 +298,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// How many anomalies a function may have as the budget is by now.
+    /// Returns the current number of anomalies allowed for each function, which depends on the
+    /// remaining budget.
     fn most(&self) -> usize {
         let (half, kept) = (self.params.budget / 2, self.counts.kept_bytes);
         match kept <= half {
@@ -347,7 +362,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes a record, or lets it wait for what comes after the call.
+    /// Writes a record, or lets it wait for the calls after it.
     fn keep(
         &mut self,
         calls: &Calls,
@@ -381,7 +396,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// Gives records that wait what this step brought.
+    /// Completes waiting records with the data of this step.
     fn complete(&mut self, calls: &Calls, known: &HashSet<CallKey>) -> Result<()> {
         let (step, mut outcome) = (calls.batch().step(), Ok(()));
         let links: HashMap<CallKey, _> = calls
@@ -415,8 +430,8 @@ impl Recorder {
         outcome
     }
 
-    /// The number of the model of a function. It is written when it is new, and whenever it is of twice
-    /// as many calls as before.
+    /// Returns the number of the model of a function. The model is stored when it is new, and
+    /// whenever it has twice as many calls as before.
     fn model(
         &mut self,
         calls: &Calls,
@@ -444,7 +459,7 @@ impl Recorder {
             facts,
         }))?;
         if !is_kept {
-            // Better none than one that is not there.
+            // No reference is better than one to a missing model.
             return Ok(known.map_or(0, |(id, _)| id));
         }
         self.next_model += 1;
@@ -452,7 +467,7 @@ impl Recorder {
         Ok(id)
     }
 
-    /// Of each function that had an anomaly on a stream, the most usual call of this step.
+    /// Finds the most typical call in this step of each function that had an anomaly on a stream.
     fn find_normals(
         &mut self,
         calls: &Calls,
@@ -462,7 +477,7 @@ impl Recorder {
     ) -> Result<()> {
         let batch = calls.batch();
         let mut usual: HashMap<(StreamId, FunctionId), usize> = HashMap::new();
-        // Of most functions there is one, or nobody wants any: they are not looked for by stream.
+        // Most functions need no normal execution and are not searched by stream.
         let mut wanted = Functions::default();
         for ((_, function), is_there) in &self.normals {
             if !is_there {

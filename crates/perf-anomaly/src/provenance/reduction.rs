@@ -1,8 +1,8 @@
-//! [`Reduction`]: what keeping anomalies alone saves.
+//! [`Reduction`]: savings of recording anomalies only.
 
 use crate::calls::StreamHealth;
 
-/// How much of a stream was kept.
+/// Amount of kept and dropped data.
 ///
 /// ```
 /// use perf_anomaly::provenance::Reduction;
@@ -15,34 +15,35 @@ use crate::calls::StreamHealth;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Reduction {
-    /// Bytes of the events: 48 for an enter, an exit and a counter value, 64 for a message, as the
-    /// arrays of the TAU trace plugin have them.
+    /// Size of the events in bytes: 48 for an enter, an exit and a counter value, 64 for a message,
+    /// as in the arrays of the TAU trace plugin.
     pub raw_bytes: u64,
-    /// Bytes that were kept, as text: what a database adds to them for its indices is not counted.
+    /// Size of the kept text in bytes, without the indices of a database.
     pub kept_bytes: u64,
-    /// Anomalies, whether kept or not.
+    /// Number of anomalies, kept or not.
     pub anomalies: u64,
-    /// Anomalies that were kept.
+    /// Number of kept anomalies.
     pub recorded: u64,
-    /// Normal executions that were kept.
+    /// Number of kept normal executions.
     pub normals: u64,
-    /// Anomalies that a filter left out.
+    /// Number of anomalies dropped by a filter.
     pub filtered: u64,
-    /// Anomalies that were not among the worst of their function.
+    /// Number of anomalies that were not among the worst of their function.
     pub not_among_worst: u64,
-    /// Entries that did not fit into the budget.
+    /// Number of entries that exceeded the budget.
     pub over_budget: u64,
-    /// Records of calls that are lost: the store could not take them, or had not committed them at the end.
+    /// Number of lost records: the store could not accept them, or had not committed them at the
+    /// end.
     pub lost: u64,
 }
 
 impl Reduction {
-    /// Raw bytes for each byte that is kept; `None` where nothing is.
+    /// Returns the raw bytes for each kept byte; `None` if no bytes are kept.
     pub fn factor(&self) -> Option<f64> {
         (self.kept_bytes > 0).then(|| self.raw_bytes as f64 / self.kept_bytes as f64)
     }
 
-    /// Raw bytes of so many events.
+    /// Returns the raw bytes of a number of events.
     pub fn raw_bytes(events: &StreamHealth) -> u64 {
         let rows = events.functions.saturating_add(events.counters);
         rows.saturating_mul(48)

@@ -1,4 +1,4 @@
-//! [`Sqlite`]: a database with indices, for who wants to ask in SQL.
+//! [`Sqlite`]: a database with indices, for queries in SQL.
 
 mod query;
 
@@ -13,9 +13,9 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::path::{Path, PathBuf};
 
-/// A SQLite database: table `entry` has each entry as the text that [`Lines`](super::Lines) writes,
-/// table `call` what records are asked by, with indices on program, rank, thread,
-/// function, step, score and severity, each alone, and in the orders of score and severity.
+/// SQLite database. Table `entry` holds each entry as the text that [`Lines`](super::Lines) writes.
+/// Table `call` holds the columns of queries, with separate indices on program, rank, thread,
+/// function, step, score and severity, and in the orders of score and severity.
 ///
 /// ```sql
 /// select function, count(*), sum(severity) / 1e9 from call
@@ -23,12 +23,15 @@ use std::path::{Path, PathBuf};
 /// ```
 #[derive(Debug)]
 pub struct Sqlite {
+    /// Path of the database.
     path: PathBuf,
+    /// Connection.
     connection: Connection,
+    /// Number of unreadable entries and the first error.
     unreadable: Option<(u64, String)>,
 }
 
-/// `PKAN`: whose database it is.
+/// `PKAN`: application id of the database.
 const APPLICATION: i64 = 0x504b_414e;
 const VERSION: i64 = 1;
 
@@ -51,15 +54,15 @@ create index call_severity on call (severity desc, score desc);
 ";
 
 impl Sqlite {
-    /// A new database, in place of one that is there.
+    /// Creates a new database, replacing an existing one.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if it cannot be made.
+    /// Returns [`Error::Store`](crate::Error::Store) if it cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
         if path.exists() {
-            // Somebody else's database is not to be lost.
+            // A database of another application must not be overwritten.
             if !is_empty(path) {
                 Self::open(path)?;
             }
@@ -73,11 +76,12 @@ impl Sqlite {
         Ok(store)
     }
 
-    /// A database that is there, to read or to go on with.
+    /// Opens an existing database, to read or to append.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if there is none, it is somebody else's, or there is a view or a trigger
-    /// where tables should be: those may never end.
+    /// Returns [`Error::Store`](crate::Error::Store) if it does not exist, belongs to another
+    /// application, or has a view or trigger in place of a table, because these may never
+    /// terminate.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         std::fs::File::open(path).map_err(|error| failed(path, &error))?;
@@ -104,9 +108,9 @@ impl Sqlite {
         }
     }
 
-    /// Works with the database itself, in the transaction that [`put`](Store::put) writes in: for tables of
-    /// one's own beside those of the store, which are there after the next [`commit`](Store::commit) or
-    /// not at all. Tables of others must have names of their own.
+    /// Runs `work` on the database itself, in the transaction of [`put`](Store::put), for
+    /// additional tables. Their content is stored by the next [`commit`](Store::commit) or not at
+    /// all. Their names must differ from those of the store.
     ///
     /// ```
     /// use perf_anomaly::provenance::{Sqlite, Store};
@@ -127,7 +131,7 @@ impl Sqlite {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) with what `work` fails with.
+    /// Returns errors of `work` as [`Error::Store`](crate::Error::Store).
     pub fn within<T>(
         &mut self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -136,10 +140,10 @@ impl Sqlite {
         self.fail(work(&self.connection))
     }
 
-    /// Undoes all since the last [`commit`](Store::commit).
+    /// Undoes all changes since the last [`commit`](Store::commit).
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if it cannot.
+    /// Returns [`Error::Store`](crate::Error::Store) if that fails.
     pub fn roll_back(&mut self) -> Result<()> {
         match self.is_writing() {
             true => self.fail(self.connection.execute_batch("rollback")),
@@ -160,7 +164,8 @@ impl Sqlite {
         outcome.map_err(|error| failed(&self.path, &error))
     }
 
-    /// Whether a transaction is open. The database knows best: some errors end one.
+    /// Returns `true` if a transaction is open, according to the database, because some errors end
+    /// one.
     fn is_writing(&self) -> bool {
         !self.connection.is_autocommit()
     }
@@ -197,7 +202,7 @@ impl Sqlite {
         })())
     }
 
-    /// Text and number of entries, by a statement.
+    /// Returns text and number of the entries that a statement selects.
     fn select(&self, sql: &str, values: &[Value]) -> Result<Vec<(i64, String)>> {
         self.fail((|| {
             let mut statement = self.connection.prepare_cached(sql)?;
@@ -226,8 +231,8 @@ impl Sqlite {
     }
 }
 
-/// What is in the place of a table and is none, or acts upon one: whoever made the database, questions are to
-/// cost what rows cost.
+/// Returns an object that is in the place of a table, or acts upon one. The database may come from
+/// an untrusted source, and queries must only take time for rows.
 fn stranger(database: &Connection) -> rusqlite::Result<Option<String>> {
     database.execute_batch("pragma trusted_schema = off; pragma cell_size_check = on;")?;
     let sql = "select name from sqlite_schema where type <> 'index'
@@ -247,7 +252,7 @@ impl Store for Sqlite {
         if let Entry::Call(record) = entry {
             self.put_columns(self.connection.last_insert_rowid(), record)?;
         }
-        // As many as a line takes, so that budgets mean the same.
+        // The size of a line, so that budgets have the same meaning.
         Ok(body.len() as u64 + 1)
     }
 
@@ -292,7 +297,7 @@ impl Store for Sqlite {
         self.begin()?;
         let outcome = self.revise_all(judge);
         if outcome.is_err() {
-            // The first error is the one to tell.
+            // The first error is reported.
             let _ = self.roll_back();
             return outcome;
         }

@@ -1,26 +1,26 @@
-//! [`Store`]: where entries are kept, and how they are asked for.
+//! [`Store`]: storage and retrieval of entries.
 
 use super::record::{Entry, Kind, Record};
 use crate::{Label, Result};
 use perf_core::Nanos;
 use std::ops::RangeInclusive;
 
-/// In which order records come.
+/// Order of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// As they were put.
+    /// In the order in which they were stored.
     #[default]
     Stored,
-    /// Most time lost first, then the highest score.
+    /// Descending time lost, then descending score.
     Severity,
-    /// The highest score first, then most time lost.
+    /// Descending score, then descending time lost.
     Score,
-    /// By time of entry.
+    /// Ascending time of entry.
     Entry,
 }
 
-/// Which records are wanted. Everything that is not set does not matter.
+/// Selection of records. Fields that are not set match everything.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Order, Query};
@@ -31,30 +31,30 @@ pub enum Order {
 pub struct Query {
     /// Abnormal or normal calls.
     pub kind: Option<Kind>,
-    /// Calls of this label.
+    /// Label.
     pub label: Option<Label>,
-    /// Calls of this program.
+    /// Program.
     pub program: Option<u32>,
-    /// Calls of this rank.
+    /// Rank.
     pub rank: Option<u32>,
-    /// Calls of this thread.
+    /// Thread.
     pub thread: Option<u32>,
-    /// Calls of the function of this very name.
+    /// Exact name of the function.
     pub function: Option<String>,
-    /// Calls completed in these steps.
+    /// Steps in which calls were completed.
     pub steps: Option<RangeInclusive<u64>>,
-    /// Calls of at least this score.
+    /// Smallest score.
     pub score: Option<f64>,
-    /// Calls that lost at least so much time.
+    /// Smallest time lost.
     pub severity: Option<Nanos>,
-    /// In which order they come.
+    /// Order of the records.
     pub order: Order,
-    /// At most so many.
+    /// Largest number of records.
     pub limit: Option<usize>,
 }
 
 impl Query {
-    /// Whether a record is wanted.
+    /// Returns `true` if a record is selected.
     pub fn wants(&self, record: &Record) -> bool {
         fn is<T: PartialEq>(wanted: Option<&T>, found: &T) -> bool {
             wanted.is_none_or(|wanted| wanted == found)
@@ -73,7 +73,7 @@ impl Query {
             && self.severity.is_none_or(|least| record.severity >= least)
     }
 
-    /// Orders records that come as they were put, and leaves out those past the limit.
+    /// Sorts records that are in storage order, and drops those beyond the limit.
     pub(super) fn arrange(&self, records: &mut Vec<Record>) {
         match self.order {
             Order::Stored => {}
@@ -91,29 +91,29 @@ impl Query {
     }
 }
 
-/// What becomes of a record.
+/// Decision about a record.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Revision {
-    /// It stays.
+    /// It is unchanged.
     Keep,
-    /// It is gone.
+    /// It is removed.
     Remove,
-    /// It becomes this one.
+    /// It is replaced by this one.
     Replace(Box<Record>),
-    /// All records stay as they were, and nobody is asked about others:
+    /// All records are unchanged, and the revision ends with
     /// [`Error::Cancelled`](crate::Error::Cancelled).
     Stop,
 }
 
-/// Where entries are kept.
+/// Storage of entries.
 ///
-/// [`Lines`](super::Lines) is a file of JSON Lines and `Sqlite` (feature `sqlite`) a database; both
-/// hold the same entries, the same text for each, and answer the same.
+/// [`Lines`](super::Lines) is a file of JSON Lines and `Sqlite` (feature `sqlite`) a database. Both
+/// hold the same entries with the same text, and give the same results.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Entry, Memory, RunRecord, Store};
-/// // Any store will do for a recorder; this one is gone with the program.
+/// // A recorder accepts any store; this one is discarded when the program ends.
 /// let mut store = Memory::new();
 /// let bytes = store.put(&Entry::Run(RunRecord::default()))?;
 /// store.commit()?;
@@ -123,28 +123,29 @@ pub enum Revision {
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```
 pub trait Store: std::fmt::Debug + Send {
-    /// Adds an entry, and tells how many bytes it takes.
+    /// Adds an entry, and returns its size in bytes.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if it cannot be written.
+    /// Returns [`Error::Store`](crate::Error::Store) if it cannot be written.
     fn put(&mut self, entry: &Entry) -> Result<u64>;
 
-    /// What was put is there when this returns, whatever becomes of the program.
+    /// Commits all added entries, so that they survive the end of the program.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// Returns the errors of [`put`](Self::put).
     fn commit(&mut self) -> Result<()>;
 
-    /// Gives all entries in the order in which they were put.
+    /// Calls back with all entries in storage order.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if they cannot be read, and what `take` fails with.
+    /// Returns [`Error::Store`](crate::Error::Store) if they cannot be read, and the errors of
+    /// `take`.
     fn each(&mut self, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()>;
 
-    /// The records that a query wants.
+    /// Returns the records that a query selects.
     ///
     /// # Errors
-    /// As [`each`](Self::each).
+    /// Returns the errors of [`each`](Self::each).
     fn query(&mut self, query: &Query) -> Result<Vec<Record>> {
         let mut records = Vec::new();
         self.each(&mut |entry| {
@@ -158,13 +159,14 @@ pub trait Store: std::fmt::Debug + Send {
         Ok(records)
     }
 
-    /// Looks at all records again, in the order in which they were put; tells how many were removed.
+    /// Revises all records in storage order; returns the number of removed ones.
     ///
     /// # Errors
-    /// As [`put`](Self::put) and [`each`](Self::each); then all stay as they were.
+    /// Returns the errors of [`put`](Self::put) and [`each`](Self::each); all records are then
+    /// unchanged.
     fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> Result<u64>;
 
-    /// Entries that were there, but could not be read: how many, and what was wrong with the first.
+    /// Returns the number of entries that could not be read, and the first error.
     fn unreadable(&self) -> Option<(u64, String)> {
         None
     }

@@ -1,4 +1,4 @@
-//! Tables of records and of what was kept.
+//! Tables of records and of the data reduction.
 
 use super::{Comparison, Difference, Kind, ModelRecord, Pruned, Record, Reduction, Side};
 use perf_core::{Column, Table};
@@ -119,15 +119,15 @@ impl ModelRecord {
 }
 
 impl Comparison {
-    /// Returns the differences of two runs by function and by call path as two tables, the largest difference of
-    /// time lost first.
+    /// Returns the differences between two runs by function and by call path as two tables, in
+    /// descending order of the difference of time lost.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `program` | unsigned | program |
     /// | `function` or `call path` | text | name |
-    /// | `anomalies`, `too fast`, `time lost`, `highest score` | | those that the one run kept |
-    /// | `other anomalies`, `other too fast`, `other time lost`, `other highest score` | | those that the other run kept |
+    /// | `anomalies`, `too fast`, `time lost`, `highest score` | | anomalies that the first run kept |
+    /// | `other anomalies`, `other too fast`, `other time lost`, `other highest score` | | anomalies that the second run kept |
     /// | `more time lost` | time | time lost by the other run without that of the one |
     ///
     /// ```
@@ -190,7 +190,7 @@ impl Comparison {
     }
 }
 
-/// A table of named counts.
+/// Returns a table of named counts.
 fn counts(table: Table, counts: &[(&'static str, &'static str, u64)]) -> Table {
     table
         .with(Column::text("count of", counts.iter().map(|it| it.0)))

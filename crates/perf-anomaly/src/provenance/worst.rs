@@ -1,13 +1,13 @@
-//! [`Worst`]: whether an anomaly is among the worst of its function so far.
+//! [`Worst`]: test if an anomaly is among the worst of its function so far.
 
 use perf_core::Nanos;
 
-/// Severities and scores of the worst anomalies so far, the worst first.
+/// Severities and scores of the worst anomalies so far, worst first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Worst(Vec<(Nanos, f64)>);
 
 impl Worst {
-    /// Whether one is among the `most` worst; then it is remembered.
+    /// Returns `true` and stores the anomaly if it is among the `most` worst.
     pub(super) fn admit(&mut self, severity: Nanos, score: f64, most: usize) -> bool {
         let place = self.0.partition_point(|(other, their_score)| {
             other
@@ -30,9 +30,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Admitted is who is among the worst of all that came by then.
+        /// An anomaly is admitted if it is among the worst of all earlier ones.
         #[test]
-        fn the_worst_so_far_are_those_of_a_sort(severities in prop::collection::vec(0_i64..20, 0..80), most in 1_usize..6) {
+        fn admission_equals_sorting(severities in prop::collection::vec(0_i64..20, 0..80), most in 1_usize..6) {
             let mut worst = Worst::default();
             for (at, severity) in severities.iter().enumerate() {
                 let at_least = severities[..at].iter().filter(|other| *other >= severity).count();

@@ -1,4 +1,4 @@
-//! [`Client`]: the side of a rank.
+//! [`Client`]: connection of a rank to a server.
 
 use super::names::{NameTable, cut};
 use super::statistics::{FunctionStats, StepStats};
@@ -10,7 +10,7 @@ use perf_core::Merge;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// What became of a step.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -21,12 +21,12 @@ pub struct Synced {
     pub adopted: bool,
 }
 
-/// Tells the server what a rank, or some ranks, learned, and the detector what the server knows.
+/// Sends the knowledge of one or more ranks to the server, and gives that of the server to the
+/// detector.
 ///
-/// Deltas that are not in a view yet are kept, and added to each view that comes: what was learned
-/// here is never missing here. When [`in_flight`](Self::in_flight) of them are on their way, what is
-/// learned further waits for the next one, so that memory has a bound however long the server is
-/// silent.
+/// Deltas that are not in a view yet are kept and added to each new view, so that local knowledge
+/// is never missing. If [`in_flight`](Self::in_flight) of them are unanswered, further knowledge
+/// waits for the next one, so that memory is bounded even if the server does not respond.
 ///
 /// ```
 /// use perf_anomaly::server::{Client, Local, Server};
@@ -49,57 +49,71 @@ pub struct Synced {
 /// ```
 #[derive(Debug)]
 pub struct Client<E> {
+    /// Exchange with the server.
     exchange: E,
+    /// Number of the client.
     client: u64,
+    /// Schedule.
     schedule: Schedule,
+    /// Largest number of deltas in flight.
     most: usize,
+    /// Session of the server; 0 before the first answer.
     session: u64,
+    /// Number of the last delta.
     sequence: u64,
-    /// The last view, its number, and all that views told, by the numbers of the server.
+    /// Number of the last view.
     view: u64,
+    /// Combined model of all views, by the numbers of the server.
     known: Option<Model>,
     /// Names of the server, by its numbers.
     names: NameTable,
-    /// What both call the functions.
+    /// Numbers of functions on both sides.
     numbers: Numbers,
     /// Statistics that were not sent yet, by the numbers of the detector.
     functions: Functions<FunctionStats>,
+    /// Steps that were not sent yet.
     steps: Vec<StepStats>,
-    /// What is on its way: by the numbers of the detector, the oldest first.
+    /// Deltas in flight, by the numbers of the detector, oldest first.
     flying: VecDeque<Flying>,
+    /// State after a restart.
     resumed: Resumed,
 }
 
-/// What the server has merged of the stream before this client started.
+/// Parts of the stream that the server merged before this client started.
 #[derive(Debug, Default)]
 struct Resumed {
-    /// Positions of ranks, and whether the first step of the rank was the same.
+    /// Positions of ranks, and `true` if the first step of the rank was the same.
     positions: Vec<(Position, Option<bool>)>,
-    /// Ranks of the batch whose calls are merged, and the rows of these.
+    /// Ranks of the batch whose calls are already merged.
     ranks: Vec<(u32, u32)>,
+    /// Rows of these calls.
     rows: Vec<Range<usize>>,
-    /// Whether a view is still to be asked for.
+    /// `true` if a view must be requested.
     wants_view: bool,
-    /// What was learned and not sent yet when merged calls were learned again.
+    /// Knowledge that was not sent yet when merged calls were learned again.
     aside: Option<Model>,
 }
 
 #[derive(Clone, Debug)]
 struct Flying {
+    /// Number of the delta.
     sequence: u64,
-    /// Whether the exchange took it.
+    /// `true` if the exchange accepted it.
     is_sent: bool,
+    /// Model of the delta.
     model: Model,
+    /// Statistics of its functions.
     functions: Functions<FunctionStats>,
+    /// Its steps.
     steps: Vec<StepStats>,
 }
 
-/// Most steps that wait to be sent; what comes before is in the sums of functions alone.
+/// Largest number of steps that wait to be sent; earlier ones are only in the sums of functions.
 const STEPS: usize = 65_536;
 
 impl<E: Exchange> Client<E> {
-    /// A client of a server. No two clients of a server may have one number: a rank of a single
-    /// program may take its own.
+    /// Creates a client of a server. Clients of a server must have different numbers; a rank of a
+    /// single program may use its own.
     pub fn new(client: u64, exchange: E) -> Self {
         Client {
             exchange,
@@ -119,13 +133,13 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Goes on where a client of the same number stopped that read the same stream: `sequence` is the last delta
-    /// that the server merged of it ([`Server::sequence`](super::Server::sequence)), `positions` are the last
-    /// steps of its ranks ([`Server::positions`](super::Server::positions)).
+    /// Resumes the stream of an earlier client of the same number. `sequence` is its last delta
+    /// that the server merged ([`Server::sequence`](super::Server::sequence)), `positions` are the
+    /// last steps of its ranks ([`Server::positions`](super::Server::positions)).
     ///
-    /// The stream is read from its begin: a detector learns again what it had learned, but calls of steps that are
-    /// merged are not told again. A rank whose first step begins at another time is of another run, and is told
-    /// from its first step on.
+    /// The stream is read from its begin: the detector learns it again, but calls of merged steps
+    /// are not sent again. A rank whose first step begins at another time belongs to another run,
+    /// and is sent from its first step on.
     pub fn resume(mut self, sequence: u64, positions: &[Position]) -> Self {
         self.sequence = sequence;
         self.resumed.positions = positions.iter().map(|one| (*one, None)).collect();
@@ -133,8 +147,8 @@ impl<E: Exchange> Client<E> {
         self
     }
 
-    /// Finds the rows of the batch that the server has merged, before they are judged: in order, each of one or
-    /// more streams. [`count`](Self::count) leaves them out.
+    /// Finds the rows of the batch that the server has merged, before they are judged: in order,
+    /// each range covering one or more streams. [`count`](Self::count) skips them.
     pub(crate) fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {
         let resumed = &mut self.resumed;
         resumed.ranks.clear();
@@ -167,11 +181,11 @@ impl<E: Exchange> Client<E> {
         resumed.rows.clone()
     }
 
-    /// Before calls are learned that are to be told: takes a view, once, so that they are judged as they would
-    /// have been without a stop.
+    /// Takes a view once, before the first calls that must be sent are learned, so that they are
+    /// judged as without an interruption.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// Returns the errors of [`step`](Self::step).
     pub(crate) fn catch_up(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<()> {
         match std::mem::take(&mut self.resumed.wants_view) {
             true => self.sync(calls, detector).map(drop),
@@ -179,11 +193,11 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Around the learning of calls that are merged: `is_over` drops what was learned, before it what was learned
-    /// and is to be told is put aside.
+    /// Separates the learning of merged calls: before it, unsent knowledge is set aside; with
+    /// `is_over` the newly learned part is dropped.
     ///
     /// # Errors
-    /// [`Error::OtherModel`] if the detector has another model than before.
+    /// Returns [`Error::OtherModel`] if the detector changed its kind of model.
     pub(crate) fn learn_apart(&mut self, detector: &mut dyn Detector, is_over: bool) -> Result<()> {
         let learned = detector.take_delta();
         match (&mut self.resumed.aside, is_over) {
@@ -196,34 +210,34 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// In which steps it sends. Default: in each.
+    /// Sets the steps in which it sends. Default: each step.
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = schedule;
         self
     }
 
-    /// How many deltas may be on their way at a time. Default: 4; at least 1.
+    /// Sets the largest number of deltas in flight. Default: 4; at least 1.
     pub fn in_flight(mut self, deltas: usize) -> Self {
         self.most = deltas.max(1);
         self
     }
 
-    /// The exchange.
+    /// Returns the exchange.
     pub fn exchange(&self) -> &E {
         &self.exchange
     }
 
-    /// The exchange, to change it.
+    /// Returns the exchange for modification.
     pub fn exchange_mut(&mut self) -> &mut E {
         &mut self.exchange
     }
 
-    /// After the calls of a step were judged: counts them, and where the schedule says so sends what
-    /// is new and takes the view that came.
+    /// Counts the calls of a step after they were judged. If the schedule requires it, sends new
+    /// knowledge and takes a view that arrived.
     ///
     /// # Errors
-    /// Those of the exchange, and [`Error::OtherModel`] where the server has models of another
-    /// detector. Nothing is lost: the next step sends it again.
+    /// Returns the errors of the exchange, and [`Error::OtherModel`] if the server has models of
+    /// another detector. No knowledge is lost: the next step sends it again.
     pub fn step(
         &mut self,
         calls: &Calls,
@@ -231,27 +245,27 @@ impl<E: Exchange> Client<E> {
         detector: &mut dyn Detector,
     ) -> Result<Synced> {
         self.count(calls, judgements);
-        // Of steps that are merged there is nothing to tell.
+        // Merged steps need not be sent.
         match self.schedule.is_due() && !self.resumed.wants_view {
             true => self.sync(calls, detector),
             false => Ok(Synced::default()),
         }
     }
 
-    /// Sends what is new whatever the schedule says, and takes the view that came: after the last
+    /// Sends new knowledge regardless of the schedule, and takes a view that arrived; for the last
     /// step.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// Returns the errors of [`step`](Self::step).
     pub fn sync(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<Synced> {
         self.sync_within(self.most, calls, detector)
     }
 
-    /// As [`sync`](Self::sync), and sends what is new however many deltas are [on their way](Self::in_flight):
-    /// once, after the last step, when nothing comes after it.
+    /// Sends new knowledge like [`sync`](Self::sync), regardless of the number of deltas [in
+    /// flight](Self::in_flight); once, after the last step.
     ///
     /// # Errors
-    /// As [`step`](Self::step).
+    /// Returns the errors of [`step`](Self::step).
     pub fn finish(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<Synced> {
         self.sync_within(usize::MAX, calls, detector)
     }
@@ -263,7 +277,7 @@ impl<E: Exchange> Client<E> {
         detector: &mut dyn Detector,
     ) -> Result<Synced> {
         let mut synced = Synced::default();
-        // A view that came late makes room for what is new.
+        // A late view makes room for new knowledge.
         synced.adopted |= self.receive(calls, detector)?;
         if self.flying.len() < most {
             self.sequence += 1;
@@ -279,7 +293,7 @@ impl<E: Exchange> Client<E> {
                 steps: std::mem::take(&mut self.steps),
             });
         } else if let Some(latest) = self.flying.back_mut() {
-            // A delta that comes again asks for a view which has it.
+            // Repeating a delta requests a view that contains it.
             latest.is_sent = false;
         }
         synced.sent = self.send(calls)?;
@@ -287,12 +301,12 @@ impl<E: Exchange> Client<E> {
         Ok(synced)
     }
 
-    /// Sends all that the exchange did not take yet, in order.
+    /// Sends all deltas that the exchange has not accepted yet, in order.
     fn send(&mut self, calls: &Calls) -> Result<bool> {
         match self.send_once(calls) {
             Err(Error::OtherSession { .. }) => {
-                // Numbers mean nothing to the new server, names do; and it has not heard of what
-                // was on its way to the old one.
+                // The new server knows neither the numbers nor the deltas in flight; names are
+                // still valid.
                 self.start_session(0);
                 for one in &mut self.flying {
                     one.is_sent = false;
@@ -359,11 +373,12 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Takes the view that came, if one did, and sends nothing: before the calls of a step are judged, where
-    /// views come between two steps. Whether the detector took one.
+    /// Takes a view that arrived, without sending; before the calls of a step are judged, for views
+    /// that arrive between two steps. Returns `true` if the detector adopted one.
     ///
     /// # Errors
-    /// Those of the exchange, and [`Error::OtherModel`] where the server has models of another detector.
+    /// Returns the errors of the exchange, and [`Error::OtherModel`] if the server has models of
+    /// another detector.
     pub fn receive(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<bool> {
         let Some(view) = self.exchange.receive()? else {
             return Ok(false);
@@ -371,7 +386,7 @@ impl<E: Exchange> Client<E> {
         self.adopt(&view, calls, detector)
     }
 
-    /// Numbers of functions and views mean nothing in another session.
+    /// Begins another session, in which numbers of functions and views have no meaning.
     fn start_session(&mut self, session: u64) {
         self.session = session;
         self.view = 0;
@@ -380,14 +395,14 @@ impl<E: Exchange> Client<E> {
         self.numbers = Numbers::default();
     }
 
-    /// Whether what views told so far and this one are a whole; then both are one.
+    /// Combines a view with the earlier ones; returns `true` if the result is complete.
     fn complete(&mut self, view: &View) -> Result<bool> {
         if view.since > self.view {
-            // Of one that is not there: all is asked for again.
+            // The view that it extends is missing, so all functions are requested again.
             self.view = 0;
             return Ok(false);
         }
-        // Views may overtake one another: an older one says nothing new.
+        // Views may arrive out of order: an older one contains no news.
         if view.number < self.view {
             return Ok(false);
         }
@@ -403,7 +418,7 @@ impl<E: Exchange> Client<E> {
         if view.session != self.session {
             self.start_session(view.session);
         }
-        // Views may overtake one another; each tells of names from where it was asked to.
+        // Views may arrive out of order; each has the names from the requested number on.
         let new = (self.names.len() as u32).checked_sub(view.first);
         for name in view.names.iter().skip(new.unwrap_or_default() as usize) {
             if new.is_some() {
@@ -424,15 +439,15 @@ impl<E: Exchange> Client<E> {
         Ok(true)
     }
 
-    /// After the calls of a part of a step were judged ([`Calls::flush`]): counts them, and sends
-    /// nothing. What is new goes with the step.
+    /// Counts the calls of a part of a step after they were judged ([`Calls::flush`]), without
+    /// sending. New knowledge is sent with the step.
     pub fn count(&mut self, calls: &Calls, judgements: &[Judgement]) {
         let known = self.steps.len();
         for part in StepStats::of(calls, judgements) {
             if self.resumed.ranks.contains(&(part.program, part.rank)) {
                 continue;
             }
-            // Further parts of a step are of the same step.
+            // Further parts of a step belong to the same step.
             let of_step = self.steps.iter_mut().take(known).rev();
             let mut of_step = of_step.take_while(|one| one.step == part.step);
             match of_step.find(|one| (one.program, one.rank) == (part.program, part.rank)) {
@@ -458,19 +473,20 @@ impl<E: Exchange> Client<E> {
     }
 }
 
-/// Numbers of functions, of the server and of the detector. Each name is made once, however often
-/// views come.
+/// Translation between the function numbers of the server and of the detector. Each name is built
+/// once, regardless of the number of views.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// By the number of the detector, and by that of the server.
+    /// Number of the server by that of the detector.
     theirs: Vec<Option<FunctionId>>,
+    /// Number of the detector by that of the server.
     own: Vec<Option<FunctionId>>,
-    /// Functions that the server has not named yet.
+    /// Functions that the server has not numbered yet.
     unnamed: HashMap<FunctionName, FunctionId>,
 }
 
 impl Numbers {
-    /// Looks at functions and names that are new.
+    /// Adds new functions and names.
     fn update(&mut self, calls: &Calls, names: &NameTable) {
         let new = self.own.len();
         self.own.resize(names.len(), None);
@@ -496,7 +512,7 @@ impl Numbers {
         if let Some(theirs) = self.theirs.get_mut(function.0 as usize) {
             *theirs = Some(number);
         }
-        // Of several functions of one name, such as those that have none, the first one.
+        // Of several functions with the same name, such as unnamed ones, the first is used.
         if let Some(own) = self.own.get_mut(number.0 as usize) {
             own.get_or_insert(function);
         }

@@ -1,4 +1,4 @@
-//! [`Delta`]: what a rank tells the server.
+//! [`Delta`]: message from a rank to the server.
 
 use super::{FunctionName, FunctionStats, StepStats};
 use crate::detect::Functions;
@@ -8,39 +8,39 @@ use crate::{Model, Result};
 /// First bytes of an encoded delta.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAD");
 const VERSION: u16 = 4;
-/// The version before, in which losses had no count of calls beyond experience.
+/// Earlier version, in which losses had no count of calls beyond experience.
 const WITHOUT_BEYOND: u16 = 3;
 
-/// What a client learned and saw since the delta before.
+/// Knowledge and statistics of a client since its previous delta.
 ///
 /// Functions have the numbers of the server as far as the client knows them, that is below
-/// [`known`](Self::known); from there on they are those of [`names`](Self::names), in order.
+/// [`known`](Self::known); from there on they are numbered in the order of [`names`](Self::names).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Delta {
-    /// The session of the server that gave out the numbers; 0 before the first answer.
+    /// Session of the server that assigned the numbers; 0 before the first answer.
     pub session: u64,
-    /// Who sends: no two clients of a server have one number.
+    /// Number of the client, unique for each server.
     pub client: u64,
-    /// Counts the deltas of a client from 1. One that comes again is not taken again.
+    /// Number of the delta of this client, from 1. A repeated delta is ignored.
     pub sequence: u64,
-    /// The number of the last view the client has; 0 before the first one.
+    /// Number of the last view of the client; 0 before the first one.
     pub view: u64,
-    /// How many names of the server the client knows.
+    /// Number of names of the server that the client knows.
     pub known: u32,
-    /// Functions the server may not know.
+    /// Functions that the server may not know.
     pub names: Vec<FunctionName>,
-    /// What was learned.
+    /// New knowledge.
     pub model: Model,
-    /// What the calls of each function were.
+    /// Statistics of the calls of each function.
     pub functions: Functions<FunctionStats>,
-    /// What the steps were.
+    /// Statistics of the steps.
     pub steps: Vec<StepStats>,
 }
 
 impl Delta {
-    /// As bytes: a magic number, a version, and the fields in order. The same delta gives the same
-    /// bytes.
+    /// Encodes the delta: a magic number, a version, and the fields in order. Equal deltas give
+    /// equal bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         to.u32(MAGIC);
@@ -56,11 +56,11 @@ impl Delta {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) with the place of what is wrong. No number in the bytes
-    /// makes room for more than the bytes can hold.
+    /// Returns [`Error::Decode`](crate::Error::Decode) with the offset of the invalid bytes. No
+    /// number in the bytes can cause an allocation larger than their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a delta")? != MAGIC {

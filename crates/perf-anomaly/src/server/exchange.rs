@@ -1,29 +1,29 @@
-//! [`Exchange`]: how messages travel, and [`Local`] for threads of one process.
+//! [`Exchange`]: transport of messages, and [`Local`] for threads of one process.
 
 use super::{Delta, Server, View};
 use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
 
-/// Carries deltas of one client to a server, and views back.
+/// Transports deltas of one client to a server, and views back.
 ///
-/// Neither call needs to wait: an exchange over a network may hand a delta to a thread of its own, or
-/// to a request that completes later. What it must not do is lose a delta and say nothing.
+/// The methods need not block: an exchange over a network may pass a delta to a thread, or to a
+/// request that completes later. It must not lose a delta without an error.
 pub trait Exchange: std::fmt::Debug + Send {
     /// Sends a delta.
     ///
     /// # Errors
-    /// If it cannot tell that the delta arrives. The client sends it again, unchanged; a server takes
-    /// it once. [`Error::OtherSession`] makes the client start anew with names.
+    /// Returns an error if the delta may not arrive. The client then sends it again, unchanged; a
+    /// server merges it once. [`Error::OtherSession`] makes the client start again with names.
     fn send(&mut self, delta: &Delta) -> Result<()>;
 
-    /// The latest view that came since the last call; `None` if none did.
+    /// Returns the latest view since the last call; `None` if there is none.
     ///
     /// # Errors
-    /// If no view can come any more, or one that came cannot be read.
+    /// Returns an error if no further view can arrive, or one cannot be read.
     fn receive(&mut self) -> Result<Option<View>>;
 }
 
-/// An exchange with a server in the same process. Clones are for further clients of that server.
+/// Exchange with a server in the same process. Clones are for further clients of that server.
 ///
 /// ```
 /// use perf_anomaly::server::{Local, Server};
@@ -34,12 +34,14 @@ pub trait Exchange: std::fmt::Debug + Send {
 /// ```
 #[derive(Debug)]
 pub struct Local {
+    /// Shared server.
     server: Arc<Mutex<Server>>,
+    /// View that was not received yet.
     view: Option<View>,
 }
 
 impl Local {
-    /// An exchange with a server.
+    /// Creates an exchange with a server.
     pub fn new(server: Server) -> Self {
         Local {
             server: Arc::new(Mutex::new(server)),
@@ -47,10 +49,10 @@ impl Local {
         }
     }
 
-    /// What `ask` says of the server.
+    /// Calls `ask` with the server and returns its result.
     ///
     /// # Errors
-    /// [`Error::Exchange`] if a thread panicked that had the server.
+    /// Returns [`Error::Exchange`] if a thread panicked while it held the server.
     pub fn server<T>(&self, ask: impl FnOnce(&mut Server) -> T) -> Result<T> {
         match self.server.lock() {
             Ok(mut server) => Ok(ask(&mut server)),

@@ -1,28 +1,27 @@
-//! What all ranks know together: a parameter server as a library.
+//! Shared knowledge of all ranks: a parameter server as a library.
 //!
-//! Each rank has a [`Client`]. Every few steps ([`Schedule`]) it sends a [`Delta`]: what its detector
-//! learned since the last one, and what its calls and anomalies were. The [`Server`] merges deltas in
-//! any order and answers with a [`View`], what is new since the last one of this client, which it puts
-//! together to the whole that the detector then works with. Nobody
-//! waits for anybody: there is no barrier, a view may come late or not at all, and a delta that did
-//! not get through is sent again and counted once.
+//! Each rank has a [`Client`]. Every few steps ([`Schedule`]) it sends a [`Delta`] with the new
+//! knowledge of its detector and statistics of its calls and anomalies. The [`Server`] merges
+//! deltas in any order and answers with a [`View`]: the changes since the last view of this client,
+//! which combines them to the complete model for the detector. There is no synchronisation: there
+//! is no barrier, a view may be late or lost, and a lost delta is sent again and counted once.
 //!
-//! Where there are many ranks and no server, each may have a copy of one: deltas are merged on their way to
-//! a [`Sum`], which each copy adds.
+//! With many ranks and no server, each rank may have a copy of the server: deltas are merged on
+//! their way to a [`Sum`], which each copy adds.
 //!
-//! How messages travel is an [`Exchange`]'s matter. [`Local`] is one for threads of a process; for
-//! others, [`Delta`] and [`View`] have bytes.
+//! An [`Exchange`] transports the messages. [`Local`] serves threads of one process; for others,
+//! [`Delta`] and [`View`] have a byte encoding.
 //!
 //! # How far labels depend on the number of ranks
 //!
-//! The merged model of [`Tail`](crate::Tail) is the same to the bit for any number of clients and any
-//! order of messages, that of [`Sstd`](crate::Sstd) up to rounding. What was labelled on the way is
-//! labelled with the knowledge of the last view, so it depends on how old that is: in the test
-//! `labels_of_80_ranks_are_those_of_one`, 80 ranks that share their models after each step label 99.8 %
-//! of the calls from the second step on as one detector does that sees all of them, 99.1 % of all calls, and
-//! 99.7 % and 99.0 % when they share every third step; the rest are calls of which one of both could not say
-//! anything yet. In the first step nobody knows of anybody else. What was judged too early is judged alike for any number of ranks by
-//! [`prune`](crate::provenance::prune) with the final model.
+//! The merged model of [`Tail`](crate::Tail) is the same to the bit for any number of clients and
+//! any order of messages, that of [`Sstd`](crate::Sstd) up to rounding. Labels use the knowledge of
+//! the last view, so they depend on its age. In the test `labels_of_80_ranks_are_those_of_one`, 80
+//! ranks that share their models after each step label 99.8 % of the calls from the second step on
+//! like a single detector of all ranks, and 99.1 % of all calls; 99.7 % and 99.0 % if they share
+//! every third step. The rest are calls that one of the two could not judge yet. In the first step
+//! there is no shared knowledge. [`prune`](crate::provenance::prune) with the final model judges
+//! early calls alike for any number of ranks.
 
 mod client;
 mod delta;

@@ -1,4 +1,4 @@
-//! Names of functions, which are what ranks have in common.
+//! Names of functions, which identify them across ranks.
 
 use crate::detect::table;
 use crate::encode::{Reader, Writer};
@@ -6,22 +6,22 @@ use crate::{FunctionId, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A function of a program: its name, or for a call path the names of all functions on it.
+/// Function of a program: its name, or for a call path the names of all functions on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FunctionName {
-    /// The program, of those of one workflow.
+    /// Program within a workflow.
     pub program: u32,
-    /// The name.
+    /// Name.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::text"))]
     pub name: Arc<str>,
 }
 
-/// Longest name in a message, in bytes: a path a thousand calls deep.
+/// Longest name in a message, in bytes: a path of a thousand calls.
 const LONGEST: u64 = 1 << 16;
 
 impl FunctionName {
-    /// Least bytes of one.
+    /// Smallest encoded size in bytes.
     const LEAST: usize = 5;
 
     pub(super) fn write(names: &[FunctionName], to: &mut Writer) {
@@ -44,7 +44,7 @@ impl FunctionName {
     }
 }
 
-/// At most as much of a name as a message holds.
+/// Truncates a name to the length that a message allows.
 pub(super) fn cut(name: &str) -> &str {
     let mut end = name.len().min(LONGEST as usize);
     while !name.is_char_boundary(end) {
@@ -53,10 +53,12 @@ pub(super) fn cut(name: &str) -> &str {
     name.get(..end).unwrap_or_default()
 }
 
-/// Numbers by name and names by number, from 0 in the order in which the names came.
+/// Numbers by name and names by number, from 0 in order of first occurrence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameTable {
+    /// Names by number.
     names: Vec<FunctionName>,
+    /// Numbers by name.
     numbers: HashMap<FunctionName, u32>,
 }
 
@@ -69,7 +71,7 @@ impl NameTable {
         self.names.len()
     }
 
-    /// Bytes in use; a text is shared by both tables.
+    /// Returns the memory in bytes; both tables share the texts.
     pub(super) fn memory(&self) -> usize {
         let texts = self
             .names
@@ -84,7 +86,7 @@ impl NameTable {
         self.numbers.get(name).copied().map(FunctionId)
     }
 
-    /// The number of a name, which is new if need be; `None` past the limit.
+    /// Returns the number of a name, after adding it if it is new; `None` beyond the limit.
     pub(super) fn number(&mut self, name: &FunctionName, limit: usize) -> Option<FunctionId> {
         if let Some(known) = self.get(name) {
             return Some(known);

@@ -1,9 +1,9 @@
-//! [`ServerParams`]: what a server keeps, and when it tells.
+//! [`ServerParams`]: limits and publication of a server.
 
 use crate::Result;
 use crate::error::within;
 
-/// What a server keeps: see [`Server::params`](super::Server::params).
+/// Limits and publication of a server: see [`Server::params`](super::Server::params).
 ///
 /// ```
 /// use perf_anomaly::server::Server;
@@ -13,12 +13,19 @@ use crate::error::within;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerParams {
+    /// Number of deltas between views.
     pub(super) publish: Option<u64>,
+    /// Number of calls at which counts are halved.
     pub(super) memory: u64,
+    /// Number of steps kept for each rank.
     pub(super) history: usize,
+    /// Largest number of functions.
     pub(super) names: usize,
+    /// Largest number of ranks and of clients.
     pub(super) ranks: usize,
+    /// `true` if models do not change.
     pub(super) is_frozen: bool,
+    /// Session.
     pub(super) session: u64,
 }
 
@@ -37,58 +44,58 @@ impl Default for ServerParams {
 }
 
 impl ServerParams {
-    /// After how many deltas the view is made anew. Default: after as many as there are clients, so
-    /// that each round makes one view, however many ranks there are.
+    /// Sets the number of deltas after which a new view is built. Default: the number of clients,
+    /// so that each round builds one view for any number of ranks.
     pub fn publish(mut self, deltas: impl Into<Option<u64>>) -> Self {
         self.publish = deltas.into();
         self
     }
 
-    /// Calls of a function at which a view of [`Tail`](crate::Tail) counts the past half, see
-    /// [`Model::forget`](crate::Model::forget). Default: 1,048,576.
+    /// Sets the number of calls of a function at which a view of [`Tail`](crate::Tail) halves its
+    /// counts, see [`Model::forget`](crate::Model::forget). Default: 1,048,576.
     pub fn memory(mut self, calls: u64) -> Self {
         self.memory = calls;
         self
     }
 
-    /// How many of its last steps are kept a rank. Default: 64. What is summed over steps is exact
-    /// whatever is kept.
+    /// Sets the number of last steps that are kept for each rank. Default: 64. Sums over steps are
+    /// exact for any value.
     pub fn history(mut self, steps: usize) -> Self {
         self.history = steps;
         self
     }
 
-    /// Most functions. Default: 1,048,576. What comes past the limit is left out and
+    /// Sets the largest number of functions. Default: 1,048,576. Further ones are dropped and
     /// [counted](super::Server::refused).
     pub fn names(mut self, names: usize) -> Self {
         self.names = names;
         self
     }
 
-    /// Most ranks, and most clients. Default: 1,048,576. What comes past the limit is left out and
-    /// counted likewise.
+    /// Sets the largest number of ranks, and of clients. Default: 1,048,576. Further ones are
+    /// dropped and counted too.
     pub fn ranks(mut self, ranks: usize) -> Self {
         self.ranks = ranks;
         self
     }
 
-    /// Whether models stay as they are: a run is judged by what another one showed. Default: false.
+    /// Keeps models unchanged, so that a run is judged by an earlier one. Default: false.
     pub fn frozen(mut self, is_frozen: bool) -> Self {
         self.is_frozen = is_frozen;
         self
     }
 
-    /// The session, which must differ from that of a server that ran before under the same address,
-    /// unless this one goes on [from its bytes](super::Server::decode). Default: 1.
+    /// Sets the session, which must differ from that of an earlier server at the same address,
+    /// unless this one continues [from its bytes](super::Server::decode). Default: 1.
     pub fn session(mut self, session: u64) -> Self {
         self.session = session;
         self
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
     pub fn check(self) -> Result<CheckedServerParams> {
         let most = 1 << 30;
         let many = |number: usize| (1..=most).contains(&(number as u64));
@@ -109,6 +116,6 @@ impl ServerParams {
     }
 }
 
-/// Parameters that were checked.
+/// Validated parameters.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedServerParams(pub(super) ServerParams);

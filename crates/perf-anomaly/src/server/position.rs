@@ -1,29 +1,29 @@
-//! [`Position`]: how far the steps of a rank are merged.
+//! [`Position`]: last merged step of a rank.
 
 use super::StepStats;
 use crate::Result;
 use crate::encode::{Reader, Writer};
 use perf_core::Nanos;
 
-/// The steps of a rank that a server merged from a client.
+/// Steps of a rank that a server merged from a client.
 ///
-/// A client that was stopped and reads the same stream again learns the positions from the server and does not
-/// tell these steps again: see [`Client::resume`](super::Client::resume).
+/// A client that was stopped and reads the same stream again gets the positions from the server and
+/// does not send these steps again: see [`Client::resume`](super::Client::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Position {
     /// The program.
     pub program: u32,
-    /// The rank in the program.
+    /// Rank in the program.
     pub rank: u32,
-    /// First entry of a call of the first step, which tells one run from another.
+    /// First entry of a call of the first step, which identifies the run.
     pub first: Nanos,
-    /// The last step.
+    /// Last step.
     pub last: u64,
 }
 
 impl Position {
-    /// Adds steps of a delta. A step before the last one of its rank begins another run of it.
+    /// Adds steps of a delta. A step before the last one of its rank begins another run.
     pub(super) fn add(all: &mut Vec<Position>, steps: &[StepStats]) {
         for step in steps {
             let new = Position {

@@ -1,4 +1,4 @@
-//! [`Ranking`]: which ranks have the most anomalies, and when.
+//! [`Ranking`]: ranks with the most anomalies, and their steps.
 
 use super::StepStats;
 use crate::Moments;
@@ -8,21 +8,22 @@ use crate::{Error, Result};
 use perf_core::Merge;
 use std::collections::{BTreeMap, VecDeque};
 
-/// By what ranks are ranked, the highest first.
+/// Criterion for ranking ranks, in descending order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Ranking {
-    /// Anomalies in all.
+    /// Total number of anomalies.
     #[default]
     Total,
-    /// Anomalies a step on average.
+    /// Mean number of anomalies per step.
     Mean,
-    /// Standard deviation of the anomalies a step: a rank that is abnormal now and then.
+    /// Standard deviation of the anomalies per step, high for a rank that is abnormal from time to
+    /// time.
     Deviation,
-    /// Fewest anomalies in a step.
+    /// Smallest number of anomalies in a step.
     Minimum,
-    /// Most anomalies in a step.
+    /// Largest number of anomalies in a step.
     Maximum,
     /// Time lost.
     TimeLost,
@@ -31,7 +32,7 @@ pub enum Ranking {
 impl std::str::FromStr for Ranking {
     type Err = Error;
 
-    /// From `total`, `mean`, `deviation`, `minimum`, `maximum` or `time`.
+    /// Parses `total`, `mean`, `deviation`, `minimum`, `maximum` or `time`.
     fn from_str(text: &str) -> Result<Self> {
         Ok(match text {
             "total" => Ranking::Total,
@@ -51,16 +52,16 @@ impl std::str::FromStr for Ranking {
     }
 }
 
-/// What the steps of a rank were.
+/// Summary of the steps of a rank.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RankSummary {
     /// The program.
     pub program: u32,
-    /// The rank in the program.
+    /// Rank in the program.
     pub rank: u32,
-    /// Anomalies a step: how many steps, mean, deviation, minimum, maximum and total
+    /// Anomalies per step: number of steps, mean, deviation, minimum, maximum and total
     /// ([`Moments::sum`]).
     pub anomalies: Moments,
     /// Calls, anomalies and time lost.
@@ -68,7 +69,8 @@ pub struct RankSummary {
 }
 
 impl RankSummary {
-    /// What ranks are ordered by: anomalies a step, or of [`Ranking::TimeLost`] nanoseconds.
+    /// Returns the value of a criterion: anomalies per step, or nanoseconds for
+    /// [`Ranking::TimeLost`].
     ///
     /// ```
     /// use perf_anomaly::server::{RankSummary, Ranking};
@@ -88,8 +90,8 @@ impl RankSummary {
     }
 }
 
-/// All ranks, and their last steps: what a [`Server`](super::Server) knows of all clients, and a
-/// [`Monitor`](crate::Monitor) of its own.
+/// All ranks and their last steps: of all clients for a [`Server`](super::Server), of its own ranks
+/// for a [`Monitor`](crate::Monitor).
 ///
 /// ```
 /// use perf_anomaly::Loss;
@@ -108,10 +110,11 @@ pub struct Ranks(BTreeMap<(u32, u32), Rank>);
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Rank {
+    /// Calls, anomalies and time lost.
     loss: Loss,
-    /// Anomalies a step, of the steps that are not kept any more.
+    /// Anomalies per step, of the steps that are no longer kept.
     older: Moments,
-    /// The first and the last step.
+    /// First and last step.
     range: (u64, u64),
     /// Steps that are kept, in order.
     steps: VecDeque<StepStats>,
@@ -153,7 +156,8 @@ impl Rank {
         }
     }
 
-    /// Anomalies a step. Steps between the first and the last in which no call ended have none.
+    /// Returns the anomalies per step. Steps between the first and the last without a completed
+    /// call count as 0.
     fn anomalies(&self) -> Moments {
         let mut all = self.older;
         for step in &self.steps {
@@ -177,16 +181,17 @@ impl Rank {
     }
 }
 
-/// Bytes of a tree of so many entries of a size: its nodes have 11 places, of which 6 to 11 are taken.
+/// Returns the size in bytes of a tree with the given number and size of entries: its nodes have 11
+/// places, of which 6 to 11 are used.
 pub(super) fn tree(count: usize, size: usize) -> usize {
     count * (size + 2) * 3 / 2
 }
 
 impl Ranks {
-    /// Adds a step of a rank, of which the last `history` are kept; `false` if there are more than
-    /// `limit` ranks.
+    /// Adds a step of a rank, of which the last `history` are kept; returns `false` if there are
+    /// more than `limit` ranks.
     ///
-    /// A step may come in parts: those of a step that is kept are counted as one step.
+    /// A step may be added in parts, which count as one step while it is kept.
     pub fn add(&mut self, step: &StepStats, history: usize, limit: usize) -> bool {
         let key = (step.program, step.rank);
         if self.0.len() >= limit && !self.0.contains_key(&key) {
@@ -196,14 +201,14 @@ impl Ranks {
         true
     }
 
-    /// Bytes in use.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         let steps = self.0.values().map(|rank| rank.steps.capacity());
         tree(self.0.len(), size_of::<((u32, u32), Rank)>())
             + steps.sum::<usize>() * size_of::<StepStats>()
     }
 
-    /// All ranks by their anomalies a step, the highest first.
+    /// Returns all ranks in descending order of a criterion.
     pub fn ranked(&self, by: Ranking) -> Vec<RankSummary> {
         let summary = |(&(program, rank), of): (&(u32, u32), &Rank)| RankSummary {
             program,
@@ -212,26 +217,26 @@ impl Ranks {
             loss: of.loss,
         };
         let mut all: Vec<_> = self.0.iter().map(summary).collect();
-        // Stable: equal ones stay in order of program and rank.
+        // Stable: ties stay in order of program and rank.
         all.sort_by(|one, other| other.statistic(by).total_cmp(&one.statistic(by)));
         all
     }
 
-    /// A call of a step of a rank has another label. Of a step that is not kept any more, the sums and
-    /// means follow, the deviation, minimum and maximum do not.
+    /// Changes the label of a call of a step of a rank. For a step that is no longer kept, sums and
+    /// means are updated, but not the deviation, minimum and maximum.
     pub(crate) fn relabel(&mut self, (program, rank, step): (u32, u32, u64), change: &Relabelled) {
         if let Some(rank) = self.0.get_mut(&(program, rank)) {
             rank.relabel(step, change);
         }
     }
 
-    /// The last steps of a rank, the oldest first.
+    /// Returns the last steps of a rank, oldest first.
     pub fn steps(&self, program: u32, rank: u32) -> impl Iterator<Item = &StepStats> {
         let rank = self.0.get(&(program, rank));
         rank.into_iter().flat_map(|rank| &rank.steps)
     }
 
-    /// Anomalies a rank in one step, over all ranks that have told of it and still keep it.
+    /// Returns the anomalies per rank in one step, over all ranks that still keep it.
     pub fn across(&self, step: u64) -> Moments {
         let all = self.0.values().filter_map(|rank| {
             let at = rank.place(step);
@@ -285,7 +290,7 @@ impl Ranks {
         Ok(ranks)
     }
 
-    /// Least bytes of a rank.
+    /// Smallest encoded size of a rank in bytes.
     const LEAST: usize = 8 + 5 + 1 + 2 + 1;
 }
 
@@ -329,7 +334,7 @@ mod tests {
         ranks.write(&mut to);
         let read = Ranks::read(&mut Reader::new(&to.0), 4).expect("it was just written");
         assert_eq!(read, ranks);
-        // What is no longer kept stays in the sums.
+        // Steps that are no longer kept stay in the sums.
         let fewer = Ranks::read(&mut Reader::new(&to.0), 2).expect("it was just written");
         assert_eq!(fewer.steps(0, 0).count(), 2);
         assert_eq!(fewer.ranked(Ranking::Total)[0].anomalies.sum(), 9.0);

@@ -1,11 +1,11 @@
-//! [`Schedule`]: when a rank meets the server.
+//! [`Schedule`]: steps in which a rank contacts the server.
 
 use crate::{Error, Result};
 
-/// Every so many steps, at another step for each rank, so that not all come at once.
+/// Contact every few steps, staggered over ranks to distribute the load.
 ///
-/// The first step always counts: the sooner a rank hears what others know, the fewer calls it cannot
-/// judge.
+/// The first step always counts: early knowledge of other ranks reduces the number of calls that
+/// cannot be judged.
 ///
 /// ```
 /// use perf_anomaly::server::Schedule;
@@ -19,13 +19,16 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
+    /// Period in steps.
     every: u64,
+    /// Offset of the rank.
     offset: u64,
+    /// Number of steps so far.
     step: u64,
 }
 
 impl Default for Schedule {
-    /// Every step.
+    /// Returns a schedule for every step.
     fn default() -> Self {
         Schedule {
             every: 1,
@@ -36,10 +39,10 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// Every `steps` steps.
+    /// Creates a schedule for every `steps` steps.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for 0.
+    /// Returns [`Error::Parameter`] for 0.
     pub fn every(steps: u64) -> Result<Self> {
         match steps {
             0 => Err(Error::Parameter {
@@ -54,14 +57,14 @@ impl Schedule {
         }
     }
 
-    /// Earlier by as many steps as the number of the rank is more than a multiple of the period.
-    /// Default: all ranks in the same steps.
+    /// Moves the steps earlier by the number of the rank modulo the period. Default: all ranks in the same
+    /// steps.
     pub fn staggered(mut self, rank: u32) -> Self {
         self.offset = u64::from(rank) % self.every;
         self
     }
 
-    /// Whether the next step is one to meet the server in: to be asked once a step.
+    /// Returns `true` if the next step contacts the server; call it once for each step.
     pub fn is_due(&mut self) -> bool {
         let step = self.step;
         self.step += 1;

@@ -1,4 +1,4 @@
-//! [`Server`]: merges what the ranks tell.
+//! [`Server`]: merges the knowledge of the ranks.
 
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
@@ -16,18 +16,20 @@ use std::sync::Arc;
 /// First bytes of an encoded server.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAS");
 const VERSION: u16 = 4;
-/// The version before, in which losses had no count of calls beyond experience, and clients no positions.
+/// Earlier version, in which losses had no count of calls beyond experience, and clients no
+/// positions.
 const WITHOUT_BEYOND: u16 = 3;
-/// The largest number of a view that bytes or who calls may say there was: there is always a next one.
+/// Upper bound on a decoded view number; leaves room for `+ 1`.
 const MOST_VIEWS: u64 = 1 << 63;
 
-/// Views that are told apart: who has none of the last ones is told all functions.
+/// Number of recent views for which changes are tracked. Clients that are more than `RECENT`
+/// versions behind receive a full snapshot.
 const RECENT: u64 = 16;
 
-/// What all clients told together.
+/// Merged knowledge of all clients.
 ///
-/// It works on messages and does no input or output: whoever carries messages (an
-/// [`Exchange`](super::Exchange)) calls [`take`](Self::take) for each.
+/// It processes messages and does no input or output: the transport (an
+/// [`Exchange`](super::Exchange)) calls [`take`](Self::take) for each message.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
@@ -49,7 +51,7 @@ const RECENT: u64 = 16;
 ///     let mut judgements = Vec::new();
 ///     detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
 ///     client.step(watch.sink(), &judgements, &mut detector)?;
-///     // The second rank knows the calls of the first one, too; the first call of each is not learned.
+///     // The view contains the calls of the first rank too; the first call of each is not learned.
 ///     let known = detector.sketch(perf_anomaly::FunctionId(0)).map(|sketch| sketch.count());
 ///     assert_eq!(known, Some(39 * (u64::from(rank) + 1)));
 /// }
@@ -59,43 +61,52 @@ const RECENT: u64 = 16;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Server {
+    /// Parameters.
     params: ServerParams,
+    /// Names of functions.
     names: NameTable,
+    /// Merged model.
     model: Option<Model>,
+    /// Model of the current view.
     published: Option<Arc<Shared>>,
-    /// The number of the view, what of it is new since earlier ones, and the view in which each function
-    /// changed last.
+    /// Number of the current view.
     number: u64,
-    /// Views up to this one were given out by a server that this one goes on from.
+    /// Last view number of the earlier server that this one continues.
     base: u64,
+    /// Changes since earlier views, by view number.
     news: BTreeMap<u64, Arc<Shared>>,
+    /// View in which each function changed last.
     changed: Functions<u64>,
+    /// Statistics of functions.
     functions: Functions<FunctionStats>,
+    /// Statistics of ranks.
     ranks: Ranks,
-    /// The last delta that was merged, and the last one that is in the view.
+    /// Last delta of each client that was merged, and the last one in the view.
     clients: BTreeMap<u64, (u64, u64)>,
-    /// Steps of ranks that are merged, by client.
+    /// Merged steps of ranks, by client.
     positions: BTreeMap<u64, Vec<Position>>,
-    /// Deltas in all, and since the view was made.
+    /// Total number of deltas.
     taken: u64,
+    /// Number of deltas since the current view.
     since: u64,
+    /// Number of dropped functions, ranks and clients.
     refused: u64,
 }
 
 impl Default for Server {
-    /// Returns a server with the default parameters that knows nothing yet.
+    /// Returns an empty server with the default parameters.
     fn default() -> Self {
         Server::new(CheckedServerParams::default())
     }
 }
 
 impl Server {
-    /// What a server keeps, to be set up and checked.
+    /// Returns the default parameters.
     pub fn params() -> ServerParams {
         ServerParams::default()
     }
 
-    /// A server that knows nothing yet.
+    /// Creates an empty server.
     pub fn new(params: CheckedServerParams) -> Self {
         Server {
             params: params.0,
@@ -116,12 +127,12 @@ impl Server {
         }
     }
 
-    /// Merges a delta, and gives the latest view.
+    /// Merges a delta, and returns the latest view.
     ///
     /// # Errors
-    /// [`Error::OtherSession`] if the delta counts on numbers of another session,
-    /// [`Error::OtherModel`] if the detectors differ, [`Error::Decode`] for numbers that the server
-    /// never gave out. Nothing of such a delta is taken.
+    /// Returns [`Error::OtherSession`] if the delta uses numbers of another session,
+    /// [`Error::OtherModel`] if the detectors differ, or [`Error::Decode`] for numbers that the
+    /// server never assigned. Such a delta is ignored completely.
     pub fn take(&mut self, delta: &Delta) -> Result<View> {
         self.check(delta)?;
         let is_new_client = !self.clients.contains_key(&delta.client);
@@ -145,19 +156,19 @@ impl Server {
             }
             self.count(1);
         }
-        // In the first round the view is made anew whenever as much again is known, so that the first
-        // calls can be judged soon.
+        // In the first round the view is rebuilt whenever the knowledge has doubled, so that the
+        // first calls can be judged early.
         let before = self.taken - self.since;
         let round = before.min(self.clients.len() as u64);
         let is_due = self.since >= self.params.publish.unwrap_or(round);
-        // A client that asks again waits for what it told to be in a view.
+        // A client that repeats a delta waits for a view that contains it.
         if self.since > 0 && (is_due || !is_new) {
             self.publish();
         }
         self.view(delta)
     }
 
-    /// Nothing is taken of what does not fit.
+    /// Validates a delta before any part of it is merged.
     pub(super) fn check(&self, delta: &Delta) -> Result<()> {
         let session = self.params.session;
         if delta.session != session && (delta.session != 0 || delta.known > 0) {
@@ -177,7 +188,7 @@ impl Server {
         self.check_model(Some(&delta.model))
     }
 
-    /// Whether a model is of the same detector.
+    /// Returns an error unless a model belongs to the same detector.
     pub(super) fn check_model(&self, other: Option<&Model>) -> Result<()> {
         match (&self.model, other) {
             (Some(mine), Some(other)) => mine.emptied().merge(&other.emptied()),
@@ -185,13 +196,13 @@ impl Server {
         }
     }
 
-    /// Whether a delta came before.
+    /// Returns `true` if a delta was merged before.
     pub(super) fn has_merged(&self, delta: &Delta) -> bool {
         let seen = self.clients.get(&delta.client);
         seen.is_some_and(|(merged, _)| *merged >= delta.sequence)
     }
 
-    /// A client told what is in a sum, which may be in the view.
+    /// Stores that a client's delta is in a sum, which may be in the view.
     pub(super) fn hear(&mut self, client: u64, sequence: u64, is_published: bool) {
         if !self.clients.contains_key(&client) && self.clients.len() >= self.params.ranks {
             self.refused += 1;
@@ -204,13 +215,13 @@ impl Server {
         }
     }
 
-    /// Counts deltas that were merged.
+    /// Counts merged deltas.
     pub(super) fn count(&mut self, deltas: u64) {
         self.taken = self.taken.saturating_add(deltas);
         self.since = self.since.saturating_add(deltas);
     }
 
-    /// Adds what one client told, or several.
+    /// Adds the knowledge of one or several clients.
     pub(super) fn absorb(
         &mut self,
         (known, names): (u32, &[FunctionName]),
@@ -263,8 +274,8 @@ impl Server {
         Ok(())
     }
 
-    /// Makes the view of what was merged until now; [`take`](Self::take) does so by itself
-    /// [now and then](ServerParams::publish).
+    /// Builds a view of the merged knowledge; [`take`](Self::take) does so
+    /// [automatically](ServerParams::publish).
     pub fn publish(&mut self) {
         if let Some(model) = &mut self.model {
             if !self.params.is_frozen {
@@ -280,7 +291,7 @@ impl Server {
         self.since = 0;
     }
 
-    /// What is new since a view, made once for all who have that one.
+    /// Returns the changes since a view, computed once for all clients with that view.
     fn news(&mut self, since: u64) -> Option<Arc<Shared>> {
         let published = self.published.as_ref()?;
         let changed = &self.changed;
@@ -291,9 +302,9 @@ impl Server {
         Some(Arc::clone(news))
     }
 
-    /// What is new to the client of a delta.
+    /// Returns the view for the client of a delta.
     pub(super) fn view(&mut self, delta: &Delta) -> Result<View> {
-        // Whoever has a view of this session, and not one from before too long, is told what is new.
+        // A client with a recent view of this session receives only the changes.
         let is_known = delta.session == self.params.session && delta.view <= self.number;
         let is_recent =
             delta.view > self.base && self.number - delta.view.min(self.number) < RECENT;
@@ -301,7 +312,7 @@ impl Server {
         if since > 0 {
             let views = self.changed.unordered().map(|(_, view)| *view);
             if 2 * views.filter(|view| *view > since).count() > self.changed.len() {
-                // Most is new: the view that all others get is there already.
+                // Most functions changed: the complete view exists already.
                 since = 0;
             }
         }
@@ -317,14 +328,14 @@ impl Server {
         Ok(View::new(self.params.session, merged, number, names, model))
     }
 
-    /// The number of the latest view.
+    /// Returns the number of the latest view.
     pub fn latest(&self) -> u64 {
         self.number
     }
 
-    /// Views from here on have numbers above one, or above 2^63 if it is larger. A server that goes on from bytes
-    /// and from deltas that came after them makes other views of them than the one before did: under other
-    /// numbers, all are told anew.
+    /// Makes further views have numbers above this one, or above 2^63 if it is larger. A server
+    /// that continues from bytes, and from later deltas, builds different views of them than the
+    /// earlier server: with new numbers, all clients receive complete views.
     ///
     /// ```
     /// use perf_anomaly::server::Server;
@@ -341,23 +352,23 @@ impl Server {
         self.news.clear();
     }
 
-    /// Keeps clients of some numbers alone. What the others told stays; should one of them come again, all its
-    /// deltas are new.
+    /// Drops the state of clients except those of some numbers. Their merged knowledge is kept; if
+    /// such a client returns, all its deltas count as new.
     pub fn retain_clients(&mut self, is_kept: impl Fn(u64) -> bool) {
         self.clients.retain(|client, _| is_kept(*client));
         self.positions.retain(|client, _| is_kept(*client));
     }
 
-    /// The model of all ranks, as of now: for a snapshot, or to judge anew what was judged too early.
+    /// Returns the current model of all ranks, for a snapshot or to judge early calls again.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
     }
 
-    /// Goes on from the model of another run, whose functions have these names, in order of their
-    /// numbers in it.
+    /// Continues from the model of another run, whose functions have these names, in order of their
+    /// numbers.
     ///
     /// # Errors
-    /// [`Error::OtherModel`] if the server has a model of another detector.
+    /// Returns [`Error::OtherModel`] if the server has a model of another detector.
     pub fn learn(&mut self, names: &[FunctionName], model: &Model) -> Result<()> {
         let limit = self.params.names;
         let numbers: Vec<_> = names
@@ -375,22 +386,22 @@ impl Server {
         Ok(())
     }
 
-    /// Names of functions, in order of their numbers.
+    /// Returns the names of functions in order of their numbers.
     pub fn names(&self) -> &[FunctionName] {
         self.names.names()
     }
 
-    /// The number of a function.
+    /// Returns the number of a function.
     pub fn number(&self, name: &FunctionName) -> Option<FunctionId> {
         self.names.get(name)
     }
 
-    /// What the calls of a function were, on all ranks.
+    /// Returns the statistics of a function on all ranks.
     pub fn function(&self, function: FunctionId) -> Option<&FunctionStats> {
         self.functions.get(function)
     }
 
-    /// All functions that were called, most time lost first.
+    /// Returns all called functions in descending order of time lost.
     pub fn functions(&self) -> Vec<(FunctionId, FunctionStats)> {
         let mut all: Vec<_> = self
             .functions
@@ -404,42 +415,43 @@ impl Server {
         all
     }
 
-    /// All ranks by their anomalies a step, the highest first.
+    /// Returns all ranks in descending order of a criterion.
     pub fn ranking(&self, by: Ranking) -> Vec<RankSummary> {
         self.ranks.ranked(by)
     }
 
-    /// The last steps of a rank, the oldest first.
+    /// Returns the last steps of a rank, oldest first.
     pub fn steps(&self, program: u32, rank: u32) -> impl Iterator<Item = &StepStats> {
         self.ranks.steps(program, rank)
     }
 
-    /// Anomalies a rank in one step, over the ranks that have told of it: a rank far above the mean
-    /// is one to look at.
+    /// Returns the anomalies per rank in one step, over the ranks that reported it. A rank far
+    /// above the mean deserves attention.
     pub fn across_ranks(&self, step: u64) -> Moments {
         self.ranks.across(step)
     }
 
-    /// The last delta of a client that is merged; 0 for none.
+    /// Returns the last merged delta of a client; 0 for none.
     pub fn sequence(&self, client: u64) -> u64 {
         self.clients.get(&client).map_or(0, |(merged, _)| *merged)
     }
 
-    /// How far the steps of a client's ranks are merged: for a client that starts again on the same stream, see
-    /// [`Client::resume`](super::Client::resume).
+    /// Returns the last merged steps of a client's ranks, for a client that restarts on the same
+    /// stream, see [`Client::resume`](super::Client::resume).
     pub fn positions(&self, client: u64) -> &[Position] {
         self.positions.get(&client).map_or(&[], Vec::as_slice)
     }
 
-    /// How many clients sent something.
+    /// Returns the number of clients that sent a delta.
     pub fn clients(&self) -> usize {
         self.clients.len()
     }
 
-    /// Bytes in use: names, the model twice, as it is and as it was told last, what of it is new to whom,
-    /// statistics of functions, and for each rank the steps that are kept
-    /// ([`ServerParams::history`](super::ServerParams::history)). While a view is made, the model is there once more.
-    /// Depends on how many functions and ranks there are, not on how much they told.
+    /// Returns the memory in bytes: names, the model twice (merged and published), recent changes,
+    /// statistics of functions, and the steps that are kept for each rank
+    /// ([`ServerParams::history`](super::ServerParams::history)). While a view is built there is
+    /// one more copy of the model. Memory depends on the numbers of functions and ranks, not on the
+    /// number of deltas.
     ///
     /// ```
     /// use perf_anomaly::server::Server;
@@ -464,13 +476,12 @@ impl Server {
                 .sum::<usize>()
     }
 
-    /// Functions, ranks and clients that were left out since there were too many, each time.
+    /// Returns the number of times that a function, rank or client was dropped because of a limit.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// All that the server knows as bytes, to go on from after a restart. The same server gives the
-    /// same bytes.
+    /// Encodes the server, to continue after a restart. Equal servers give equal bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         to.u32(MAGIC);
@@ -497,11 +508,11 @@ impl Server {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode). The session is that of the bytes, so that clients
-    /// notice nothing.
+    /// Decodes the bytes of [`encode`](Self::encode). The session is that of the bytes, so that
+    /// clients continue without interruption.
     ///
     /// # Errors
-    /// [`Error::Decode`] with the place of what is wrong.
+    /// Returns [`Error::Decode`] with the offset of the invalid bytes.
     pub fn decode(params: CheckedServerParams, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a server")? != MAGIC {
@@ -514,7 +525,7 @@ impl Server {
         };
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;
-        // Which functions are new to whom is not kept: everybody is told all of them once.
+        // Recent changes are not stored, so each client receives one complete view.
         server.base = from.u64("the number of a view")?;
         if server.base > MOST_VIEWS {
             return Err(from.error(8, "the number of a view, at most 2^63").into());

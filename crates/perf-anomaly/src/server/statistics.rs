@@ -1,4 +1,4 @@
-//! What calls and anomalies were, to be summed over ranks.
+//! Statistics of calls and anomalies that can be summed over ranks.
 
 use crate::calls::{Call, Calls};
 use crate::detect::Loss;
@@ -13,9 +13,9 @@ use perf_core::{Merge, Nanos};
 pub struct StepStats {
     /// The program.
     pub program: u32,
-    /// The rank in the program.
+    /// Rank in the program.
     pub rank: u32,
-    /// The step.
+    /// Step.
     pub step: u64,
     /// First entry of a call that was completed in the step.
     pub start: Nanos,
@@ -28,14 +28,15 @@ pub struct StepStats {
 }
 
 impl StepStats {
-    /// Least bytes of one.
+    /// Smallest encoded size in bytes.
     const LEAST: usize = 3 + 2 + Loss::LEAST + 1;
 
-    /// Those of the ranks that completed calls in the last step, with what is said of the calls.
+    /// Returns the statistics of the ranks that completed calls in the last step, with their
+    /// judgements.
     pub fn of(calls: &Calls, judgements: &[Judgement]) -> Vec<StepStats> {
         let batch = calls.batch();
         let mut all: Vec<StepStats> = Vec::new();
-        // Streams come by program and rank.
+        // Streams are ordered by program and rank.
         for (stream, rows) in batch.streams() {
             let key = calls.stream_key(*stream).unwrap_or_default();
             let is_same = |one: &StepStats| (one.program, one.rank) == (key.program, key.rank);
@@ -67,7 +68,7 @@ impl StepStats {
         all
     }
 
-    /// Adds what another part of the same step of the same rank was.
+    /// Adds another part of the same step of the same rank.
     pub(super) fn add(&mut self, part: &StepStats) {
         self.start = self.start.min(part.start);
         self.end = self.end.max(part.end);
@@ -120,12 +121,12 @@ pub struct FunctionStats {
     pub scores: Moments,
     /// Severities of the anomalies in nanoseconds.
     pub severities: Moments,
-    /// The first and the last step with an anomaly.
+    /// First and last step with an anomaly.
     pub steps: Option<(u64, u64)>,
 }
 
 impl FunctionStats {
-    /// Least bytes of one.
+    /// Smallest encoded size in bytes.
     pub(super) const LEAST: usize = Loss::LEAST + 1 + 1;
 
     /// Counts a call.
@@ -141,7 +142,8 @@ impl FunctionStats {
         }
     }
 
-    /// Of a function that calls none both run times are the same, and those of no anomalies are not told.
+    /// Encodes the statistics. For a function without callees both run times are equal, and
+    /// anomalies are omitted if there are none.
     pub(super) fn write(&self, to: &mut Writer) {
         self.loss.encode(to);
         let is_leaf = self.inclusive == self.exclusive;
@@ -196,7 +198,7 @@ impl FunctionStats {
     }
 }
 
-/// The number of a step: one that can still be counted on from.
+/// Reads the number of a step, below the largest number.
 fn read_step(from: &mut Reader<'_>) -> Result<u64> {
     let before = *from;
     match from.varint("a step")? {
@@ -205,7 +207,7 @@ fn read_step(from: &mut Reader<'_>) -> Result<u64> {
     }
 }
 
-/// What is told of a function.
+/// Flags of the optional fields of a function.
 const LEAF: u8 = 1;
 const ABNORMAL: u8 = 2;
 const STEPS: u8 = 4;
@@ -213,7 +215,7 @@ const STEPS: u8 = 4;
 impl Merge for FunctionStats {
     fn merge(&mut self, other: &Self) {
         self.loss.merge(&other.loss);
-        // Functions that call none, which most are, have both run times the same.
+        // Most functions have no callees, so that both run times are equal.
         let is_leaf = self.inclusive == self.exclusive && other.inclusive == other.exclusive;
         self.exclusive.merge(&other.exclusive);
         match is_leaf {

@@ -1,4 +1,4 @@
-//! [`Sum`]: what several clients told, as one.
+//! [`Sum`]: several deltas merged to one.
 
 use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
@@ -11,18 +11,18 @@ use std::collections::HashMap;
 /// First bytes of an encoded sum.
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAU");
 const VERSION: u16 = 2;
-/// The version before, in which losses had no count of calls beyond experience.
+/// Earlier version, in which losses had no count of calls beyond experience.
 const WITHOUT_BEYOND: u16 = 1;
 
-/// Deltas of several clients as one, for ranks that each have a copy of the server: deltas are merged on
-/// their way along a tree, and each copy [adds](Server::add) the sum of all of them, whose size does not grow
-/// with the number of clients.
+/// Merged deltas of several clients, for ranks that each have a copy of the server: deltas are
+/// merged along a tree, and each copy [adds](Server::add) the sum of all of them, whose size does
+/// not grow with the number of clients.
 ///
-/// What is known of single ranks, which does grow, can be [taken out](Self::take_ranks) on the way.
+/// The statistics of single ranks, which do grow, can be [removed](Self::take_ranks) on the way.
 ///
-/// Sums of the same deltas are the same to the bit if they are merged in the same grouping and order; for
-/// the model of [`Tail`](crate::Tail) any other grouping gives the same one, too, and for statistics of
-/// functions the same up to rounding.
+/// Sums of the same deltas are the same to the bit if they are merged in the same grouping and
+/// order. For the model of [`Tail`](crate::Tail) this holds for any grouping, and for statistics of
+/// functions up to rounding.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
@@ -66,29 +66,35 @@ const WITHOUT_BEYOND: u16 = 1;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sum {
+    /// Number of deltas.
     deltas: u64,
-    /// How many names the servers know; the numbers of [`names`](Self::names) follow.
+    /// Number of names that the servers know; the numbers of [`names`](Self::names) follow.
     known: u32,
+    /// New names of functions.
     names: Vec<FunctionName>,
+    /// Merged model.
     model: Option<Model>,
+    /// Statistics of functions.
     functions: Functions<FunctionStats>,
+    /// Statistics of steps.
     steps: Vec<StepStats>,
-    /// Clients, and the last delta of each that is in the sum.
+    /// Clients, and the last delta of each in the sum.
     clients: Vec<(u64, u64)>,
 }
 
 impl Sum {
-    /// How many deltas are in it.
+    /// Returns the number of deltas in the sum.
     pub fn deltas(&self) -> u64 {
         self.deltas
     }
 
-    /// Names of functions that the server did not know.
+    /// Returns the names of functions that the server did not know.
     pub fn names(&self) -> &[FunctionName] {
         &self.names
     }
 
-    /// What is known of single ranks: their steps and their clients. What is left is of functions alone.
+    /// Removes and returns the data of single ranks: their steps and their clients. The rest is by
+    /// function only.
     pub fn take_ranks(&mut self) -> Sum {
         Sum {
             steps: std::mem::take(&mut self.steps),
@@ -101,11 +107,11 @@ impl Sum {
         self.deltas == 0 && self.model.is_none() && self.functions.is_empty()
     }
 
-    /// Adds what another one has, whose clients come after those of this one.
+    /// Adds another sum, whose clients come after those of this one.
     ///
     /// # Errors
-    /// [`Error::OtherModel`] if detectors differ, [`Error::Decode`] if both are not for servers that know the
-    /// same names. Then nothing is added.
+    /// Returns [`Error::OtherModel`] if detectors differ, or [`Error::Decode`] unless both are for
+    /// servers that know the same names. The sum is then unchanged.
     pub fn merge(&mut self, other: &Sum) -> Result<()> {
         if !other.is_of_ranks() {
             self.merge_functions(other)?;
@@ -151,7 +157,7 @@ impl Sum {
         Ok(())
     }
 
-    /// The numbers of names, which are new where this one does not have them.
+    /// Returns the numbers of names, after adding those that are new.
     fn numbers_of(&mut self, names: &[FunctionName]) -> Vec<FunctionId> {
         if names.is_empty() {
             return Vec::new();
@@ -169,7 +175,8 @@ impl Sum {
         names.iter().map(number).collect()
     }
 
-    /// As bytes: a magic number, a version, and the fields in order. The same sum gives the same bytes.
+    /// Encodes the sum: a magic number, a version, and the fields in order. Equal sums give equal
+    /// bytes.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         to.u32(MAGIC);
@@ -191,11 +198,11 @@ impl Sum {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Decode`] with the place of what is wrong. No number in the bytes makes room for more
-    /// than the bytes can hold.
+    /// Returns [`Error::Decode`] with the offset of the invalid bytes. No number in the bytes can
+    /// cause an allocation larger than their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a sum")? != MAGIC {
@@ -234,11 +241,11 @@ fn unknown() -> Error {
 }
 
 impl Server {
-    /// A delta as a sum, by the numbers of this server, which stays as it is. One that was taken or added before
-    /// gives an empty sum.
+    /// Converts a delta to a sum with the numbers of this server, which does not change. A delta
+    /// that was merged before gives an empty sum.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// Returns the errors of [`take`](Self::take).
     pub fn sum(&self, delta: &Delta) -> Result<Sum> {
         self.check(delta)?;
         if self.has_merged(delta) {
@@ -279,11 +286,11 @@ impl Server {
         })
     }
 
-    /// Merges the deltas of a sum at once. The view is made by [`publish`](Self::publish).
+    /// Merges the deltas of a sum. Call [`publish`](Self::publish) to build the view.
     ///
     /// # Errors
-    /// [`Error::OtherModel`] if the detectors differ, [`Error::Decode`] if the sum is not for a server that
-    /// knows as many names. Nothing of such a sum is taken.
+    /// Returns [`Error::OtherModel`] if the detectors differ, or [`Error::Decode`] if the sum is
+    /// for a server with another number of names. Such a sum is ignored completely.
     pub fn add(&mut self, sum: &Sum) -> Result<()> {
         if !sum.is_of_ranks() {
             let known = self.names().len();
@@ -311,11 +318,11 @@ impl Server {
         Ok(())
     }
 
-    /// The view for the client of a delta that was in a sum, after that was [added](Self::add) and the view
-    /// [made](Self::publish).
+    /// Returns the view for the client of a delta in a sum, after the sum was [added](Self::add)
+    /// and the view [built](Self::publish).
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// Returns the errors of [`take`](Self::take).
     pub fn answer(&mut self, delta: &Delta) -> Result<View> {
         self.check(delta)?;
         self.hear(delta.client, delta.sequence, true);

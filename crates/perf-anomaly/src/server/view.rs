@@ -1,4 +1,4 @@
-//! [`View`]: what the server tells a rank.
+//! [`View`]: message from the server to a rank.
 
 use super::FunctionName;
 use crate::encode::{Reader, Writer};
@@ -9,30 +9,34 @@ use std::sync::{Arc, OnceLock};
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAV");
 const VERSION: u16 = 3;
 
-/// What all ranks know, as far as the server had heard of it, and what is new in it for the client:
-/// functions that did not change since the last view the client has are left out.
+/// Knowledge of all ranks, as far as it has changed for the client: functions that did not change
+/// since the last view of the client are omitted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct View {
-    /// The session of the server. Numbers of functions mean nothing in another one.
+    /// Session of the server. Function numbers are only valid within it.
     pub session: u64,
-    /// The last delta of the client that is in the model; 0 for none.
+    /// Last delta of the client that is in the model; 0 for none.
     pub merged: u64,
-    /// The number of the view, which grows.
+    /// Number of the view, ascending.
     pub number: u64,
-    /// The view that this one completes: what is not in its model is as it was there. 0 if all is there.
+    /// View that this one extends: functions that are not in its model are unchanged since then. 0
+    /// for a complete view.
     pub since: u64,
-    /// The number of the first of [`names`](Self::names): as many as the client knew.
+    /// Number of the first of [`names`](Self::names): the number of names that the client knew.
     pub first: u32,
     /// Names of functions from there on.
     pub names: Vec<FunctionName>,
+    /// Model.
     model: Arc<Shared>,
 }
 
-/// A model that many views share, and its bytes once somebody asked for them.
+/// Model that many views share, and its bytes once they are computed.
 #[derive(Debug)]
 pub(super) struct Shared {
+    /// Model.
     model: Model,
+    /// Encoded model.
     bytes: OnceLock<Box<[u8]>>,
 }
 
@@ -41,7 +45,7 @@ impl Shared {
         &self.model
     }
 
-    /// Bytes in use.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         self.model.memory() + self.bytes.get().map_or(0, |bytes| bytes.len())
     }
@@ -73,14 +77,14 @@ impl View {
         }
     }
 
-    /// What all ranks know, by the server's numbers of functions; of those that did not change since
-    /// [`since`](Self::since), nothing.
+    /// Returns the knowledge of all ranks, by the server's function numbers, without the functions
+    /// that did not change since [`since`](Self::since).
     pub fn model(&self) -> &Model {
         &self.model.model
     }
 
-    /// As bytes: a magic number, a version, and the fields in order. The model, which is most of it,
-    /// is turned into bytes once for all clients.
+    /// Encodes the view: a magic number, a version, and the fields in order. The model, its largest
+    /// part, is encoded once for all clients.
     pub fn encode(&self) -> Vec<u8> {
         let model = self
             .model
@@ -99,11 +103,11 @@ impl View {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) with the place of what is wrong. No number in the bytes
-    /// makes room for more than the bytes can hold.
+    /// Returns [`Error::Decode`](crate::Error::Decode) with the offset of the invalid bytes. No
+    /// number in the bytes can cause an allocation larger than their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a view")? != MAGIC {

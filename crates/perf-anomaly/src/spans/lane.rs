@@ -1,4 +1,4 @@
-//! [`Lane`]: what a thread has written down, and [`Shared`]: all of them.
+//! [`Lane`]: recorded spans of a thread, and [`Shared`]: all lanes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,54 +7,67 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tracing_core::Metadata;
 
-/// What happened on a thread.
+/// Event of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Note {
+    /// A region was entered.
     Enter(u32),
+    /// A region was left.
     Exit(u32),
-    /// A counter and the bits of its value, a whole number or not.
+    /// Counter and its value.
     Count(u32, f64),
 }
 
-/// The notes of a thread, which wait to be judged.
+/// Notes of a thread that wait to be judged.
 #[derive(Debug)]
 pub(super) struct Lane {
+    /// Number of the thread.
     pub(super) thread: u32,
-    /// The name of the thread, until it was told.
+    /// Name of the thread, until it was sent to the monitor.
     pub(super) name: Mutex<Option<String>>,
-    /// When in nanoseconds, and what.
+    /// Time in nanoseconds, and event.
     pub(super) notes: Mutex<Vec<(i64, Note)>>,
 }
 
-/// What the layer and its thread share.
+/// State shared by the layer and its thread.
 #[derive(Debug)]
 pub(super) struct Shared {
-    /// Tells layers of one process apart.
+    /// Number of the layer within the process.
     pub(super) id: u64,
+    /// Origin of times.
     pub(super) origin: Instant,
+    /// Largest number of waiting notes for each thread.
     pub(super) limit: usize,
+    /// `true` while spans are recorded.
     pub(super) is_on: AtomicBool,
-    /// Spans and counters that were left out.
+    /// Number of dropped spans and counters.
     pub(super) left_out: AtomicU64,
+    /// Lanes and names.
     pub(super) state: Mutex<State>,
-    /// That there is much to judge, or that it is over.
+    /// Signals that many notes wait, or that the end has come.
     pub(super) bell: Condvar,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct State {
+    /// Lanes of the threads.
     pub(super) lanes: Vec<Arc<Lane>>,
-    /// Names of regions and counters in order of their numbers.
+    /// Names of regions by number.
     pub(super) regions: Vec<String>,
+    /// Names of counters by number.
     pub(super) counters: Vec<String>,
+    /// Region of each callsite.
     by_metadata: HashMap<usize, u32>,
+    /// Region of each name.
     by_name: HashMap<String, u32>,
+    /// `true` if notes must be processed before the end of the step.
     pub(super) is_urgent: bool,
+    /// `true` at the end.
     pub(super) is_over: bool,
 }
 
-/// A poisoned lock means that somebody's program panicked while it held it; what it guards is whole
-/// after each statement.
+/// Locks a mutex. A poisoned lock means that the program panicked while it held it; the guarded
+/// data is consistent after each statement.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -73,8 +86,8 @@ impl Shared {
         }
     }
 
-    /// The number of the region of a callsite. Callsites live as long as the process, so their
-    /// address is their name.
+    /// Returns the number of the region of a callsite. Callsites live as long as the process, so
+    /// their address identifies them.
     fn region(&self, metadata: &'static Metadata<'static>) -> u32 {
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -100,7 +113,7 @@ impl Shared {
         next
     }
 
-    /// A lane for this thread: of those that ended the number is used again.
+    /// Returns a lane for this thread; numbers of ended threads are reused.
     fn lane(&self) -> Arc<Lane> {
         let mut state = lock(&self.state);
         let is_free = |thread: &u32| state.lanes.iter().all(|lane| lane.thread != *thread);
@@ -115,7 +128,7 @@ impl Shared {
         lane
     }
 
-    /// Tells the thread that judges not to wait for the end of the step.
+    /// Wakes the judging thread before the end of the step.
     fn ring(&self) {
         lock(&self.state).is_urgent = true;
         self.bell.notify_one();
@@ -126,13 +139,15 @@ fn address(metadata: &'static Metadata<'static>) -> usize {
     std::ptr::from_ref(metadata).addr()
 }
 
-/// What a thread keeps for a layer.
+/// State of a thread for one layer.
 struct Own {
+    /// Number of the layer.
     id: u64,
+    /// Lane of the thread.
     lane: Arc<Lane>,
-    /// Callsites and their regions, by a few bits of their address.
+    /// Cache of callsites and their regions, indexed by a few bits of their address.
     seen: [(usize, u32); SEEN],
-    /// Spans that are open here: number and region, which is [`LEFT_OUT`] if there was no room.
+    /// Open spans: number and region, which is [`LEFT_OUT`] for a dropped span.
     open: Vec<(u64, u32)>,
 }
 
@@ -140,24 +155,25 @@ const SEEN: usize = 64;
 const LEFT_OUT: u32 = u32::MAX;
 
 thread_local! {
-    /// One a layer; programs have one.
+    /// State of the thread for each layer; programs have one.
     static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
-    /// Whether spans of this thread are none of the program.
+    /// `true` if spans of this thread do not belong to the program.
     static IS_QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Spans of this thread are not watched any more.
+/// Excludes the spans of this thread from recording.
 pub(super) fn be_quiet() {
     IS_QUIET.with(|quiet| quiet.set(true));
 }
 
 impl Shared {
     fn now(&self) -> i64 {
-        // 292 years.
+        // Sufficient for 292 years.
         self.origin.elapsed().as_nanos() as i64
     }
 
-    /// Runs `work` with what this thread keeps; not at all where it must not, as while a thread ends.
+    /// Runs `work` with the state of this thread, unless it is inaccessible, such as while the
+    /// thread ends.
     #[inline]
     fn own(&self, work: impl FnOnce(&mut Own)) {
         if !self.is_on.load(Ordering::Relaxed)
@@ -165,7 +181,7 @@ impl Shared {
         {
             return;
         }
-        // Both fail only where a thread is ending, or where a span is made in the work itself.
+        // Both fail only while a thread ends, or if a span is created within the work itself.
         let _ = OWN.try_with(|all| {
             let Ok(mut all) = all.try_borrow_mut() else {
                 return;
@@ -189,7 +205,8 @@ impl Shared {
         });
     }
 
-    /// Writes a note down; `false` if there is no room. Room for the exits of open spans is kept.
+    /// Adds a note; returns `false` if there is no space. Space for the exits of open spans is
+    /// reserved.
     #[inline]
     fn note(&self, lane: &Lane, at: i64, note: Note, room: usize) -> bool {
         let mut notes = lock(&lane.notes);
@@ -199,7 +216,7 @@ impl Shared {
         }
         notes.push((at, note));
         drop(notes);
-        // Half full is early enough to make room.
+        // Half full is early enough to process the notes.
         if count == self.limit / 2 {
             self.ring();
         }
@@ -210,7 +227,7 @@ impl Shared {
     pub(super) fn enter(&self, span: u64, metadata: &'static Metadata<'static>) {
         self.own(|own| {
             let place = address(metadata);
-            // Metadata are larger than 64 bytes, so bits above tell them apart.
+            // Metadata are larger than 64 bytes, so the bits above distinguish them.
             let slot = &mut own.seen[(place >> 6) % SEEN];
             if slot.0 != place {
                 *slot = (place, self.region(metadata));
@@ -228,7 +245,7 @@ impl Shared {
     #[inline]
     pub(super) fn exit(&self, span: u64) {
         self.own(|own| {
-            // Mostly the innermost; guards that are dropped in another order leave from the middle.
+            // Mostly the innermost; guards dropped in another order leave from the middle.
             let at = own.open.iter().rposition(|(open, _)| *open == span);
             let Some(at) = at else { return };
             let (_, region) = own.open.remove(at);

@@ -1,4 +1,4 @@
-//! [`SpanLayer`]: what `tracing` calls.
+//! [`SpanLayer`]: callbacks of `tracing`.
 
 use super::lane::Shared;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tracing_core::{Event, Subscriber, span::Id};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The layer to be put on a registry: see [`Spans`](super::Spans).
+/// Layer to be added to a registry: see [`Spans`](super::Spans).
 #[derive(Debug)]
 pub struct SpanLayer(pub(super) Arc<Shared>);
 
@@ -27,10 +27,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SpanLayer {
     }
 }
 
-/// Finds the counters among the fields of an event.
+/// Visitor that finds the counters among the fields of an event.
 struct Counters<'a>(&'a Shared);
 
-/// Beginnings of names of fields that are counters.
+/// Prefixes of the names of counter fields.
 const COUNTERS: [&str; 4] = ["counter.", "monotonic_counter.", "gauge.", "histogram."];
 
 impl Counters<'_> {

@@ -1,10 +1,10 @@
-//! A program that watches itself: spans of `tracing` as calls (feature `tracing`).
+//! Self-monitoring of a program: spans of `tracing` as calls (feature `tracing`).
 //!
-//! [`Spans`] is a layer of `tracing-subscriber`. Each time a span is entered and left is a call of
-//! the function `target::name`, on the thread that did it; fields of events whose names begin with
-//! `counter.`, `monotonic_counter.`, `gauge.` or `histogram.` are counters, as other layers have
-//! them. The program's threads only write down times; a thread of the layer makes calls of
-//! them and judges these, once a [period](Spans::period).
+//! [`Spans`] is a layer of `tracing-subscriber`. The time between entering and leaving a span is a
+//! call of the function `target::name`, on the thread that executed it. Fields of events whose
+//! names begin with `counter.`, `monotonic_counter.`, `gauge.` or `histogram.` are counters, as in
+//! other layers. The threads of the program only store times; a thread of the layer converts these
+//! to calls and judges them, once each [period](Spans::period).
 //!
 //! ```
 //! use perf_anomaly::{Monitor, spans::Spans};
@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A span of an asynchronous task is left whenever the task waits: its calls are the stretches of work
-//! between, on whatever thread they run.
+//! A span of an asynchronous task is left whenever the task waits: its calls are the intervals of
+//! work in between, on any thread.
 
 mod lane;
 mod layer;
@@ -35,21 +35,27 @@ pub use worker::Watching;
 use crate::{Monitor, Result};
 use std::time::Duration;
 
-/// How the spans of this process are watched.
+/// Configuration of span monitoring for this process.
 pub struct Spans {
+    /// Monitor that judges the calls.
     monitor: Monitor,
+    /// Program.
     program: u32,
+    /// Rank.
     rank: u32,
+    /// Length of a step.
     period: Duration,
+    /// Largest number of waiting notes for each thread.
     limit: usize,
+    /// Callback after each step.
     each_step: Option<EachStep>,
 }
 
-/// What is done when the calls of a step were judged.
+/// Callback after the calls of a step were judged.
 type EachStep = Box<dyn FnMut(&mut Monitor, u64) + Send>;
 
 impl Spans {
-    /// Judges calls by a monitor. A step is 1 s long, and the process is rank 0 of program 0.
+    /// Judges calls with a monitor. A step is 1 s long, and the process is rank 0 of program 0.
     pub fn new(monitor: Monitor) -> Self {
         Spans {
             monitor,
@@ -61,38 +67,39 @@ impl Spans {
         }
     }
 
-    /// Which rank of which program this process is. Default: rank 0 of program 0.
+    /// Sets program and rank of this process. Default: rank 0 of program 0.
     pub fn rank(mut self, program: u32, rank: u32) -> Self {
         (self.program, self.rank) = (program, rank);
         self
     }
 
-    /// How long a step is: at least a millisecond, at most a day. Default: 1 s.
+    /// Sets the length of a step: at least a millisecond, at most a day. Default: 1 s.
     pub fn period(mut self, period: Duration) -> Self {
         self.period = period.clamp(Duration::from_millis(1), Duration::from_secs(86_400));
         self
     }
 
-    /// How many entries, exits and counters of a thread may wait to be judged, 24 bytes each.
-    /// Spans beyond are left out whole, counters too, and [counted](Watching::left_out). Default: 1,048,576.
+    /// Sets the number of entries, exits and counters of a thread that may wait to be judged, 24
+    /// bytes each. Further spans are dropped as a whole, and counters too, and
+    /// [counted](Watching::left_out). Default: 1,048,576.
     pub fn limit(mut self, events: usize) -> Self {
         self.limit = events.max(2);
         self
     }
 
-    /// Calls `what` whenever calls were judged, on the thread of the layer, with their step: to print the
-    /// worst calls, or to raise an alarm. That is after each step, before where much comes in one, so
-    /// that a number may come more than once, and at the end with what was open. Spans of that thread are
-    /// not watched. Default: nothing is called.
+    /// Calls `what` whenever calls were judged, on the thread of the layer, with their step: to
+    /// print the worst calls, or to raise an alarm. This happens after each step, earlier if there
+    /// are many calls, so that a number may occur more than once, and at the end for open calls.
+    /// Spans of that thread are not recorded. Default: no callback.
     pub fn each_step(mut self, what: impl FnMut(&mut Monitor, u64) + Send + 'static) -> Self {
         self.each_step = Some(Box::new(what));
         self
     }
 
-    /// Starts the thread that judges: gives the layer, and what ends it all.
+    /// Starts the judging thread; returns the layer, and a handle that ends it.
     ///
     /// # Errors
-    /// [`Error::Spans`](crate::Error::Spans) if the system has no thread for it.
+    /// Returns [`Error::Spans`](crate::Error::Spans) if the system cannot create a thread.
     pub fn start(self) -> Result<(SpanLayer, Watching)> {
         worker::start(self)
     }

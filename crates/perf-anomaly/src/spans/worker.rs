@@ -1,4 +1,4 @@
-//! [`Watching`]: the thread that judges what the others have written down.
+//! [`Watching`]: the thread that judges the recorded spans.
 
 use super::lane::{Lane, Note, Shared, be_quiet, lock};
 use super::{SpanLayer, Spans};
@@ -11,10 +11,13 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Spans are being watched: ends it, with what was found. Dropping it ends it as well.
+/// Handle of a running span monitor, which ends it and returns the results. Dropping it ends the
+/// monitor too.
 #[derive(Debug)]
 pub struct Watching {
+    /// State shared with the layer.
     shared: Arc<Shared>,
+    /// The judging thread.
     thread: Option<JoinHandle<Monitor>>,
 }
 
@@ -41,17 +44,18 @@ pub(super) fn start(spans: Spans) -> Result<(SpanLayer, Watching)> {
 }
 
 impl Watching {
-    /// Spans and counters that were left out because too many waited to be judged.
+    /// Returns the number of spans and counters that were dropped because too many waited to be
+    /// judged.
     pub fn left_out(&self) -> u64 {
         self.shared.left_out.load(Ordering::Relaxed)
     }
 
-    /// Stops watching, judges what is left and ends the last step. Spans that are open now are calls
-    /// that ended here.
+    /// Stops recording, judges the remaining calls and ends the last step. Open spans become calls
+    /// that end here.
     ///
     /// # Errors
-    /// [`Unfinished`], which has the report too, with the first error of the monitor's store or server;
-    /// without a report where the thread panicked.
+    /// Returns [`Unfinished`], which contains the report too, with the first error of the monitor's
+    /// store or server; without a report if the thread panicked.
     pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
         match self.stop() {
             Some(mut monitor) => {
@@ -80,14 +84,19 @@ impl Drop for Watching {
 }
 
 struct Worker {
+    /// State shared with the layer.
     shared: Arc<Shared>,
+    /// Configuration and monitor.
     spans: Spans,
-    /// What the monitor calls regions, counters and threads.
+    /// Regions in the monitor.
     regions: Vec<RegionId>,
+    /// Counters in the monitor.
     counters: Vec<MetricId>,
+    /// Streams in the monitor by thread.
     streams: HashMap<u32, StreamId>,
-    /// Empty, and as large as a thread needed.
+    /// Empty buffer with the capacity that a thread needed.
     spare: Vec<(i64, Note)>,
+    /// Current step.
     step: u64,
 }
 
@@ -106,7 +115,7 @@ impl Worker {
                 self.step = step.max(self.step.saturating_add(1));
                 end = self.end();
             } else {
-                // Much came in a short time: it must not wait for the end of the step.
+                // Many notes in a short time must not wait for the end of the step.
                 self.spans.monitor.flush();
                 self.judged();
             }
@@ -120,7 +129,7 @@ impl Worker {
         }
     }
 
-    /// Tells the program what was judged.
+    /// Calls the callback of the program.
     fn judged(&mut self) {
         if let Some(each_step) = &mut self.spans.each_step {
             let step = self.spans.monitor.batch().step();
@@ -128,17 +137,19 @@ impl Worker {
         }
     }
 
-    /// When the step ends: steps have equal lengths from the beginning on, whatever a step costs.
+    /// Returns the end of the step: steps have equal lengths from the beginning, regardless of
+    /// their processing time.
     fn end(&self) -> Instant {
         let period = self.spans.period.as_nanos();
         let end = period.saturating_mul(u128::from(self.step) + 1);
-        // 584 years.
+        // Sufficient for 584 years.
         let end = Duration::from_nanos(u64::try_from(end).unwrap_or(u64::MAX));
         let end = self.shared.origin.checked_add(end);
         end.unwrap_or_else(|| Instant::now() + self.spans.period)
     }
 
-    /// Sleeps until the step ends, or there is much to do, or it is over, which is `true`.
+    /// Sleeps until the step ends, many notes wait, or the end has come, for which it returns
+    /// `true`.
     fn wait(&self, end: Instant) -> bool {
         let mut state = lock(&self.shared.state);
         while !state.is_over && !state.is_urgent {
@@ -153,11 +164,11 @@ impl Worker {
         state.is_over
     }
 
-    /// Pushes all notes there are.
+    /// Pushes all notes.
     fn drain(&mut self) {
         let lanes: Vec<Arc<Lane>> = lock(&self.shared.state).lanes.clone();
         for lane in &lanes {
-            // The thread goes on with the space of the one before.
+            // The thread continues with the buffer of the previous one.
             let mut notes = std::mem::take(&mut self.spare);
             std::mem::swap(&mut notes, &mut *lock(&lane.notes));
             self.learn();
@@ -180,14 +191,14 @@ impl Worker {
             self.spare = notes;
         }
         drop(lanes);
-        // Those of threads that ended, and that nobody else holds: empty from now on.
+        // Lanes of ended threads without other owners: they stay empty.
         let mut state = lock(&self.shared.state);
         state
             .lanes
             .retain(|lane| Arc::strong_count(lane) > 1 || !lock(&lane.notes).is_empty());
     }
 
-    /// Tells the monitor names that are new.
+    /// Registers new names with the monitor.
     fn learn(&mut self) {
         let state = lock(&self.shared.state);
         let monitor = &mut self.spans.monitor;

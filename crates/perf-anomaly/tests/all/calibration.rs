@@ -1,4 +1,4 @@
-//! The default detector alarms no more often than it says, and finds what was planted.
+//! The default detector respects its rate of false alarms, and finds planted anomalies.
 
 use crate::common;
 
@@ -36,16 +36,16 @@ fn count(judgements: &[Judgement], label: Label) -> usize {
     judgements.iter().filter(is).count()
 }
 
-/// What goes on as ever, in nanoseconds: name, and a run time from random numbers.
+/// Unchanged behaviour, in nanoseconds: name, and a run time from random numbers.
 type Null = (&'static str, fn(&mut Random, usize) -> f64);
 
-/// A mode that one call in 50 is of.
+/// A mode with one call in 50.
 const RARE: Null = ("a rare mode", |r, at| match at % 50 {
     0 => 5e6 * (0.1 * r.normal()).exp(),
     _ => 1e5 * (0.1 * r.normal()).exp(),
 });
 
-/// One that one call in 1,000 is of: less than the share of a mode.
+/// A mode with one call in 1,000: less than the share of a mode.
 const VERY_RARE: Null = ("a very rare mode", |r, _| match r.below(1000) {
     0 => 5e6 * (0.1 * r.normal()).exp(),
     _ => 1e5 * (0.1 * r.normal()).exp(),
@@ -92,20 +92,22 @@ const NULL: [Null; 15] = [
     }),
 ];
 
-/// No more than what a Poisson number of this mean exceeds once in about 30,000 times.
+/// Returns a number that a Poisson variable with this mean exceeds with a probability of about
+/// 1/30,000.
 fn most(expected: f64) -> f64 {
     expected + 4.0 * expected.sqrt() + 3.0
 }
 
 #[test]
 fn false_alarms_stay_within_the_stated_rate() {
-    // Runs long and short: the rate holds from the first judged call on.
+    // Long and short runs: the rate holds from the first judged call on.
     for (per_million, calls, runs) in [
         (10.0, 1_000_000, 1),
         (1000.0, 300_000, 1),
         (1000.0, 300, 500),
     ] {
-        // In short runs calls of a minor mode are told until it is known, as below: up to four a run.
+        // In short runs calls of a minor mode are reported until it is known: up to four in each
+        // run.
         let minor = ["9 to 1", "three modes", "a narrow mode in"];
         for (name, runtime) in NULL {
             let is_minor = runs > 1 && minor.iter().any(|part| name.contains(part));
@@ -142,7 +144,7 @@ fn a_rare_mode_is_told_until_it_is_known() {
 }
 
 #[test]
-fn what_repeats_is_not_abnormal_for_ever_however_rare() {
+fn rare_repetitions_become_usual() {
     let mut random = Random::new(2);
     let (_, runtime) = VERY_RARE;
     let judgements = run(&mut tail(10.0), 1_000_000, |at| runtime(&mut random, at));
@@ -150,7 +152,7 @@ fn what_repeats_is_not_abnormal_for_ever_however_rare() {
     println!("a very rare mode: {alarms} alarms on 1,000 calls of it");
     assert!((10..=40).contains(&alarms), "{alarms}");
     assert!(count(&judgements[60_000..], Label::TooSlow) <= 12);
-    // Where one asks for it, it is; and so is what does not take as long each time.
+    // Reported on request; and so are calls that do not take about the same time.
     let rare = Tail::params().rare_share(0.005).check();
     let mut strict = Tail::new(rare.expect("in range"));
     let mut random = Random::new(2);
@@ -182,7 +184,7 @@ fn modes_that_overlap_have_an_expected_time_each() {
         .iter()
         .map(|one| one.label.is_anomaly())
         .collect();
-    // Between the two that overlap nothing is abnormal; between those apart it is.
+    // Between the two overlapping modes no call is abnormal; between the separate ones calls are.
     assert_eq!(
         abnormal,
         [false, false, false, true, true],
@@ -192,7 +194,7 @@ fn modes_that_overlap_have_an_expected_time_each() {
 
 #[test]
 fn calls_between_modes_do_not_hide_each_other() {
-    // No gap parts the modes: one call in 400 is anywhere between.
+    // No gap separates the modes: one call in 400 is anywhere between.
     let mut random = Random::new(6);
     let mut detector = tail(10.0);
     let mut planted = Vec::new();
@@ -240,7 +242,7 @@ fn a_shift_is_told_until_it_is_usual() {
     assert_eq!(count(&after[5_000..], Label::TooSlow), 0);
 }
 
-/// Precision and recall of a detector on run times with planted ones.
+/// Returns precision and recall of a detector for run times with planted anomalies.
 fn quality(detector: &mut dyn Detector, runtimes: &[f64], planted: &[bool]) -> (usize, usize) {
     let judgements = run(detector, runtimes.len(), |at| runtimes[at]);
     let alarms = judgements
@@ -256,7 +258,7 @@ fn quality(detector: &mut dyn Detector, runtimes: &[f64], planted: &[bool]) -> (
 #[test]
 fn planted_anomalies_are_found() {
     const CALLS: usize = 200_000;
-    // Run times, how much longer a planted call takes, each by another factor, and the least recall.
+    // Run times, the range of factors of planted calls, and the smallest recall.
     let usual: [(Null, (f64, f64), f64); 4] = [
         (NULL[1], (2.0, 30.0), 0.98),
         (NULL[3], (20.0, 300.0), 0.85),
@@ -276,7 +278,7 @@ fn planted_anomalies_are_found() {
             .iter()
             .enumerate()
             .map(|(at, planted)| match planted {
-                // Of the lower mode, where there are two.
+                // Of the lower mode, if there are two.
                 true => runtime(&mut random, 2) * low * (high / low).powf(random.unit()),
                 false => runtime(&mut random, at),
             })
@@ -305,7 +307,7 @@ fn planted_anomalies_are_found() {
             *means.entry(which).or_insert(0.0) += both / usual.len() as f64;
         }
     }
-    // SSTD is better on one: planted calls far above a lognormal distribution widen its deviation.
+    // SSTD is worse on one: planted calls far above a lognormal distribution widen its deviation.
     println!("mean of recall and precision: {means:.3?}");
     for which in ["sstd", "hbos", "copod"] {
         assert!(means["tail"] > means[which] + 0.3, "{means:?}");

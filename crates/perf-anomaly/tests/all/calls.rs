@@ -1,4 +1,4 @@
-//! What becomes of events, case by case.
+//! Conversion of events to calls, case by case.
 
 use perf_anomaly::calls::{Calls, CallsParams, ModelBy, Repair, Runtime};
 use perf_core::{EventSink, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey, Value};
@@ -98,7 +98,7 @@ fn messages_and_counters_belong_to_the_innermost_call() {
         (parent.exclusive, parent.inclusive()),
         (Nanos(32), Nanos(92))
     );
-    // The one on the other thread waits for a call there, and at the end has none.
+    // The counter on the other thread waits for a call there, and at the end has none.
     assert_eq!(calls.health().outside, 0);
     calls.finish();
     assert_eq!(calls.health().outside, 1);
@@ -152,9 +152,9 @@ fn a_wrong_exit_pops_to_the_matching_call() {
     assert_eq!((health.nearest, health.implicit), (1, 2));
 }
 
-/// `work` was left under a wrong name: what is entered next is what `main` calls.
+/// `work` was left under a wrong name: the region entered next is one that `main` calls.
 #[test]
-fn an_exit_under_a_wrong_name_is_found_out_by_what_follows() {
+fn an_exit_under_a_wrong_name_is_found_by_later_events() {
     let mut calls = calls(Calls::params());
     let thread = calls.stream(key(0));
     enter(&mut calls, thread, 0, "main");
@@ -178,7 +178,7 @@ fn an_exit_under_a_wrong_name_is_found_out_by_what_follows() {
 }
 
 #[test]
-fn what_is_open_at_the_end_is_closed_and_marked() {
+fn open_calls_are_closed_and_marked_at_the_end() {
     let open = |repair| {
         let mut calls = calls(Calls::params().repair(repair));
         let thread = calls.stream(key(0));
@@ -212,7 +212,7 @@ fn time_that_goes_back_is_sorted_in_a_step_and_held_between_steps() {
     calls.end_step(0);
     let a = calls.batch().calls()[1];
     assert_eq!((a.exclusive, a.children), (Nanos(70), 1));
-    // Numbers of events are those of the sorted step.
+    // Indices of events are those of the sorted step.
     assert_eq!(calls.event_id(&a), "0:0:0");
     exit(&mut calls, thread, 95, "c");
     counter(&mut calls, thread, 96, "x", 1);
@@ -266,8 +266,8 @@ fn monitoring_counters_tell_of_the_node() {
     assert_eq!(state.at(), Some(Nanos(7)));
 }
 
-/// Work of an accelerator and its launch are found together whichever comes first; a launch may
-/// have many, and who has no partner is given up in the end.
+/// Work of an accelerator and its launch are connected in either order; a launch may have several
+/// work items, and those without a partner are dropped in the end.
 #[test]
 fn accelerators_are_tied_to_their_launches() {
     for late in [false, true] {
@@ -282,7 +282,7 @@ fn accelerators_are_tied_to_their_launches() {
                 counter(&mut calls, host, 13, "Correlation ID", 77);
                 exit(&mut calls, host, 14, "launch");
             } else {
-                // The second call begins when the first one ends: the second id is its own.
+                // The second call begins when the first one ends: the second id belongs to it.
                 enter(&mut calls, gpu, 20, "kernel");
                 counter(&mut calls, gpu, 20, "Correlation ID", 77);
                 exit(&mut calls, gpu, 30, "kernel");
@@ -399,7 +399,7 @@ fn corrupt_numbers_of_streams_are_refused() {
     assert!(Calls::params().pending(0).check().is_err());
 }
 
-/// Memory does not grow with the number of steps, whatever is wrong with them.
+/// Memory does not grow with the number of steps, for any defects.
 #[test]
 fn memory_depends_on_the_longest_step() {
     let mut calls = calls(Calls::params().depth(50).paths(20).pending(10).notes(16));
@@ -416,7 +416,7 @@ fn memory_depends_on_the_longest_step() {
             counter(&mut calls, gpu, at, "Correlation ID", at as u64);
             exit(&mut calls, gpu, at + 5, name);
         }
-        // Nothing is called on this thread: its counters wait for calls that never come.
+        // There are no calls on this thread: its counters wait in vain.
         let lonely = calls.stream(key(2));
         counter(&mut calls, lonely, step, "x", 1);
         calls.end_step(step as u64);
@@ -431,9 +431,9 @@ fn memory_depends_on_the_longest_step() {
     assert!(health.unmatched_gpu > 7_900 - 10);
 }
 
-/// Two programs of a workflow each have a rank 0, and a function of one name.
+/// Two programs of a workflow each have a rank 0, and a function of the same name.
 #[test]
-fn programs_are_told_apart() {
+fn programs_are_distinguished() {
     let mut calls = calls(Calls::params());
     for program in [0, 3] {
         let stream = calls.stream(StreamKey {
@@ -462,7 +462,7 @@ fn programs_are_told_apart() {
     assert_eq!(programs.collect::<Vec<_>>(), [Some(0), Some(3)]);
 }
 
-/// On a thread of an accelerator that TAU tells of, calls nest and may overlap all the same.
+/// On an accelerator thread of TAU, calls nest and may still overlap.
 #[test]
 fn calls_of_accelerators_end_alone() {
     let mut calls = calls(Calls::params());

@@ -1,4 +1,4 @@
-//! The arena of calls equals the textbook version on random streams, in any steps.
+//! The arena of calls equals a reference implementation on random streams, for any steps.
 
 use crate::naive;
 
@@ -7,7 +7,7 @@ use perf_anomaly::calls::{Call, Calls, Repair};
 use perf_core::{EventSink, Nanos, Peer, RegionId, StreamEvent, StreamKey};
 use proptest::prelude::*;
 
-/// Events of one stream: mostly calls that nest, with damage.
+/// Returns events of one stream: mostly nested calls, with defects.
 fn events() -> impl Strategy<Value = Vec<(i64, What)>> {
     let event = prop_oneof![
         4 => (0u32..4).prop_map(What::Enter),
@@ -15,8 +15,8 @@ fn events() -> impl Strategy<Value = Vec<(i64, What)>> {
         2 => Just(What::Note),
     ];
     prop::collection::vec((0i64..3, event), 0..120).prop_map(|events| {
-        // Where several enters and exits share a time, a message of that time may be given to any
-        // of the calls; there is none then.
+        // If several enters and exits share a time, a message at that time may belong to any of the
+        // calls, so none is generated.
         let (mut at, mut functions, mut notes) = (100, 0, 0);
         let next = |(gap, event): (i64, What)| {
             let is_note = event == What::Note;
@@ -48,7 +48,7 @@ fn event(calls: &mut Calls, what: What) -> StreamEvent {
     }
 }
 
-/// What the naive version says of a call.
+/// Converts a call to the form of the reference implementation.
 fn plain(calls: &Calls, call: &Call) -> naive::NaiveCall {
     let name = |region: &RegionId| {
         let (_, name) = calls.region_name(*region).expect("it is there");
@@ -82,7 +82,8 @@ fn run(
     for (index, (at, what)) in events.iter().enumerate() {
         let event = event(&mut calls, *what);
         calls.push(stream, Nanos(*at), event);
-        // A message of the time of an exit belongs to what is left, if it comes in the same step.
+        // A message at the time of an exit belongs to the call that ends, if it comes in the same
+        // step.
         let is_tie = events.get(index + 1).is_some_and(|next| next.0 == *at);
         if steps.contains(&index) && !is_tie {
             calls.end_step(index as u64);
@@ -113,7 +114,7 @@ proptest! {
         prop_assert_eq!(run(&events, &[], repair, 3), naive::calls(&events, repair));
     }
 
-    /// Where a step ends makes no difference to a stream in order, nor does the context kept.
+    /// The end of steps does not affect an intact stream, nor does the kept context.
     #[test]
     fn steps_make_no_difference(
         events in events(),
@@ -125,7 +126,7 @@ proptest! {
         prop_assert_eq!(run(&events, &steps, repair, context), naive::calls(&events, repair));
     }
 
-    /// Asked after each step, neighbours and callers of a call are those by order of entry.
+    /// Queried after each step, neighbours and callers of a call are those by order of entry.
     #[test]
     fn neighbours_are_those_by_order_of_entry(
         events in events(),
@@ -149,7 +150,7 @@ proptest! {
                 let around = calls.context(call);
                 let numbers: Vec<u64> = around.before.iter().map(|call| call.number).collect();
                 let from = call.number.saturating_sub(context as u64);
-                // What lies further back than the calls kept from the last step is forgotten.
+                // Calls further back than those kept from the last step are dropped.
                 let oldest = u64::saturating_sub(before_step, context as u64);
                 let known = match call.number < oldest {
                     true => call.number,

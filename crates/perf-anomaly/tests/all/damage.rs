@@ -1,4 +1,4 @@
-//! Whatever is left of a stream, and whatever is damaged of it, gives a result that adds up.
+//! Truncated and damaged streams give consistent results.
 
 use perf_anomaly::calls::{Calls, Repair};
 use perf_anomaly::{Copod, Detector, Hbos, Monitor, Report, Sstd, Tail};
@@ -16,7 +16,7 @@ fn table() -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-/// The table as lines of JSON, the first with names for numbers.
+/// Returns the table as lines of JSON, the first with names for numbers.
 fn json() -> Vec<u8> {
     let text = String::from_utf8(table()).unwrap();
     let mut out = String::from("{\"event_type 0\":\"ENTRY\",\"event_type 1\":\"EXIT\"}\n");
@@ -62,7 +62,7 @@ fn monitor(method: usize) -> Monitor {
     )
 }
 
-/// Reads to the end, and checks that the figures fit each other.
+/// Reads to the end, and checks that the counts are consistent.
 fn result(method: usize, mut source: impl EventSource<Error = Error>) -> Result<Report, Error> {
     let mut monitor = monitor(method);
     while source.next_step(&mut monitor, &Job::default())? {}
@@ -129,15 +129,15 @@ fn damaged_streams_give_a_result() {
         for (method, damaged) in damage::all(&bytes, 400, seed as u64 + 5).enumerate() {
             text(method % 4, &damaged);
         }
-        // Nothing but damage, from the first byte on.
+        // Damage from the first byte on.
         for at in 0..100 {
             let mut damaged = bytes.clone();
             for byte in [0, b'\t', b'\n', b'{', b'9', 0x1f, 0xff] {
                 damaged[at] = byte;
                 let (report, _) = text(0, &damaged);
                 let events = report.calls.health().events();
-                // The first line of JSON gives names to what all others refer to by number.
-                // A header that was cut does not say where counters have their values.
+                // The first line of JSON maps names to the numbers that all others use. A truncated
+                // header does not state where counters have their values.
                 let least = if byte == b'\n' { 400 } else { 580 };
                 let is_kept = events > least || bytes.starts_with(b"{");
                 assert!(is_kept, "byte {at} is {byte}: {events}");
@@ -170,7 +170,7 @@ fn damaged_files_of_tau_give_a_result() {
         }
         for (method, damaged) in damage::all(&whole, 120, seed as u64).enumerate() {
             std::fs::write(folder.join(member), damaged).unwrap();
-            // Another version of the format, a form of tables that is not read, or no header at all.
+            // Another version of the format, an unsupported form of tables, or no header at all.
             if let Err(error) = read(method) {
                 let is_header = member == "md.idx" && matches!(error, Error::Malformed { .. });
                 let is_told = is_header || matches!(error, Error::Unsupported { .. });
@@ -185,7 +185,7 @@ fn damaged_files_of_tau_give_a_result() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Bytes anywhere, lines in another order, and cut off anywhere.
+    /// Random bytes, reordered lines, and truncation anywhere.
     #[test]
     fn any_prefix_of_a_damaged_stream_gives_a_result(
         cut in 0_usize..40_000,
@@ -210,7 +210,7 @@ proptest! {
         stream.truncate(cut);
         let from = Cursor::new(stream);
         let mut streams = Streams::read("damaged", from, &OpenOptions::new()).unwrap();
-        // Only what begins with nothing of a stream at all is none.
+        // Only input without any valid beginning is rejected.
         if let Err(error) = result(method, By(&mut streams)) {
             prop_assert!(matches!(error, Error::Malformed { .. }), "{}", error);
         }

@@ -1,4 +1,4 @@
-//! Change points: none where nothing changes, one where something does, and laws of merges.
+//! Change points: none without a change, one for each change, and the laws of merging.
 
 use crate::common;
 
@@ -59,7 +59,7 @@ fn nothing_changes_where_nothing_changes() {
         let mut random = Random::new(11);
         let values: Vec<f64> = (0..WINDOWS * 128).map(|_| draw(&mut random)).collect();
         let mut found = [0; 2];
-        // By default, and where one allows a thousand times as much and minds any change.
+        // With defaults, and with a thousand times as many allowed alarms and no smallest change.
         let eager = Drift::params().false_alarms(1000.0).least(1e-6);
         for (params, found) in [Drift::params(), eager].into_iter().zip(&mut found) {
             let mut drift = drift(params);
@@ -90,7 +90,7 @@ fn a_change_is_told_once_with_its_step_and_times() {
             assert_eq!(change.is_slower(), factor > 1.0, "{name}");
             assert!((19..=20).contains(&change.step), "{name}: {change:?}");
             let ratio = change.to.0 as f64 / change.from.0 as f64;
-            // The usual time of few calls with a long tail is not known better.
+            // The usual time of few calls with a long tail is not known more accurately.
             assert!((ratio / factor - 1.0).abs() < 0.35, "{name}: {ratio}");
             let usual = drift.usual(FunctionId(0)).expect("many calls");
             assert!((usual.0 - change.to.0).abs() < change.to.0 / 3, "{name}");
@@ -106,7 +106,7 @@ fn small_changes_short_disturbances_and_ignored_calls_are_none() {
         run(&mut drift, (0..20_000).map(calls));
         drift.changes().len()
     };
-    // 5 % is less than matters; 100 calls are less than a window.
+    // 5 % is less than the smallest change; 100 calls are less than a window.
     assert_eq!(
         found(&|at| jittered(at) * if at < 9_000 { 1.0 } else { 1.05 }),
         0
@@ -116,7 +116,7 @@ fn small_changes_short_disturbances_and_ignored_calls_are_none() {
         found(&|at| jittered(at) * if is_disturbed(at) { 4.0 } else { 1.0 }),
         0
     );
-    // There and back, for long: two changes.
+    // There and back after a long time: two changes.
     let is_away = |at: usize| (9_000..14_000).contains(&at);
     assert_eq!(
         found(&|at| jittered(at) * if is_away(at) { 4.0 } else { 1.0 }),
@@ -177,7 +177,7 @@ fn too_many_changes_are_counted() {
     }
 }
 
-/// Calls of three functions, some of which change.
+/// Returns a drift of three functions, some of which change.
 fn seen(seed: u64, calls: usize) -> Drift {
     let mut random = Random::new(seed);
     let mut all = drift(Drift::params().window(32).memory(64).most(4));
@@ -221,14 +221,14 @@ proptest! {
             let read = Drift::decode(params.clone(), &bytes).expect("it was just written");
             prop_assert_eq!(&read, one);
             prop_assert_eq!(read.encode(), bytes.clone());
-            // No prefix is one.
+            // No prefix is valid.
             let cut = seed as usize % bytes.len();
             prop_assert!(Drift::decode(params.clone(), &bytes[..cut]).is_err());
         }
     }
 }
 
-/// Counts that nobody counted are refused, and those of many add up to no more than can be read again.
+/// Impossible counts are rejected, and sums of counts stay decodable.
 #[test]
 fn counts_of_changes_have_an_end() {
     let params = || Drift::params().most(4).check().expect("in range");

@@ -1,4 +1,4 @@
-//! Calls beyond all experience: an alarm where the tail is too uncertain to be a bound, at the stated rate.
+//! Calls beyond experience: an alarm if the tail is too uncertain for a bound, at the stated rate.
 
 use crate::common;
 
@@ -23,14 +23,14 @@ fn judge(detector: &mut Tail, runtimes: &[f64]) -> Vec<Judgement> {
     judgements
 }
 
-/// A run time as the difference of two readings of a clock with ticks of 1 us.
+/// Returns a run time as the difference of two readings of a clock with ticks of 1 us.
 fn ticks(random: &mut Random, nanos: f64) -> f64 {
     1000.0 * (nanos / 1000.0 + random.unit()).floor()
 }
 
 type Draw = fn(&mut Random) -> f64;
 
-/// Run times in nanoseconds before the clock rounds them.
+/// Run times in nanoseconds before rounding by the clock.
 const NULL: [(&str, Draw); 11] = [
     // Nearly all calls are ties at 0.
     ("lognormal, 0.01 us, 2.5", |r| {
@@ -143,7 +143,7 @@ fn such_calls_count_as_too_slow_and_by_themselves() {
     assert_eq!((loss.anomalies(), loss.time), (1, Nanos(1500)));
 }
 
-/// The functions of a real run with at least so many calls, each with its samples in order.
+/// Returns the functions of a real run with at least `least` calls, each with its samples in order.
 fn lammps(least: usize) -> Option<Vec<(FunctionId, Vec<Sample>)>> {
     let mut functions: BTreeMap<FunctionId, Vec<Sample>> = BTreeMap::new();
     for step in steps("chimbuko/lammps-0.tsv.gz")? {

@@ -10,7 +10,7 @@ use perf_anomaly::{
 use perf_core::{Job, Merge, Nanos};
 use proptest::prelude::*;
 
-/// Moments straight from their definitions.
+/// Computes moments directly from their definitions.
 fn direct(values: &[f64]) -> [f64; 4] {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -180,7 +180,7 @@ proptest! {
             let all: Moments = a.iter().chain(&b).copied().collect();
             if let (Some(min), Some(max)) = (all.min(), all.max()) {
                 prop_assert_eq!((both.min(), both.max()), (min, max));
-                // Each value moves by at most a bin of its own and one of the new ones.
+                // Each value moves by at most one old bin and one new bin.
                 let widest = both.bin_width() + one.bin_width().max(other.bin_width());
                 let mean = both.counts().iter().enumerate().map(|(bin, count)| both.middle(bin) * *count as f64);
                 let mean = mean.sum::<f64>() / both.total() as f64;
@@ -212,7 +212,7 @@ proptest! {
             prop_assert!(Model::decode(&bytes[..at]).is_err());
             bytes[at] = to;
             if let Ok(model) = Model::decode(&bytes) {
-                // What is accepted works, and a kind that became another one is refused.
+                // Accepted models work, and a changed kind is rejected.
                 if let Err(error) = detector.restore(&model) {
                     prop_assert!(at < 8 && matches!(error, Error::OtherModel { .. }), "{at} {error}");
                     continue;
@@ -297,7 +297,7 @@ fn a_restored_detector_goes_on_and_its_delta_is_new() {
             .expect("the same");
         restored.restore(&snapshot).expect("of one kind");
         assert!(restored.take_delta().is_empty());
-        // A delta is everything at first, and only what is new from then on.
+        // The first delta is the complete model, later ones only contain new knowledge.
         assert_eq!(detector.take_delta(), snapshot);
         detector.learn(&calls[2000..]);
         restored.learn(&calls[2000..]);
@@ -316,7 +316,7 @@ fn a_restored_detector_goes_on_and_its_delta_is_new() {
             }
             (sum, all) => assert_eq!(sum, all),
         }
-        // A view replaces what is known, but not what is untold.
+        // A view replaces the model, but not unsent knowledge.
         detector.learn(&calls[..30]);
         let view = detectors()
             .into_iter()
@@ -328,10 +328,11 @@ fn a_restored_detector_goes_on_and_its_delta_is_new() {
     }
 }
 
-/// Makes a detector that knows nothing.
+/// Creates a detector with an empty model.
 type Make<'a> = &'a dyn Fn() -> Box<dyn Detector>;
 
-/// What `shards` detectors say that share all they learn after each step, and the server's model.
+/// Returns the judgements of `shards` detectors that share their knowledge after each step, and the
+/// server's model.
 fn sharded(make: Make<'_>, steps: &[Vec<Sample>], shards: usize) -> (Vec<Judgement>, Model) {
     let mut detectors: Vec<_> = (0..shards).map(|_| make()).collect();
     let mut server = make().snapshot();
@@ -364,7 +365,7 @@ fn sharded(make: Make<'_>, steps: &[Vec<Sample>], shards: usize) -> (Vec<Judgeme
 }
 
 #[test]
-fn many_shards_say_what_one_says() {
+fn many_shards_judge_like_one() {
     let mut random = Random::new(21);
     let steps: Vec<Vec<_>> = (0..12)
         .map(|_| {
@@ -390,7 +391,8 @@ fn many_shards_say_what_one_says() {
         let (one, alone) = sharded(make, &steps, 1);
         for shards in [4, 80] {
             let (many, together) = sharded(make, &steps, shards);
-            // From the second step on all know as much; before, one shard has seen more than many.
+            // From the second step on all know as much; before, a single shard has seen more than
+            // each of many.
             let labels = one.iter().zip(&many).skip(8000);
             let same = labels
                 .clone()

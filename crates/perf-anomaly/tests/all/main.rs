@@ -1,4 +1,5 @@
-//! Tests of the detectors, of what they keep and of the server, one program: each program is linked by itself.
+//! Tests of the detectors, of provenance and of the server in one program, which is linked only
+//! once.
 
 #![allow(
     clippy::unwrap_used,

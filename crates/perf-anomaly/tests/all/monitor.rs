@@ -1,4 +1,4 @@
-//! All of it as one sink.
+//! The complete monitor as one sink.
 
 use perf_anomaly::calls::{Calls, CallsParams, ModelBy};
 use perf_anomaly::provenance::{Entry, Memory, Query, Record, Recorder, Revision, Store};
@@ -12,7 +12,7 @@ fn monitor(params: CallsParams) -> Monitor {
     Monitor::new(calls, Box::new(Tail::new(tail.expect("values in range"))))
 }
 
-/// A rank that calls `solve` and `dot` in it, in steps of 100 calls, and each 150th `dot` is slow.
+/// Runs a rank that calls `solve` and `dot` in it, in steps of 100 calls; each 150th `dot` is slow.
 fn run(monitor: Monitor, rank: u32, steps: i64) -> Watch<Monitor> {
     let mut watch = Watch::new(monitor, 0, rank).period(Nanos(0));
     let (solve, dot) = (watch.region("solve"), watch.region("MPI_dot"));
@@ -48,7 +48,7 @@ fn losses_and_ranks_are_counted_as_steps_come() {
         panic!("one rank")
     };
     assert_eq!((rank.rank, rank.loss.calls), (3, 1200));
-    // The end of a stream is a step of its own only where calls were open.
+    // The end of a stream is a step of its own only if calls were open.
     let anomalies = rank.anomalies;
     assert_eq!(
         (anomalies.count(), anomalies.sum(), anomalies.max()),
@@ -82,7 +82,7 @@ fn rules_are_given_by_name() {
         (too_slow(&again, 1).0, again.losses().total().calls),
         (4, 1200)
     );
-    // In deviations for one detector, as alarms in a million for the other.
+    // In standard deviations for one detector, as alarms in a million for the other.
     let sstd = |sigma| {
         let calls = Calls::default();
         let sstd = Sstd::default();
@@ -95,7 +95,7 @@ fn rules_are_given_by_name() {
 }
 
 #[test]
-fn ranks_share_what_they_learn() {
+fn ranks_share_their_models() {
     let local = Local::new(Server::default());
     let share = |rank: u32, steps| {
         let monitor = monitor(Calls::params()).share(Client::new(rank.into(), local.clone()));
@@ -105,7 +105,7 @@ fn ranks_share_what_they_learn() {
         monitor.finish().expect("the server is there");
         few
     };
-    // The second rank knows from its second step on what the first has seen.
+    // From its second step on, the second rank has the knowledge of the first.
     assert_eq!(share(0, 3), 2 * 32);
     assert_eq!(share(1, 1), 2 * 32);
     let ranks = local.server(|server| server.ranking(Ranking::TimeLost));
@@ -116,7 +116,7 @@ fn ranks_share_what_they_learn() {
     );
 }
 
-/// A disk that is full.
+/// Store that fails like a full disk.
 #[derive(Debug, Default)]
 struct Full(Memory);
 
@@ -221,7 +221,7 @@ fn parts_of_a_step_are_one_step() {
             .collect::<Vec<_>>()
     };
     assert_eq!(spans(&other), spans(&one));
-    // The server was met as often, and knows the same.
+    // The server was contacted as often, and has the same knowledge.
     let ranks = |local: &Local| {
         let all = local.server(|server| {
             let rank = server.ranking(Ranking::Total)[0];
@@ -230,7 +230,7 @@ fn parts_of_a_step_are_one_step() {
         all.expect("nobody panicked")
     };
     assert_eq!(ranks(&parts), ranks(&whole));
-    // Neighbours that were abnormal in an earlier part of the step are known to be.
+    // Neighbours that were abnormal in an earlier part of the step are marked.
     let kept = |report: Report| {
         let (mut store, _) = report.store.expect("it has a recorder");
         store.query(&Query::default()).expect("it is in memory")
@@ -245,7 +245,7 @@ fn the_report_is_there_although_the_store_fails() {
     let recorder = Recorder::new(params, Box::<Full>::default());
     let mut monitor = run(monitor(Calls::params()).record(recorder), 0, 6).into_sink();
     assert!(monitor.take_error().is_some());
-    // Whatever waits fails again.
+    // Every waiting record fails again.
     let unfinished = monitor.finish().expect_err("no space is left");
     assert_eq!(unfinished.to_string(), "full: no space is left");
     let report = unfinished.report.expect("the monitor is there");
@@ -276,7 +276,7 @@ fn calls_that_are_open_at_the_end_are_of_the_last_step() {
         .collect();
     assert_eq!(steps, [(0, 2)]);
     assert_eq!(report.ranks.ranked(Ranking::Total)[0].anomalies.count(), 1);
-    // What came after the step is of the next one.
+    // Events after the step belong to the next one.
     let mut watch = Watch::new(monitor(Calls::params()), 0, 0);
     let main = watch.region("main");
     watch.end_step();
@@ -319,10 +319,10 @@ fn ranks_agree_on_steps_however_long_one_has_nothing_to_tell() {
         ((0..8).collect(), 0, 8)
     );
     assert_eq!(steps(&[1, 15, 72]), (vec![0, 1, 7], 5, 8));
-    // One that begins late, and times before the origin or out of order.
+    // One begins late, with times before the origin or out of order.
     assert_eq!(steps(&[45, 44, 72]), (vec![4, 7], 2, 4));
     assert_eq!(steps(&[-30, 1, 2]), (vec![0], 0, 1));
-    // A broken clock costs no time.
+    // A broken clock takes no time.
     let (far, empty, _) = steps(&[0, 10 * (i64::MAX / second - 2_000_000_000)]);
     assert_eq!((far[0], far.len(), empty > 7_000_000_000), (0, 2, true));
 }

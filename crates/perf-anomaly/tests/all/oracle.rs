@@ -1,14 +1,14 @@
-//! The strict detectors label the very same calls as Chimbuko v7.0 did.
+//! The strict detectors label exactly the same calls as Chimbuko v7.0.
 //!
-//! Every label of LAMMPS rank 0 and of heat2d ranks 0 to 5 is compared by thread, entry and exit, and
-//! every score within 1e-9: there is no difference to explain. Of the small streams the original's labels
-//! are kept as counts alone. Which calls they are is computed here once more, from the published rules
-//! and by no code of the crate: where the number of them is the known one, so are the calls, and those are
-//! compared one by one.
+//! Every label of LAMMPS rank 0 and of heat2d ranks 0 to 5 is compared by thread, entry and exit,
+//! and every score within 1e-9, without any difference. For the small streams only the number of
+//! the original's labels is known. The labelled calls are computed here once more from the
+//! published rules, without code of the crate. If their number is the known one, so are the calls,
+//! which are then compared one by one.
 //!
-//! One behaviour differs and changes no label: a function with a single call has no SSTD model, which
-//! the original judges again, and learns again, in the next step. Here it is
-//! [`NotEnoughData`](perf_anomaly::Label::NotEnoughData) for good, and learned once.
+//! One behaviour differs without changing a label: a function with a single call has no SSTD model,
+//! so the original judges and learns it again in the next step. This crate labels it
+//! [`NotEnoughData`](perf_anomaly::Label::NotEnoughData) permanently, and learns it once.
 
 use crate::common;
 
@@ -25,7 +25,7 @@ fn detector(method: &str) -> Box<dyn Detector> {
     }
 }
 
-/// The abnormal calls of each step.
+/// Returns the abnormal calls of each step.
 fn anomalies(file: &str, method: &str) -> Option<Vec<Vec<(Call, Judgement)>>> {
     let mut detector = detector(method);
     let detect = |step: common::Step| {
@@ -63,7 +63,7 @@ fn oracle() -> Option<BTreeMap<String, Vec<(Call, f64)>>> {
     Some(sets.collect())
 }
 
-/// Scores agree within 1e-9.
+/// Checks that scores agree within 1e-9.
 fn scores(set: &str, ours: &[(Call, Judgement)], theirs: &[(Call, f64)]) {
     for ((call, judgement), (_, score)) in ours.iter().zip(theirs) {
         let difference = (judgement.score - score).abs();
@@ -111,8 +111,8 @@ fn the_steps_of_the_lammps_stream_have_the_known_counts() {
     }
 }
 
-/// Which of the calls of one function in one step are abnormal, by the rules of the original as they are
-/// published; `times` are exclusive, in microseconds.
+/// Returns for each call of one function in one step `true` if it is abnormal by the published
+/// rules of the original; `times` are exclusive, in microseconds.
 fn published(method: &str, times: &[f64]) -> Vec<bool> {
     let n = times.len() as f64;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
@@ -168,7 +168,8 @@ fn published(method: &str, times: &[f64]) -> Vec<bool> {
         let threshold = range(&mut filled).max(1.00001_f64.log2());
         return times.iter().map(|x| scores[bin(*x)] >= threshold).collect();
     }
-    // Shares at or below a value, a bin spread evenly; and a whole call more from the smallest on.
+    // Fractions at or below a value, with a bin distributed evenly, and one call more from the
+    // smallest on.
     let share = |counts: &[f64], low: f64, start: f64, end: f64, x: f64| {
         if x <= start {
             return 0.0;
@@ -241,7 +242,7 @@ fn the_small_streams_have_the_very_same_labels() {
             let mut sorted = expected.clone();
             sorted.sort_unstable();
             assert_eq!(found, sorted, "{stream} {method}");
-            // What was planted is what is found.
+            // The planted calls are exactly those found.
             if stream.starts_with("mask") || stream == "normal_out" {
                 let longest = all.calls.iter().max_by_key(|call| call.exclusive);
                 assert!(

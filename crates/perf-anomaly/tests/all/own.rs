@@ -1,4 +1,4 @@
-//! A detector of one's own: what the trait asks for, and what it does without.
+//! A user-defined detector: required methods, and defaults of the others.
 
 use perf_anomaly::provenance::Recorder;
 use perf_anomaly::server::{Client, Local, Server};
@@ -9,10 +9,12 @@ use perf_anomaly::{
 use perf_core::{Cancelled, Job, Nanos};
 use std::collections::BTreeSet;
 
-/// Calls that take longer than an agreed time.
+/// Detector of calls that take longer than a fixed time.
 #[derive(Debug)]
 struct Longest {
+    /// Largest normal run time.
     time: Nanos,
+    /// Ignored functions.
     ignored: BTreeSet<FunctionId>,
 }
 
@@ -97,7 +99,7 @@ fn four_methods_are_enough_for_a_monitor() {
 }
 
 #[test]
-fn what_it_knows_merges_with_nothing() {
+fn its_model_cannot_be_merged() {
     let mut own = Longest::new(Nanos(1));
     let model = own.take_delta();
     assert_eq!((model.name(), model.len()), ("own", 0));

@@ -1,4 +1,4 @@
-//! A recording replayed is the same stream, however fast it goes.
+//! A replayed recording is the same stream at any speed.
 
 use perf_anomaly::calls::{Calls, StreamHealth};
 use perf_anomaly::provenance::{Kind, Query, Recorder};
@@ -8,14 +8,20 @@ use perf_core::{
     StreamKey, Ticks, TimeRange, Trace, intervals,
 };
 
-/// A sink that keeps everything.
+/// Sink that keeps all events.
 #[derive(Debug, Default, PartialEq)]
 struct Kept {
+    /// Names of regions.
     regions: Vec<String>,
+    /// Names of counters.
     counters: Vec<String>,
+    /// Streams.
     streams: Vec<StreamKey>,
+    /// Properties of streams.
     facts: Vec<(StreamId, String, String)>,
+    /// Step, stream, time and event.
     events: Vec<(u64, StreamId, Nanos, StreamEvent)>,
+    /// Number of steps.
     step: u64,
 }
 
@@ -66,7 +72,7 @@ fn kept(mut replay: Replay<'_>) -> Kept {
     kept
 }
 
-/// Time and event of each location, as the trace has them.
+/// Returns time and event of each event of a location, as the trace has them.
 fn of_trace(trace: &Trace, location: usize) -> Vec<(Nanos, Event<'_>)> {
     let clock = trace.definitions().clock;
     let location = trace.view().locations().nth(location).unwrap();
@@ -120,7 +126,7 @@ fn every_call_and_message_comes_once_and_in_its_step() {
 fn pace_and_length_of_steps_change_no_call() {
     let trace = perf_testdata::cosmo::trace();
     let fast = kept(Replay::new(trace.view(), Nanos(50_000_000)));
-    // As fast as a machine goes: the recording is of seconds.
+    // At full speed: the recording takes seconds.
     let paced = kept(Replay::new(trace.view(), Nanos(50_000_000)).pace(1e6));
     assert_eq!(fast, paced);
     let nonsense = kept(Replay::new(trace.view(), Nanos(50_000_000)).pace(f64::NAN));
@@ -157,19 +163,19 @@ fn pace_and_length_of_steps_change_no_call() {
 }
 
 #[test]
-fn what_is_in_view_is_replayed() {
+fn only_locations_in_view_are_replayed() {
     let trace = perf_testdata::wide::trace(4, 1_000);
     let all = trace.view().range().unwrap();
     let window = TimeRange::new(Ticks(all.start.0 + all.len() / 4), all.end).unwrap();
     let view = trace.view().between(window);
-    // What measures is no event of a stream.
+    // Events of the measurement system are not part of a stream.
     let is_streamed = |(_, event): &(Ticks, Event<'_>)| !matches!(event, Event::Measuring { .. });
     let all = view.locations().flat_map(|location| location.iter());
     let count = all.filter(is_streamed).count();
     let kept = kept(Replay::new(view, Nanos(10_000)));
     assert_eq!(kept.events.len(), count);
     assert!(count > 1_000 && count < 4_000);
-    // Nothing in view is nothing to replay.
+    // An empty view replays no events.
     let empty = Trace::new(perf_testdata::wide::definitions(0), Vec::new()).unwrap();
     let mut sink = Kept::default();
     assert_eq!(Replay::new(empty.view(), Nanos(1)).steps(), 0);
@@ -197,9 +203,9 @@ fn waiting_can_be_cancelled() {
     assert!(job.is_cancelled());
 }
 
-/// Archives as Score-P and Paraver traces as Extrae write them, as far as the corpus has them.
+/// Archives of Score-P and Paraver traces of Extrae, as far as the corpus has them.
 #[test]
-fn recordings_of_accelerators_tell_which_streams_are_theirs() {
+fn accelerator_streams_of_recordings_are_recognised() {
     let Some(path) = perf_testdata::corpus::corpus("otf2/casita-2_cuda_simple") else {
         return println!("skipped: corpus absent");
     };
@@ -236,7 +242,8 @@ fn recordings_of_accelerators_tell_which_streams_are_theirs() {
     );
 }
 
-/// Launch, region, begin and end of each piece of work, as links and intervals of the trace have them.
+/// Returns launch, region, begin and end of each piece of work, from the links and intervals of the
+/// trace.
 fn linked(trace: &Trace) -> Vec<(i64, String, i64, i64)> {
     let definitions = trace.definitions();
     let nanos = |at: Ticks| definitions.clock.nanos(at).unwrap().0;
@@ -263,7 +270,7 @@ fn linked(trace: &Trace) -> Vec<(i64, String, i64, i64)> {
     found
 }
 
-/// The same of the calls that a replay makes of it.
+/// Returns the same of the calls of a replay.
 fn tied(trace: &Trace, mut replay: Replay<'_>) -> (Vec<(i64, String, i64, i64)>, Calls) {
     let mut calls = Calls::default();
     let mut found = Vec::new();
@@ -295,7 +302,7 @@ fn tied(trace: &Trace, mut replay: Replay<'_>) -> (Vec<(i64, String, i64, i64)>,
     (found, calls)
 }
 
-/// Work that overlaps, of one name or several, that begins or ends together, that takes no time.
+/// Overlapping work, with one or several names, that begins or ends together, or has zero length.
 #[test]
 fn work_of_accelerators_overlaps_and_knows_its_launch() {
     let pieces = [
@@ -324,7 +331,7 @@ fn work_of_accelerators_overlaps_and_knows_its_launch() {
     }
 }
 
-/// Both ends of a launch are in view, or nobody waits for the other.
+/// Both ends of a launch are in view, or the other end does not wait.
 #[test]
 fn launches_out_of_view_are_not_missed() {
     let trace = perf_testdata::device::trace();
@@ -348,7 +355,7 @@ fn launches_out_of_view_are_not_missed() {
     }
 }
 
-/// More launches in a step than are remembered between steps lose none of their work.
+/// A step may have more launches than are kept between steps, without losing work.
 #[test]
 fn a_step_may_have_any_number_of_launches() {
     let many = 3000;
@@ -366,7 +373,7 @@ fn a_step_may_have_any_number_of_launches() {
     assert_eq!(calls.health().unmatched_gpu, 0);
 }
 
-/// Anomalies of work tell what launched it, and those that nobody launched are not waited for.
+/// Anomalies of work contain their launch, and those without a launch do not wait.
 #[test]
 fn anomalies_of_accelerators_carry_their_launch_at_once() {
     for launched in [true, false] {

@@ -1,4 +1,4 @@
-//! Small scenarios with known answers, for the strict detectors and their models.
+//! Small scenarios with known results, for the strict detectors and their models.
 
 use crate::common;
 
@@ -53,7 +53,7 @@ fn sstd_finds_the_last_call() {
     let judgements = detect(&mut detector, &batch);
     assert_eq!(anomalies(&judgements), [49]);
     assert_eq!(judgements[49].label, Label::TooSlow);
-    // Nothing new: nothing to judge.
+    // No samples: no judgements.
     assert!(detect(&mut detector, &[]).is_empty());
 }
 
@@ -157,7 +157,7 @@ fn thresholds_of_a_function_are_its_own() {
         Err(Error::Parameter { name: "sigma", .. })
     ));
 
-    // A function that may alarm a thousand times as often alarms nearer.
+    // A function with a thousand times as many allowed alarms has a tighter bound.
     let mut detector = Tail::new(
         Tail::params()
             .false_positives(0.1)
@@ -177,7 +177,7 @@ fn thresholds_of_a_function_are_its_own() {
     assert!(detector.set_threshold(FunctionId(0), Some(0.0)).is_err());
 }
 
-/// Counts 2, 8, 1, 0, 0, 2 in bins of 100 from 100.
+/// Returns counts 2, 8, 1, 0, 0, 2 in bins of 100 from 100.
 fn six_bins() -> Histogram {
     Histogram::from_counts(vec![2, 8, 1, 0, 0, 2], 100.0, 100.0, 101.0, 700.0).expect("they fit")
 }
@@ -218,7 +218,7 @@ fn thresholds_of_hbos_only_rise() {
         Hbos::new(defaults()),
         Hbos::new(forgetful.expect("defaults otherwise")),
     ];
-    // One rare value at first, then all alike.
+    // One rare value at first, then equal ones.
     let peak = |at| 10.0 + f64::from(at % 2) + if at == 7 { 50.0 } else { 0.0 };
     let even = |at: i32| 10.0 + f64::from(at % 52);
     let steps = std::iter::once((0..1000).map(|at| us(0, peak(at))).collect::<Vec<_>>());
@@ -241,7 +241,7 @@ fn thresholds_of_hbos_only_rise() {
 }
 
 #[test]
-fn copod_finds_what_lies_outside() {
+fn copod_finds_values_outside_of_the_histogram() {
     let model = ScoredHistogram::new(six_bins(), 1.00001_f64.log2());
     let mut detector = Copod::new(defaults());
     detector
@@ -281,7 +281,7 @@ fn values_fall_into_bins() {
     }
 }
 
-/// Whatever a width or the values are: memory is bounded, and each value is counted.
+/// For any width and values memory is bounded, and each value is counted.
 #[test]
 fn no_width_makes_too_many_bins_or_loses_values() {
     let values: Vec<f64> = (0..1000).map(|at| 1.0 + f64::from(at * at % 997)).collect();
@@ -332,7 +332,7 @@ fn no_width_makes_too_many_bins_or_loses_values() {
             twice.merge(&wide);
             assert_eq!(twice.total(), 2 * values.len() as u64 + 1000);
         }
-        // What is no number is left out.
+        // NaN values are dropped.
         assert_eq!(Histogram::scott(&same), Histogram::scott(&values[..2]));
     }
     assert!(Histogram::scott(&[f64::NAN, f64::INFINITY]).is_empty());
@@ -358,7 +358,7 @@ fn edges_and_counts_that_are_none_make_no_histogram() {
         let made = Histogram::from_counts(counts, 0.0, 1.0, 0.5, 2.0);
         assert_eq!(made.is_some(), fits);
     }
-    // Those of many are as many as can be.
+    // The sum of several is limited to the largest count.
     let most = Histogram::from_counts(vec![(1 << 53) - 1], 0.0, 1.0, 0.5, 1.0);
     let mut all = most.expect("they are less than 2^53");
     for _ in 0..20 {
@@ -408,7 +408,7 @@ fn two_clients_of_a_server_find_the_outlier_of_each() {
         for outlier in [1000.0, 5000.0] {
             let calls = batch(outlier);
             let mut client = method();
-            // Learn, share, judge: as the original does with its server.
+            // Learn, share, judge: like the original with its server.
             client.learn(&calls);
             let delta = Model::decode(&client.take_delta().encode()).expect("it was just written");
             match &mut server {
@@ -504,7 +504,7 @@ fn time_lost_is_summed_by_function_path_rank_and_step() {
     );
 }
 
-/// A hundred calls, the last of which takes twenty times as long.
+/// Returns a hundred calls, the last of which takes twenty times as long.
 fn with_one_slow() -> Vec<Sample> {
     let runtime = |at| match at {
         99 => 9000.0,
@@ -515,7 +515,7 @@ fn with_one_slow() -> Vec<Sample> {
 
 #[test]
 fn thresholds_of_scores_are_parts_of_their_range() {
-    // Thresholds of before are not kept, since they only rise.
+    // Earlier thresholds are not kept, since they only increase.
     let params = || {
         let forgetful = StrictParams::default().keep_threshold(false);
         forgetful.check().expect("defaults otherwise")
@@ -545,7 +545,7 @@ fn thresholds_of_scores_are_parts_of_their_range() {
         let name = detector.name();
         let usual = found(&mut *detector, None);
         assert!((1..100).contains(&usual), "{name}: {usual}");
-        // What scores as little as anything is abnormal, too.
+        // Even calls with the lowest score are abnormal.
         let all = found(&mut *detector, Some(0.0));
         assert!(all > usual, "{name}: {usual}, {all}");
     }
@@ -567,9 +567,9 @@ fn a_function_that_is_forgotten_is_learned_anew() {
         let name = detector.name();
         let judged = rejudge(&*detector, &calls[99..]);
         assert_eq!(judged[0].label, Label::NotEnoughData, "{name}");
-        // What nobody was told yet is still told.
+        // Unsent knowledge is still sent.
         assert_eq!(detector.take_delta().len(), 1, "{name}");
-        // Of what was never seen there is nothing to forget.
+        // An unknown function has no model to drop.
         detector.forget(FunctionId(7));
         let again = anomalies(&detect(&mut *detector, &calls));
         assert!(again.contains(&99), "{name}: {again:?}");

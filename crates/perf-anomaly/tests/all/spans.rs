@@ -1,4 +1,4 @@
-//! Programs that watch themselves through spans of `tracing`.
+//! Programs that monitor themselves through spans of `tracing`.
 #![cfg(feature = "tracing")]
 
 use perf_anomaly::calls::Calls;
@@ -16,7 +16,7 @@ fn monitor() -> Monitor {
     Monitor::new(calls, Box::new(Tail::default()))
 }
 
-/// Calls by path, such as `main > solve`, without the targets.
+/// Returns calls by path, such as `main > solve`, without the targets.
 fn by_path(report: &Report) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for (path, loss) in report.losses.worst_paths() {
@@ -71,7 +71,7 @@ fn spans_are_calls_with_their_callers() {
 }
 
 #[test]
-fn what_is_slow_is_found_while_the_program_runs() {
+fn slow_spans_are_found_while_the_program_runs() {
     let found = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&found);
     let spans = Spans::new(monitor())
@@ -83,7 +83,7 @@ fn what_is_slow_is_found_while_the_program_runs() {
                     seen.lock().unwrap().push((step, name.to_string()));
                 }
             }
-            // Of the layer's own thread nothing is watched.
+            // Spans of the layer's own thread are not recorded.
             info_span!("mine").in_scope(|| ());
         });
     let (layer, watching) = spans.start().unwrap();
@@ -91,7 +91,7 @@ fn what_is_slow_is_found_while_the_program_runs() {
     dispatcher::with_default(&subscriber, || {
         for k in 0..400 {
             info_span!("exchange").in_scope(|| {
-                // So long that no machine delays as much by chance.
+                // So long that scheduling cannot delay as much by chance.
                 let time = if k == 300 { 1_000_000 } else { 40 };
                 std::thread::sleep(Duration::from_micros(time));
             });
@@ -100,7 +100,7 @@ fn what_is_slow_is_found_while_the_program_runs() {
     let report = watching.finish().unwrap();
     assert_eq!(by_path(&report).get("exchange"), Some(&400));
     let found = found.lock().unwrap();
-    // Other programs may delay more calls than this one; it is there in any case.
+    // The system may delay other calls too; this one is found in any case.
     assert!(
         found
             .iter()
@@ -117,7 +117,7 @@ fn guards_that_are_dropped_in_another_order_are_mended() {
         let (first, second) = (outer.enter(), inner.enter());
         drop(first);
         drop(second);
-        // Open when watching ends.
+        // Open at the end.
         let _open = info_span!("open").entered();
         let report = watching.finish().unwrap();
         assert_eq!(by_path(&report).len(), 3);
@@ -125,7 +125,7 @@ fn guards_that_are_dropped_in_another_order_are_mended() {
 }
 
 #[test]
-fn spans_beyond_the_limit_are_left_out_whole() {
+fn spans_beyond_the_limit_are_dropped_as_a_whole() {
     let spans = Spans::new(monitor())
         .limit(64)
         .period(Duration::from_secs(3600));

@@ -1,4 +1,4 @@
-//! Recorded streams: what the oracle says of calls, and damage.
+//! Recorded streams: calls of the oracle, and damage.
 
 use perf_anomaly::calls::{Call, Calls, Repair};
 use perf_core::{EventSource, Job, Nanos};
@@ -15,9 +15,11 @@ use std::path::{Path, PathBuf};
 type ById = HashMap<String, (u32, i64, i64, i64)>;
 
 struct Run {
+    /// Call converter after the run.
     calls: Calls,
     /// Calls completed in each step.
     steps: Vec<Vec<Call>>,
+    /// Number of calls closed at the end.
     at_end: usize,
 }
 
@@ -162,7 +164,8 @@ fn labelled_calls_are_found_by_their_event_id() {
 
 #[test]
 fn damaged_streams_have_the_calls_that_are_known() {
-    // File, calls that Chimbuko analyses, calls of ours, and of these at the end.
+    // File, number of calls that Chimbuko analyses, number of calls of this crate, and of these at
+    // the end.
     let cases = [
         ("edge-unmatched-0", 20, 20, 0),
         ("edge-mismatch-0", 20, 20, 0),
@@ -186,7 +189,7 @@ fn damaged_streams_have_the_calls_that_are_known() {
         assert!(!health.is_sound(), "{name}");
         assert_eq!(health.calls, 20);
         let depth = run.steps.iter().flatten().map(|call| call.depth).max();
-        // One exit that is missing says nothing of itself: what follows lies inside.
+        // A missing exit alone is not detectable: later calls lie inside.
         assert_eq!(depth, Some(u32::from(at_end == 1)), "{name}");
     }
 }
@@ -217,7 +220,7 @@ fn counters(run: &Run) -> u64 {
         .sum()
 }
 
-/// Ranks in files of their own make one stream of steps, and share the models.
+/// Ranks in separate files form one stream of steps, and share the models.
 #[test]
 fn ranks_of_many_files_share_steps_and_models() {
     let Some(_) = chimbuko("heat2d-0.tsv.gz") else {
@@ -247,7 +250,8 @@ fn ranks_of_many_files_share_steps_and_models() {
     );
 }
 
-/// Exclusive times of the outermost calls and all in them add up to their inclusive times.
+/// Checks that exclusive times of the outermost calls and their callees add up to their inclusive
+/// times.
 fn is_consistent(run: &Run) {
     let all = || run.steps.iter().flatten().chain(run.calls.batch().calls());
     let outer: i64 = all()

@@ -1,12 +1,12 @@
-//! Tables say the same as the results they are made of.
+//! Tables agree with the results that they are built from.
 
 use perf_anomaly::provenance::{Comparison, Entry, Memory, ModelRecord, Query, Record, Recorder};
 use perf_anomaly::server::{RankSummary, Ranking};
 use perf_anomaly::{Change, Drift, Judgement, Monitor, Report, Watch};
 use perf_core::{Cell, Nanos, Table};
 
-/// Rank 3 runs `main` and `solve` in it; one call of `solve` in the third step takes long, and from the
-/// thirtieth step on all do.
+/// Rank 3 runs `main` and `solve` in it; one call of `solve` in the third step is slow, and from
+/// the thirtieth step on all are.
 fn report() -> Report {
     let recorder = Recorder::params().check().expect("defaults");
     let monitor = Monitor::default()

@@ -1,4 +1,4 @@
-//! Times that cannot be cost no more than themselves.
+//! An implausible time affects only its own event.
 
 use perf_anomaly::calls::{Call, Calls, CallsParams, Repair};
 use perf_anomaly::{Monitor, Sstd, Tail, Watch};
@@ -6,14 +6,15 @@ use perf_core::{EventSink, Nanos, StreamEvent, StreamKey, Value};
 use proptest::prelude::*;
 
 const SECOND: i64 = 1_000_000_000;
-/// Now, as clocks count it.
+/// Current time on a real clock.
 const ORIGIN: i64 = 1_559_662_194 * SECOND;
 
 fn sink(params: CallsParams) -> Calls {
     Calls::new(params.check().unwrap())
 }
 
-/// Calls of `work` in `main`, 40 a step of 1 s: time and whether it is an exit, event by event.
+/// Returns calls of `work` in `main`, 40 in each step of 1 s: time and `true` for an exit, event by
+/// event.
 fn regular(steps: i64) -> Vec<(i64, bool)> {
     (0..40 * steps)
         .flat_map(|at| {
@@ -23,7 +24,7 @@ fn regular(steps: i64) -> Vec<(i64, bool)> {
         .collect()
 }
 
-/// Pushes enters and exits of `work`, so many a step, and gives all calls that were completed.
+/// Pushes enters and exits of `work`, `of_step` in each step, and returns all completed calls.
 fn run(events: &[(i64, bool)], of_step: usize, params: CallsParams) -> (Vec<Call>, Calls) {
     let mut calls = sink(params);
     let stream = calls.stream(StreamKey::default());
@@ -45,9 +46,10 @@ fn run(events: &[(i64, bool)], of_step: usize, params: CallsParams) -> (Vec<Call
     (all, calls)
 }
 
-/// However one event is wrong, wherever it is, all calls but its own keep their run time.
+/// A single wrong event, anywhere and of any kind, leaves the run time of all other calls
+/// unchanged.
 #[test]
-fn one_wrong_time_costs_one_call() {
+fn one_wrong_time_affects_one_call() {
     let events = regular(5);
     let usual = run(&events, 80, Calls::params()).0;
     let last = events.len() - 1;
@@ -91,7 +93,8 @@ fn one_wrong_time_costs_one_call() {
                 .map(|(one, _)| (one.number, one.inclusive().0))
                 .collect();
             assert!(differ.len() <= 1, "{what}: {differ:?}");
-            // An hour after the last event, or before all others, may be the truth; nothing else is.
+            // An hour after the last event, or before all others, may be correct; other times are
+            // not.
             let is_hour = time == ORIGIN + 3600 * SECOND && place == last;
             let most = if is_hour { 3600 * SECOND } else { SECOND };
             assert!(
@@ -123,7 +126,7 @@ fn a_real_gap_stays_wherever_it_is() {
             assert_eq!(sum, usual + inside, "{place}");
         }
     }
-    // At the ends one event alone may be so far away, but not for longer than one says.
+    // At the ends a single event may be that far away, but not beyond the limit.
     for (place, gap, is_real) in [
         (events.len() - 1, 3600 * SECOND, true),
         (events.len() - 1, 2 * 86_400 * SECOND, false),
@@ -158,7 +161,7 @@ fn several_wrong_times_in_a_row_and_a_clock_that_is_set_back() {
         .zip(&usual)
         .filter(|(one, usual)| one.inclusive().0 == **usual);
     assert_eq!(same.count(), usual.len() - 2);
-    // The program starts again, by another clock.
+    // The program restarts with another clock.
     let mut again = events.clone();
     again[240..].iter_mut().for_each(|event| event.0 -= ORIGIN);
     let (calls, sink) = run(&again, 80, Calls::params());
@@ -169,7 +172,8 @@ fn several_wrong_times_in_a_row_and_a_clock_that_is_set_back() {
             .map(|it| it.inclusive().0)
             .eq(usual.iter().copied())
     );
-    // Three wrong ones at the end of a step cannot be told from a gap; what comes after shows it.
+    // Three wrong events at the end of a step cannot be distinguished from a gap; later events
+    // decide.
     let mut damaged = events.clone();
     damaged[157..160]
         .iter_mut()
@@ -183,9 +187,9 @@ fn several_wrong_times_in_a_row_and_a_clock_that_is_set_back() {
     assert!(same.count() + 2 >= usual.len());
 }
 
-/// A step of few events waits for the next one, and no longer.
+/// A step with few events waits for the next one only.
 #[test]
-fn who_waits_keeps_step_and_number_and_waits_for_one_step() {
+fn waiting_events_keep_step_and_index_and_wait_for_one_step() {
     let mut calls = sink(Calls::params());
     let (stream, other) = (
         calls.stream(StreamKey::default()),
@@ -211,12 +215,12 @@ fn who_waits_keeps_step_and_number_and_waits_for_one_step() {
         .collect();
     assert_eq!(open, ["0:0:80"]);
     calls.finish();
-    // Nothing was pushed since: the rest is of that step.
+    // No event was pushed since: the rest belongs to that step.
     assert_eq!(calls.batch().step(), 1);
     assert!(calls.health().faults().eq([("open-at-end", 2)]));
 }
 
-/// Messages and counters after the last exit are not when a call ends, if they cannot be.
+/// Implausible times of messages and counters after the last exit do not end a call.
 #[test]
 fn a_wrong_time_of_a_message_or_counter_ends_no_call_and_stops_no_counter() {
     let mut calls = sink(Calls::params());
@@ -249,7 +253,7 @@ fn a_wrong_time_of_a_message_or_counter_ends_no_call_and_stops_no_counter() {
     assert_eq!(state.at(), Some(Nanos(60)));
 }
 
-/// What is compared with the original sees what it saw.
+/// The comparison with the original needs the original times.
 #[test]
 fn strict_repair_believes_all_times() {
     let mut events = regular(2);
@@ -299,7 +303,7 @@ fn one_wrong_time_ends_no_step_and_poisons_no_model() {
     }
 }
 
-/// Two far events agree: the program was quiet.
+/// Two far events agree: the program was idle.
 #[test]
 fn steps_follow_a_program_that_was_quiet_for_long() {
     let mut watch = Watch::new(sink(Calls::params()), 0, 0);
@@ -316,12 +320,12 @@ fn steps_follow_a_program_that_was_quiet_for_long() {
     );
     watch.tick(Nanos(700 * SECOND));
     assert_eq!(watch.step(), 700);
-    // A clock that is read on purpose is right.
+    // An explicit clock reading is accepted.
     watch.enter(0, work, Nanos(900 * SECOND));
     assert_eq!(watch.step(), 700);
     watch.tick(Nanos(900 * SECOND + 1));
     assert_eq!((watch.step(), watch.wrong_steps()), (900, 0));
-    // One alone, and the end.
+    // A single far event, and the end.
     watch.exit(0, work, Nanos(5_000 * SECOND));
     assert_eq!(watch.end_step(), 900);
     assert_eq!(watch.wrong_steps(), 1);
@@ -350,7 +354,7 @@ fn a_strict_method_is_not_poisoned_either() {
 }
 
 proptest! {
-    /// Whatever the times, each call has a run time that is not negative, and nothing is lost.
+    /// For any times, each call has a non-negative run time, and no call is lost.
     #[test]
     fn any_times_give_calls(
         times in prop::collection::vec((any::<i64>(), 0..6_u8, any::<bool>()), 0..200),

@@ -103,7 +103,7 @@ impl Messages {
     /// # events.push(Ticks(3), Event::Send(transfer))?;
     /// # events.push(Ticks(4), Event::Recv(transfer))?;
     /// # let trace = Trace::new(definitions, vec![events])?;
-    /// // One message: two ends, and what they become.
+    /// // One message: its two ends, and the match.
     /// assert_eq!(Messages::estimate(trace.view()), 2 * 88 + 64);
     /// # Ok::<(), perf_core::Error>(())
     /// ```

@@ -17,7 +17,9 @@ pub(super) struct Ranks<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Process {
+    /// Process of a location group.
     Group(LocationGroupId),
+    /// Location outside of any process.
     Alone(LocationId),
 }
 

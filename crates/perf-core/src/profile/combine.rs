@@ -156,8 +156,11 @@ fn mark(parts: &[u32], values: &mut [f64], to: impl Fn(f64) -> f64) {
 
 #[derive(Clone, Copy)]
 enum Role {
+    /// Minimum.
     Smallest,
+    /// Maximum.
     Largest,
+    /// Additive number.
     Amount,
 }
 

@@ -66,7 +66,7 @@ pub struct ProfileMetric {
 /// }
 /// let row = Ramp.row(MetricId(0), CallPathId(0))?;
 /// assert_eq!(row.map(|row| row.sum()), Some(Value::F64(6.0)));
-/// // What is zero everywhere has no row.
+/// // A view that is zero everywhere has no row.
 /// assert_eq!(Ramp.row(MetricId(0), CallPathId(1))?, None);
 /// # Ok::<(), perf_core::Error>(())
 /// ```

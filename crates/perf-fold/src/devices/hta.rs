@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// use perf_fold::{Hta, HtaParams};
 /// let trace = perf_testdata::device::trace();
 /// let found = Hta::of(trace.view(), &HtaParams::default(), &Job::default())?;
-/// // No steps in it, and whole microseconds only in the trace of another clock: 100 ns become 0.
+/// // It has no profiler steps, and rounding to whole microseconds turns 100 ns into 0.
 /// assert_eq!((found[0].steps, found[0].left_out), (0, 0));
 /// let exact = Hta::of(trace.view(), &HtaParams::default().round_inwards(false), &Job::default())?;
 /// assert_eq!((exact[0].total, exact[0].idle), (100, 30));

@@ -73,7 +73,9 @@ pub struct WorkRules {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
+    /// Pattern for the name.
     Name(&'static str),
+    /// Role of the region.
     Role(RegionRole),
 }
 

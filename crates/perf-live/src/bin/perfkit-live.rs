@@ -1,4 +1,4 @@
-//! The parameter server and its page as a program, and ranks that are made up.
+//! Program with the parameter server and its page, and simulated ranks.
 
 use perf_live::program::{self, Outcome, ServeOptions, SimulateOptions};
 use perf_live::simulate::Load;
@@ -53,13 +53,18 @@ fn main() -> ExitCode {
     }
 }
 
-/// What is asked for.
+/// Command-line options.
 #[derive(Debug, Default)]
 struct Asked {
+    /// Database or recording.
     file: Option<String>,
+    /// Options of `serve`.
     serve: ServeOptions,
+    /// Recording of the simulated ranks.
     from: Option<PathBuf>,
+    /// Number of steps of the recording.
     steps: Option<u64>,
+    /// Load of the simulation.
     load: Load,
 }
 

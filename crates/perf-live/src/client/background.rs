@@ -1,4 +1,4 @@
-//! [`Background`]: nobody waits for the network.
+//! [`Background`]: communication with the server in the background.
 
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error, Result};
@@ -7,18 +7,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// An exchange in a thread of its own: deltas are handed over, views are picked up when they come, and
-/// the program goes on.
+/// Exchange in a separate thread: deltas are queued, views are collected when they arrive, and the
+/// program continues.
 ///
-/// A delta that does not get through is sent again until it does, and is the error of the next
-/// [`send`](Exchange::send), which takes nothing then. [`finish`](Self::finish) waits for what is on its way.
+/// A delta that fails is sent again until it succeeds. The failure is the error of the next
+/// [`send`](Exchange::send), which then accepts no delta. [`finish`](Self::finish) waits for the
+/// queue.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
 /// use perf_anomaly::server::{Client, Local, Server};
 /// use perf_anomaly::{Detector, Tail};
 /// use perf_live::client::Background;
-/// // Any exchange: here with a server in this process, elsewhere that of a `Link`.
+/// // Any exchange: here with a server in this process, usually that of a `Link`.
 /// let local = Local::new(Server::default());
 /// let mut client = Client::new(7, Background::new(local.clone())?);
 /// let calls = Calls::default();
@@ -28,23 +29,28 @@ use std::time::Duration;
 /// ```
 #[derive(Debug)]
 pub struct Background {
+    /// State shared with the thread.
     shared: Arc<(Mutex<Inner>, Condvar)>,
+    /// The thread.
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// What is to be sent; the first is on its way.
+    /// Deltas to be sent; the first is in flight.
     waiting: VecDeque<Delta>,
+    /// Latest view that was not collected yet.
     view: Option<View>,
+    /// Last error.
     error: Option<Error>,
+    /// `true` once the exchange is closed.
     is_closed: bool,
 }
 
-/// Between two attempts, beside those that the exchange makes by itself.
+/// Pause between two attempts, in addition to those of the exchange itself.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Deltas that may wait: a client has no more on their way.
+/// Largest number of waiting deltas; a client has no more in flight.
 const MOST: usize = 64;
 
 fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
@@ -52,10 +58,10 @@ fn lock(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
 }
 
 impl Background {
-    /// Runs an exchange in a thread of its own.
+    /// Runs an exchange in a separate thread.
     ///
     /// # Errors
-    /// [`Error::Exchange`] if there can be no such thread.
+    /// Returns [`Error::Exchange`] if the thread cannot be created.
     pub fn new<E: Exchange + 'static>(exchange: E) -> Result<Self> {
         let shared = Arc::new((Mutex::new(Inner::default()), Condvar::new()));
         let own = Arc::clone(&shared);
@@ -68,10 +74,10 @@ impl Background {
         })
     }
 
-    /// Waits until nothing is on its way.
+    /// Waits until the queue is empty.
     ///
     /// # Errors
-    /// The error of a delta that did not get through.
+    /// Returns the error of a delta that failed.
     pub fn finish(&mut self) -> Result<()> {
         let (inner, news) = &*self.shared;
         let mut inner = lock(inner);
@@ -87,8 +93,8 @@ impl Background {
     }
 }
 
-/// Sends what waits, in order. What did not get through stays in front; only what the server does not
-/// understand any more is given back, for the client to say it anew.
+/// Sends waiting deltas in order. A failed delta stays in front; only one of another session is
+/// returned to the client, which must rebuild it.
 fn run(mut exchange: impl Exchange, shared: &(Mutex<Inner>, Condvar)) {
     let (inner, news) = shared;
     let mut inner = lock(inner);
@@ -151,7 +157,7 @@ impl Drop for Background {
         lock(&self.shared.0).is_closed = true;
         self.shared.1.notify_all();
         if let Some(thread) = self.thread.take() {
-            // What waits is still sent; a failure would have nobody to tell.
+            // Waiting deltas are still sent; a failure cannot be reported any more.
             let _ = thread.join();
         }
     }

@@ -1,31 +1,35 @@
-//! Requests that are repeated until they are answered, or nobody has the patience any more.
+//! Requests that are repeated until they are answered or time out.
 
 use super::link::Target;
 use crate::{Error, Result};
 use std::time::{Duration, Instant};
 use ureq::Agent;
 
-/// A connection that is kept, and the words that go with each request.
+/// Persistent connection, and the headers of each request.
 #[derive(Clone, Debug)]
 pub(super) struct Http {
+    /// HTTP client.
     agent: Agent,
+    /// Address of the server.
     url: String,
+    /// Authorization header.
     authorization: String,
+    /// Time limit for a request with its repetitions.
     patience: Duration,
-    /// Differs between clients, so that not all come again at once.
+    /// Seed that differs between clients, so that they do not repeat at the same time.
     seed: u64,
 }
 
 /// Status and body of an answer.
 pub(super) type Answered = (u16, Vec<u8>);
 
-/// Most bytes of an answer.
+/// Largest answer in bytes.
 const MOST: u64 = 1 << 30;
 
-/// Most of the words of a refusal.
+/// Largest part of an error message in bytes.
 const WORDS: usize = 400;
 
-/// First and longest wait before a request is repeated.
+/// First and longest pause before a request is repeated.
 const WAITS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(2)];
 
 impl Http {
@@ -36,7 +40,7 @@ impl Http {
             .proxy(None)
             .timeout_connect(Some(target.patience.min(Duration::from_secs(5))))
             .timeout_global(Some(target.patience))
-            // The server closes what is silent for 15 s.
+            // The server closes connections that are silent for 15 s.
             .max_idle_age(Duration::from_secs(10))
             .max_idle_connections(1)
             .max_idle_connections_per_host(1)
@@ -50,7 +54,7 @@ impl Http {
         }
     }
 
-    /// Sends a message until it is answered with something else than that one should come again.
+    /// Sends a message until the answer is other than a request to retry.
     pub(super) fn post(&self, path: &str, message: &[u8]) -> Result<Answered> {
         let begin = Instant::now();
         let mut wait = WAITS[0];
@@ -70,14 +74,14 @@ impl Http {
         }
     }
 
-    /// Between 0.5 and 1.5.
+    /// Returns a random factor between 0.5 and 1.5.
     fn jitter(&self, begin: Instant) -> f64 {
         let nanos = begin.elapsed().as_nanos() as u64;
         let mixed = (self.seed ^ nanos).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         0.5 + (mixed >> 40) as f64 / (1_u64 << 24) as f64
     }
 
-    /// Status, when to come again if that is told, and the body.
+    /// Sends a request once; returns the status, the requested delay if any, and the body.
     fn once(&self, path: &str, message: &[u8]) -> Result<(u16, Option<Duration>, Vec<u8>)> {
         let failed = |error: ureq::Error| Error::Unreachable {
             url: self.url.clone(),
@@ -97,7 +101,7 @@ impl Http {
         Ok((status, after, body.map_err(failed)?))
     }
 
-    /// What the server says in plain words.
+    /// Builds an error from a status and the text of the server.
     pub(super) fn refused(&self, status: u16, body: &[u8]) -> Error {
         let words = String::from_utf8_lossy(body.get(..WORDS).unwrap_or(body));
         Error::Refused {

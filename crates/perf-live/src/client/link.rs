@@ -1,4 +1,4 @@
-//! [`Link`]: a client of a server, with its two sides for a monitor.
+//! [`Link`]: a client of a server, which is an exchange and a store for a monitor.
 
 use super::http::Http;
 use crate::wire::{self, Answer, Hello, NO_VIEW, Push, Welcome};
@@ -12,15 +12,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A server, and how long one waits for it.
+/// Server address, token and time limit.
 #[derive(Clone)]
 pub struct Target {
+    /// Address.
     pub(crate) url: String,
+    /// Token of writers.
     pub(crate) token: String,
+    /// Time limit.
     pub(crate) patience: Duration,
 }
 
-/// The token stays where it is.
+/// Omits the token.
 impl std::fmt::Debug for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut all = f.debug_struct("Target");
@@ -31,7 +34,7 @@ impl std::fmt::Debug for Target {
 }
 
 impl Target {
-    /// The server at `http://HOST:PORT`.
+    /// Creates a target for the server at `http://HOST:PORT`.
     ///
     /// ```
     /// use perf_live::client::Target;
@@ -40,7 +43,7 @@ impl Target {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parameter`] for another kind of address.
+    /// Returns [`Error::Parameter`] for another kind of address.
     pub fn new(url: &str) -> Result<Self> {
         let host = url
             .strip_prefix("http://")
@@ -63,31 +66,35 @@ impl Target {
         })
     }
 
-    /// The token of writers. No default.
+    /// Sets the token of writers. No default.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = token.into();
         self
     }
 
-    /// How long a message is repeated while the server is busy or not there. Default: 30 s. What was learned
-    /// is kept then, and comes with the next message.
+    /// Sets the time during which a message is repeated while the server is busy or unreachable.
+    /// Default: 30 s. The knowledge is then kept and sent with the next message.
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
 }
 
-/// Who a client is.
+/// Identity of a client.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
+    /// Program.
     program: u32,
+    /// Rank.
     rank: u32,
+    /// Display name of the program.
     name: String,
+    /// Host.
     host: String,
 }
 
 impl Who {
-    /// A rank of a program, of those of one workflow.
+    /// Creates the identity of a rank of a program within a workflow.
     pub fn new(program: u32, rank: u32) -> Self {
         Who {
             program,
@@ -96,23 +103,24 @@ impl Who {
         }
     }
 
-    /// What people call the program. Default: empty.
+    /// Sets the display name of the program. Default: empty.
     pub fn program_name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// The host it runs on. Default: empty.
+    /// Sets the host. Default: empty.
     pub fn host(mut self, host: impl Into<String>) -> Self {
         self.host = host.into();
         self
     }
 }
 
-/// A client of a server. Clones are the same one.
+/// Client of a server. Clones are the same client.
 ///
-/// Each link is another client: a program that starts anew opens another link, and what the one before
-/// said stays. Who reads a stream that may be read again opens it [as](Self::open_as) the client of that stream.
+/// Each link is a new client: a restarted program opens another link, and the data of the earlier
+/// one is kept. A reader of a stream that may be read again opens it [as](Self::open_as) the client
+/// of that stream.
 ///
 /// ```no_run
 /// use perf_live::client::{Link, Target, Who};
@@ -128,45 +136,49 @@ pub struct Link(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    /// Connection.
     http: Http,
+    /// Greeting with the identity.
     hello: Hello,
-    /// Most bytes of a message.
+    /// Largest message in bytes.
     most: usize,
-    /// The last delta that the server had when the link was opened, and the steps of ranks in it.
+    /// Last delta that the server had when the link was opened, and the steps of ranks in it.
     merged: (u64, Vec<Position>),
-    /// The session, and the number of the latest view.
+    /// Session, and number of the latest view.
     last: Mutex<(u64, u64)>,
+    /// State of the record bundles.
     records: Mutex<Records>,
-    /// The last number of a model.
+    /// Last number of a model.
     models: AtomicU64,
-    /// Entries that the server refused for good.
+    /// Number of entries that the server permanently rejected.
     lost: AtomicU64,
 }
 
-/// Bundles of all stores of a client: the server counts them by client.
+/// Bundles of all stores of a client, which the server counts by client.
 #[derive(Debug, Default)]
 struct Records {
-    /// The number of the last one.
+    /// Number of the last bundle.
     last: u64,
-    /// What is on its way: it comes again as it was, before any other, so that it counts once.
+    /// Bundle in flight: it is repeated unchanged before any other, so that it counts once.
     sending: Option<(u64, Vec<String>)>,
 }
 
 impl Link {
-    /// Says hello to a server.
+    /// Registers with a server.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] if it does not answer in time, [`Error::Refused`] if it says no.
+    /// Returns [`Error::Unreachable`] if it does not answer in time, or [`Error::Refused`] if it
+    /// rejects the client.
     pub fn open(target: &Target, who: Who) -> Result<Self> {
         Self::open_as(target, who, fresh())
     }
 
-    /// As [`open`](Self::open), with a number of the client that nobody else speaks as, such as
-    /// [`stream_client`] of what it reads. One that the server knows goes on: its records are counted on from
-    /// there, and [`client_of`](Self::client_of) does not tell steps again that are merged.
+    /// Registers like [`open`](Self::open), with a unique client number, such as [`stream_client`]
+    /// of the streams that it reads. A known client is resumed: its record bundles are numbered on
+    /// from there, and [`client_of`](Self::client_of) does not send merged steps again.
     ///
     /// # Errors
-    /// As `open`.
+    /// Returns the errors of `open`.
     pub fn open_as(target: &Target, who: Who, client: u64) -> Result<Self> {
         Self::greet(Http::new(target, client), who, client)
     }
@@ -198,33 +210,34 @@ impl Link {
         })))
     }
 
-    /// Another client of the same server over the same connection: for many ranks in one process.
+    /// Registers another client of the same server over the same connection, for many ranks in one
+    /// process.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Returns the errors of [`open`](Self::open).
     pub fn beside(&self, who: Who) -> Result<Self> {
         Self::greet(self.0.http.clone(), who, fresh())
     }
 
-    /// The number of the client.
+    /// Returns the number of the client.
     pub fn client(&self) -> u64 {
         self.0.hello.client
     }
 
-    /// The session of the server.
+    /// Returns the session of the server.
     pub fn session(&self) -> u64 {
         self.last().0
     }
 
-    /// Returns a client for a [`Monitor`](perf_anomaly::Monitor): it goes on where one of this number stopped, see
-    /// [`Client::resume`].
+    /// Returns a client for a [`Monitor`](perf_anomaly::Monitor), which resumes an earlier one of
+    /// this number, see [`Client::resume`].
     pub fn client_of<E: Exchange>(&self, exchange: E) -> Client<E> {
         let (sequence, positions) = &self.0.merged;
         Client::new(self.client(), exchange).resume(*sequence, positions)
     }
 
-    /// Carries deltas and views: for a [`Client`](perf_anomaly::server::Client). Each delta waits for its
-    /// answer; in a [`Background`](super::Background) nobody does.
+    /// Returns the exchange of deltas and views for a [`Client`](perf_anomaly::server::Client).
+    /// Each delta waits for its answer, except in a [`Background`](super::Background).
     pub fn exchange(&self) -> Requests {
         Requests {
             link: self.clone(),
@@ -233,8 +246,8 @@ impl Link {
         }
     }
 
-    /// Carries what is kept: for a [`Recorder`](perf_anomaly::provenance::Recorder). There may be several, each for
-    /// a recorder of its own.
+    /// Returns the store of records for a [`Recorder`](perf_anomaly::provenance::Recorder). There
+    /// may be several, each for a recorder of its own.
     pub fn store(&self) -> Kept {
         Kept {
             link: self.clone(),
@@ -245,7 +258,8 @@ impl Link {
         }
     }
 
-    /// Entries of all [stores](Self::store) of this client that are lost: the server refused them for good.
+    /// Returns the number of lost entries of all [stores](Self::store) of this client, which the
+    /// server permanently rejected.
     pub fn lost(&self) -> u64 {
         self.0.lost.load(Ordering::Relaxed)
     }
@@ -254,7 +268,7 @@ impl Link {
         self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sends a message, and gives the answer.
+    /// Sends a message, and returns the answer.
     fn push(&self, message: &[u8]) -> Result<Answer> {
         match self.0.http.post(wire::PUSH, message)? {
             (200, body) => {
@@ -269,7 +283,7 @@ impl Link {
             (409, body) => {
                 let answer = Answer::decode(&body)?;
                 *self.last() = (answer.session, 0);
-                // Another server does not know who this is.
+                // A restarted server must learn the identity of the client.
                 self.0.http.post(wire::HELLO, &self.0.hello.encode())?;
                 let session = answer.session;
                 Err(AnomalyError::OtherSession { session }.into())
@@ -279,13 +293,14 @@ impl Link {
     }
 }
 
-/// The keys of hashes are random: no two starts of a program have one number.
+/// The keys of hash maps are random, so each start of a program has another number.
 pub(crate) fn fresh() -> u64 {
     RandomState::new().build_hasher().finish().max(1)
 }
 
-/// Returns the number of the client that reads some streams on a host: the same at each start, so that a reader
-/// that was stopped goes on where it was. `run` tells runs apart that use the same streams; it may be empty.
+/// Returns the number of the client that reads some streams on a host. It is the same at each
+/// start, so that an interrupted reader is resumed. `run` distinguishes runs that use the same
+/// streams; it may be empty.
 ///
 /// ```
 /// use perf_live::client::stream_client;
@@ -294,7 +309,7 @@ pub(crate) fn fresh() -> u64 {
 /// assert_ne!(client, stream_client("n13", "", &["/scratch/run/rank-0.tsv"]));
 /// ```
 pub fn stream_client(host: &str, run: &str, streams: &[&str]) -> u64 {
-    // FNV-1a of 64 bits, which stays the same in all versions; the final mixing spreads near texts.
+    // FNV-1a of 64 bits, which is stable across versions; the final mixing separates similar texts.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for text in [host, run].iter().chain(streams) {
         for byte in text.bytes().chain([0xff]) {
@@ -313,22 +328,25 @@ fn exchange(error: Error) -> AnomalyError {
     }
 }
 
-/// Deltas out, views in, one request each.
+/// Exchange with one request for each delta.
 #[derive(Debug)]
 pub struct Requests {
+    /// Link to the server.
     link: Link,
+    /// Latest view that was not received yet.
     view: Option<View>,
+    /// Requested view.
     asks: Option<u64>,
 }
 
 impl Requests {
-    /// Which view the next deltas say that the client has, see [`Push::view`]. Default: the last one that
-    /// came.
+    /// Sets the view that the next deltas declare as known, see [`Push::view`]. Default: the last
+    /// one received.
     pub fn ask(&mut self, view: impl Into<Option<u64>>) {
         self.asks = view.into();
     }
 
-    /// The client.
+    /// Returns the link.
     pub fn link(&self) -> &Link {
         &self.link
     }
@@ -351,39 +369,42 @@ impl Exchange for Requests {
     }
 }
 
-/// What is kept goes to the server, which has it on its disk when [`commit`](Store::commit) returns. What it
-/// refuses for good is an error of `commit` once, and [counted](Link::lost). It
-/// cannot be read again from here, unless another store is [beside](Self::beside) it.
+/// Store on the server, which has the entries on its disk when [`commit`](Store::commit) returns. A
+/// permanently rejected entry is an error of `commit` once, and [counted](Link::lost). Entries
+/// cannot be read back, unless another store is [attached](Self::beside).
 #[derive(Debug)]
 pub struct Kept {
+    /// Link to the server.
     link: Link,
-    /// Entries that wait, and their bytes.
+    /// Waiting entries.
     lines: Vec<String>,
+    /// Size of the waiting entries in bytes.
     bytes: usize,
-    /// The numbers of models for the server, where another store of the client has theirs.
+    /// Numbers of models on the server, if another store of the client uses theirs.
     models: HashMap<u64, u64>,
-    /// Another store, which is asked.
+    /// Attached store, which answers queries.
     beside: Option<Box<dyn Store>>,
 }
 
-/// Bytes of a bundle of entries.
+/// Size of a bundle of entries in bytes.
 const BUNDLE: usize = 1 << 20;
 
-/// The server understood who speaks, and will never take the message: it is none, too large or makes no sense.
+/// Status codes of permanent rejection: the server authenticated the client, but the message is
+/// invalid or too large.
 const FOR_GOOD: [u16; 3] = [400, 413, 422];
 
-/// Bytes of entries that wait for a server that is not there.
+/// Largest size in bytes of entries that wait for an unreachable server.
 const WAITING: usize = 64 << 20;
 
 impl Kept {
-    /// Puts all into another store, too, and asks that one where something is to be read. What is revised is
-    /// revised there alone.
+    /// Writes all entries to another store too, which answers queries. Revisions apply to that
+    /// store only.
     pub fn beside(mut self, store: Box<dyn Store>) -> Self {
         self.beside = Some(store);
         self
     }
 
-    /// The next bundle: some of what waits.
+    /// Returns the next bundle of waiting entries.
     fn bundle(&mut self) -> Option<Vec<String>> {
         let mut bytes = 0;
         let fits = |line: &&String| {
@@ -399,7 +420,7 @@ impl Kept {
         Some(lines)
     }
 
-    /// An entry as the server is to have it.
+    /// Returns an entry in the form for the server.
     fn line(&mut self, entry: &Entry) -> String {
         match entry {
             Entry::Model(model) => {
@@ -425,10 +446,11 @@ impl Kept {
         entry.to_string()
     }
 
-    /// Sends all that waits. What the server refuses for good is counted and given up.
+    /// Sends all waiting entries. Permanently rejected ones are counted and dropped.
     fn send(&mut self) -> AnomalyResult<()> {
         let shared = Arc::clone(&self.link.0);
-        // Nobody else of the client may send until this is answered: bundles come in order.
+        // No other store of the client may send until this is answered, because bundles are
+        // ordered.
         let records = shared.records.lock();
         let mut records = records.unwrap_or_else(PoisonError::into_inner);
         let mut refused: Option<(usize, String)> = None;
@@ -454,7 +476,7 @@ impl Kept {
         let Some((lost, why)) = refused else {
             return outcome;
         };
-        // What waits yet is told of when it is tried again.
+        // The remaining entries are reported when they are tried again.
         shared.lost.fetch_add(lost as u64, Ordering::Relaxed);
         let what = format!("entries that are lost: {lost}: {why}");
         Err(AnomalyError::Exchange(what))

@@ -1,4 +1,4 @@
-//! The side of a rank: [`Link`] reaches a server, and is an exchange and a store.
+//! Client of a rank: [`Link`] connects to a server, and provides an exchange and a store.
 //!
 //! ```no_run
 //! use perf_anomaly::provenance::Recorder;

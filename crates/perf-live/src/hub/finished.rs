@@ -1,4 +1,4 @@
-//! [`Finished`]: a run that is over, from its database alone.
+//! [`Finished`]: a finished run, from its database.
 
 use super::overview::Overview;
 use super::params::{CheckedHubParams, HubParams};
@@ -9,10 +9,11 @@ use perf_anomaly::server::{FunctionName, FunctionStats, Ranking, Ranks};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A run that is over: what a [`Hub`](super::Hub) knew of it. Nothing is written.
+/// Finished run: the state of a [`Hub`](super::Hub) at its end, read-only.
 ///
-/// A database that no server wrote, but a [`Recorder`](perf_anomaly::provenance::Recorder), will do: then
-/// calls that were not recorded are not known, and counts are those of the recorded anomalies.
+/// A database written by a [`Recorder`](perf_anomaly::provenance::Recorder) without a server is
+/// supported too. Calls that were not recorded are then unknown, and counts are those of the
+/// recorded anomalies.
 ///
 /// ```
 /// use perf_live::hub::{Finished, Hub, Message};
@@ -32,16 +33,20 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Finished {
+    /// Path of the database.
     path: PathBuf,
+    /// Overview of all ranks.
     overview: Arc<Overview>,
+    /// Statistics of functions.
     functions: Arc<Vec<(FunctionName, FunctionStats)>>,
 }
 
 impl Finished {
-    /// From a database.
+    /// Opens a database.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) if it cannot be read, and those of what it holds.
+    /// Returns [`Error::Store`](crate::Error::Store) if it cannot be read, and the errors of its
+    /// contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let reader = Reader::open(path.as_ref())?;
         let (overview, functions) = match reader.is_plain() {
@@ -59,17 +64,17 @@ impl Finished {
         })
     }
 
-    /// What all ranks were.
+    /// Returns the overview of all ranks.
     pub fn overview(&self) -> Arc<Overview> {
         Arc::clone(&self.overview)
     }
 
-    /// What the calls of each function were on all ranks, most time lost first.
+    /// Returns the statistics of each function on all ranks, in descending order of time lost.
     pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
         Arc::clone(&self.functions)
     }
 
-    /// The database.
+    /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -77,7 +82,7 @@ impl Finished {
 
 type Known = (Overview, Vec<(FunctionName, FunctionStats)>);
 
-/// What recorded anomalies tell.
+/// Computes the state from recorded anomalies.
 fn of_records(reader: &Reader, params: &HubParams) -> Result<Known> {
     let mut ranks = Ranks::default();
     reader.each_recorded_step(|step| {

@@ -1,4 +1,4 @@
-//! [`Keeper`]: the one that changes the state and writes the database.
+//! [`Keeper`]: the thread that changes the state and writes the database.
 
 use super::params::HubParams;
 use super::queue::Queue;
@@ -9,29 +9,35 @@ use crate::{Error, Result};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// The one that changes the state and writes the database.
+/// Owner of the state and writer of the database.
 pub(super) struct Keeper {
+    /// Queue of messages.
     queue: Arc<Queue<Request>>,
+    /// State of the server.
     state: Arc<Mutex<State>>,
+    /// Callbacks after each batch.
     stored: Hooks,
+    /// Parameters.
     params: HubParams,
+    /// Database.
     writer: Writer,
-    /// Bytes of deltas since the state was stored, and of the state then.
+    /// Size in bytes of the deltas since the state was stored.
     logged: u64,
+    /// Size in bytes of the stored state.
     state_bytes: u64,
-    /// The state may have what the database does not.
+    /// `true` if the state may contain changes that the database lacks.
     is_lost: bool,
-    /// When it looked last for clients that are silent.
+    /// Time of the last check for silent clients.
     looked: Instant,
 }
 
-/// When it looks whether a database that failed works again.
+/// Interval of the attempts to use a failed database again.
 const RECOVERY: Duration = Duration::from_secs(1);
 
-/// How long more messages may gather where several came at once.
+/// Time for which more messages are collected if several arrived together.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// Between two looks for clients that are silent, at least.
+/// Smallest interval of the checks for silent clients.
 const LOOK: Duration = Duration::from_secs(60);
 
 impl Keeper {
@@ -77,14 +83,14 @@ impl Keeper {
                 std::thread::sleep(GATHER);
             }
         }
-        // What is stored as a whole is read faster than a log.
+        // Loading a complete state is faster than replaying a log.
         if self.logged > 0 && !self.is_lost {
             self.logged = u64::MAX;
             self.store_state();
         }
     }
 
-    /// Takes messages and stores them together. After an error nothing of them is taken.
+    /// Applies messages and stores them together. After an error none of them has an effect.
     fn batch(&mut self, messages: Vec<Message>) -> Result<Vec<Result<Told>>> {
         let began = Instant::now();
         let state = Arc::clone(&self.state);
@@ -101,7 +107,7 @@ impl Keeper {
         let mut told = Vec::with_capacity(messages.len());
         for message in messages {
             let outcome = state.take(message, &mut batch, &mut self.writer);
-            // The database is everybody's matter, not that of this message.
+            // A database error concerns the whole batch, not this message.
             if let Err(error @ Error::Anomaly(perf_anomaly::Error::Store { .. })) = &outcome {
                 state.counts.unstored += count;
                 self.lose(&mut state, error);
@@ -130,14 +136,14 @@ impl Keeper {
         state.counts.failures += 1;
         state.failure = Some(why.to_string());
         state.revision += 1;
-        // The state is read anew, whether this works or not.
+        // The state is reloaded, even if this fails.
         let _ = self.writer.roll_back();
     }
 
     fn reload(&mut self, state: &mut State) -> Result<()> {
         let (mut stored, logged) = State::load(&self.params, &mut self.writer)?;
         stored.counts = state.counts;
-        // Until something is stored again.
+        // Kept until a batch succeeds.
         stored.failure = state.failure.take();
         *state = stored;
         self.logged = logged;
@@ -145,14 +151,14 @@ impl Keeper {
         Ok(())
     }
 
-    /// Forgets who is silent, and drops records that are too many or too old.
+    /// Forgets silent clients, and drops records that are too many or too old.
     fn tidy(&mut self) {
         if self.is_lost {
             return;
         }
         let state = Arc::clone(&self.state);
         let mut state = lock(&state);
-        // It is tried again another time.
+        // It is tried again later.
         if let Err(error) = self.tidied(&mut state) {
             self.lose(&mut state, &error);
         }
@@ -178,7 +184,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Stores the state as a whole where the log has become long.
+    /// Stores the complete state if the log has become long.
     fn store_state(&mut self) {
         if self.is_lost || self.logged <= self.params.log.max(2 * self.state_bytes) {
             return;
@@ -194,7 +200,7 @@ impl Keeper {
                 self.logged = 0;
                 self.state_bytes = bytes.len() as u64;
             }
-            // The log stays as it is.
+            // The log is unchanged.
             Err(error) => self.lose(&mut state, &error),
         }
     }

@@ -1,10 +1,10 @@
-//! [`Message`] and [`Told`]: what goes into a hub and what comes out, and what of it was counted.
+//! [`Message`] and [`Told`]: input and output of a hub, and its counters.
 
 use crate::Result;
 use crate::wire::{Answer, Hello, Push, Welcome};
 use perf_anomaly::server::{Position, View};
 
-/// What a client said.
+/// Message of a client.
 ///
 /// ```
 /// use perf_live::hub::Message;
@@ -18,32 +18,32 @@ use perf_anomaly::server::{Position, View};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Message {
-    /// Who it is.
+    /// Identity of the client.
     Hello(Hello),
-    /// What it learned and kept, and its delta as the bytes it came in.
+    /// New knowledge and records, with the encoded delta.
     Push(Box<Push>, Vec<u8>),
 }
 
 impl Message {
-    /// The message of [`wire::PUSH`](crate::wire::PUSH) from its bytes.
+    /// Decodes a message of [`wire::PUSH`](crate::wire::PUSH).
     ///
     /// # Errors
-    /// Those of [`Push::decode`].
+    /// Returns the errors of [`Push::decode`].
     pub fn push(bytes: &[u8]) -> Result<Self> {
         let (push, delta) = Push::decode_with(bytes)?;
         Ok(Message::Push(Box::new(push), delta.to_vec()))
     }
 
-    /// The message of [`wire::HELLO`](crate::wire::HELLO) from its bytes.
+    /// Decodes a message of [`wire::HELLO`](crate::wire::HELLO).
     ///
     /// # Errors
-    /// Those of [`Hello::decode`].
+    /// Returns the errors of [`Hello::decode`].
     pub fn hello(bytes: &[u8]) -> Result<Self> {
         Hello::decode(bytes).map(Message::Hello)
     }
 }
 
-/// What a client is told.
+/// Answer to a client.
 ///
 /// ```
 /// use perf_live::hub::Told;
@@ -53,22 +53,22 @@ impl Message {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Told {
-    /// The session of the server.
+    /// Session of the server.
     pub session: u64,
-    /// The last delta of the client that is stored.
+    /// Last stored delta of the client.
     pub delta: u64,
-    /// The last bundle of records of it that is stored.
+    /// Last stored bundle of records of the client.
     pub records: u64,
-    /// The number of the latest view.
+    /// Number of the latest view.
     pub number: u64,
-    /// That view, if the client wants it.
+    /// Latest view, if the client requested it.
     pub view: Option<View>,
-    /// How far the steps of its ranks are merged, as an answer to a hello.
+    /// Last merged steps of its ranks, for the answer to a hello.
     pub positions: Vec<Position>,
 }
 
 impl Told {
-    /// As an answer to a push.
+    /// Returns the answer to a push.
     pub fn answer(&self) -> Answer {
         Answer {
             session: self.session,
@@ -79,7 +79,7 @@ impl Told {
         }
     }
 
-    /// As an answer to a hello; `most` bytes are taken of a message.
+    /// Returns the answer to a hello, with the largest accepted message in bytes.
     pub fn welcome(&self, most: u64) -> Welcome {
         Welcome {
             session: self.session,
@@ -90,36 +90,37 @@ impl Told {
     }
 }
 
-/// What was counted since the server started.
+/// Counters since the start of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Times that a client said who it is.
+    /// Number of hellos.
     pub hellos: u64,
-    /// Deltas that were taken.
+    /// Number of accepted deltas.
     pub deltas: u64,
-    /// Deltas and bundles that had been taken before.
+    /// Number of deltas and bundles that had been accepted before.
     pub repeated: u64,
-    /// Messages that were refused.
+    /// Number of rejected messages.
     pub refused: u64,
-    /// Bundles of records that were taken.
+    /// Number of accepted bundles of records.
     pub bundles: u64,
-    /// Records in them.
+    /// Number of records in them.
     pub records: u64,
-    /// Views that were told.
+    /// Number of views sent.
     pub views: u64,
-    /// Transactions.
+    /// Number of transactions.
     pub batches: u64,
-    /// Time in them, in microseconds.
+    /// Time in transactions, in microseconds.
     pub storing: u64,
-    /// Times that storing failed.
+    /// Number of failed transactions.
     pub failures: u64,
-    /// Messages that were not stored because of that. Their clients are told to send them again.
+    /// Number of messages that were not stored because of that. Their clients are asked to send
+    /// them again.
     pub unstored: u64,
-    /// Bytes of deltas that were logged.
+    /// Size of the logged deltas in bytes.
     pub logged: u64,
-    /// Times that the state was stored as a whole.
+    /// Number of times that the complete state was stored.
     pub states: u64,
-    /// Clients that were [forgotten](super::HubParams::forget).
+    /// Number of [forgotten](super::HubParams::forget) clients.
     pub forgotten: u64,
 }

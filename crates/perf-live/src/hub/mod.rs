@@ -1,10 +1,12 @@
-//! [`Hub`]: the server without its web. Messages in, answers out, a database behind.
+//! [`Hub`]: the server without HTTP. It receives messages, returns answers, and stores everything
+//! in a database.
 //!
-//! A thread of its own, the keeper, takes all messages that wait, applies them to the state, stores them
-//! in one transaction and answers them then: what was answered is on the disk. While it stores, the next
-//! messages gather, and where several came at once it waits 2 ms for more: a transaction of many costs little
-//! more than one of one, and who is alone waits for nobody. Where
-//! storing fails, nothing of the batch is answered, and the state is read again from the database.
+//! A separate thread, the keeper, takes all waiting messages, applies them to the state, stores
+//! them in one transaction and then answers them: acknowledged data is on the disk. Meanwhile the
+//! next messages accumulate. If several arrived together it waits 2 ms for more, because a
+//! transaction with many messages takes little longer than one with a single message; a single
+//! message is processed at once. If storing fails, no message of the batch is acknowledged, and the
+//! state is reloaded from the database.
 
 mod finished;
 mod keeper;
@@ -30,16 +32,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-/// Who is told what became of a message.
+/// Receiver of the result of a message.
 type Reply = Box<dyn FnOnce(Result<Told>) + Send>;
 
-/// A message that waits.
+/// Waiting message.
 struct Request {
+    /// Message.
     message: Message,
+    /// Receiver of the result.
     reply: Reply,
 }
 
-/// A server. Clones are of the same one; it ends with [`close`](Self::close) or the last of them.
+/// Server. Clones share it; it ends with [`close`](Self::close) or the last of them.
 ///
 /// ```
 /// use perf_live::hub::{Hub, Message};
@@ -60,16 +64,23 @@ pub struct Hub(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
+    /// Waiting messages.
     queue: Arc<Queue<Request>>,
+    /// State of the server.
     state: Arc<Mutex<State>>,
+    /// Cached overview.
     overview: Cached<Overview>,
+    /// Cached statistics of functions.
     functions: Cached<Vec<(FunctionName, FunctionStats)>>,
+    /// Path of the database.
     path: PathBuf,
+    /// Callbacks after each batch.
     stored: Hooks,
+    /// The keeper thread.
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What is done once all messages of a batch were answered.
+/// Callbacks after all messages of a batch were answered.
 type Hooks = Arc<Mutex<Vec<Hook>>>;
 
 struct Hook(Box<dyn Fn() -> bool + Send>);
@@ -87,21 +98,22 @@ impl std::fmt::Debug for Request {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What a thread that failed left is what the database has, or is read anew from it.
+    // After a panic the state equals the database, or is reloaded from it.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Hub {
-    /// What a server keeps and lets wait, to be set up and checked.
+    /// Returns the default parameters.
     pub fn params() -> HubParams {
         HubParams::default()
     }
 
-    /// A server with a database, which is made if it is not there. What the database holds of an earlier
-    /// run is gone on with.
+    /// Opens a server with a database, which is created if it does not exist. The state of an
+    /// earlier run is continued.
     ///
     /// # Errors
-    /// [`Error::Store`] if another server writes it, or it is somebody else's; those of what it holds.
+    /// Returns [`Error::Store`] if another server uses the database, or it belongs to another
+    /// application, and the errors of its contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let mut writer = Writer::open(path.as_ref())?;
         let (state, logged) = State::load(&params.0, &mut writer)?;
@@ -132,11 +144,11 @@ impl Hub {
         })))
     }
 
-    /// Lets a message wait, which takes so many `bytes`; `reply` is called once it is stored, or was
-    /// refused, and should not take long.
+    /// Queues a message of `bytes` bytes. `reply` is called once it is stored or rejected, and
+    /// should return quickly.
     ///
     /// # Errors
-    /// [`Error::Busy`] if too much waits, [`Error::Closed`].
+    /// Returns [`Error::Busy`] if the queue is full, or [`Error::Closed`] if the server is closed.
     pub fn offer(
         &self,
         message: Message,
@@ -147,16 +159,16 @@ impl Hub {
         self.0.queue.push(Request { message, reply }, bytes)
     }
 
-    /// Has something done each time when all messages of a batch were answered: to tell all who wait at once. It says
-    /// whether it wants to be called again.
+    /// Registers a callback for the time after each batch was answered, to wake all waiting tasks
+    /// at once. It returns `true` to be called again.
     pub(crate) fn after_batch(&self, hook: impl Fn() -> bool + Send + 'static) {
         lock(&self.0.stored).push(Hook(Box::new(hook)));
     }
 
-    /// [`offer`](Self::offer)s a message, and waits until it is stored.
+    /// [Queues](Self::offer) a message, and waits until it is stored.
     ///
     /// # Errors
-    /// Those of `offer`, and why the message was refused.
+    /// Returns the errors of `offer`, or the reason why the message was rejected.
     pub fn say(&self, message: Message, bytes: usize) -> Result<Told> {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         let reply = move |told| drop(sender.send(told));
@@ -164,50 +176,51 @@ impl Hub {
         receiver.recv().map_err(|_| Error::Closed)?
     }
 
-    /// What all ranks are. It is at most a fifth of a second old.
+    /// Returns the overview of all ranks, at most 200 ms old.
     pub fn overview(&self) -> Arc<Overview> {
         let make = || Overview::of(&lock(&self.0.state));
         self.0.overview.get(make)
     }
 
-    /// What the calls of each function were on all ranks, most time lost first. As old as that.
+    /// Returns the statistics of each function on all ranks, in descending order of time lost, at
+    /// most 200 ms old.
     pub fn functions(&self) -> Arc<Vec<(FunctionName, FunctionStats)>> {
         let make = || lock(&self.0.state).functions();
         self.0.functions.get(make)
     }
 
-    /// Steps of a rank that are in memory, from one on.
+    /// Returns the steps of a rank in memory, starting at `from`.
     pub fn steps(&self, program: u32, rank: u32, from: u64) -> Vec<StepStats> {
         let state = lock(&self.0.state);
         let steps = state.server.steps(program, rank);
         steps.filter(|one| one.step >= from).copied().collect()
     }
 
-    /// A number that changes whenever something else does.
+    /// Returns a number that changes with every change of the state.
     pub fn revision(&self) -> u64 {
         lock(&self.0.state).revision
     }
 
-    /// What was counted.
+    /// Returns the counters.
     pub fn counts(&self) -> Counts {
         lock(&self.0.state).counts
     }
 
-    /// How many messages wait, and their bytes.
+    /// Returns the number of waiting messages, and their size in bytes.
     pub fn waiting(&self) -> (usize, usize) {
         self.0.queue.size()
     }
 
-    /// The database.
+    /// Returns the path of the database.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// Takes no more messages, and returns when those that wait are stored.
+    /// Rejects further messages, and returns when the waiting ones are stored.
     pub fn close(&self) {
         self.0.queue.close();
         if let Some(keeper) = lock(&self.0.keeper).take() {
-            // It has nothing to say that an answer did not.
+            // Its result was already part of an answer.
             let _ = keeper.join();
         }
     }

@@ -1,4 +1,4 @@
-//! [`Overview`]: all programs and ranks at a glance.
+//! [`Overview`]: summary of all programs and ranks.
 
 use super::lock;
 use super::state::State;
@@ -9,51 +9,51 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// All programs and ranks at a glance.
+/// Summary of all programs and ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Overview {
-    /// Changes whenever something else does.
+    /// Number that changes with every change of the state.
     pub revision: u64,
-    /// All calls.
+    /// Totals over all calls.
     pub total: Loss,
-    /// Each rank, by program and rank.
+    /// Summary of each rank, by program and rank.
     pub ranks: Vec<RankSummary>,
-    /// Each program.
+    /// Summary of each program.
     pub programs: Vec<ProgramSummary>,
-    /// Clients, each start of a program being another one.
+    /// Number of clients; each start of a program is a new one.
     pub clients: usize,
-    /// Records that were dropped since they were too many or too old, see
+    /// Number of records dropped because there were too many or they were too old, see
     /// [`HubParams::keep_bytes`](super::HubParams::keep_bytes).
     pub dropped: u64,
-    /// Why the database cannot be written just now; `None` while it can. Messages of clients are then refused, and
-    /// come again.
+    /// Reason why the database cannot be written; `None` while it can. Messages of clients are then
+    /// rejected, and sent again.
     pub failure: Option<String>,
-    /// Messages that were not stored because of that since the server started.
+    /// Number of messages since the start of the server that were not stored because of that.
     pub unstored: u64,
 }
 
-/// A program of a workflow.
+/// Summary of a program of a workflow.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ProgramSummary {
-    /// Its number.
+    /// Number of the program.
     pub program: u32,
-    /// What people call it; empty where nobody said.
+    /// Display name; empty if unknown.
     pub name: String,
-    /// Ranks that completed calls.
+    /// Number of ranks that completed calls.
     pub ranks: usize,
-    /// Clients that were heard in the last ten seconds.
+    /// Number of clients with a message in the last ten seconds.
     pub active: usize,
-    /// Clients in all.
+    /// Number of clients.
     pub clients: usize,
-    /// Its last step.
+    /// Last step.
     pub step: u64,
-    /// All its calls.
+    /// Totals over all its calls.
     pub loss: Loss,
 }
 
-/// Who said nothing for so long is silent.
+/// Time without a message after which a client is inactive.
 const SILENT: Duration = Duration::from_secs(10);
 
 impl Overview {
@@ -84,7 +84,7 @@ impl Overview {
         overview
     }
 
-    /// Of ranks alone.
+    /// Creates an overview without programs.
     pub(super) fn of_ranks(mut ranks: Vec<RankSummary>) -> Self {
         ranks.sort_by_key(|one| (one.program, one.rank));
         let mut overview = Overview::default();
@@ -107,7 +107,7 @@ impl Overview {
         overview
     }
 
-    /// The ranks by a statistic, the highest first; equal ones by program and rank.
+    /// Returns the ranks in descending order of a statistic; ties by program and rank.
     pub fn ranked(&self, by: Ranking) -> Vec<&RankSummary> {
         let ranks = self.ranks.iter();
         let mut all: Vec<_> = ranks.map(|one| (one.statistic(by), one)).collect();
@@ -116,7 +116,7 @@ impl Overview {
     }
 }
 
-/// Something that takes a while to find out, and is asked for often.
+/// Cache for a value that is expensive to compute.
 #[derive(Debug)]
 pub(super) struct Cached<T>(Mutex<Option<(Instant, Arc<T>)>>);
 
@@ -126,11 +126,11 @@ impl<T> Default for Cached<T> {
     }
 }
 
-/// How old it may be.
+/// Largest age of the value.
 const FRESH: Duration = Duration::from_millis(200);
 
 impl<T> Cached<T> {
-    /// The last one, or if that is too old what `make` finds out.
+    /// Returns the cached value, or computes a new one if it is too old.
     pub(super) fn get(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut inner = lock(&self.0);
         if let Some((at, known)) = &*inner
@@ -150,9 +150,9 @@ mod tests {
     use perf_anomaly::server::{Ranks, StepStats};
     use perf_core::Nanos;
 
-    /// Ranks come in the order in which the server has them, by whichever statistic.
+    /// Ranks have the order of the server, for any statistic.
     #[test]
-    fn ranks_are_ordered_as_the_server_does() {
+    fn ranks_have_the_order_of_the_server() {
         let mut ranks = Ranks::default();
         for (rank, step, slow, time) in [(0, 0, 9, 5), (1, 0, 3, 90), (1, 1, 4, 1), (2, 0, 5, 40)] {
             let mut part = StepStats::default();

@@ -1,11 +1,11 @@
-//! [`HubParams`]: what a server keeps, and how much it lets wait.
+//! [`HubParams`]: limits of a server.
 
 use crate::Result;
 use crate::error::within;
 use perf_anomaly::server::{CheckedServerParams, Server};
 use std::time::Duration;
 
-/// What a server keeps, and how much it lets wait: see [`Hub::params`](super::Hub::params).
+/// Limits of a server: see [`Hub::params`](super::Hub::params).
 ///
 /// ```
 /// use perf_live::hub::Hub;
@@ -16,17 +16,29 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubParams {
+    /// Number of waiting messages.
     pub(super) queue: usize,
+    /// Size of waiting messages in bytes.
     pub(super) bytes: usize,
+    /// Number of messages in a batch.
     pub(super) batch: usize,
+    /// Size of the log in bytes.
     pub(super) log: u64,
+    /// Number of clients and ranks.
     pub(super) clients: usize,
+    /// Number of functions.
     pub(super) names: usize,
+    /// Number of steps of each rank in memory.
     pub(super) history: usize,
+    /// Number of deltas between views.
     pub(super) publish: Option<u64>,
+    /// `true` if models do not change.
     pub(super) frozen: bool,
+    /// Silence after which a client is forgotten.
     pub(super) forget: Duration,
+    /// Size of records in bytes.
     pub(super) keep_bytes: Option<u64>,
+    /// Number of steps with records.
     pub(super) keep_steps: Option<u64>,
 }
 
@@ -50,92 +62,96 @@ impl Default for HubParams {
 }
 
 impl HubParams {
-    /// Messages that may wait. Default: 16,384. Who comes then is told to come again.
+    /// Sets the number of messages that may wait. Default: 16,384. Clients of further ones are
+    /// asked to send them again.
     pub fn queue(mut self, messages: usize) -> Self {
         self.queue = messages;
         self
     }
 
-    /// Bytes of messages that may wait. Default: 64 MiB.
+    /// Sets the size of messages that may wait, in bytes. Default: 64 MiB.
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
         self
     }
 
-    /// Messages that are stored at once. Default: 2,048.
+    /// Sets the number of messages in a transaction. Default: 2,048.
     pub fn batch(mut self, messages: usize) -> Self {
         self.batch = messages;
         self
     }
 
-    /// Bytes of deltas after which the state is stored as a whole. Default: 64 MiB; more where the state
-    /// itself is larger. A server that starts anew reads the state and the deltas since.
+    /// Sets the size of logged deltas, in bytes, after which the complete state is stored. Default:
+    /// 64 MiB; more if the state itself is larger. A restarted server reads the state and the
+    /// deltas since.
     pub fn log(mut self, bytes: u64) -> Self {
         self.log = bytes;
         self
     }
 
-    /// Most clients, each start of a program being another one, and most ranks. Default: 131,072.
+    /// Sets the largest number of clients, where each start of a program is a new one, and of
+    /// ranks. Default: 131,072.
     pub fn clients(mut self, clients: usize) -> Self {
         self.clients = clients;
         self
     }
 
-    /// Most functions, see [`ServerParams::names`](perf_anomaly::server::ServerParams::names).
-    /// Default: 65,536.
+    /// Sets the largest number of functions, see
+    /// [`ServerParams::names`](perf_anomaly::server::ServerParams::names). Default: 65,536.
     pub fn names(mut self, names: usize) -> Self {
         self.names = names;
         self
     }
 
-    /// Steps a rank that are kept in memory, see
-    /// [`ServerParams::history`](perf_anomaly::server::ServerParams::history). Default: 64. The database
-    /// has all steps that had an anomaly.
+    /// Sets the number of steps of each rank in memory, see
+    /// [`ServerParams::history`](perf_anomaly::server::ServerParams::history). Default: 64. The
+    /// database has all steps with an anomaly.
     pub fn history(mut self, steps: usize) -> Self {
         self.history = steps;
         self
     }
 
-    /// After how many deltas there is a new view, see
-    /// [`ServerParams::publish`](perf_anomaly::server::ServerParams::publish). Default: after as many as
-    /// there are clients.
+    /// Sets the number of deltas after which there is a new view, see
+    /// [`ServerParams::publish`](perf_anomaly::server::ServerParams::publish). Default: the number
+    /// of clients.
     pub fn publish(mut self, deltas: impl Into<Option<u64>>) -> Self {
         self.publish = deltas.into();
         self
     }
 
-    /// Whether models stay as they are. Default: false.
+    /// Keeps models unchanged. Default: false.
     pub fn frozen(mut self, is_frozen: bool) -> Self {
         self.frozen = is_frozen;
         self
     }
 
-    /// Clients that said nothing for so long are forgotten. Default: a day; at least a second. What they told
-    /// stays. Should one of them send its last message again after that, it counts twice.
+    /// Sets the silence after which clients are forgotten. Default: one day; at least a second.
+    /// Their data is kept. If such a client repeats its last message afterwards, the message counts
+    /// twice.
     pub fn forget(mut self, after: Duration) -> Self {
         self.forget = after;
         self
     }
 
-    /// Most bytes of records of calls in the database. Default: no limit. Of the older half the least severe
-    /// ones go first, a tenth of the limit at a time; they are [counted](super::Overview::dropped). What
-    /// they leave in the file is used again.
+    /// Sets the size limit for records of calls in the database, in bytes. Default: unlimited. Of
+    /// the older half the least severe records are dropped first, a tenth of the limit at a time;
+    /// they are [counted](super::Overview::dropped). The freed space in the file is reused.
     pub fn keep_bytes(mut self, bytes: impl Into<Option<u64>>) -> Self {
         self.keep_bytes = bytes.into();
         self
     }
 
-    /// Of each program, records and steps of ranks are kept of its last so many steps. Default: of all. They
-    /// go a tenth of that number at a time.
+    /// Keeps records and steps of ranks only for the last steps of each program. Default: all
+    /// steps. They are dropped a tenth of that number at a time.
     pub fn keep_steps(mut self, steps: impl Into<Option<u64>>) -> Self {
         self.keep_steps = steps.into();
         self
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
     pub fn check(self) -> Result<CheckedHubParams> {
         let many = |number: usize| (1..=1 << 24).contains(&number);
         within(many(self.queue), "queue", self.queue, "1 to 2^24")?;
@@ -166,7 +182,7 @@ impl HubParams {
         Ok(CheckedHubParams(self))
     }
 
-    /// What the server as such is made with.
+    /// Returns the parameters of the underlying server.
     pub(super) fn server(&self, session: u64) -> Result<CheckedServerParams> {
         let params = Server::params()
             .session(session)
@@ -179,6 +195,6 @@ impl HubParams {
     }
 }
 
-/// Parameters that were checked.
+/// Validated parameters.
 #[derive(Clone, Debug, Default)]
 pub struct CheckedHubParams(pub(super) HubParams);

@@ -1,26 +1,33 @@
-//! [`Queue`]: what waits for the keeper, and no more than it may.
+//! [`Queue`]: bounded queue of messages for the keeper.
 
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// When one that does not fit is to come again.
+/// Requested delay of a message that does not fit.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Things that wait, each with the bytes it takes.
+/// Queue of elements with their sizes in bytes.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
+    /// Elements and state.
     inner: Mutex<Inner<T>>,
+    /// Signals new elements.
     news: Condvar,
+    /// Largest number of elements.
     most: usize,
+    /// Largest total size in bytes.
     most_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Inner<T> {
+    /// Elements with their sizes.
     waiting: VecDeque<(T, usize)>,
+    /// Total size in bytes.
     bytes: usize,
+    /// `true` once the queue is closed.
     is_closed: bool,
 }
 
@@ -38,12 +45,12 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Nothing that holds it can fail half way.
+    /// Locks the queue; no holder of the lock can panic in between.
     fn inner(&self) -> MutexGuard<'_, Inner<T>> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds one at the end. One that is alone may be of any size.
+    /// Adds an element at the end. A single element may have any size.
     pub(super) fn push(&self, one: T, bytes: usize) -> Result<()> {
         let mut inner = self.inner();
         if inner.is_closed {
@@ -56,14 +63,15 @@ impl<T> Queue<T> {
         }
         inner.bytes += bytes;
         inner.waiting.push_back((one, bytes));
-        // Who takes waits only where there is nothing.
+        // The consumer only waits if the queue is empty.
         if inner.waiting.len() == 1 {
             self.news.notify_one();
         }
         Ok(())
     }
 
-    /// The first ones, at most so many; waits for one. `None` when it is closed and empty.
+    /// Takes at most `most` elements from the front; waits for one. `None` if the queue is closed
+    /// and empty.
     pub(super) fn take(&self, most: usize) -> Option<Vec<T>> {
         let mut inner = self.inner();
         while inner.waiting.is_empty() {
@@ -82,13 +90,13 @@ impl<T> Queue<T> {
         Some(taken.into_iter().map(|(one, _)| one).collect())
     }
 
-    /// How many wait, and their bytes.
+    /// Returns the number of elements, and their total size in bytes.
     pub(super) fn size(&self) -> (usize, usize) {
         let inner = self.inner();
         (inner.waiting.len(), inner.bytes)
     }
 
-    /// Takes no more; what waits is still given out.
+    /// Rejects further elements; waiting ones can still be taken.
     pub(super) fn close(&self) {
         self.inner().is_closed = true;
         self.news.notify_all();
@@ -100,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_to_come_again() {
+    fn elements_that_do_not_fit_are_deferred() {
         let queue = Queue::new(3, 100);
         assert!(queue.push('a', 60).is_ok());
         assert!(matches!(queue.push('b', 60), Err(Error::Busy { .. })));

@@ -1,4 +1,4 @@
-//! [`State`]: what the server knows, and how a message changes it.
+//! [`State`]: state of the server, and the effect of messages on it.
 
 use super::params::HubParams;
 use super::{Counts, Message, Told};
@@ -10,46 +10,56 @@ use perf_anomaly::server::{Delta, FunctionName, FunctionStats, Server, View};
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// What the server knows.
+/// State of the server.
 #[derive(Debug)]
 pub(super) struct State {
+    /// Parameter server.
     pub(super) server: Server,
+    /// Clients by number.
     pub(super) clients: HashMap<u64, Known>,
     /// Names of programs.
     pub(super) programs: BTreeMap<u32, String>,
-    /// The last step of each program.
+    /// Last step of each program.
     pub(super) steps: BTreeMap<u32, u64>,
-    /// Changes whenever something else does.
+    /// Number that changes with every change.
     pub(super) revision: u64,
+    /// Counters.
     pub(super) counts: Counts,
-    /// Why the database cannot be written just now.
+    /// Reason why the database cannot be written.
     pub(super) failure: Option<String>,
-    /// Records that were dropped since they were too many, or too old.
+    /// Number of records dropped because there were too many or they were too old.
     pub(super) dropped: u64,
+    /// Session.
     session: u64,
+    /// Largest number of clients.
     most_clients: usize,
-    /// Who was not heard since then counts as heard then.
+    /// Start of the server, which is the time of contact of clients that have sent no message
+    /// since.
     began: Instant,
 }
 
-/// A client, and when it was heard last.
+/// Client with its time of last contact.
 #[derive(Debug)]
 pub(super) struct Known {
+    /// Stored state of the client.
     pub(super) stored: Client,
+    /// Time of its last message.
     pub(super) seen: Option<Instant>,
-    /// Whether it said hello again, so that its records may be stored already.
+    /// `true` if it said hello again, so that its records may already be stored.
     is_resumed: bool,
 }
 
-/// What a batch of messages adds to the database beside records.
+/// Additions of a batch of messages to the database, except records.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
+    /// Logged deltas.
     log: Vec<u8>,
+    /// Totals by program and step.
     totals: BTreeMap<(u32, u64), Total>,
 }
 
 impl Batch {
-    /// Writes it.
+    /// Writes the additions.
     pub(super) fn store(&self, writer: &mut Writer) -> Result<()> {
         if !self.log.is_empty() {
             writer.log(&self.log)?;
@@ -66,7 +76,7 @@ impl Batch {
 }
 
 impl State {
-    /// What a database holds, and how many bytes of deltas its log has.
+    /// Loads the state from a database; also returns the size of its log in bytes.
     pub(super) fn load(params: &HubParams, writer: &mut Writer) -> Result<(Self, u64)> {
         let stored = writer.load()?;
         let logged = stored.log;
@@ -76,12 +86,12 @@ impl State {
         state
             .server
             .retain_clients(|client| clients.contains_key(&client));
-        // The server before may have given out more views than the deltas of the log make now.
+        // The earlier server may have published more views than the deltas of the log yield now.
         state.server.go_on_from(fresh());
         Ok((state, logged))
     }
 
-    /// What was stored, but for what the log adds.
+    /// Creates the state from the stored one, without the log.
     pub(super) fn new(params: &HubParams, stored: Stored) -> Result<Self> {
         let checked = params.server(stored.session)?;
         let server = match &stored.state {
@@ -109,7 +119,7 @@ impl State {
         })
     }
 
-    /// What the calls of each function were, most time lost first.
+    /// Returns the statistics of each function, in descending order of time lost.
     pub(super) fn functions(&self) -> Vec<(FunctionName, FunctionStats)> {
         let names = self.server.names();
         let all = self.server.functions().into_iter();
@@ -117,7 +127,7 @@ impl State {
         named.collect()
     }
 
-    /// A delta of the log, which was taken before.
+    /// Applies a delta of the log, which was accepted before.
     pub(super) fn again(&mut self, bytes: &[u8]) {
         let Ok(delta) = Delta::decode(bytes) else {
             return;
@@ -129,7 +139,7 @@ impl State {
         }
     }
 
-    /// Takes a message. What it changes is not to be told to anybody before it is stored.
+    /// Applies a message. Its changes must not be visible to others before they are stored.
     pub(super) fn take(
         &mut self,
         message: Message,
@@ -143,7 +153,7 @@ impl State {
         }
     }
 
-    /// The client with a number, which is new if need be.
+    /// Returns the client with a number, after adding it if it is new.
     fn client(&mut self, number: u64) -> Result<(&mut Known, bool)> {
         let count = self.clients.len();
         match self.clients.entry(number) {
@@ -272,7 +282,7 @@ impl State {
         writer.bundle(client, bundle.sequence)
     }
 
-    /// Forgets clients that said nothing for some time. Their counts stay.
+    /// Forgets clients that have been silent for some time. Their counts are kept.
     pub(super) fn forget(&mut self, after: Duration, writer: &mut Writer) -> Result<()> {
         let now = Instant::now();
         let began = self.began;
@@ -298,7 +308,7 @@ impl State {
         Ok(())
     }
 
-    /// What is told to a client, without a view.
+    /// Returns the answer to a client without a view.
     pub(super) fn told(&self, client: u64) -> Told {
         let stored = self.clients.get(&client).map(|known| known.stored);
         let stored = stored.unwrap_or_default();

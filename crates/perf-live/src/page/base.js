@@ -1,7 +1,7 @@
 "use strict";
 const find = (selector, within = document) => within.querySelector(selector);
 
-// An element with attributes and children; what comes from a program is only ever text.
+// Creates an element with attributes and children. Data is only inserted as text, never as HTML.
 const SVG = "http" + "://www.w3.org/2000/svg";
 const make = (tag, attributes = {}, ...children) => {
   const of = ["svg", "g", "rect", "line", "path", "text", "title"].includes(tag);
@@ -27,7 +27,7 @@ const time = (nanos) => short(Number(nanos) / 1e9, "s");
 const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
-// Round values from low to high, about `most`; of counts only whole ones.
+// Returns about `most` round values from low to high; for counts only whole ones.
 const ticks = (low, high, most, whole) => {
   const rough = (high - low) / Math.max(1, most);
   if (!(rough > 0) || !Number.isFinite(rough)) return [low];
@@ -45,7 +45,7 @@ const wrong = (what) => {
   place.textContent = what || "";
 };
 
-// Asks the server. An answer that a later question of the same kind has overtaken is dropped.
+// Sends a query. An answer is dropped if a later query of the same kind was sent meanwhile.
 const asked = {};
 const ask = async (kind, path, values = {}) => {
   const mine = (asked[kind] = (asked[kind] || 0) + 1);
@@ -56,7 +56,7 @@ const ask = async (kind, path, values = {}) => {
     let text = await response.text();
     if (asked[kind] !== mine) return null;
     if (!response.ok) throw new Error(JSON.parse(text).error || text);
-    // Nanoseconds since 1970 are more than a number holds.
+    // Nanoseconds since 1970 exceed the integers that a number represents exactly.
     if (kind === "call") text = text.replace(/"(entry|exit|at)":(-?\d{15,})/g, '"$1":"$2"');
     wrong("");
     return JSON.parse(text);

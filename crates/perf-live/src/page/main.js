@@ -1,11 +1,11 @@
 "use strict";
-// What the reader chose: all of it is in the address, so that a link shows the same again.
+// Selection of the reader, stored in the address so that a link restores it.
 const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "" };
 let state = { ...USUAL };
-// What the server told.
+// Data from the server.
 const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0 };
 const plots = {};
-// Points that are kept.
+// Largest number of points that are kept.
 const MOST = 20000;
 
 const readAddress = () => {
@@ -27,7 +27,7 @@ const writeAddress = (isNew) => {
   history[isNew ? "pushState" : "replaceState"](null, "", "#" + values);
 };
 
-// Goes on to what was chosen.
+// Shows the new selection.
 const go = (change) => {
   const before = state;
   state = { ...state, ...change };
@@ -79,7 +79,7 @@ const say = (text, isGone) => {
   place.classList.toggle("gone", isGone);
 };
 
-// News of what is chosen. A server that is gone is asked again until it is back.
+// Receives events for the selection. Reconnects until the server is available again.
 const listen = () => {
   if (source) source.close();
   clearTimeout(again);
@@ -121,7 +121,7 @@ const hear = (news) => {
     news.steps.filter((row) => (state.from === "" || row[2] >= Number(state.from)) && (state.to === "" || row[2] <= Number(state.to))).forEach(keepStep);
     showSteps();
   }
-  // Until something is known to choose from.
+  // Refreshes the functions at most every 3 s until a step or function is selected.
   if (!state.step && !state.function && Date.now() - live.looked > 3000) {
     live.looked = Date.now();
     showFunctions();

@@ -1,4 +1,4 @@
-//! The page: one document that holds everything it needs, and asks nobody but its server.
+//! The page: a self-contained document that sends requests only to its server.
 
 use perf_view::{Colour, Theme};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -13,8 +13,8 @@ const SCRIPTS: [&str; 5] = [
     include_str!("main.js"),
 ];
 
-/// The page, and the content policy that goes with it: its own script and style run, by a word that
-/// nobody can guess, and nothing else; it speaks to its own server alone.
+/// Returns the page and its content security policy: only its own script and style are allowed, by
+/// a random nonce, and connections only to its own server.
 pub(crate) fn page(is_live: bool) -> (String, String) {
     let nonce = format!("{:016x}{:016x}", random(), random());
     let title = if is_live {
@@ -35,12 +35,12 @@ pub(crate) fn page(is_live: bool) -> (String, String) {
     (html, policy)
 }
 
-/// The keys of hashes are random.
+/// Returns a random number, from the keys of hash maps.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Both themes as variables, the dark one where the reader or the system asks for it.
+/// Returns both themes as variables; the dark one applies if the reader or the system selects it.
 fn colours() -> String {
     let (light, dark) = (variables(Theme::light()), variables(Theme::dark()));
     format!(
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_asks_nobody_but_its_server() {
+    fn the_page_only_contacts_its_server() {
         let (html, policy) = page(true);
         for part in [
             "{title}",

@@ -1,5 +1,5 @@
 "use strict";
-// Points with two axes. Arrows move from point to point, Enter or a click chooses one.
+// Scatter plot. Arrow keys move between points, Enter or a click selects one.
 class Scatter {
   constructor(section, choose) {
     this.canvas = find(":scope > canvas", section);
@@ -21,7 +21,7 @@ class Scatter {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
-  // Points are {x, y, colour, shape, text, ...}; the cursor stays on the one with its key.
+  // Points are {x, y, colour, shape, text, ...}; the cursor stays on the point with its key.
   set(points, axes) {
     const key = this.points[this.cursor]?.key;
     this.points = points.slice().sort((a, b) => a.x - b.x || a.y - b.y);
@@ -137,7 +137,7 @@ class Scatter {
     event.preventDefault();
   }
 
-  // The same in words, where somebody looks at it.
+  // Lists the last 500 points as buttons, while the reader has the list open.
   list() {
     if (!this.details.open) return;
     const rows = this.points.slice(-500).reverse().map((point) => {

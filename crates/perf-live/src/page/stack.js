@@ -1,5 +1,5 @@
 "use strict";
-// A call with the calls around it, its stack, and its messages.
+// View of a call with its surroundings, stack and messages.
 const callView = (place, given) => {
   const { record, model } = given;
   const nanos = (value) => (value === undefined || value === null ? null : BigInt(value));
@@ -41,7 +41,7 @@ const callView = (place, given) => {
   place.dataset.frames = frames.length;
 };
 
-// Calls as bars by depth; below, a line for each rank that messages go to or come from.
+// Calls as bars by depth; below, a line for each rank with messages.
 const timeline = (all, { deep, since, low, high, record }) => {
   const width = 1000, row = 20, room = (high - low) * 0.04;
   const x = (at) => Math.max(-5, Math.min(width + 5, ((at - low + room) / (high - low + 2 * room)) * width));

@@ -1,13 +1,13 @@
 "use strict";
-// What is shown of the state, part by part.
+// Views of the state.
 const programName = (program) => {
   const known = live.programs.find((one) => one.program === program);
   const name = known && known.name;
-  // Two programs may have one name.
+  // Two programs may have the same name.
   const isOnly = name && live.programs.filter((one) => one.name === name).length === 1;
   return isOnly ? name : name ? `${name} (${program})` : "program " + program;
 };
-// Whose something is, where there are several programs.
+// Prefix with the name of the program if there are several.
 const ofProgram = (program) => (live.programs.length > 1 ? programName(program) + ", " : "");
 const rankName = (program, rank) => ofProgram(program) + "rank " + rank;
 
@@ -86,7 +86,7 @@ const showSteps = () => {
   plots.steps.set(points, { x: "step", y: "anomalies", whole: true, empty: state.ranks.length ? "no anomaly of these ranks in these steps" : "no rank is chosen" });
 };
 
-// Which calls the function view is about.
+// Filter of the function view.
 const scope = () => {
   const [program, rank, step] = state.step ? state.step.split(".").map(Number) : [];
   if (state.within === "all" || program === undefined) return { from: state.from, to: state.to };

@@ -1,8 +1,8 @@
-//! As many ranks as one likes, from a recording of a few: how a server bears them.
+//! Simulation of any number of ranks from a recording of a few, to test the load on a server.
 //!
-//! A [`Tape`] has what each rank of a recording would tell a server, step by step. [`run`] lets any number
-//! of ranks play it, each as a client of its own, over few connections, and counts what was told and
-//! answered, so that it can be compared with what the server has.
+//! A [`Tape`] holds the messages of each rank of a recording, step by step. [`run`] lets any number
+//! of ranks play it, each as a separate client, over few connections, and counts sent and
+//! acknowledged data for comparison with the server.
 
 mod pipe;
 mod play;

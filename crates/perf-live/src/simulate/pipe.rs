@@ -1,4 +1,4 @@
-//! [`Pipe`]: a connection that is asked without waiting for the answer.
+//! [`Pipe`]: a connection with non-blocking requests.
 
 use crate::client::Target;
 use crate::{Error, Result};
@@ -6,43 +6,48 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-/// One request at a time, over a connection that is kept. What does not get through is sent again: the
-/// server knows messages that come twice by their numbers.
+/// Persistent connection with one request at a time. Failed requests are sent again: the server
+/// recognises repeated messages by their numbers.
 #[derive(Debug)]
 pub(super) struct Pipe {
+    /// Server.
     target: Target,
+    /// Resolved address.
     address: SocketAddr,
+    /// Connection, if open.
     stream: Option<TcpStream>,
-    /// The request, and how much of it was sent.
+    /// Bytes of the request.
     request: Vec<u8>,
+    /// Number of bytes sent.
     sent: usize,
-    /// What came of the answer.
+    /// Bytes of the answer so far.
     answer: Vec<u8>,
+    /// Begin of the request.
     began: Instant,
-    /// Nothing is sent before.
+    /// Time before which no bytes are sent.
     pause: Option<Instant>,
 }
 
 /// Status and body of an answer.
 pub(super) type Answered = (u16, Vec<u8>);
 
-/// Before what failed is tried again.
+/// Pause before a failed request is repeated.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Between two looks whether an answer came.
+/// Interval of the checks for an answer.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Most bytes of an answer.
+/// Largest answer in bytes.
 const MOST: usize = 1 << 30;
 
-/// Bytes that are read at once.
+/// Number of bytes read at once.
 const CHUNK: usize = 2 << 10;
 
-/// Most bytes of the head of an answer.
+/// Largest head of an answer in bytes.
 const HEAD: usize = 16 << 10;
 
 impl Pipe {
-    /// One that is connected when it is asked.
+    /// Creates a pipe, which connects at its first request.
     pub(super) fn new(target: &Target) -> Result<Self> {
         let host = target.url.trim_start_matches("http://");
         let with_port = match host.rsplit_once(':') {
@@ -63,7 +68,7 @@ impl Pipe {
         })
     }
 
-    /// Begins a request, which [`poll`](Self::poll) goes on with. What was asked before is forgotten.
+    /// Begins a request, which [`poll`](Self::poll) continues. An earlier request is abandoned.
     pub(super) fn ask(&mut self, method: &str, path: &str, body: &[u8]) {
         self.request.clear();
         let host = self.target.url.trim_start_matches("http://");
@@ -78,19 +83,19 @@ impl Pipe {
         self.answer.clear();
         self.sent = 0;
         self.began = Instant::now();
-        // What cannot be sent just now is the matter of the next look.
+        // Unsent bytes are sent at the next check.
         let _ = self.send();
     }
 
-    /// Whom it asks.
+    /// Returns the address of the server.
     pub(super) fn url(&self) -> &str {
         &self.target.url
     }
 
-    /// Goes on until the answer is there.
+    /// Continues until the answer is complete.
     ///
     /// # Errors
-    /// As [`poll`](Self::poll).
+    /// Returns the errors of [`poll`](Self::poll).
     pub(super) fn wait(&mut self) -> Result<Answered> {
         loop {
             if let Some(answered) = self.poll()? {
@@ -100,10 +105,10 @@ impl Pipe {
         }
     }
 
-    /// Goes on, and gives the answer once it is there.
+    /// Continues, and returns the answer once it is complete.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] once the patience is at its end, or for an answer that makes no sense.
+    /// Returns [`Error::Unreachable`] after the time limit, or for an invalid answer.
     pub(super) fn poll(&mut self) -> Result<Option<Answered>> {
         if self.pause.is_some_and(|until| Instant::now() < until) {
             return Ok(None);
@@ -123,7 +128,7 @@ impl Pipe {
         }
     }
 
-    /// Sends the request anew after a pause.
+    /// Repeats the request after a pause.
     fn later(&mut self, after: Duration, why: &str) -> Result<Option<Answered>> {
         if self.began.elapsed() + after >= self.target.patience {
             return Err(unreachable(&self.target, why));
@@ -134,7 +139,7 @@ impl Pipe {
         Ok(None)
     }
 
-    /// Sends what was not sent yet; whether all of it is.
+    /// Sends the remaining bytes; returns `true` if all are sent.
     fn send(&mut self) -> std::io::Result<bool> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
@@ -200,18 +205,20 @@ fn unreachable(target: &Target, what: &str) -> Error {
     }
 }
 
-/// What stands before a body.
+/// Head of an answer.
 #[derive(Debug, PartialEq)]
 struct Head {
+    /// HTTP status.
     status: u16,
-    /// When to come again, if that is told.
+    /// Requested delay.
     after: Duration,
+    /// Position of the body.
     body: std::ops::Range<usize>,
-    /// The connection ends with it.
+    /// `true` if the connection ends with this answer.
     is_last: bool,
 }
 
-/// The head of an answer, once all of it is there.
+/// Parses the head of an answer once it is complete.
 fn head(bytes: &[u8]) -> std::io::Result<Option<Head>> {
     let odd = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what);
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
@@ -253,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_read_once_they_are_whole() {
+    fn heads_are_read_once_they_are_complete() {
         let text = b"HTTP/1.1 503 Busy\r\nRetry-After: 2\r\ncontent-length: 3\r\nconnection: close\r\n\r\nabc";
         for end in 0..text.len() - 3 {
             assert_eq!(head(&text[..end]).ok(), Some(None), "{end}");

@@ -1,4 +1,4 @@
-//! [`Players`]: ranks that share a thread and some connections.
+//! [`Players`]: simulated ranks that share a thread and some connections.
 
 use super::pipe::{Answered, Pipe};
 use super::run::{Figures, Load};
@@ -10,49 +10,59 @@ use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Ranks of a thread. Each has its place among the connections, so that what one says stays in order.
+/// Simulated ranks of a thread. Each always uses the same connection, so that its messages stay in
+/// order.
 #[derive(Debug)]
 pub(super) struct Players {
+    /// Ranks.
     ranks: Vec<Player>,
+    /// Connections.
     lanes: Vec<Lane>,
 }
 
-/// A simulated rank.
+/// Simulated rank.
 #[derive(Debug)]
 struct Player {
+    /// Rank.
     rank: u32,
+    /// Number of its client.
     client: u64,
-    /// The last bundle of records.
+    /// Last bundle of records.
     bundle: u64,
 }
 
-/// A connection, and what is asked over it.
+/// Connection with its request.
 #[derive(Debug)]
 struct Lane {
+    /// Connection.
     pipe: Pipe,
+    /// Request in flight.
     asked: Option<Asked>,
 }
 
-/// What is on its way.
+/// Request in flight.
 #[derive(Debug)]
 struct Asked {
-    /// The number that the answer must name: of a delta, or of a bundle.
+    /// Number of the delta that the answer must contain.
     delta: Option<u64>,
+    /// Number of the bundle that the answer must contain.
     bundle: Option<u64>,
+    /// Time of the request.
     at: Instant,
-    /// The message that comes behind it, and its number and entries.
+    /// Next message, with its number and number of entries.
     then: Option<(Vec<u8>, u64, u64)>,
+    /// Number of entries.
     entries: u64,
 }
 
-/// Between two looks where nothing happens.
+/// Pause between two checks without progress.
 const NAP: Duration = Duration::from_micros(500);
 
-/// After how many of them another connection is looked at.
+/// Number of pauses after which another connection is checked.
 const TURNS: u64 = 8;
 
 impl Players {
-    /// Ranks that say hello over so many connections.
+    /// Registers ranks over some connections.
     pub(super) fn open(
         target: &Target,
         program: u32,
@@ -91,11 +101,11 @@ impl Players {
         Ok(Players { ranks, lanes })
     }
 
-    /// Plays the tape: each rank tells its updates at its times, as far as its last one was answered.
+    /// Plays the tape: each rank sends its updates at their times, once its last one was answered.
     pub(super) fn play(mut self, tape: &Tape, load: &Load, begin: Instant) -> Result<Figures> {
         let mut figures = Figures::default();
         let mut turn = Turn::new(tape, load.program);
-        // Connections that are busy, the longest first.
+        // Busy connections, the longest first.
         let mut busy: VecDeque<usize> = VecDeque::new();
         let total = load.updates.saturating_mul(self.ranks.len() as u64);
         let (mut next, mut naps) = (0, 0_u64);
@@ -108,7 +118,7 @@ impl Players {
                 next += 1;
                 is_idle = false;
             }
-            // Answers come about in order: who looks at all connections does little else.
+            // Answers arrive about in order; checking all connections would take most of the time.
             if let Some(lane) = busy.front().copied() {
                 let heard = self.listen(lane, &mut figures)?;
                 if !matches!(heard, Heard::Nothing) {
@@ -122,7 +132,7 @@ impl Players {
             if is_idle {
                 std::thread::sleep(self.pause(next, total, load, begin));
                 naps += 1;
-                // One that has to come again holds those behind it up for a moment only.
+                // A repeated request delays those behind it only briefly.
                 if naps % TURNS == 0
                     && let Some(first) = busy.pop_front()
                 {
@@ -133,7 +143,7 @@ impl Players {
         Ok(figures)
     }
 
-    /// When an update of a rank is due.
+    /// Returns the time at which an update of a rank is due.
     fn due(&self, next: u64, load: &Load) -> Duration {
         let count = self.ranks.len() as u64;
         let rank = self.ranks.get((next % count) as usize);
@@ -147,11 +157,11 @@ impl Players {
             return NAP;
         }
         let until = self.due(next, load).saturating_sub(begin.elapsed());
-        // One that is late waits for its connection.
+        // A late update waits for its connection.
         if until.is_zero() { NAP } else { until.min(NAP) }
     }
 
-    /// Begins the next update if it is due and its connection is free, and gives the connection.
+    /// Begins the next update if it is due and its connection is free, and returns the connection.
     fn begin(
         &mut self,
         next: u64,
@@ -203,7 +213,7 @@ impl Players {
         Ok(Some(place))
     }
 
-    /// Looks whether a connection has its answer.
+    /// Checks if a connection has its answer.
     fn listen(&mut self, lane: usize, figures: &mut Figures) -> Result<Heard> {
         let Some(Lane { pipe, asked }) = self.lanes.get_mut(lane) else {
             return Ok(Heard::All);
@@ -217,7 +227,7 @@ impl Players {
         let body = accepted(pipe, answered)?;
         figures.received += body.len() as u64;
         let answer = Answer::decode(&body)?;
-        // The server has it, or it was never told.
+        // The server has it, or it was not sent.
         let is_there = done.delta.is_none_or(|number| answer.delta == number)
             && done.bundle.is_none_or(|number| answer.records == number);
         figures.missing += u64::from(!is_there);
@@ -243,16 +253,18 @@ impl Players {
     }
 }
 
-/// What was heard.
+/// Result of a check.
 #[derive(Clone, Copy, Debug)]
 enum Heard {
+    /// There is no answer yet.
     Nothing,
-    /// Something else is asked now.
+    /// A further request was sent.
     Part,
+    /// All messages of the update are answered.
     All,
 }
 
-/// The body of an answer that is none of a refusal.
+/// Returns the body of a successful answer.
 pub(super) fn accepted(pipe: &Pipe, (status, body): Answered) -> Result<Vec<u8>> {
     match status {
         200 => Ok(body),

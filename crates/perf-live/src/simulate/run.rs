@@ -1,4 +1,4 @@
-//! [`run`]: many ranks, few connections.
+//! [`run`]: many ranks over few connections.
 
 use super::pipe::Pipe;
 use super::play::{Players, accepted};
@@ -7,24 +7,25 @@ use crate::client::Target;
 use crate::{Error, Result};
 use std::time::{Duration, Instant};
 
-/// How many ranks, how often, for how long.
+/// Load: number of ranks, rate and duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
-    /// Simulated ranks.
+    /// Number of simulated ranks.
     pub ranks: u32,
-    /// Updates of each.
+    /// Number of updates of each rank.
     pub updates: u64,
-    /// Time between two updates of a rank; 0 for as fast as the server answers.
+    /// Time between two updates of a rank; 0 for the fastest possible rate.
     pub period: Duration,
-    /// Connections of all.
+    /// Total number of connections.
     pub connections: usize,
-    /// Threads that serve them.
+    /// Number of threads that serve them.
     pub threads: usize,
-    /// Each which update of a rank asks for the view; 0 for none.
+    /// Number of updates of a rank between requests for the view; 0 for none.
     pub views: u64,
-    /// The program they are of; nobody else's, or what the server has cannot be compared.
+    /// Program of the ranks, which must not be used otherwise, so that the server's counts can be
+    /// compared.
     pub program: u32,
-    /// Whether they send what they kept of anomalies, too.
+    /// `true` if they send records of anomalies too.
     pub records: bool,
 }
 
@@ -43,42 +44,42 @@ impl Default for Load {
     }
 }
 
-/// What was told and answered.
+/// Statistics of a simulation.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Updates that were answered, which is: stored.
+    /// Number of acknowledged updates, which are stored.
     pub updates: u64,
-    /// Calls, anomalies and lost time in nanoseconds in them.
+    /// Number of calls in them.
     pub calls: u64,
-    /// See `calls`.
+    /// Number of anomalies in them.
     pub anomalies: u64,
-    /// See `calls`.
+    /// Lost time in them, in nanoseconds.
     pub time: i64,
-    /// Records that were answered.
+    /// Number of acknowledged records.
     pub records: u64,
-    /// Answers that did not name what was told.
+    /// Number of answers that did not acknowledge the message.
     pub missing: u64,
-    /// What the server has more of the program than before, in the same order: calls, anomalies, lost time.
+    /// Increase of the server's counts for the program: calls, anomalies, lost time.
     pub stored: (u64, u64, i64),
-    /// The longest that an update was begun after its time.
+    /// Longest delay of the begin of an update.
     pub lag: Duration,
-    /// Updates that were late by more than a period.
+    /// Number of updates that were late by more than a period.
     pub late: u64,
-    /// Views that came.
+    /// Number of received views.
     pub views: u64,
-    /// Bytes of messages and of answers.
+    /// Size of the messages in bytes.
     pub sent: u64,
-    /// See `sent`.
+    /// Size of the answers in bytes.
     pub received: u64,
-    /// Time from the first update to the last answer, seconds.
+    /// Time from the first update to the last answer, in seconds.
     pub seconds: f64,
-    /// Time of each update from the request to the answer in microseconds, in order of size.
+    /// Response time of each update in microseconds, ascending.
     pub latencies: Vec<u32>,
 }
 
 impl Figures {
-    /// The time that a share of all updates took at most, in microseconds.
+    /// Returns a quantile of the response times, in microseconds.
     pub fn latency(&self, share: f64) -> u32 {
         let at = (share * self.latencies.len() as f64) as usize;
         let last = self.latencies.len().saturating_sub(1);
@@ -88,7 +89,8 @@ impl Figures {
             .unwrap_or_default()
     }
 
-    /// Whether the server has each update once: what it has more than before is what was told.
+    /// Returns `true` if the server has each update once: the increase of its counts equals the
+    /// sent data.
     pub fn is_accounted(&self) -> bool {
         self.missing == 0 && self.stored == (self.calls, self.anomalies, self.time)
     }
@@ -109,7 +111,7 @@ impl Figures {
     }
 }
 
-/// Lets ranks play a tape, the first one again where it ends, and asks the server then what it has.
+/// Lets ranks play a tape, repeating it if necessary, and then compares the counts of the server.
 ///
 /// ```
 /// use perf_live::client::Target;
@@ -135,13 +137,13 @@ impl Figures {
 /// ```
 ///
 /// # Errors
-/// The first error of a rank; those of other threads go on to their ends.
+/// Returns the first error of a rank; other threads continue to their end.
 pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
     let threads = load.threads.clamp(1, 64);
     let connections = load.connections.clamp(threads, MOST) / threads;
     let before = stored(target, load.program)?;
     let shares = (0..threads).map(|at| (at as u32..load.ranks).step_by(threads));
-    // All are there before the first one begins.
+    // All are registered before the first update.
     let players = each(shares, |ranks| {
         Players::open(target, load.program, ranks, connections)
     });
@@ -155,7 +157,7 @@ pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
     }
     figures.latencies.sort_unstable();
     figures.seconds = seconds;
-    // What the server tells may be a fifth of a second old.
+    // The server's answers may be 200 ms old.
     std::thread::sleep(SETTLE);
     let after = stored(target, load.program)?;
     figures.stored = (
@@ -166,13 +168,13 @@ pub fn run(tape: &Tape, load: &Load, target: &Target) -> Result<Figures> {
     Ok(figures)
 }
 
-/// Most connections.
+/// Largest number of connections.
 const MOST: usize = 16_384;
 
-/// How old answers of the server may be, and a little more.
+/// Largest age of the server's answers, with a margin.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Calls, anomalies and lost time of a program that the server has.
+/// Returns calls, anomalies and lost time of a program on the server.
 fn stored(target: &Target, program: u32) -> Result<(u64, u64, i64)> {
     let mut pipe = Pipe::new(target)?;
     pipe.ask("GET", "/api/run", b"");
@@ -195,7 +197,7 @@ fn stored(target: &Target, program: u32) -> Result<(u64, u64, i64)> {
     Ok((count("calls"), count("slow") + count("fast"), time))
 }
 
-/// Does some work for each in a thread of its own.
+/// Runs some work for each element in a separate thread.
 fn each<T: Send, U: Send>(
     all: impl IntoIterator<Item = T>,
     work: impl Fn(T) -> Result<U> + Sync,
@@ -216,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_server_does_not_have_is_told() {
+    fn missing_updates_are_reported() {
         let figures = Figures {
             calls: 10,
             anomalies: 2,

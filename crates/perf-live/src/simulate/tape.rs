@@ -1,4 +1,4 @@
-//! [`Tape`]: what ranks of a recording tell a server.
+//! [`Tape`]: messages of the ranks of a recording to a server.
 
 use crate::client::{Link, Target, Who};
 use crate::{Error, Result};
@@ -12,31 +12,34 @@ use perf_core::{
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the ranks of a recording tell a server, step by step.
+/// Messages of the ranks of a recording to a server, step by step.
 #[derive(Debug)]
 pub struct Tape {
-    /// By rank of the recording.
+    /// Messages by rank of the recording.
     pub(super) ranks: Vec<Vec<Told>>,
-    /// How long it is.
+    /// Length of the recording.
     pub(super) span: Nanos,
+    /// Number of steps.
     pub(super) steps: u64,
 }
 
-/// What a rank tells in a step.
+/// Message of a rank in a step.
 #[derive(Clone, Debug)]
 pub(super) struct Told {
+    /// Delta.
     pub(super) delta: Delta,
+    /// Entries.
     pub(super) entries: Vec<Entry>,
 }
 
 impl Tape {
-    /// Replays a recording in so many steps, each rank with a detector of its own, and writes down what
-    /// they would tell the server of a target, which learns the names of their functions.
+    /// Replays a recording in `steps` steps, each rank with a separate detector, and stores the
+    /// messages for the server of a target, which learns the names of their functions.
     ///
     /// # Errors
-    /// If the server cannot be reached, or the recording has no rank.
+    /// Returns an error if the server cannot be reached, or the recording has no rank.
     pub fn record(view: TraceView<'_>, steps: u64, target: &Target) -> Result<Self> {
-        // Once to know the names, once more with the numbers that the server gives them.
+        // Once to collect the names, and again with the numbers that the server assigns.
         let first = play(view, steps, None)?;
         let mut names: Vec<FunctionName> = Vec::new();
         for told in first.ranks.iter().flatten() {
@@ -66,13 +69,13 @@ impl Tape {
         play(view, steps, view_of_names)
     }
 
-    /// Ranks of the recording.
+    /// Returns the number of ranks of the recording.
     pub fn ranks(&self) -> usize {
         self.ranks.len()
     }
 }
 
-/// What is told meanwhile.
+/// Messages and entries collected during the replay.
 #[derive(Clone, Debug, Default)]
 struct Heard(Arc<Mutex<(Vec<Told>, Vec<Entry>)>>);
 
@@ -82,10 +85,12 @@ impl Heard {
     }
 }
 
-/// Writes down deltas, and tells the names that a server knows.
+/// Exchange that stores deltas, and returns the names known to a server.
 #[derive(Debug)]
 struct Writing {
+    /// Collected messages.
     heard: Heard,
+    /// View with the names.
     view: Option<View>,
 }
 
@@ -105,7 +110,7 @@ impl Exchange for Writing {
     }
 }
 
-/// Writes down entries.
+/// Store that collects entries.
 #[derive(Debug)]
 struct Keeping(Heard);
 
@@ -142,7 +147,7 @@ fn play(view: TraceView<'_>, steps: u64, known: Option<View>) -> Result<Tape> {
         error: None,
     };
     let mut replay = Replay::in_steps(view, steps);
-    // Nobody cancels it.
+    // The job is never cancelled.
     while replay
         .next_step(&mut all, &Job::default())
         .unwrap_or_default()
@@ -156,7 +161,7 @@ fn play(view: TraceView<'_>, steps: u64, known: Option<View>) -> Result<Tape> {
         monitor.finish().map_err(perf_anomaly::Error::from)?;
         ranks.push(heard.with(|(told, _)| std::mem::take(told)));
     }
-    // Who says nothing cannot be played.
+    // A rank without messages cannot be played.
     ranks.retain(|told| !told.is_empty());
     let of_steps = |told: &Told| told.delta.steps.clone();
     let all_steps: Vec<_> = ranks.iter().flatten().flat_map(of_steps).collect();
@@ -174,16 +179,20 @@ fn play(view: TraceView<'_>, steps: u64, known: Option<View>) -> Result<Tape> {
     })
 }
 
-/// A sink that gives each rank a monitor of its own.
+/// Sink with a separate monitor for each rank.
 #[derive(Debug)]
 struct Split {
+    /// View with the names of the server.
     known: Option<View>,
+    /// Monitor and collected messages of each rank.
     ranks: BTreeMap<(u32, u32), (Monitor, Heard)>,
-    /// The rank of a stream, and its number there.
+    /// Rank of each stream, and its number there.
     streams: Vec<((u32, u32), StreamId)>,
-    /// What was named before a rank was there.
+    /// Regions registered before a rank existed.
     regions: Vec<(u32, String)>,
+    /// Counters registered before a rank existed.
     counters: Vec<String>,
+    /// First error.
     error: Option<perf_anomaly::Error>,
 }
 

@@ -7,32 +7,37 @@ use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{Delta, StepStats};
 use perf_core::Nanos;
 
-/// What the ranks of the tape tell in an update, for all that play them: what differs between ranks is put
-/// in for each, all else is made once.
+/// Messages of the ranks of the tape in an update, for all simulated ranks: the parts that differ
+/// between ranks are inserted for each, the rest is encoded once.
 #[derive(Debug)]
 pub(super) struct Turn {
+    /// Program.
     program: u32,
-    /// By rank of the tape: of which update, and what.
+    /// Update and message, by rank of the tape.
     told: Vec<Option<(u64, Sheet)>>,
 }
 
-/// What a rank tells in an update.
+/// Message of a rank in an update.
 #[derive(Debug)]
 pub(super) struct Sheet {
-    /// A delta without its steps, as bytes up to their number.
+    /// Encoded delta without its steps, up to their number.
     delta: Vec<u8>,
-    /// A delta of nothing but the steps, and where in its bytes their number stands.
+    /// Delta that contains only the steps.
     steps: Delta,
+    /// Offset of the number of steps in its bytes.
     at: usize,
     /// Lines of entries, each in the two parts around the number of its rank.
     lines: Vec<(String, Option<String>)>,
-    /// Calls, anomalies, and time lost in nanoseconds.
+    /// Number of calls.
     pub(super) calls: u64,
+    /// Number of anomalies.
     pub(super) anomalies: u64,
+    /// Time lost in nanoseconds.
     pub(super) time: i64,
 }
 
-/// Where the bytes of a delta say whose it is: behind a magic number, a version and a session.
+/// Position of the client number in an encoded delta: after a magic number, a version and a
+/// session.
 const CLIENT: std::ops::Range<usize> = 14..22;
 
 impl Turn {
@@ -41,7 +46,7 @@ impl Turn {
         Turn { program, told }
     }
 
-    /// What a rank tells in an update.
+    /// Returns the message of a rank in an update.
     pub(super) fn sheet(&mut self, tape: &Tape, rank: u32, update: u64) -> Option<&mut Sheet> {
         let at = rank as usize % tape.ranks.len().max(1);
         let slot = self.told.get_mut(at)?;
@@ -90,7 +95,7 @@ impl Sheet {
         sheet
     }
 
-    /// The message of a client with its delta; `view` is that of [`Push::view`].
+    /// Builds the message of a client with its delta; `view` is that of [`Push::view`].
     pub(super) fn push(&mut self, rank: u32, client: u64, view: u64) -> Vec<u8> {
         self.steps
             .steps
@@ -105,12 +110,12 @@ impl Sheet {
         Push::raw((client, view), Some(&delta), None)
     }
 
-    /// Entries of it.
+    /// Returns the number of entries.
     pub(super) fn entries(&self) -> usize {
         self.lines.len()
     }
 
-    /// The message of a client with its entries, in a bundle of a number.
+    /// Builds the message of a client with its entries, in a bundle of the given number.
     pub(super) fn records(&self, rank: u32, client: u64, sequence: u64) -> Vec<u8> {
         let line = |(before, after): &(String, Option<String>)| match after {
             Some(after) => format!("{before}{rank}{after}"),
@@ -125,11 +130,11 @@ impl Sheet {
     }
 }
 
-/// Bytes of the number of steps.
+/// Size of the number of steps in bytes.
 const NUMBER: usize = 4;
 
-/// A line in the parts around the number of its rank, if it has one. No text in it can look like its name:
-/// quotes in texts stand behind a backslash.
+/// Splits a line around the number of its rank, if it has one. No text in the line can contain the
+/// field name, because quotes in texts are escaped.
 fn split(entry: &Entry) -> (String, Option<String>) {
     const NAME: &str = ",\"rank\":";
     let line = entry.to_string();
@@ -145,7 +150,7 @@ fn split(entry: &Entry) -> (String, Option<String>) {
     (before.to_string(), Some(after.to_string()))
 }
 
-/// What a rank of the tape tells in an update, when it plays the tape for the first time or again.
+/// Returns the message of a rank of the tape in an update, in its first or a later repetition.
 fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
     let rank = tape.ranks.get(rank)?;
     let length = (rank.len() as u64).max(1);
@@ -160,7 +165,7 @@ fn later(tape: &Tape, rank: usize, update: u64) -> Option<Told> {
         (step.start, step.end) = (later(step.start), later(step.end));
     }
     if round > 0 {
-        // What was known before is not told again.
+        // Entries known before are not sent again.
         told.entries.retain(|entry| matches!(entry, Entry::Call(_)));
     }
     for entry in &mut told.entries {

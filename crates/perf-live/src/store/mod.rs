@@ -1,4 +1,4 @@
-//! The database of a server: who wrote, what was learned, and all records, in one file of SQLite.
+//! Database of a server: clients, models and all records, in one SQLite file.
 
 mod question;
 mod reader;

@@ -1,4 +1,4 @@
-//! What a database can be asked: which records, in which order, laid out by what.
+//! Queries on a database: selection, order and axes of records.
 
 use super::schema::bound;
 use rusqlite::types::Value;
@@ -8,26 +8,37 @@ use std::ops::RangeInclusive;
 /// Rows with the names of their columns.
 #[derive(Debug, PartialEq, serde::Serialize)]
 pub(crate) struct Table {
+    /// Names of the columns.
     pub(crate) columns: &'static [&'static str],
+    /// Rows.
     pub(crate) rows: Vec<Vec<Json>>,
 }
 
-/// Which records are wanted. What is not set does not matter.
+/// Selection of records. Fields that are not set match everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Filter {
+    /// Anomaly or normal execution.
     pub(crate) kind: Option<&'static str>,
+    /// Label.
     pub(crate) label: Option<&'static str>,
+    /// Program.
     pub(crate) program: Option<u32>,
+    /// Rank.
     pub(crate) rank: Option<u32>,
+    /// Thread.
     pub(crate) thread: Option<u32>,
+    /// Name of the function.
     pub(crate) function: Option<String>,
+    /// Range of steps.
     pub(crate) steps: Option<RangeInclusive<u64>>,
+    /// Smallest score.
     pub(crate) score: Option<f64>,
+    /// Smallest time lost, in nanoseconds.
     pub(crate) severity: Option<i64>,
 }
 
 impl Filter {
-    /// The condition and its values.
+    /// Returns the SQL condition and its values.
     pub(super) fn sql(&self) -> (String, Vec<Value>) {
         let mut conditions = vec!["1"];
         let mut values = Vec::new();
@@ -54,14 +65,17 @@ impl Filter {
     }
 }
 
-/// In which order records come.
+/// Order of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The latest first.
+    /// Latest first.
     #[default]
     Latest,
+    /// Descending time lost.
     Severity,
+    /// Descending score.
     Score,
+    /// Ascending time of entry.
     Entry,
 }
 
@@ -83,7 +97,7 @@ impl Order {
     }
 }
 
-/// What samples of a function can be laid out by.
+/// Quantity for an axis of the samples of a function: name and SQL expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axis(&'static str, &'static str);
 
@@ -110,17 +124,17 @@ impl Axis {
         ),
     ];
 
-    /// The axis of a name.
+    /// Returns the axis of a name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|axis| axis.0 == name)
     }
 
-    /// What SQL calls it.
+    /// Returns its SQL expression.
     pub(super) fn sql(self) -> &'static str {
         self.1
     }
 
-    /// The names of all.
+    /// Returns the names of all axes.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         Self::ALL.into_iter().map(|axis| axis.0)
     }

@@ -1,4 +1,4 @@
-//! [`Reader`]: questions to a database, while it is written or after.
+//! [`Reader`]: queries on a database, during or after a run.
 
 use super::failed;
 use super::question::{Axis, Filter, Order, Table};
@@ -13,14 +13,16 @@ use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-/// A database that is read.
+/// Database opened for reading.
 #[derive(Debug)]
 pub(crate) struct Reader {
+    /// Path of the database.
     path: PathBuf,
+    /// Connection.
     database: Connection,
-    /// It has no tables of a server.
+    /// `true` if it has no tables of a server.
     is_plain: bool,
-    /// It tells where models are.
+    /// `true` if it has the table of model positions.
     has_bodies: bool,
 }
 
@@ -28,7 +30,7 @@ const STEPS: &[&str] = &[
     "program", "rank", "step", "slow", "fast", "time", "first", "last",
 ];
 
-/// Steps with recorded anomalies, as the server would have written them.
+/// Steps with recorded anomalies, in the form in which the server writes them.
 const RECORDED: &str =
     "(select program, rank, step, sum(label in ('too slow', 'beyond experience')) slow,
     sum(label = 'too fast') fast, sum(severity) time, min(entry) first, max(entry + runtime) last,
@@ -36,9 +38,9 @@ const RECORDED: &str =
     from call where kind = 'anomaly' group by program, rank, step)";
 
 impl Reader {
-    /// A database that is there.
+    /// Opens an existing database.
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        // Without it the first question would fail, with words that tell nobody what is wrong.
+        // Otherwise the first query would fail with an obscure message.
         std::fs::metadata(path).map_err(|error| failed(path, error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = |uri: Option<String>| -> rusqlite::Result<(Connection, i64, [bool; 2])> {
@@ -76,7 +78,7 @@ impl Reader {
         })
     }
 
-    /// Whether no server wrote it.
+    /// Returns `true` if no server wrote it.
     pub(crate) fn is_plain(&self) -> bool {
         self.is_plain
     }
@@ -85,12 +87,12 @@ impl Reader {
         outcome.map_err(|error| failed(&self.path, error))
     }
 
-    /// All but the log.
+    /// Loads everything except the log.
     pub(crate) fn load(&self) -> Result<Stored> {
         self.fail(writer::load(&self.database))
     }
 
-    /// Gives each logged delta, in order.
+    /// Calls back with each logged delta, in order.
     pub(crate) fn each_logged(&self, mut take: impl FnMut(&[u8])) -> Result<()> {
         self.fail(writer::each_logged(&self.database, &mut take))
     }
@@ -105,7 +107,7 @@ impl Reader {
         })())
     }
 
-    /// Steps of some ranks that had an anomaly, by rank and step.
+    /// Returns steps of some ranks that had an anomaly, by rank and step.
     pub(crate) fn steps(
         &self,
         ranks: &[(u32, u32)],
@@ -136,7 +138,7 @@ impl Reader {
         })
     }
 
-    /// Steps of programs, by step; the last ones where there are too many.
+    /// Returns steps of programs in order; the last ones if there are too many.
     pub(crate) fn totals(
         &self,
         program: Option<u32>,
@@ -169,7 +171,7 @@ impl Reader {
         })
     }
 
-    /// Functions of recorded anomalies, most time lost first.
+    /// Returns functions of recorded anomalies, in descending order of time lost.
     pub(crate) fn functions(&self, filter: &Filter, most: usize) -> Result<Table> {
         let (conditions, mut values) = filter.sql();
         let sql = format!(
@@ -184,7 +186,7 @@ impl Reader {
         })
     }
 
-    /// Records, by what they are asked by.
+    /// Returns records with the columns of queries.
     pub(crate) fn records(&self, filter: &Filter, order: Order, most: usize) -> Result<Table> {
         let (conditions, mut values) = filter.sql();
         let sql = format!(
@@ -202,7 +204,7 @@ impl Reader {
         })
     }
 
-    /// Records with two of their numbers, the latest first.
+    /// Returns records with two of their quantities, latest first.
     pub(crate) fn samples(&self, filter: &Filter, [x, y]: [Axis; 2], most: usize) -> Result<Table> {
         let (conditions, mut values) = filter.sql();
         let sql = format!(
@@ -218,7 +220,7 @@ impl Reader {
         })
     }
 
-    /// An entry, as the line that the store has.
+    /// Returns the stored line of an entry.
     pub(crate) fn entry(&self, id: i64) -> Result<Option<String>> {
         let sql = "select body from entry where id = ?";
         self.fail(
@@ -228,7 +230,8 @@ impl Reader {
         )
     }
 
-    /// The line of the model with a number that a record names: of several the last one before it.
+    /// Returns the line of the model that a record refers to: the last one of that number before
+    /// it.
     pub(crate) fn model(&self, number: u64, record: i64) -> Result<Option<String>> {
         let from = if self.has_bodies { "live_body" } else { MODELS };
         let sql = format!(
@@ -243,7 +246,7 @@ impl Reader {
         self.fail(ask())
     }
 
-    /// Gives steps with recorded anomalies.
+    /// Calls back with the steps with recorded anomalies.
     pub(crate) fn each_recorded_step(&self, mut take: impl FnMut(StepStats)) -> Result<()> {
         self.fail((|| {
             let mut statement = self
@@ -266,7 +269,7 @@ impl Reader {
         })())
     }
 
-    /// Functions of recorded anomalies.
+    /// Returns the functions of recorded anomalies.
     pub(crate) fn recorded_functions(&self) -> Result<Vec<(FunctionName, FunctionStats)>> {
         let sql = "select program, function, sum(label in ('too slow', 'beyond experience')),
             sum(label = 'too fast'), sum(severity), min(step), max(step),
@@ -293,8 +296,8 @@ impl Reader {
     }
 }
 
-/// Makes sure that questions cost what rows cost, whoever made the database: a view under the name of a table may
-/// never end, nor may a trigger of one. Returns the name of what is such.
+/// Checks that queries only take time for rows, even for an untrusted database: a view in place of
+/// a table may never terminate, nor may a trigger. Returns the name of such an object.
 fn distrust(database: &Connection) -> rusqlite::Result<Option<String>> {
     database.execute_batch(
         "pragma trusted_schema = off; pragma cell_size_check = on; pragma mmap_size = 0;",
@@ -305,8 +308,8 @@ fn distrust(database: &Connection) -> rusqlite::Result<Option<String>> {
     database.query_row(sql, [], |row| row.get(0)).optional()
 }
 
-/// The address of a database that nobody writes: nothing is beside it that is not in it. In a folder that
-/// cannot be written a database with a log can be read in no other way.
+/// Returns the address of a database that is not being written and has no separate log. In a
+/// read-only folder, a database in log mode can only be read in this way.
 fn unchanging(path: &Path) -> Option<String> {
     let mut log = path.as_os_str().to_os_string();
     log.push("-wal");
@@ -325,7 +328,7 @@ fn unchanging(path: &Path) -> Option<String> {
     Some(uri)
 }
 
-/// A value as JSON.
+/// Converts a value to JSON.
 fn json(value: ValueRef<'_>) -> Json {
     match value {
         ValueRef::Null | ValueRef::Blob(_) => Json::Null,
@@ -341,7 +344,7 @@ mod tests {
     use perf_anomaly::provenance::Sqlite;
 
     #[test]
-    fn what_does_not_change_has_an_address() {
+    fn an_unchanging_database_has_an_address() {
         let folder = std::env::temp_dir().join("perf-live 50%#?\u{e4}");
         std::fs::create_dir_all(&folder).expect("tests may write here");
         let path = folder.join("run.sqlite");
@@ -353,7 +356,7 @@ mod tests {
         assert_eq!(count.ok(), Some(0));
         std::fs::write(folder.join("run.sqlite-wal"), "a").expect("tests may write here");
         assert_eq!(unchanging(&path), None);
-        // It is in the temporary folder; if it cannot be removed, it is there.
+        // It is in the temporary folder, so a failure to remove it is harmless.
         let _ = std::fs::remove_dir_all(&folder);
     }
 
@@ -362,7 +365,7 @@ mod tests {
         let path = std::env::temp_dir().join("perf-live-view-for-a-table.sqlite");
         let _ = std::fs::remove_file(&path);
         let mut store = Sqlite::create(&path).expect("tests may write here");
-        // What somebody adds of his own is his matter.
+        // Additional objects of a user are allowed.
         let own = "create view mine as select id from call; create table notes (text)";
         store
             .within(|database| database.execute_batch(own))

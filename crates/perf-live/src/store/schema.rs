@@ -1,16 +1,20 @@
-//! Tables beside those of the provenance store.
+//! Tables in addition to those of the provenance store.
 
-/// Version of the tables. In version 1 there was no `live_body`: where numbers led was forgotten with the clients.
+/// Version of the tables. Version 1 had no `live_body`: positions of models were dropped with the
+/// clients.
 pub(super) const VERSION: i64 = 2;
 
-/// What a server keeps in the same database, so that one transaction has all of a batch of messages.
+/// Tables of a server in the same database, so that one transaction contains a whole batch of
+/// messages.
 ///
-/// * `live_client`: who said hello, and the last delta and bundle of records of it. The delta is that of
-///   the last stored state; later ones are in the log.
-/// * `live_model`: the numbers that models of clients have in the store, and where they are.
-/// * `live_body`: where the models of these numbers are, for good: records name them, whatever becomes of who
-///   sent them. What an earlier version gave out twice has two rows.
-/// * `live_state`, `live_log`: the state of the server in parts, and the deltas since, as they came.
+/// * `live_client`: registered clients, with their last delta and bundle of records. The delta is
+///   that of the last stored state; later ones are in the log.
+/// * `live_model`: numbers of the models of clients in the store, and their positions.
+/// * `live_body`: permanent positions of the models by number, because records refer to them even
+///   after their client was forgotten. Numbers that an earlier version assigned twice have two
+///   rows.
+/// * `live_state`, `live_log`: the state of the server in parts, and the deltas since, in order of
+///   arrival.
 /// * `live_step`: steps of ranks that had an anomaly; `live_total`: all steps of programs.
 pub(super) const TABLES: &str = "
 create table if not exists live_fact (name text primary key, value any) without rowid;
@@ -37,18 +41,18 @@ create table if not exists live_total (
   primary key (program, step)) without rowid;
 ";
 
-/// Numbers and places of all models, found by their lines, of those that are numbers: not of calls, of which there are
-/// many more, and nothing else has a line that is no JSON.
+/// Numbers and positions of all models, found by their lines. Calls, which are far more numerous,
+/// are excluded by kind, and all other lines are JSON.
 pub(super) const MODELS: &str = "(select json_extract(body, '$.id') number, id entry from entry
     where case when id in (select id from call) or not json_valid(body) then 0
         else json_extract(body, '$.type') = 'model' and json_type(body, '$.id') = 'integer' end)";
 
-/// Integers of the database have 63 bits and a sign: client numbers keep their bits, counts are bounded.
+/// Reinterprets a client number as a signed integer of the database.
 pub(super) fn bits(number: u64) -> i64 {
     number.cast_signed()
 }
 
-/// A count or step, as far as the database can hold it.
+/// Clamps a count or step to the integers of the database.
 pub(super) fn bound(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

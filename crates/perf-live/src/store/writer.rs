@@ -1,4 +1,4 @@
-//! [`Writer`]: the one that writes.
+//! [`Writer`]: the writer of the database.
 
 use super::failed;
 use super::schema::{MODELS, TABLES, VERSION, bits, bound};
@@ -12,71 +12,82 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A database that is written. One at a time: a lock beside the file tells.
+/// Database opened for writing. A lock file ensures that there is only one writer.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    /// Path of the database.
     path: PathBuf,
+    /// Store of the entries.
     store: Sqlite,
-    /// The last number of a model.
+    /// Last number of a model.
     models: u64,
-    /// Bytes of records of calls.
+    /// Size of the records of calls in bytes.
     kept: u64,
-    /// Of each program, the step before which all was dropped.
+    /// For each program, the step before which all records were dropped.
     from: BTreeMap<u32, u64>,
-    /// Given back when it is dropped, or the process ends in whatever way.
+    /// Lock, released when this is dropped or the process ends.
     _lock: File,
 }
 
-/// What is known of a client.
+/// Stored state of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Client {
+    /// Program.
     pub(crate) program: u32,
+    /// Rank.
     pub(crate) rank: u32,
-    /// The last delta, and the last bundle of records.
+    /// Last delta.
     pub(crate) delta: u64,
+    /// Last bundle of records.
     pub(crate) records: u64,
 }
 
 /// Calls and anomalies of a program in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Total {
+    /// Number of calls.
     pub(crate) calls: u64,
+    /// Number of calls that were too slow.
     pub(crate) slow: u64,
+    /// Number of calls that were too fast.
     pub(crate) fast: u64,
+    /// Time lost in nanoseconds.
     pub(crate) time: i64,
 }
 
-/// What a database holds of a server.
+/// Contents of the database of a server.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
-    /// The session, which is that of the database.
+    /// Session of the database.
     pub(crate) session: u64,
-    /// The state as it was stored last.
+    /// Last stored state.
     pub(crate) state: Option<Vec<u8>>,
-    /// How many bytes of deltas came since.
+    /// Size of the later deltas in bytes.
     pub(crate) log: u64,
+    /// Clients by number.
     pub(crate) clients: Vec<(u64, Client)>,
+    /// Names of programs.
     pub(crate) programs: BTreeMap<u32, String>,
-    /// The last step of each program.
+    /// Last step of each program.
     pub(crate) steps: BTreeMap<u32, u64>,
-    /// Records that were dropped.
+    /// Number of dropped records.
     pub(crate) dropped: u64,
 }
 
-/// Numbers of models that are gone on from: what is beyond was not counted to.
+/// Upper bound on model numbers; larger ones in a database are invalid.
 const NUMBERS: i64 = 1 << 53;
 
-/// Bytes of a part of the state.
+/// Size of a part of the state in bytes.
 const PART: usize = 4 << 20;
 
 impl Writer {
-    /// A database that is there, or a new one.
+    /// Opens an existing database, or creates a new one.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let lock = lock(path)?;
         if !std::fs::metadata(path).is_ok_and(|found| found.len() > 0) {
             Sqlite::create(path)?;
         }
-        // It is somebody else's, or it is ours and may be changed.
+        // Fails for a database of another application.
         let store = Sqlite::open(path)?;
         drop(store);
         prepare(path).map_err(|error| failed(path, error))?;
@@ -101,7 +112,7 @@ impl Writer {
         Ok(writer)
     }
 
-    /// All but the log.
+    /// Loads everything except the log.
     pub(crate) fn load(&mut self) -> Result<Stored> {
         let stored = self.store.within(load);
         let models = self.store.within(|database| {
@@ -120,7 +131,7 @@ impl Writer {
         Ok(stored?)
     }
 
-    /// Gives each logged delta, in order.
+    /// Calls back with each logged delta, in order.
     pub(crate) fn each_logged(&mut self, mut take: impl FnMut(&[u8])) -> Result<()> {
         let walked = self
             .store
@@ -136,7 +147,7 @@ impl Writer {
         Ok(done?)
     }
 
-    /// Who a client is.
+    /// Stores the identity of a client.
     pub(crate) fn hello(&mut self, hello: &Hello) -> Result<()> {
         let (program, client) = (hello.program, bits(hello.client));
         let sql = "insert into live_client values (?, ?, ?, ?, 0, 0)
@@ -149,13 +160,13 @@ impl Writer {
         self.run(sql, params![program, hello.name])
     }
 
-    /// A client that did not say hello.
+    /// Stores a client that did not say hello.
     pub(crate) fn client(&mut self, number: u64, client: &Client) -> Result<()> {
         let sql = "insert or ignore into live_client values (?, ?, ?, '', 0, 0)";
         self.run(sql, params![bits(number), client.program, client.rank])
     }
 
-    /// Returns `true` if a record of the same call is there.
+    /// Returns `true` if a record of the same call exists.
     pub(crate) fn has(&mut self, record: &Record) -> Result<bool> {
         let sql = "select count(*) > 0 from call where program = ? and rank = ? and thread = ?
             and entry = ? and function = ? and step = ?";
@@ -174,7 +185,7 @@ impl Writer {
         Ok(found?)
     }
 
-    /// An entry that a client kept. Its models get the numbers of this store.
+    /// Stores an entry of a client. Its models get the numbers of this store.
     pub(crate) fn entry(&mut self, client: u64, mut entry: Entry) -> Result<()> {
         match &mut entry {
             Entry::Model(model) => {
@@ -208,13 +219,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Forgets a client: its last numbers. Those of its models stay, should it come again.
+    /// Drops the last numbers of a client. Those of its models are kept in case it returns.
     pub(crate) fn forget(&mut self, client: u64) -> Result<()> {
         self.run("delete from live_client where client = ?", [bits(client)])
     }
 
-    /// Drops records of calls where there are more than so many bytes of them: of the older half those of
-    /// normal calls, then the least severe ones, until a tenth of the limit is free. Says how many.
+    /// Drops records of calls if their size exceeds `most` bytes: of the older half first those of
+    /// normal calls, then the least severe ones, until a tenth of the limit is free. Returns their
+    /// number.
     pub(crate) fn drop_beyond(&mut self, most: u64) -> Result<u64> {
         if self.kept <= most {
             return Ok(0);
@@ -241,8 +253,8 @@ impl Writer {
         self.dropped(going.len() as u64)
     }
 
-    /// Drops records and steps of ranks that are older than the last `most` steps of their program, once
-    /// there is a tenth more of them. Says how many records.
+    /// Drops records and steps of ranks before the last `most` steps of their program, once there
+    /// is a tenth more of them. Returns the number of records.
     pub(crate) fn drop_older(&mut self, last: &BTreeMap<u32, u64>, most: u64) -> Result<u64> {
         let mut dropped = 0;
         for (program, last) in last {
@@ -274,7 +286,7 @@ impl Writer {
         self.dropped(dropped)
     }
 
-    /// Removes records: rows that point to entries go before them.
+    /// Removes records, after the rows that refer to their entries.
     fn remove(&mut self, records: &[i64]) -> Result<()> {
         for id in records {
             self.run("delete from call where id = ?", [id])?;
@@ -283,7 +295,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Remembers that so many records were dropped.
+    /// Adds to the number of dropped records.
     fn dropped(&mut self, count: u64) -> Result<u64> {
         if count > 0 {
             let sql = "insert into live_fact values ('dropped', ?)
@@ -293,13 +305,13 @@ impl Writer {
         Ok(count)
     }
 
-    /// The last bundle of records of a client.
+    /// Stores the number of the last bundle of records of a client.
     pub(crate) fn bundle(&mut self, client: u64, sequence: u64) -> Result<()> {
         let sql = "update live_client set records = ? where client = ?";
         self.run(sql, params![bits(sequence), bits(client)])
     }
 
-    /// A step of a rank that had an anomaly, or a further part of one.
+    /// Stores a step of a rank that had an anomaly, or a further part of one.
     pub(crate) fn step(&mut self, step: &StepStats) -> Result<()> {
         let loss = &step.loss;
         let sql = "insert into live_step values (?, ?, ?, ?, ?, ?, ?, ?)
@@ -318,7 +330,7 @@ impl Writer {
         self.run(sql, values)
     }
 
-    /// Adds to a step of a program.
+    /// Adds to the totals of a step of a program.
     pub(crate) fn total(&mut self, (program, step): (u32, u64), total: &Total) -> Result<()> {
         let sql = "insert into live_total values (?, ?, ?, ?, ?, ?)
             on conflict do update set calls = calls + excluded.calls, slow = slow + excluded.slow,
@@ -328,12 +340,12 @@ impl Writer {
         self.run(sql, values)
     }
 
-    /// Deltas, each behind its length.
+    /// Logs deltas, each preceded by its length.
     pub(crate) fn log(&mut self, blocks: &[u8]) -> Result<()> {
         self.run("insert into live_log (body) values (?)", params![blocks])
     }
 
-    /// The state as a whole, in place of the log.
+    /// Stores the complete state and clears the log.
     pub(crate) fn state<'a>(
         &mut self,
         bytes: &[u8],
@@ -352,12 +364,12 @@ impl Writer {
         self.commit()
     }
 
-    /// All since the last commit is on the disk when this returns.
+    /// Commits all changes to the disk.
     pub(crate) fn commit(&mut self) -> Result<()> {
         Ok(self.store.commit()?)
     }
 
-    /// Forgets all since the last commit.
+    /// Undoes all changes since the last commit.
     pub(crate) fn roll_back(&mut self) -> Result<()> {
         Ok(self.store.roll_back()?)
     }
@@ -367,7 +379,7 @@ impl Writer {
     }
 }
 
-/// Two that write a database would not know of each other's clients.
+/// Two writers of a database would not see each other's clients.
 fn lock(path: &Path) -> Result<File> {
     let mut name = path.as_os_str().to_os_string();
     name.push(".lock");
@@ -382,7 +394,8 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Write-ahead logging, so that it can be read meanwhile; and the tables. Those of an earlier version become ours.
+/// Enables write-ahead logging, so that the database can be read meanwhile, and creates the tables.
+/// Tables of an earlier version are upgraded.
 fn prepare(path: &Path) -> rusqlite::Result<()> {
     let database = Connection::open(path)?;
     database.query_row("pragma journal_mode = wal", [], |_| Ok(()))?;
@@ -391,7 +404,7 @@ fn prepare(path: &Path) -> rusqlite::Result<()> {
     let sql = "select value from live_fact where name = 'schema'";
     let version = database.query_row(sql, [], |row| row.get::<_, i64>(0));
     if version.optional()?.is_none_or(|version| version == 1) {
-        // Numbers go on after all that records name, also where a recorder wrote them.
+        // Numbers continue after all that records refer to, including those of a recorder.
         let sql =
             format!("insert into live_body select * from {MODELS} where number between 1 and ?");
         database.execute(&sql, [NUMBERS])?;
@@ -403,7 +416,7 @@ fn prepare(path: &Path) -> rusqlite::Result<()> {
     database.execute_batch("commit")
 }
 
-/// All but the log.
+/// Loads everything except the log.
 pub(super) fn load(database: &Connection) -> rusqlite::Result<Stored> {
     let sql = "select value from live_fact where name = 'session'";
     let session = database.query_row(sql, [], |row| row.get::<_, i64>(0))?;
@@ -452,19 +465,20 @@ pub(super) fn load(database: &Connection) -> rusqlite::Result<Stored> {
     Ok(stored)
 }
 
-/// A number that no earlier start had: nanoseconds since 1970, which fit for five centuries.
+/// Returns a number that no earlier start had: nanoseconds since 1970, which suffice for five
+/// centuries.
 pub(crate) fn fresh() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(1, |since| since.as_nanos() as u64).max(1)
 }
 
-/// Adds a delta to those that are logged together.
+/// Appends a delta to a block of the log.
 pub(crate) fn append_block(to: &mut Vec<u8>, delta: &[u8]) {
     to.extend_from_slice(&(delta.len() as u32).to_le_bytes());
     to.extend_from_slice(delta);
 }
 
-/// Gives each logged delta, in order.
+/// Calls back with each logged delta, in order.
 pub(super) fn each_logged(
     database: &Connection,
     take: &mut impl FnMut(&[u8]),
@@ -477,7 +491,7 @@ pub(super) fn each_logged(
     Ok(())
 }
 
-/// Gives each delta of those that were logged together. What is cut off is left out.
+/// Calls back with each delta of a block. A truncated delta is dropped.
 fn each_block(mut body: &[u8], take: &mut impl FnMut(&[u8])) {
     while let Some((length, rest)) = body.split_first_chunk::<4>() {
         let length = u32::from_le_bytes(*length) as usize;

@@ -1,23 +1,25 @@
-//! [`Answers`]: what the keeper says, handed over a batch at a time.
+//! [`Answers`]: transfer of the keeper's answers, one batch at a time.
 
 use crate::Result;
 use crate::hub::Told;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
-/// Who waits for an answer.
+/// Task that waits for an answer.
 pub(super) type Waiting = oneshot::Sender<Result<Told>>;
 
-/// Answers on their way from the thread of the keeper to that of the connections. Each of them alone would
-/// wake the other thread; so a batch of them does once.
+/// Answers on their way from the keeper thread to the connections. Sending each separately would
+/// wake the other thread each time, so they are sent in batches.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
+    /// Answers of the current batch.
     all: Mutex<Vec<(Waiting, Result<Told>)>>,
+    /// Signals a complete batch.
     news: Notify,
 }
 
 impl Answers {
-    /// Nothing that holds it can fail half way.
+    /// Locks the answers; no holder of the lock can panic in between.
     fn all(&self) -> MutexGuard<'_, Vec<(Waiting, Result<Told>)>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -27,20 +29,20 @@ impl Answers {
         self.all().push((to, told));
     }
 
-    /// All of a batch are there.
+    /// Signals that the batch is complete.
     pub(super) fn give(&self) {
         if !self.all().is_empty() {
             self.news.notify_one();
         }
     }
 
-    /// Gives answers to who waits, for ever.
+    /// Delivers answers to the waiting tasks, without end.
     pub(super) async fn carry(&self) {
         loop {
             self.news.notified().await;
             let all = std::mem::take(&mut *self.all());
             for (to, told) in all {
-                // Who asked may be gone by now.
+                // The requesting task may have ended.
                 let _ = to.send(told);
             }
         }

@@ -1,4 +1,4 @@
-//! The page and its questions, answered in JSON.
+//! The page and its queries, answered in JSON.
 
 use super::app::{App, Source, answered, come_again, refusal};
 use super::query::{Asked, Fields};
@@ -15,16 +15,16 @@ use perf_core::Nanos;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Most rows of an answer.
+/// Largest number of rows of an answer.
 const MOST: usize = 10_000;
 
-/// Rows of an answer where nobody says how many.
+/// Default number of rows of an answer.
 const USUAL: usize = 1_000;
 
-/// Most ranks of a question.
+/// Largest number of ranks in a query.
 pub(super) const RANKS: usize = 64;
 
-/// The page.
+/// Returns the page.
 pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
     let (html, policy) = page::page(matches!(app.source, Source::Live(_)));
     let mut response = html.into_response();
@@ -37,12 +37,12 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
     response
 }
 
-/// All other addresses.
+/// Answers requests for all other paths.
 pub(super) async fn nothing() -> Response {
     refusal(StatusCode::NOT_FOUND, "there is nothing of this name")
 }
 
-/// An answer in JSON.
+/// Returns an answer in JSON.
 fn given(text: String) -> Response {
     let kind = [(header::CONTENT_TYPE, "application/json")];
     (kind, text).into_response()
@@ -51,14 +51,15 @@ fn given(text: String) -> Response {
 fn wrong(status: StatusCode, what: &str) -> Response {
     #[derive(Serialize)]
     struct Failure<'a> {
+        /// Error message.
         error: &'a str,
     }
-    // A text always has a form in JSON.
+    // A text can always be represented in JSON.
     let text = serde_json::to_string(&Failure { error: what }).unwrap_or_default();
     (status, given(text)).into_response()
 }
 
-/// Reads a question, and answers it beside the connections.
+/// Parses a query, and answers it in a separate thread.
 async fn answer<Q: Send + 'static>(
     app: Arc<App>,
     query: Option<String>,
@@ -97,14 +98,20 @@ pub(super) fn json(answer: &impl Serialize) -> Result<Option<String>> {
     text.map(Some)
 }
 
-/// Sums over calls.
+/// Totals over calls.
 #[derive(Debug, Serialize)]
 pub(super) struct LossData {
+    /// Number of calls.
     calls: u64,
+    /// Calls that were too slow.
     slow: u64,
+    /// Calls that were too fast.
     fast: u64,
+    /// Calls beyond experience.
     beyond_experience: u64,
+    /// Calls without enough data.
     not_enough_data: u64,
+    /// Time lost.
     time: Nanos,
 }
 
@@ -121,15 +128,22 @@ impl From<&Loss> for LossData {
     }
 }
 
-/// A program of a workflow.
+/// Program of a workflow.
 #[derive(Debug, Serialize)]
 pub(super) struct ProgramData<'a> {
+    /// Number of the program.
     program: u32,
+    /// Display name.
     name: &'a str,
+    /// Number of ranks.
     ranks: usize,
+    /// Number of active clients.
     active: usize,
+    /// Number of clients.
     clients: usize,
+    /// Last step.
     step: u64,
+    /// Totals over its calls.
     loss: LossData,
 }
 
@@ -149,11 +163,17 @@ impl<'a> From<&'a ProgramSummary> for ProgramData<'a> {
 
 #[derive(Debug, Serialize)]
 struct MomentsData {
+    /// Number of values.
     count: u64,
+    /// Sum.
     sum: f64,
+    /// Mean.
     mean: f64,
+    /// Standard deviation.
     deviation: f64,
+    /// Minimum.
     minimum: Option<f64>,
+    /// Maximum.
     maximum: Option<f64>,
 }
 
@@ -172,14 +192,23 @@ impl From<&Moments> for MomentsData {
 
 #[derive(Debug, Serialize)]
 struct RankData {
+    /// Program.
     program: u32,
+    /// Rank.
     rank: u32,
+    /// Number of steps.
     steps: u64,
+    /// Total number of anomalies.
     total: f64,
+    /// Mean number of anomalies per step.
     mean: f64,
+    /// Standard deviation of the anomalies per step.
     deviation: f64,
+    /// Smallest number of anomalies in a step.
     minimum: Option<f64>,
+    /// Largest number of anomalies in a step.
     maximum: Option<f64>,
+    /// Totals over its calls.
     #[serde(flatten)]
     loss: LossData,
 }
@@ -212,11 +241,17 @@ pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
 /// State of all programs.
 #[derive(Debug, Serialize)]
 pub(super) struct StateData<'a> {
+    /// Revision of the state.
     revision: u64,
+    /// Totals over all calls.
     total: LossData,
+    /// Number of clients.
     clients: usize,
+    /// Reason why the database cannot be written.
     failure: Option<&'a str>,
+    /// Number of messages that were not stored.
     unstored: u64,
+    /// Programs.
     programs: Vec<ProgramData<'a>>,
 }
 
@@ -235,16 +270,22 @@ impl<'a> StateData<'a> {
 
 #[derive(Serialize)]
 struct Run<'a> {
+    /// `true` for a running server.
     live: bool,
+    /// Name of the database file.
     name: Option<&'a str>,
+    /// Number of ranks.
     ranks: usize,
+    /// Number of dropped records.
     dropped: u64,
+    /// Axes for samples.
     axes: Vec<&'static str>,
+    /// State of all programs.
     #[serde(flatten)]
     state: StateData<'a>,
 }
 
-/// What the page shows first.
+/// Returns the initial data of the page.
 pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(
         app,
@@ -270,22 +311,31 @@ pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) 
     .await
 }
 
-/// Which ranks, by which statistic.
+/// Selection of ranks and a statistic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranked {
+    /// Statistic with its name.
     by: (&'static str, Ranking),
+    /// Number of first ranks.
     top: usize,
+    /// Number of last ranks.
     bottom: usize,
+    /// Program; `None` for all.
     program: Option<u32>,
 }
 
-/// The first and the last ranks.
+/// First and last ranks.
 #[derive(Debug, Serialize)]
 pub(super) struct RankingData {
+    /// Name of the statistic.
     by: &'static str,
+    /// Number of ranks.
     ranks: usize,
+    /// Revision of the state.
     revision: u64,
+    /// First ranks.
     top: Vec<RankData>,
+    /// Last ranks.
     bottom: Vec<RankData>,
 }
 
@@ -308,7 +358,7 @@ impl Ranked {
         })
     }
 
-    /// The first ones and the last ones.
+    /// Returns the first and the last ranks.
     pub(super) fn of(&self, overview: &Overview) -> RankingData {
         let mut all = overview.ranked(self.by.1);
         all.retain(|one| self.program.is_none_or(|program| program == one.program));
@@ -325,7 +375,7 @@ impl Ranked {
     }
 }
 
-/// Ranks by a statistic of their anomalies a step.
+/// Returns ranks ordered by a statistic of their anomalies per step.
 pub(super) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(app, query, Ranked::asked, |app, asked| {
         json(&asked.of(&app.source.overview()))
@@ -333,7 +383,7 @@ pub(super) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQue
     .await
 }
 
-/// Steps of some ranks that had anomalies.
+/// Returns steps of some ranks that had anomalies.
 pub(super) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
@@ -345,7 +395,7 @@ pub(super) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery
     .await
 }
 
-/// Steps of programs.
+/// Returns steps of programs.
 pub(super) async fn totals(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
@@ -359,22 +409,31 @@ pub(super) async fn totals(State(app): State<Arc<App>>, RawQuery(query): RawQuer
 
 #[derive(Serialize)]
 struct Profile<'a> {
+    /// Functions.
     functions: Vec<FunctionData<'a>>,
 }
 
 #[derive(Serialize)]
 struct FunctionData<'a> {
+    /// Program.
     program: u32,
+    /// Name of the function.
     function: &'a str,
+    /// Totals over its calls.
     loss: LossData,
+    /// Exclusive run times.
     exclusive: MomentsData,
+    /// Inclusive run times.
     inclusive: MomentsData,
+    /// Scores of the anomalies.
     score: MomentsData,
+    /// Severities of the anomalies.
     severity: MomentsData,
+    /// First and last step with an anomaly.
     steps: Option<(u64, u64)>,
 }
 
-/// What the calls of each function were.
+/// Returns the statistics of each function.
 pub(super) async fn profile(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let limit = fields.within("limit", USUAL, MOST)?;
@@ -410,7 +469,7 @@ const LABELS: [(&str, &str); 4] = [
     ("normal", "normal"),
 ];
 
-/// Which records.
+/// Parses a selection of records.
 fn filter(fields: &mut Fields) -> Asked<Filter> {
     let has_steps = fields.steps()?;
     Ok(Filter {
@@ -426,7 +485,7 @@ fn filter(fields: &mut Fields) -> Asked<Filter> {
     })
 }
 
-/// Functions with recorded anomalies.
+/// Returns functions with recorded anomalies.
 pub(super) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let mut filter = filter(fields)?;
@@ -439,7 +498,7 @@ pub(super) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQ
     .await
 }
 
-/// Recorded calls by two of their numbers.
+/// Returns recorded calls with two of their quantities.
 pub(super) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let mut axis = |name: &str, usual: &str| {
@@ -457,7 +516,7 @@ pub(super) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQue
     .await
 }
 
-/// Recorded calls.
+/// Returns recorded calls.
 pub(super) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let order = fields.one_of("order", &Order::ALL)?.unwrap_or_default();
@@ -469,7 +528,7 @@ pub(super) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQue
     .await
 }
 
-/// All that is known of a recorded call, and the model it was judged by.
+/// Returns a recorded call, and the model that judged it.
 pub(super) async fn record(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let ask = |fields: &mut Fields| {
         let id: Option<i64> = fields.get("id")?;
@@ -480,7 +539,7 @@ pub(super) async fn record(State(app): State<Arc<App>>, RawQuery(query): RawQuer
             let Some(line) = reader.entry(id)? else {
                 return Ok(None);
             };
-            // Only what can be read is JSON for sure.
+            // Parsing ensures that the line is JSON.
             let Entry::Call(call) = line.parse()? else {
                 return Ok(None);
             };

@@ -1,4 +1,4 @@
-//! [`App`]: what all requests share.
+//! [`App`]: state shared by all requests.
 
 use super::READERS;
 use super::answers::Answers;
@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What is shown: a run that goes on, or one that is over.
+/// Source of the data: a running server or a finished run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Source {
-    /// A server that takes messages.
+    /// Server that accepts messages.
     Live(Hub),
-    /// A database.
+    /// Database of a finished run.
     Finished(Finished),
 }
 
@@ -63,44 +63,56 @@ impl Source {
     }
 }
 
-/// What all requests share.
+/// State shared by all requests.
 #[derive(Debug)]
 pub(super) struct App {
+    /// Source of the data.
     pub(super) source: Source,
+    /// Parameters.
     pub(super) params: WebParams,
+    /// Places for pages that receive events.
     pub(super) pages: Arc<Semaphore>,
+    /// Counters of requests.
     pub(super) seen: Seen,
+    /// Answers of the keeper.
     pub(super) answers: Arc<Answers>,
+    /// Memory for bodies.
     bodies: Arc<Semaphore>,
+    /// Places for connections.
     connections: Arc<Semaphore>,
-    /// Questions that are asked, and threads that ask.
+    /// Places for queries, waiting ones included.
     questions: Semaphore,
+    /// Places for threads that run queries.
     readers_free: Arc<Semaphore>,
-    /// Connections to the database that nobody uses just now.
+    /// Idle connections to the database.
     readers: Mutex<Vec<Reader>>,
 }
 
-/// What was counted of requests.
+/// Counters of requests.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Messages, and their bytes.
+    /// Number of messages.
     pub(super) messages: AtomicU64,
+    /// Size of the messages in bytes.
     pub(super) bytes: AtomicU64,
-    /// Messages without the token, that cannot be read, that were too much, and that came too slowly.
+    /// Number of messages without the token.
     pub(super) strangers: AtomicU64,
+    /// Number of messages that could not be parsed.
     pub(super) malformed: AtomicU64,
+    /// Number of messages beyond a limit.
     pub(super) busy: AtomicU64,
+    /// Number of messages that came too slowly.
     pub(super) slow: AtomicU64,
-    /// Connections that were too many.
+    /// Number of connections beyond the limit.
     pub(super) connections: AtomicU64,
-    /// Questions that were too many.
+    /// Number of queries beyond the limit.
     pub(super) questions: AtomicU64,
 }
 
-/// Questions that may be asked at a time; most of them wait.
+/// Largest number of simultaneous queries, most of which wait.
 const QUESTIONS: usize = 1024;
 
-/// Counts one.
+/// Increments a counter.
 pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
@@ -121,7 +133,7 @@ impl App {
         }
     }
 
-    /// A place for a connection, if one is free.
+    /// Returns a place for a connection, if one is free.
     pub(super) fn connection(&self) -> Option<OwnedSemaphorePermit> {
         let place = Arc::clone(&self.connections).try_acquire_owned().ok();
         if place.is_none() {
@@ -130,20 +142,20 @@ impl App {
         place
     }
 
-    /// Room in memory for so many bytes, if there is some.
+    /// Reserves memory for `bytes` bytes, if available.
     pub(super) fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let bytes = u32::try_from(bytes).ok()?;
         Arc::clone(&self.bodies).try_acquire_many_owned(bytes).ok()
     }
 
-    /// Connections that are open, and bytes that are on their way.
+    /// Returns the number of open connections, and of reserved bytes.
     pub(super) fn load(&self) -> (usize, usize) {
         let connections = self.params.connections - self.connections.available_permits();
         let bytes = self.params.bodies.min(Semaphore::MAX_PERMITS);
         (connections, bytes - self.bodies.available_permits())
     }
 
-    /// Asks the database.
+    /// Runs a query on the database.
     pub(super) fn read<T>(&self, ask: impl FnOnce(&Reader) -> Result<T>) -> Result<T> {
         let free = |all: &Mutex<Vec<Reader>>| {
             let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +172,8 @@ impl App {
     }
 }
 
-/// Runs what takes a while beside the connections, when its turn comes. Who asks no more has none.
+/// Runs blocking work in a separate thread, when its turn comes. Work of an abandoned request is
+/// not started.
 pub(super) async fn aside<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -169,14 +182,14 @@ pub(super) async fn aside<T: Send + 'static>(
     let turn = free.map_err(|_| Error::Closed)?;
     let outcome = tokio::task::spawn_blocking(move || {
         let outcome = work();
-        // Not before, though nobody may wait for it any more.
+        // Not before the end, even if the request was abandoned.
         drop(turn);
         outcome
     });
     outcome.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Runs what answers a question [`aside`], unless too many wait.
+/// Runs the work of a query [`aside`], unless too many wait.
 pub(super) async fn answered<T: Send + 'static>(
     app: &App,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -189,7 +202,7 @@ pub(super) async fn answered<T: Send + 'static>(
     aside(app, work).await
 }
 
-/// Turns away what was not meant for this server, and marks what is given.
+/// Rejects requests for another server, and adds security headers to answers.
 pub(super) async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     if let Some(refused) = turned_away(&app, request.headers()) {
         return refused;
@@ -197,7 +210,7 @@ pub(super) async fn guarded(State(app): State<Arc<App>>, request: Request, next:
     mark(next.run(request).await)
 }
 
-/// The answer to what was meant for another server.
+/// Returns the answer to a request for another server.
 pub(super) fn turned_away(app: &App, headers: &HeaderMap) -> Option<Response> {
     let refuse = || {
         let what = "no server of this name is here";
@@ -206,7 +219,7 @@ pub(super) fn turned_away(app: &App, headers: &HeaderMap) -> Option<Response> {
     (!is_meant(headers, &app.params.hosts)).then(refuse)
 }
 
-/// Marks what is given.
+/// Adds security headers to an answer.
 fn mark(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in [
@@ -220,13 +233,13 @@ fn mark(mut response: Response) -> Response {
     response
 }
 
-/// Says when to come again.
+/// Adds the requested delay to an answer.
 pub(super) fn come_again(response: &mut Response, after: Duration) {
     let seconds = HeaderValue::from(after.as_secs().max(1));
     response.headers_mut().insert(header::RETRY_AFTER, seconds);
 }
 
-/// A refusal in plain words.
+/// Returns an error as plain text.
 pub(super) fn refusal(status: StatusCode, what: impl std::fmt::Display) -> Response {
     (
         status,
@@ -243,9 +256,10 @@ mod tests {
     use std::future::Future;
     use std::sync::mpsc::channel;
 
-    /// While all threads are busy as many wait as may; who goes away gives place, and what nobody waits for is not done.
+    /// While all threads are busy, a limited number of queries wait; an abandoned one frees its
+    /// place and is not executed.
     #[test]
-    fn questions_wait_for_their_turn_and_are_not_too_many() {
+    fn waiting_queries_are_limited() {
         let path = std::env::temp_dir().join("perf-live-questions.sqlite");
         let _ = std::fs::remove_file(&path);
         let hub = Hub::params()
@@ -278,7 +292,7 @@ mod tests {
             .await;
             assert!(matches!(ask().await, Err(Error::Busy { .. })));
             assert_eq!(app.seen.questions.load(Ordering::Relaxed), 1);
-            // All but some of those that were begun go away.
+            // All but some of those that were started are abandoned.
             all.truncate(READERS / 2);
             let last = ask();
             drop(go);

@@ -1,4 +1,4 @@
-//! Bodies that hold what they have taken until they are sent.
+//! Bodies that hold reserved memory until they are sent.
 
 use axum::body::{Body, Bytes};
 use http_body::Frame;
@@ -8,14 +8,16 @@ use std::task::{Context, Poll};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::Receiver;
 
-/// Bytes whose room in memory is given back once they are sent, or nobody wants them any more.
+/// Bytes whose reserved memory is released once they are sent or dropped.
 #[derive(Debug)]
 pub(super) struct Held {
+    /// Bytes to send.
     bytes: Option<Bytes>,
+    /// Reserved memory.
     _room: Option<OwnedSemaphorePermit>,
 }
 
-/// A body that holds room in memory.
+/// Returns a body that holds reserved memory.
 pub(super) fn held(bytes: Vec<u8>, room: Option<OwnedSemaphorePermit>) -> Body {
     Body::new(Held {
         bytes: Some(bytes.into()),
@@ -44,7 +46,7 @@ impl http_body::Body for Held {
     }
 }
 
-/// What another task sends, as it comes.
+/// Body that another task sends in parts.
 #[derive(Debug)]
 pub(super) struct Streamed(pub(super) Receiver<Bytes>);
 

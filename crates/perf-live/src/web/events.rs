@@ -1,4 +1,4 @@
-//! News for pages, as they come, but never faster than a page can draw.
+//! Server-sent events for pages, at a limited rate.
 
 use super::api::{RANKS, Ranked, RankingData, StateData, json};
 use super::app::{App, Source, aside, refusal};
@@ -18,23 +18,25 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::MissedTickBehavior;
 
-/// What a page wants to hear of.
+/// Subscription of a page.
 #[derive(Clone, Debug)]
 struct Wanted {
+    /// Ranking to report.
     ranked: Ranked,
-    /// Ranks, and the last step of each that it has heard of.
+    /// Ranks, and the last step of each that was sent.
     ranks: Vec<((u32, u32), u64)>,
+    /// Last event.
     last: Option<Last>,
 }
 
-/// What it has heard last: the number of the state, and who was there.
+/// Last event: the revision of the state, and the numbers of active clients.
 #[derive(Clone, Debug, PartialEq)]
 struct Last(u64, Vec<usize>);
 
-/// How long nothing may be said: what stands between may close connections that are silent.
+/// Longest time without an event, because proxies may close silent connections.
 const SILENCE: Duration = Duration::from_secs(10);
 
-/// News.
+/// Returns the stream of events.
 pub(super) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     let wanted = match wanted(query.as_deref()) {
         Ok(wanted) => wanted,
@@ -43,7 +45,7 @@ pub(super) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuer
     let Ok(place) = Arc::clone(&app.pages).try_acquire_owned() else {
         return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many pages");
     };
-    // One message waits for a page that is slow; what happens meanwhile goes into the next one.
+    // One message waits for a slow page; later changes are part of the next one.
     let (sender, receiver) = channel(1);
     tokio::spawn(tell(app, wanted, sender, place));
     let mut response = Response::new(Body::new(Streamed(receiver)));
@@ -64,7 +66,7 @@ fn wanted(query: Option<&str>) -> Asked<Wanted> {
     })
 }
 
-/// Tells a page what is new until it is gone.
+/// Sends changes to a page until it is gone.
 async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSemaphorePermit) {
     let mut tick = tokio::time::interval(app.params.tick);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,18 +102,22 @@ async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSem
     }
 }
 
-/// Program, rank, step, calls that are too slow and too fast, time lost, start and end of a step of a rank.
+/// Program, rank, step, calls that are too slow and too fast, time lost, start and end of a step of
+/// a rank.
 type Step = (u32, u32, u64, u64, u64, Nanos, Nanos, Nanos);
 
 #[derive(Serialize)]
 struct News<'a> {
+    /// State of all programs.
     #[serde(flatten)]
     state: StateData<'a>,
+    /// Ranking.
     ranking: RankingData,
+    /// Steps of the chosen ranks.
     steps: Vec<Step>,
 }
 
-/// Returns the news as JSON, `None` if there are none.
+/// Returns the changes as JSON; `None` if there are none.
 fn news(app: &App, wanted: &mut Wanted) -> Result<Option<String>> {
     let overview = app.source.overview();
     let active = overview.programs.iter().map(|one| one.active).collect();
@@ -128,7 +134,7 @@ fn news(app: &App, wanted: &mut Wanted) -> Result<Option<String>> {
     json(&news)
 }
 
-/// New steps of the chosen ranks, and the last one again, since it may have grown.
+/// Returns new steps of the chosen ranks, and the last one again, since it may have grown.
 fn steps(app: &App, overview: &Overview, wanted: &mut Wanted) -> Vec<Step> {
     let Source::Live(hub) = &app.source else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! [`Front`]: requests come in here.
+//! [`Front`]: entry point of requests.
 
 use super::app::{App, turned_away};
 use super::write;
@@ -15,11 +15,13 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// What answers requests. What ranks say goes to its place at once, since there is so much of it; all else
-/// goes by the router, which knows that place, too, for who comes there in another way.
+/// Dispatches requests. Messages of ranks go directly to their handler because of their number; all
+/// others go through the router, which also knows that handler.
 #[derive(Clone, Debug)]
 pub(super) struct Front {
+    /// Shared state.
     app: Arc<App>,
+    /// Router for all other requests.
     router: TowerToHyperService<Router>,
 }
 

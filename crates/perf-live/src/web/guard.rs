@@ -1,23 +1,23 @@
-//! Who may ask, and who may write.
+//! Access checks for reading and writing.
 
 use axum::http::{HeaderMap, header};
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Whether two texts are equal, in a time that does not tell where they differ.
+/// Compares two texts in a time independent of the position of their difference.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let differ = one.iter().zip(other).fold(0, |sum, (a, b)| sum | (a ^ b));
     std::hint::black_box(differ) == 0 && one.len() == other.len()
 }
 
-/// Whether a request has the token of writers.
+/// Returns `true` if a request has the token of writers.
 pub(super) fn may_write(headers: &HeaderMap, token: &str) -> bool {
     let given = headers.get(header::AUTHORIZATION);
     let given = given.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
     given.is_some_and(|given| is_equal(given, token.as_bytes()))
 }
 
-/// Whether a request was meant for this server: by an address, as `localhost`, or by a name it has. A page
-/// of another site that made its own name lead here sends that name.
+/// Returns `true` if the host of a request is an address, `localhost`, or a configured name. A page
+/// of another site whose name was made to resolve to this server sends that name (DNS rebinding).
 pub(super) fn is_meant(headers: &HeaderMap, names: &[String]) -> bool {
     let Some(host) = headers
         .get(header::HOST)

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus.
+//! Metrics for Prometheus.
 
 use super::app::{App, Source, answered, refusal};
 use crate::hub::{Counts, Overview};
@@ -9,7 +9,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// All numbers, in the text format.
+/// Returns all metrics in the text format.
 pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     let own = Arc::clone(&app);
@@ -19,7 +19,7 @@ pub(super) async fn metrics(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-/// The text, a number after the other.
+/// Text under construction.
 #[derive(Default)]
 struct Numbers(String);
 
@@ -32,21 +32,21 @@ impl Numbers {
         );
     }
 
-    /// What only grows, of which each has a name, what it says and its value.
+    /// Adds counters, given by name, description and value.
     fn counters<T: Display>(&mut self, all: &[(&str, &str, T)]) {
         for (name, help, value) in all {
             self.tell("counter", &format!("{name}_total"), help, value);
         }
     }
 
-    /// What is so now.
+    /// Adds gauges, given by name, description and value.
     fn gauges(&mut self, all: &[(&str, &str, usize)]) {
         for (name, help, value) in all {
             self.tell("gauge", name, help, value);
         }
     }
 
-    /// What was counted of requests.
+    /// Adds the counters of requests.
     fn requests(&mut self, app: &App) {
         let seen = &app.seen;
         let all = [
@@ -78,7 +78,7 @@ impl Numbers {
         self.counters(&all.map(|(name, help, count)| (name, help, count.load(Ordering::Relaxed))));
     }
 
-    /// What was counted of calls.
+    /// Adds the counters of calls.
     fn calls(&mut self, overview: &Overview) {
         let loss = &overview.total;
         self.counters(&[
@@ -96,7 +96,7 @@ impl Numbers {
         self.counters(&[("dropped", dropped, overview.dropped)]);
     }
 
-    /// What was counted of messages and what became of them.
+    /// Adds the counters of messages.
     fn messages(&mut self, counts: &Counts) {
         self.counters(&[
             (

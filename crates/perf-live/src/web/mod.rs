@@ -1,5 +1,5 @@
-//! [`Service`]: the web of a server: messages of clients, the page, its questions and its news. [`Offline`]
-//! is the same without a network.
+//! [`Service`]: HTTP interface of a server: messages of clients, the page, its queries and its
+//! events. [`Offline`] is the same without a network.
 
 mod answers;
 mod api;
@@ -36,7 +36,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 
-/// A server on the network, in a thread of its own. It ends when this is dropped.
+/// Server on the network, in a separate thread. It ends when this is dropped.
 ///
 /// ```
 /// use perf_live::hub::Hub;
@@ -53,27 +53,30 @@ use tokio::sync::oneshot;
 /// ```
 #[derive(Debug)]
 pub struct Service {
+    /// Address.
     address: SocketAddr,
+    /// Signal to stop.
     stop: Option<oneshot::Sender<()>>,
+    /// The thread.
     thread: Option<JoinHandle<()>>,
 }
 
-/// Connections that wait to be accepted: many ranks start at once.
+/// Number of connections that may wait to be accepted, because many ranks start at once.
 const BACKLOG: u32 = 4096;
 
-/// Threads that ask the database.
+/// Number of threads that query the database.
 const READERS: usize = 8;
 
 impl Service {
-    /// Who may speak to the server, to be set up and checked.
+    /// Returns the default parameters.
     pub fn params() -> WebParams {
         WebParams::default()
     }
 
-    /// Listens.
+    /// Starts listening.
     ///
     /// # Errors
-    /// [`Error::Listen`] if it cannot.
+    /// Returns [`Error::Listen`] if that fails.
     pub fn start(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
         let wanted = params.0.address;
         let source = source.into();
@@ -84,7 +87,7 @@ impl Service {
             let app = Arc::new(App::new(source, params.0));
             carry(&app);
             tokio::spawn(accept(listener, app));
-            // That the other end is gone means the same.
+            // A dropped sender means the same.
             Ok((address, async { drop(stopped.await) }))
         };
         let (address, thread) = beside("web", begin).map_err(|error| Error::Listen {
@@ -98,12 +101,12 @@ impl Service {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits as long as it runs.
+    /// Blocks as long as it runs.
     pub fn wait(mut self) {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -115,14 +118,15 @@ impl Drop for Service {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // Nobody is left to hear of a failure.
+            // A failure cannot be reported any more.
             let _ = thread.join();
         }
     }
 }
 
-/// Runs a server in a thread of its own, until the future that `begin` gives is ready. Who starts it may be in a runtime
-/// itself, where none may be waited in or dropped: it sees nothing of this one. Gives what `begin` tells.
+/// Runs a server in a separate thread until the future that `begin` returns is ready. The caller
+/// may itself be in a runtime, in which another one must not block or be dropped, so the runtime
+/// stays in the thread. Returns the result of `begin`.
 fn beside<T: Send + 'static, F: Future<Output = ()>>(
     name: &str,
     begin: impl FnOnce() -> std::io::Result<(T, F)> + Send + 'static,
@@ -135,7 +139,7 @@ fn beside<T: Send + 'static, F: Future<Output = ()>>(
             drop(inside);
             Ok((runtime, begun))
         });
-        // Who started it waits for this.
+        // The caller waits for this.
         match begun {
             Ok((runtime, (known, until))) => {
                 let _ = tell.send(Ok(known));
@@ -156,7 +160,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     runtime.max_blocking_threads(READERS).build()
 }
 
-/// Brings what the keeper says to who waits for it in this runtime.
+/// Delivers the keeper's answers to the tasks of this runtime.
 fn carry(app: &App) {
     if let Source::Live(hub) = &app.source {
         let answers = Arc::downgrade(&app.answers);
@@ -176,12 +180,12 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves each connection in a task of its own.
+/// Serves each connection in a separate task.
 async fn accept(listener: TcpListener, app: Arc<App>) {
     let front = Front::new(Arc::clone(&app), router(Arc::clone(&app)));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // Too many files are open: some will be closed.
+            // Too many open files; some will be closed soon.
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
@@ -196,7 +200,7 @@ async fn accept(listener: TcpListener, app: Arc<App>) {
     }
 }
 
-/// Most bytes of the head of a request.
+/// Largest head of a request in bytes.
 const HEAD: usize = 16 << 10;
 
 fn connection(
@@ -206,14 +210,14 @@ fn connection(
 ) -> impl Future<Output = ()> + Send + 'static {
     let (head, patience) = (app.params.head, app.params.patience);
     async move {
-        // Answers are short: none should wait for another packet. Without it they are only later.
+        // Answers are short and should not wait for another packet. A failure only delays them.
         let _ = stream.set_nodelay(true);
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(head)
             .max_buf_size(HEAD)
             .serve_connection(Patient::new(TokioIo::new(stream), patience), front);
-        // What is wrong with a connection is the matter of its other side.
+        // A connection error only concerns its peer.
         let _ = served.await;
     }
 }

@@ -1,4 +1,4 @@
-//! [`Offline`]: a server that no network leads to.
+//! [`Offline`]: a server without a network.
 
 use super::{CheckedWebParams, Source, app::App, beside, carry, router};
 use crate::{Error, Result};
@@ -14,9 +14,9 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// A server without a network, in a thread of its own: for tests, and for programs that have an HTTP server of
-/// their own. In a task of one an answer is waited for as a file is: the thread that the task is on does nothing
-/// else meanwhile.
+/// Server without a network, in a separate thread: for tests, and for programs with an HTTP server
+/// of their own. It blocks the calling thread until the answer is complete; asynchronous programs
+/// must treat it like file access.
 ///
 /// ```
 /// use perf_live::hub::Hub;
@@ -36,35 +36,36 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 /// ```
 #[derive(Debug)]
 pub struct Offline {
-    /// Taken from it when this is dropped, so that the thread ends.
+    /// Sender of requests, dropped first so that the thread ends.
     requests: Option<UnboundedSender<Asked>>,
+    /// The thread.
     thread: Option<JoinHandle<()>>,
 }
 
-/// A request, and who waits for the answer.
+/// Request, and receiver of the answer.
 type Asked = (Request<Body>, SyncSender<Reply>);
 
-/// What was answered.
+/// Answer to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Reply {
-    /// The status of HTTP.
+    /// HTTP status.
     pub status: u16,
-    /// Names and values of its head.
+    /// Names and values of the headers.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// What follows the head.
+    /// Body.
     pub body: Vec<u8>,
 }
 
-/// News have no end: so many messages of them are an answer.
+/// Events have no end, so an answer consists of this number of them.
 const MESSAGES: usize = 2;
 
 impl Offline {
-    /// A server of a run that goes on, or of one that is over. Address and times of connections mean
-    /// nothing to it.
+    /// Creates a server of a running or a finished run. Address and timeouts of connections are
+    /// ignored.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the system gives it no thread or runtime.
+    /// Returns [`Error::Listen`] if the system cannot create a thread or runtime.
     pub fn new(source: impl Into<Source>, params: CheckedWebParams) -> Result<Self> {
         let source = source.into();
         let (requests, mut asked) = unbounded_channel::<Asked>();
@@ -80,7 +81,7 @@ impl Offline {
                             Ok(response) => reply(response).await,
                             Err(never) => match never {},
                         };
-                        // Who asked waits for it.
+                        // The caller waits for it.
                         let _ = to.send(reply);
                     });
                 }
@@ -97,10 +98,10 @@ impl Offline {
         })
     }
 
-    /// What a request is answered with: by its method, its path with what stands behind `?`, the names
-    /// and values of its head, and its body, whose length is told unless the head tells one. A head that is
-    /// none of HTTP is answered with `400`, and with `503` should the thread be gone. Of [news](super::Service), which have no end, the first two
-    /// messages are given.
+    /// Answers a request, given by its method, its path with the query string, its headers, and its
+    /// body, whose length is added unless a header states it. Invalid HTTP is answered with `400`,
+    /// and a failed thread with `503`. For [events](super::Service), which have no end, the first
+    /// two messages are returned.
     pub fn answer(
         &self,
         method: &str,
@@ -126,7 +127,7 @@ impl Offline {
         };
         let (to, reply) = sync_channel(1);
         if let Some(requests) = &self.requests {
-            // If nobody takes it, nobody answers.
+            // If it is not received, there is no answer.
             let _ = requests.send((request, to));
         }
         reply.recv().unwrap_or_else(|_| refused(503))
@@ -137,7 +138,7 @@ impl Drop for Offline {
     fn drop(&mut self) {
         self.requests.take();
         if let Some(thread) = self.thread.take() {
-            // Nobody is left to hear of a failure.
+            // A failure cannot be reported any more.
             let _ = thread.join();
         }
     }

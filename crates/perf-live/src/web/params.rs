@@ -1,35 +1,46 @@
-//! [`WebParams`]: who may speak to the server, how much, and for how long.
+//! [`WebParams`]: access, limits and timeouts of the HTTP interface.
 
 use crate::Result;
 use crate::error::within;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Who may speak to the server, how much, and for how long: see [`Service::params`](super::Service::params).
+/// Access, limits and timeouts of the HTTP interface: see
+/// [`Service::params`](super::Service::params).
 ///
 /// ```
 /// use perf_live::web::Service;
 /// use std::time::Duration;
 /// let params = Service::params().token("0123456789abcdef").patience(Duration::from_secs(5));
-/// // Nothing that is printed has the token.
+/// // The token is never printed.
 /// assert!(!format!("{params:?}").contains("0123456789abcdef"));
 /// assert!(params.check().is_ok() && Service::params().check().is_err());
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct WebParams {
+    /// Address.
     pub(super) address: SocketAddr,
+    /// Token of writers.
     pub(super) token: String,
+    /// Host names.
     pub(super) hosts: Vec<String>,
+    /// Largest message in bytes.
     pub(super) body: usize,
+    /// Total size of messages and views in bytes.
     pub(super) bodies: usize,
+    /// Number of connections.
     pub(super) connections: usize,
+    /// Timeout for the head of a request.
     pub(super) head: Duration,
+    /// Timeout for a body or a blocked connection.
     pub(super) patience: Duration,
+    /// Interval of events.
     pub(super) tick: Duration,
+    /// Number of pages with events.
     pub(super) pages: usize,
 }
 
-/// The token stays where it is.
+/// Omits the token.
 impl std::fmt::Debug for WebParams {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut all = f.debug_struct("WebParams");
@@ -55,78 +66,83 @@ impl Default for WebParams {
     }
 }
 
-/// Longer than anybody waits: clocks have an end.
+/// Upper bound on timeouts, because clocks have a limited range.
 const DAY: Duration = Duration::from_secs(86_400);
 
 impl WebParams {
-    /// Where it listens. Default: a free port of the loopback interface, so that nobody beyond the machine
-    /// reaches it.
+    /// Sets the address to listen on. Default: a free port of the loopback interface, which is not
+    /// reachable from other machines.
     pub fn address(mut self, address: SocketAddr) -> Self {
         self.address = address;
         self
     }
 
-    /// What writers must know: at least 16 visible ASCII characters. No default. Readers need none.
+    /// Sets the token of writers: at least 16 visible ASCII characters. No default. Readers need
+    /// none.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = token.into();
         self
     }
 
-    /// A further name under which it may be asked, beside addresses and `localhost`. A page of somebody
-    /// else that gets its name to lead here is refused. Default: none.
+    /// Adds a host name under which requests are accepted, in addition to addresses and
+    /// `localhost`. Requests with other names are rejected, which protects against DNS rebinding.
+    /// Default: none.
     pub fn host(mut self, name: impl Into<String>) -> Self {
         self.hosts.push(name.into());
         self
     }
 
-    /// Most bytes of a message. Default: 8 MiB.
+    /// Sets the largest message in bytes. Default: 8 MiB.
     pub fn body(mut self, bytes: usize) -> Self {
         self.body = bytes;
         self
     }
 
-    /// Most bytes of all messages and views that are on their way at a time. Default: 128 MiB.
+    /// Sets the largest total size of all messages and views in transit, in bytes. Default: 128
+    /// MiB.
     pub fn bodies(mut self, bytes: usize) -> Self {
         self.bodies = bytes;
         self
     }
 
-    /// Most connections; further ones are closed at once. Default: 16,384.
+    /// Sets the largest number of connections; further ones are closed at once. Default: 16,384.
     pub fn connections(mut self, connections: usize) -> Self {
         self.connections = connections;
         self
     }
 
-    /// How long the head of a request may take, the wait for it included. Default: 15 s. A connection that is
-    /// silent for longer is closed; clients open another one. At least 10 ms, at most a day.
+    /// Sets the timeout for the head of a request, including the wait for it. Default: 15 s. A
+    /// connection that is silent for longer is closed; clients open another one. At least 10 ms, at
+    /// most one day.
     pub fn head(mut self, time: Duration) -> Self {
         self.head = time;
         self
     }
 
-    /// How long a body may take to come, and how long the other side may take nothing of what is sent.
-    /// Default: 30 s; at least 10 ms, at most a day.
+    /// Sets the timeout for receiving a body, and for a peer that accepts no data. Default: 30 s;
+    /// at least 10 ms, at most one day.
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
 
-    /// How often pages are told what is new, at most. Default: each 250 ms; at least 100 ms, at most a day.
+    /// Sets the shortest interval between events for a page. Default: 250 ms; at least 100 ms, at
+    /// most one day.
     pub fn tick(mut self, time: Duration) -> Self {
         self.tick = time;
         self
     }
 
-    /// Most pages that are told. Default: 64; at most 2^20.
+    /// Sets the largest number of pages that receive events. Default: 64; at most 2^20.
     pub fn pages(mut self, pages: usize) -> Self {
         self.pages = pages;
         self
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) for one out of its range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
     pub fn check(self) -> Result<CheckedWebParams> {
         let is_visible = self.token.bytes().all(|byte| byte.is_ascii_graphic());
         let is_token = self.token.len() >= 16 && is_visible;
@@ -162,6 +178,6 @@ impl WebParams {
     }
 }
 
-/// Parameters that were checked.
+/// Validated parameters.
 #[derive(Clone, Debug)]
 pub struct CheckedWebParams(pub(super) WebParams);

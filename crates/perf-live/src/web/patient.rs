@@ -1,4 +1,4 @@
-//! [`Patient`]: a connection whose other side must take what is sent.
+//! [`Patient`]: a connection with a timeout for sending.
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::future::Future;
@@ -8,12 +8,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Sleep;
 
-/// A connection that fails when it could send nothing for some time.
+/// Connection that fails if no data could be sent for some time.
 #[derive(Debug)]
 pub(super) struct Patient<T> {
+    /// Underlying connection.
     inner: T,
+    /// Timeout.
     patience: Duration,
-    /// Runs while something waits to be sent.
+    /// Timer that runs while data waits to be sent.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
@@ -26,7 +28,7 @@ impl<T> Patient<T> {
         }
     }
 
-    /// What became of an attempt to send: it worked, it waits, or it has waited for too long.
+    /// Checks an attempt to send: it succeeded, it waits, or it has timed out.
     fn watch<R>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,18 +1,18 @@
-//! [`Fields`]: what stands behind the `?` of an address.
+//! [`Fields`]: query string of a request.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// Names and values. Each must be asked for: an unknown one is an error, so that a word that is misspelt
-/// does not mean "everything".
+/// Names and values. Unknown names are errors, so that a misspelt filter does not select
+/// everything.
 #[derive(Debug)]
 pub(super) struct Fields(Vec<(String, String)>);
 
-/// What is wrong with a question.
+/// Result with an error message for the user.
 pub(super) type Asked<T> = Result<T, String>;
 
 impl Fields {
-    /// From the text behind `?`.
+    /// Parses the text after `?`.
     pub(super) fn parse(query: Option<&str>) -> Asked<Self> {
         let mut all: Vec<(String, String)> = Vec::new();
         for part in query
@@ -25,7 +25,7 @@ impl Fields {
             if all.iter().any(|(known, _)| *known == name) {
                 return Err(format!("`{}` is there twice", short(&name)));
             }
-            // What is left empty in a form is not set.
+            // An empty field of a form is not set.
             if !value.is_empty() {
                 all.push((name, value));
             }
@@ -33,13 +33,13 @@ impl Fields {
         Ok(Fields(all))
     }
 
-    /// A text.
+    /// Takes a text.
     pub(super) fn text(&mut self, name: &str) -> Option<String> {
         let at = self.0.iter().position(|(known, _)| known == name)?;
         Some(self.0.swap_remove(at).1)
     }
 
-    /// A number, or whatever else has a text.
+    /// Takes a number or another value that can be parsed.
     pub(super) fn get<T: FromStr>(&mut self, name: &str) -> Asked<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -50,7 +50,7 @@ impl Fields {
             .map_err(|_| format!("`{name}` cannot be `{}`", short(&text)))
     }
 
-    /// A number that is finite.
+    /// Takes a finite number.
     pub(super) fn real(&mut self, name: &str) -> Asked<Option<f64>> {
         match self.get::<f64>(name)? {
             Some(number) if !number.is_finite() => Err(format!("`{name}` cannot be `{number}`")),
@@ -58,7 +58,7 @@ impl Fields {
         }
     }
 
-    /// A number that is in a range.
+    /// Takes a number with a default and an upper bound.
     pub(super) fn within(&mut self, name: &str, usual: usize, most: usize) -> Asked<usize> {
         match self.get(name)? {
             None => Ok(usual),
@@ -67,7 +67,7 @@ impl Fields {
         }
     }
 
-    /// One of some words.
+    /// Takes one of some words.
     pub(super) fn one_of<T: Copy>(&mut self, name: &str, all: &[(&str, T)]) -> Asked<Option<T>> {
         let Some(text) = self.text(name) else {
             return Ok(None);
@@ -84,14 +84,14 @@ impl Fields {
         })
     }
 
-    /// `from` and `to`.
+    /// Takes `from` and `to`.
     pub(super) fn steps(&mut self) -> Asked<RangeInclusive<u64>> {
         let from = self.get("from")?.unwrap_or(0);
         let to = self.get("to")?.unwrap_or(u64::MAX);
         Ok(from..=to)
     }
 
-    /// Ranks as `program.rank,program.rank`, or `rank` alone for program 0; at most so many.
+    /// Takes ranks as `program.rank,program.rank`, or `rank` alone for program 0; at most `most`.
     pub(super) fn ranks(&mut self, most: usize) -> Asked<Vec<(u32, u32)>> {
         let text = self.text("ranks").unwrap_or_default();
         let parts: Vec<_> = text.split(',').filter(|part| !part.is_empty()).collect();
@@ -106,7 +106,7 @@ impl Fields {
         parts.iter().map(rank).collect()
     }
 
-    /// Nothing else may be there.
+    /// Checks that there are no further fields.
     pub(super) fn end(self) -> Asked<()> {
         match self.0.first() {
             None => Ok(()),
@@ -119,7 +119,7 @@ fn short(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Without `%20` and `+`.
+/// Decodes `%20` and `+`.
 fn decoded(text: &str) -> Asked<String> {
     let wrong = || format!("`{}` is badly encoded", short(text));
     let mut out = Vec::with_capacity(text.len());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_told() {
+    fn invalid_queries_are_errors() {
         let said = |query: &str| {
             let mut fields = Fields::parse(Some(query))?;
             fields.get::<u32>("rank")?;

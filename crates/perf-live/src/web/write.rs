@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// A client tells who it is.
+/// Handles the identity of a client.
 pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Response {
     let most = app.params.body as u64;
     match message(&app, request, Message::hello).await {
@@ -27,7 +27,7 @@ pub(super) async fn hello(State(app): State<Arc<App>>, request: Request) -> Resp
     }
 }
 
-/// A client tells what it learned and kept.
+/// Handles new knowledge and records of a client.
 pub(super) async fn push(State(app): State<Arc<App>>, request: Request) -> Response {
     match message(&app, request, Message::push).await {
         Ok(told) => answer(&app, told),
@@ -35,7 +35,7 @@ pub(super) async fn push(State(app): State<Arc<App>>, request: Request) -> Respo
     }
 }
 
-/// Reads a message, lets it wait its turn, and gives what is told to it.
+/// Reads a message, queues it, and returns its answer.
 async fn message(
     app: &App,
     request: Request,
@@ -65,7 +65,7 @@ async fn wait(app: &App, hub: &Hub, message: Message, size: usize) -> Result<Tol
     receiver.await.unwrap_or(Err(Error::Closed))
 }
 
-/// The body of a request of a writer, as long as there is room for it.
+/// Reads the body of a request of a writer, if memory is available.
 async fn body(app: &App, request: Request) -> Result<Bytes, Response> {
     let headers = request.headers();
     if !may_write(headers, &app.params.token) {
@@ -113,14 +113,14 @@ fn length(headers: &HeaderMap) -> Option<usize> {
         .ok()
 }
 
-/// What may still come of a body is not read.
+/// Closes the connection, so that the rest of a body is not read.
 fn close(mut response: Response) -> Response {
     let value = HeaderValue::from_static("close");
     response.headers_mut().insert(header::CONNECTION, value);
     response
 }
 
-/// Come again.
+/// Returns a request to send the message again.
 fn again(after: Duration) -> Response {
     let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "there is too much to do");
     come_again(&mut response, after);
@@ -146,8 +146,8 @@ fn refused(app: &App, error: &Error) -> Response {
     }
 }
 
-/// With the view, if there is room for it just now; without it the client asks again with its next
-/// message.
+/// Returns an answer with the view, if memory is available; without it the client requests the view
+/// again with its next message.
 fn answer(app: &App, mut told: Told) -> Response {
     let mut answer = Told {
         view: None,

@@ -1,18 +1,18 @@
-//! What clients and a server say to each other: bodies of HTTP requests and answers.
+//! Messages between clients and a server: bodies of HTTP requests and answers.
 //!
-//! A message is `PKL` and a letter for its kind, a version in 16 bits, and its fields in order,
-//! little-endian; texts and blocks of bytes stand behind their length in 32 bits. The versions of deltas
-//! and views inside are their own.
+//! A message consists of `PKL` and a letter for its kind, a 16-bit version, and its fields in
+//! order, little-endian; texts and blocks of bytes are preceded by their 32-bit length. Deltas and
+//! views inside have versions of their own.
 //!
 //! | request | body | answer |
 //! |---|---|---|
-//! | `POST /v1/hello` | [`Hello`]: who one is | [`Welcome`] |
+//! | `POST /v1/hello` | [`Hello`]: identity of the client | [`Welcome`] |
 //! | `POST /v1/push` | [`Push`]: a delta, records, or both | [`Answer`] |
 //!
-//! Each delta of a client has a number, and each bundle of records one of its own; what comes a second
-//! time, since the answer got lost, is answered and not counted again. What was answered with `200` is on
-//! the disk of the server. `409` is an [`Answer`] too: the server is another one, and names are to be told
-//! anew. `503` says in `Retry-After` when to come again.
+//! Deltas and bundles of records are numbered separately for each client. A repeated one, after a
+//! lost answer, is acknowledged and not counted again. Data acknowledged with `200` is on the disk
+//! of the server. `409` is an [`Answer`] too: the server was restarted with another session, and
+//! names must be sent again. With `503`, `Retry-After` is the delay before the next attempt.
 //!
 //! ```
 //! use perf_live::wire::{Hello, Welcome};
@@ -54,7 +54,7 @@ fn open<'a>(bytes: &'a [u8], kind: u8, expected: &'static str) -> Result<Reader<
 /// Longest name of a program or host, in bytes.
 pub const LONGEST_NAME: usize = 256;
 
-/// Asks for no view at all, see [`Push::view`].
+/// Requests no view, see [`Push::view`].
 pub const NO_VIEW: u64 = u64::MAX;
 
 /// Path of requests with a [`Hello`].
@@ -63,26 +63,26 @@ pub const HELLO: &str = "/v1/hello";
 /// Path of requests with a [`Push`].
 pub const PUSH: &str = "/v1/push";
 
-/// A client tells who it is: once, before all else, and again whenever it likes.
+/// Identity of a client: sent once before all other messages, and again at any time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// The client: another number for each start of a program, however often it starts; the same one for a reader
-    /// that starts again on the same stream.
+    /// Number of the client: a new one for each start of a program, and the same one for a reader
+    /// that restarts on the same stream.
     pub client: u64,
-    /// The program, of those of one workflow.
+    /// Program within a workflow.
     pub program: u32,
-    /// The rank, or the first one where a client speaks for several.
+    /// Rank, or the first one if the client represents several.
     pub rank: u32,
-    /// What people call the program; at most [`LONGEST_NAME`] bytes.
+    /// Display name of the program; at most [`LONGEST_NAME`] bytes.
     pub name: String,
-    /// The host it runs on, or nothing; as long.
+    /// Host, may be empty; at most [`LONGEST_NAME`] bytes.
     pub host: String,
 }
 
 impl Hello {
     const KIND: u8 = b'h';
 
-    /// As bytes. Names that are too long are cut.
+    /// Encodes the message. Names that are too long are truncated.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = begin(Self::KIND, 64 + self.name.len() + self.host.len());
         to.u64(self.client);
@@ -93,10 +93,10 @@ impl Hello {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
+    /// Returns [`Error::Wire`](crate::Error::Wire) with the offset of the invalid bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = open(bytes, Self::KIND, "a hello")?;
         let hello = Hello {
@@ -115,7 +115,7 @@ impl Hello {
     }
 }
 
-/// At most as much of a name as a message holds.
+/// Truncates a name to the length that a message allows.
 fn cut(name: &str) -> &str {
     let mut end = name.len().min(LONGEST_NAME);
     while !name.is_char_boundary(end) {
@@ -124,31 +124,32 @@ fn cut(name: &str) -> &str {
     name.get(..end).unwrap_or_default()
 }
 
-/// What the server knows of a client that said hello.
+/// State of a client on the server, the answer to a hello.
 ///
-/// Behind it may be the [positions](Self::encode_with) of the client's ranks. Servers of earlier versions send none;
-/// none are sent to a client that is new, as those of earlier versions are at each start.
+/// It may be followed by the [positions](Self::encode_with) of the client's ranks. Servers of
+/// earlier versions send none; a new client gets none, and clients of earlier versions are new at
+/// each start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Welcome {
-    /// The session of the server.
+    /// Session of the server.
     pub session: u64,
-    /// The last delta of the client that is stored; 0 for none.
+    /// Last stored delta of the client; 0 for none.
     pub delta: u64,
-    /// The last bundle of records of the client that is stored; 0 for none.
+    /// Last stored bundle of records of the client; 0 for none.
     pub records: u64,
-    /// Most bytes of a message.
+    /// Largest message in bytes.
     pub most: u64,
 }
 
 impl Welcome {
     const KIND: u8 = b'w';
 
-    /// As bytes, without positions.
+    /// Encodes the message without positions.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_with(&[])
     }
 
-    /// As bytes, with the last merged steps of the client's ranks.
+    /// Encodes the message with the last merged steps of the client's ranks.
     pub fn encode_with(&self, positions: &[Position]) -> Vec<u8> {
         let mut to = begin(Self::KIND, 36 + 24 * positions.len());
         for number in [self.session, self.delta, self.records, self.most] {
@@ -166,18 +167,18 @@ impl Welcome {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
+    /// Returns [`Error::Wire`](crate::Error::Wire) with the offset of the invalid bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         Ok(Self::decode_with(bytes)?.0)
     }
 
-    /// The welcome and the positions from the bytes of [`encode_with`](Self::encode_with).
+    /// Decodes the welcome and the positions from the bytes of [`encode_with`](Self::encode_with).
     ///
     /// # Errors
-    /// As [`decode`](Self::decode).
+    /// Returns the errors of [`decode`](Self::decode).
     pub fn decode_with(bytes: &[u8]) -> Result<(Self, Vec<Position>)> {
         let mut from = open(bytes, Self::KIND, "a welcome")?;
         let welcome = Welcome {
@@ -202,16 +203,16 @@ impl Welcome {
     }
 }
 
-/// Entries of a store that travel together.
+/// Entries of a store that are sent together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bundle {
-    /// Counts the bundles of a client from 1.
+    /// Number of the bundle of this client, from 1.
     pub sequence: u64,
-    /// What the client kept.
+    /// Entries.
     pub entries: Vec<Entry>,
 }
 
-/// What a client learned and kept.
+/// New knowledge and records of a client.
 ///
 /// ```
 /// use perf_live::wire::{Bundle, Push};
@@ -221,20 +222,20 @@ pub struct Bundle {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Push {
-    /// The client.
+    /// Number of the client.
     pub client: u64,
-    /// The number of the last view it has; 0 for none, [`NO_VIEW`] if it wants none.
+    /// Number of its last view; 0 for none, [`NO_VIEW`] if it requests none.
     pub view: u64,
-    /// What it learned.
+    /// New knowledge.
     pub delta: Option<Delta>,
-    /// What it kept.
+    /// New records.
     pub records: Option<Bundle>,
 }
 
 impl Push {
     const KIND: u8 = b'p';
 
-    /// As bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let delta = self.delta.as_ref().map(Delta::encode);
         let records = self.records.as_ref().map(|bundle| {
@@ -244,7 +245,7 @@ impl Push {
         Self::raw((self.client, self.view), delta.as_deref(), records.as_ref())
     }
 
-    /// From parts that are bytes and lines already.
+    /// Builds the message from encoded parts.
     pub(crate) fn raw(
         (client, view): (u64, u64),
         delta: Option<&[u8]>,
@@ -269,16 +270,17 @@ impl Push {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong, and those of deltas and
-    /// entries. No number in the bytes makes room for more than the bytes can hold.
+    /// Returns [`Error::Wire`](crate::Error::Wire) with the offset of the invalid bytes, and the
+    /// errors of deltas and entries. No number in the bytes can cause an allocation larger than
+    /// their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         Ok(Self::decode_with(bytes)?.0)
     }
 
-    /// The message, and the bytes of its delta.
+    /// Decodes the message, and also returns the bytes of its delta.
     pub(crate) fn decode_with(bytes: &[u8]) -> Result<(Self, &[u8])> {
         let mut from = open(bytes, Self::KIND, "a push")?;
         let mut push = Push {
@@ -308,7 +310,7 @@ impl Push {
     }
 }
 
-/// Where a push says which parts it has.
+/// Offset of the flags of the parts in a push.
 const PARTS: usize = 6 + 8 + 8;
 
 fn read_bundle(from: &mut Reader<'_>) -> Result<Bundle> {
@@ -321,7 +323,7 @@ fn read_bundle(from: &mut Reader<'_>) -> Result<Bundle> {
     Ok(Bundle { sequence, entries })
 }
 
-/// What the server says to a push.
+/// Answer of the server to a push.
 ///
 /// ```
 /// use perf_live::wire::Answer;
@@ -334,23 +336,23 @@ fn read_bundle(from: &mut Reader<'_>) -> Result<Bundle> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// The session of the server.
+    /// Session of the server.
     pub session: u64,
-    /// The last delta of the client that is stored; 0 for none.
+    /// Last stored delta of the client; 0 for none.
     pub delta: u64,
-    /// The last bundle of records of the client that is stored; 0 for none.
+    /// Last stored bundle of records of the client; 0 for none.
     pub records: u64,
-    /// The number of the latest view.
+    /// Number of the latest view.
     pub number: u64,
-    /// The latest view as [its bytes](perf_anomaly::server::View::decode), if the client does not have
-    /// it and wants one.
+    /// Latest view as [its bytes](perf_anomaly::server::View::decode), if the client does not have
+    /// it and requests one.
     pub view: Option<Vec<u8>>,
 }
 
 impl Answer {
     const KIND: u8 = b'a';
 
-    /// As bytes.
+    /// Encodes the message.
     pub fn encode(&self) -> Vec<u8> {
         let view = self.view.as_deref();
         let mut to = begin(Self::KIND, 64 + view.map_or(0, <[u8]>::len));
@@ -364,10 +366,10 @@ impl Answer {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode).
+    /// Decodes the bytes of [`encode`](Self::encode).
     ///
     /// # Errors
-    /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
+    /// Returns [`Error::Wire`](crate::Error::Wire) with the offset of the invalid bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = open(bytes, Self::KIND, "an answer")?;
         let mut answer = Answer {

@@ -1,4 +1,4 @@
-//! The server without its web: what counts once, what is stored, what a restart finds.
+//! The server without HTTP: single counting, storage, and restarts.
 #![cfg(feature = "server")]
 
 use crate::common;
@@ -11,7 +11,7 @@ use perf_live::wire::{Bundle, Hello, NO_VIEW, Push, Welcome};
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 
-/// A database of a test, gone before and after it.
+/// Database of a test, removed before and after it.
 struct Place(PathBuf);
 
 impl Place {
@@ -48,7 +48,7 @@ fn push(hub: &Hub, push: &Push) -> Result<Told, Error> {
     )
 }
 
-/// All that a rank says, delta by delta, with its entries behind the first one.
+/// Returns all messages of a rank, delta by delta, with its entries after the first one.
 fn pushes(program: u32, rank: u32, client: u64, steps: usize) -> Vec<Push> {
     let (deltas, entries) = common::recorded(program, rank, client, steps);
     let mut all: Vec<Push> = deltas
@@ -68,13 +68,13 @@ fn pushes(program: u32, rank: u32, client: u64, steps: usize) -> Vec<Push> {
 }
 
 fn calls(hub: &Hub) -> u64 {
-    // Overviews are kept for a moment.
+    // Overviews are cached for a moment.
     std::thread::sleep(std::time::Duration::from_millis(210));
     hub.overview().total.calls
 }
 
 #[test]
-fn what_comes_twice_counts_once_also_after_a_restart() {
+fn repeated_messages_count_once_even_after_a_restart() {
     let place = Place::new("twice");
     let steps = 12;
     let all: Vec<Vec<Push>> = (0..3)
@@ -117,7 +117,7 @@ fn what_comes_twice_counts_once_also_after_a_restart() {
     hub.close();
     drop(hub);
 
-    // After the end, from the database alone.
+    // Afterwards, from the database alone.
     let finished = Finished::open(&place.0, Default::default()).expect("it is there");
     assert_eq!(finished.overview().ranks, overview.ranks);
     assert_eq!(finished.overview().total.calls, expected);
@@ -125,7 +125,7 @@ fn what_comes_twice_counts_once_also_after_a_restart() {
 }
 
 #[test]
-fn a_client_that_starts_again_is_told_where_it_was_and_its_records_are_stored_once() {
+fn a_restarted_client_is_resumed_and_its_records_are_stored_once() {
     let place = Place::new("resumed");
     let hub = open(&place, Hub::params());
     let all = pushes(0, 3, 7, 12);
@@ -145,7 +145,7 @@ fn a_client_that_starts_again_is_told_where_it_was_and_its_records_are_stored_on
     let read = Welcome::decode_with(&bytes).expect("it was just written");
     assert_eq!(read, (welcome, told.positions));
     assert!(Welcome::decode_with(&bytes[..bytes.len() - 1]).is_err());
-    // It keeps the same calls again.
+    // It records the same calls again.
     let again = Push {
         delta: None,
         records: all[0].records.clone().map(|bundle| Bundle {
@@ -167,7 +167,7 @@ fn a_client_that_starts_again_is_told_where_it_was_and_its_records_are_stored_on
     keys.sort();
     keys.dedup();
     assert!(count > 0 && keys.len() == count, "{count}");
-    // The database has the positions, too.
+    // The database has the positions too.
     let hub = open(&place, Hub::params());
     let told = hub.say(hello(7), 64).expect("it is known");
     assert_eq!(told.positions, [position]);
@@ -257,7 +257,7 @@ fn a_client_too_many_and_other_sessions_are_refused() {
 }
 
 #[test]
-fn views_are_told_to_who_does_not_have_them() {
+fn views_are_sent_to_clients_without_them() {
     let place = Place::new("views");
     let hub = open(&place, Hub::params().publish(4));
     let all = pushes(0, 0, 9, 6);
@@ -283,7 +283,7 @@ fn hello(client: u64) -> Message {
     })
 }
 
-/// Holds the keeper of a hub in an answer, which nobody should do, until what is returned is dropped.
+/// Blocks the keeper of a hub in an answer until the returned value is dropped.
 fn hold(hub: &Hub) -> Sender<()> {
     let (answered, is_answered) = channel();
     let (held, go) = channel::<()>();
@@ -309,9 +309,9 @@ fn a_full_queue_says_when_to_come_again() {
     assert!(hub.say(hello(3), 10).is_ok() || hub.waiting().0 > 0);
 }
 
-/// Bytes that wait are limited as messages are.
+/// The size of waiting messages is limited like their number.
 #[test]
-fn as_many_bytes_wait_as_may() {
+fn waiting_bytes_are_limited() {
     let place = Place::new("bytes");
     let hub = open(&place, Hub::params().bytes(1 << 16));
     let held = hold(&hub);
@@ -325,9 +325,10 @@ fn as_many_bytes_wait_as_may() {
     assert!(hub.say(hello(4), 1).is_ok() || hub.waiting().0 > 0);
 }
 
-/// Somebody else holds the database for longer than one waits: nothing is answered, nothing is lost.
+/// Another process holds the database longer than the timeout: no message is acknowledged, and none
+/// is lost.
 #[test]
-fn a_batch_that_cannot_be_stored_is_not_taken() {
+fn a_batch_that_cannot_be_stored_has_no_effect() {
     let place = Place::new("failure");
     let hub = open(&place, Hub::params());
     let all = pushes(0, 0, 5, 3);
@@ -338,7 +339,7 @@ fn a_batch_that_cannot_be_stored_is_not_taken() {
         .expect("nobody writes just now");
     assert!(hub.overview().failure.is_none());
     assert!(matches!(push(&hub, &all[1]), Err(Error::Busy { .. })));
-    // Overviews are kept for a moment.
+    // Overviews are cached for a moment.
     std::thread::sleep(std::time::Duration::from_millis(210));
     let overview = hub.overview();
     let why = overview.failure.as_deref().unwrap_or_default();
@@ -353,14 +354,14 @@ fn a_batch_that_cannot_be_stored_is_not_taken() {
 }
 
 #[test]
-fn who_is_silent_is_forgotten_and_what_it_told_stays() {
+fn silent_clients_are_forgotten_and_their_data_is_kept() {
     let place = Place::new("forget");
     let params = || Hub::params().forget(std::time::Duration::from_secs(1));
     let hub = open(&place, params());
     let silent = pushes(0, 0, 5, 2);
     push(&hub, &silent[0]).expect("it is sound");
     std::thread::sleep(std::time::Duration::from_millis(1100));
-    // It is looked when somebody else says something.
+    // The check runs when another client sends a message.
     for one in pushes(0, 1, 6, 3) {
         push(&hub, &one).expect("it is sound");
     }
@@ -378,13 +379,14 @@ fn who_is_silent_is_forgotten_and_what_it_told_stays() {
     drop(hub);
     let hub = open(&place, params());
     assert_eq!(calls(&hub), told);
-    // It is there again after all.
+    // It returns after all.
     let again = push(&hub, &silent[1]).expect("it is sound");
     assert_eq!((again.delta, stored(&place)), (2, Some(1)));
     assert_eq!(calls(&hub), told + common::CALLS);
 }
 
-/// Function, and function of the model, of each record of a database that names one.
+/// Returns the function of each record of a database, and the function of the model that it refers
+/// to.
 fn judged(place: &Place, source: impl Into<Source>) -> Vec<(u32, String, String)> {
     let database = rusqlite::Connection::open(&place.0).expect("it is there");
     let sql = "select id from call join entry using (id) where json_extract(body, '$.model') > 0";
@@ -404,10 +406,10 @@ fn judged(place: &Place, source: impl Into<Source>) -> Vec<(u32, String, String)
     found.into_iter().map(ask).collect()
 }
 
-/// Models are found by the records that name them, whatever becomes of who sent them: their numbers are not given out
-/// again.
+/// Models are found by the records that refer to them, even after their client was forgotten: their
+/// numbers are not reused.
 #[test]
-fn records_of_who_was_forgotten_keep_their_models() {
+fn records_of_forgotten_clients_keep_their_models() {
     let place = Place::new("forgotten-models");
     let params = || Hub::params().forget(std::time::Duration::from_secs(1));
     let hub = open(&place, params());
@@ -433,7 +435,8 @@ fn records_of_who_was_forgotten_keep_their_models() {
     hub.close();
 }
 
-/// A database of before: where models are was forgotten with their clients, and their numbers were given out again.
+/// A database of an earlier version: positions of models were dropped with their clients, and their
+/// numbers were reused.
 #[test]
 fn a_database_of_an_earlier_version_finds_its_models_again() {
     let place = Place::new("earlier");
@@ -458,7 +461,7 @@ fn a_database_of_an_earlier_version_finds_its_models_again() {
         before.len() > 2 && before.iter().all(|one| one.1 == one.2),
         "{before:?}"
     );
-    // The numbers begin anew, as they did.
+    // The numbers restart, as they did then.
     let hub = open(&place, Hub::params());
     let models = number(&place, "select max(number) from live_body").expect("some");
     push(&hub, &pushes(0, 1, 6, 25)[0]).expect("it is sound");
@@ -490,7 +493,7 @@ fn a_database_of_an_earlier_version_finds_its_models_again() {
     }
 }
 
-/// A number of a database.
+/// Returns a number from a database.
 fn number(place: &Place, sql: &str) -> Option<i64> {
     let database = rusqlite::Connection::open(&place.0).expect("it is there");
     let found = database.query_row(sql, [], |row| row.get(0));
@@ -530,7 +533,7 @@ fn records_that_are_too_many_go_the_old_and_harmless_ones_first() {
         number(&place, "select max(severity) from call"),
         Some(worst)
     );
-    // That some were dropped is known afterwards, too.
+    // The number of dropped records is known afterwards too.
     let finished = Finished::open(&place.0, Default::default());
     assert_eq!(finished.expect("it is there").overview().dropped, dropped);
 }
@@ -553,9 +556,9 @@ fn records_that_are_too_old_go() {
     assert_eq!(first, Some(0), "what all ranks were stays");
 }
 
-/// The last step of all is one as others are: the keeper goes on, and what is older goes.
+/// The largest step number is valid: the keeper continues, and older steps are dropped.
 #[test]
-fn a_last_step_has_no_successor() {
+fn the_largest_step_has_no_successor() {
     let place = Place::new("last-step");
     let hub = open(&place, Hub::params().keep_steps(5));
     let all = pushes(0, 0, 9, 3);
@@ -597,8 +600,8 @@ fn numbers_out_of_their_range_are_refused() {
     }
 }
 
-/// A database in a folder that nobody may write is shown nevertheless: with what is in the log beside it, or
-/// where there is none as it is.
+/// A database in a read-only folder can be shown: with its log, or without one in its current
+/// state.
 #[cfg(unix)]
 #[test]
 fn a_database_that_cannot_be_written_is_shown() {

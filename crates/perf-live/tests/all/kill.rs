@@ -1,4 +1,4 @@
-//! The server dies as hard as can be, again and again, and so do clients: what was answered is there, once.
+//! The server and clients are killed repeatedly: acknowledged data exists exactly once.
 #![cfg(all(feature = "server", feature = "simulate"))]
 
 use crate::common;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const TOKEN: &str = "a-token-of-a-test";
 
-/// A server in a process of its own.
+/// Server in a separate process.
 struct Process(Child);
 
 impl Process {
@@ -36,7 +36,7 @@ impl Process {
         (Process(child), url)
     }
 
-    /// `kill -9`.
+    /// Kills the process with `kill -9`.
     fn kill(&mut self) {
         self.0.kill().expect("it runs");
         self.0.wait().expect("it ran");
@@ -50,11 +50,14 @@ impl Drop for Process {
     }
 }
 
-/// Counts calls whose delta was answered.
+/// Exchange that counts calls whose delta was acknowledged.
 #[derive(Debug)]
 struct Counted {
+    /// Underlying exchange.
     inner: Requests,
+    /// Number of acknowledged calls.
     answered: Arc<AtomicU64>,
+    /// Number of calls in the last delta.
     last: u64,
 }
 
@@ -79,7 +82,7 @@ fn target(url: &str) -> Target {
     target.token(TOKEN).patience(Duration::from_secs(60))
 }
 
-/// A client that speaks until it is told to stop, and then says all it has: the records it kept.
+/// Runs a client until it is stopped, and then sends everything; returns the number of its records.
 fn faithful(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) -> u64 {
     let link = Link::open(&target(url), Who::new(0, rank)).expect("it answers");
     let exchange = Counted {
@@ -98,7 +101,7 @@ fn faithful(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) 
     kept.recorded + kept.normals
 }
 
-/// A client that dies after some steps, and starts anew as another one.
+/// Runs a client that dies after some steps, and restarts as another one.
 fn mortal(url: &str, rank: u32, answered: &Arc<AtomicU64>, stop: &AtomicBool) {
     while !stop.load(Ordering::SeqCst) {
         let link = Link::open(&target(url), Who::new(1, rank)).expect("it answers");
@@ -134,7 +137,7 @@ fn nothing_that_was_answered_is_lost_and_nothing_counts_twice() {
         for round in 0..6 {
             std::thread::sleep(Duration::from_millis(120 + 37 * round));
             server.kill();
-            // What was answered is in the database, whoever looks.
+            // Acknowledged data is in the database for any reader.
             let before = answered.load(Ordering::SeqCst);
             let found = calls(&database);
             assert!(found >= before, "{found} of {before} calls");
@@ -168,10 +171,11 @@ fn nothing_that_was_answered_is_lost_and_nothing_counts_twice() {
     clear(&database);
 }
 
-/// Names the server to a process of this test that is a client.
+/// Environment variable with the server address for a test process that is a client.
 const SERVER: &str = "PERFKIT_LIVE_SERVER_OF_A_TEST";
 
-/// Not a test: what the next one starts as a process. It says aloud how many calls were answered.
+/// Not a test, but the process that the next test starts. It prints the number of acknowledged
+/// calls.
 #[test]
 fn a_client_process() {
     let Ok(url) = std::env::var(SERVER) else {
@@ -195,10 +199,10 @@ fn a_client_process() {
     }
 }
 
-/// A client is killed, and started again as another one, a few times. What it was answered counts; what
-/// it could not hear any more may count, once.
+/// A client is killed, and restarted as another one, a few times. Acknowledged data counts; the
+/// last unacknowledged delta may count once.
 #[test]
-fn a_client_that_is_killed_loses_nothing_that_was_answered() {
+fn a_killed_client_loses_no_acknowledged_data() {
     let database = std::env::temp_dir().join("perf-live-kill-client.sqlite");
     clear(&database);
     let (mut server, url) = Process::start(&database, "127.0.0.1:0");
@@ -231,7 +235,7 @@ fn a_client_that_is_killed_loses_nothing_that_was_answered() {
     }
     server.kill();
     let found = calls(&database);
-    // A delta that was stored, and whose answer nobody heard, for each.
+    // For each, one delta may be stored without an acknowledgement.
     let unheard = found.checked_sub(answered).expect("nothing is lost");
     assert!(
         unheard <= rounds * common::CALLS && unheard.is_multiple_of(common::CALLS),
@@ -246,7 +250,7 @@ fn a_client_that_is_killed_loses_nothing_that_was_answered() {
     clear(&database);
 }
 
-/// Calls that a database has.
+/// Returns the number of calls in a database.
 fn calls(database: &Path) -> u64 {
     let params = Hub::params().check().expect("defaults");
     let finished = Finished::open(database, params).expect("it can be read");

@@ -1,4 +1,4 @@
-//! Labels of many ranks that share over HTTP are those of one detector that sees all calls.
+//! Labels of many ranks that share over HTTP equal those of one detector of all calls.
 #![cfg(all(feature = "server", feature = "client"))]
 
 use crate::labels_shared as labels;

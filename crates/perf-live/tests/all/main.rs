@@ -1,4 +1,4 @@
-//! Tests of the live server and its clients, one program: each program is linked by itself.
+//! Tests of the live server and its clients in one program, which is linked only once.
 
 mod common;
 mod hub;

@@ -1,4 +1,4 @@
-//! Simulated ranks: each update of theirs is at the server, once.
+//! Simulated ranks: the server has each of their updates once.
 #![cfg(all(feature = "server", feature = "simulate"))]
 
 use crate::common;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 const TOKEN: &str = "a-token-of-a-test";
 
-/// A server in a process of its own, and its database.
+/// Server in a separate process, and its database.
 struct Served(Child, PathBuf);
 
 impl Drop for Served {
@@ -29,7 +29,7 @@ fn program() -> Command {
     program
 }
 
-/// Whether it succeeds, and what it says.
+/// Runs a simulation; returns `true` if it succeeds, and its output.
 fn simulate(url: &str, arguments: &str) -> (bool, String) {
     let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/recordings/nwchem-md-4");
     let mut command = program();
@@ -57,14 +57,14 @@ fn each_update_is_there_once() {
         .expect("it was built");
     let mut served = Served(child, database);
     let url = &common::listening(&mut served.0);
-    // As fast as it answers, more than a tape is long, over fewer connections than ranks.
+    // At the fastest rate, longer than a tape, over fewer connections than ranks.
     let (is_well, said) = simulate(
         url,
         "--ranks 50 --updates 25 --steps 20 --period 0 --connections 7",
     );
     assert!(is_well && said.contains("updates 1250,"), "{said}");
     assert!(said.contains("the server has each update once"), "{said}");
-    // At its times, by two threads, for another program.
+    // At the recorded times, by two threads, for another program.
     let (is_well, said) = simulate(
         url,
         "--ranks 9 --updates 4 --period 0.05 --threads 2 --connections 20 --program 3 --no-records",
@@ -73,7 +73,7 @@ fn each_update_is_there_once() {
         is_well && said.contains("updates 36,") && said.contains("records 0\n"),
         "{said}"
     );
-    // Who is no writer is told so.
+    // A client without the token gets an error.
     let mut command = program();
     let recording = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/recordings/nwchem-md-4");
     command.args(["simulate", url, "--from"]).arg(recording);

@@ -1,4 +1,4 @@
-//! Views of a server: one number for all who ask, and a size that does not depend on how many they are.
+//! Views of a server: one number for all clients, and a size independent of their number.
 #![cfg(feature = "server")]
 
 use crate::common;
@@ -12,23 +12,31 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-/// What the ranks of a test said and heard.
+/// Statistics of the messages of a test.
 #[derive(Debug, Default)]
 struct Heard {
+    /// Numbers of the views.
     numbers: BTreeSet<u64>,
+    /// Number of views.
     views: usize,
-    /// Largest delta and view in bytes, and most functions of a view.
+    /// Largest delta in bytes.
     delta: usize,
+    /// Largest view in bytes.
     view: usize,
+    /// Largest number of functions of a view.
     functions: usize,
 }
 
-/// Messages go straight to a server.
+/// Exchange without HTTP.
 #[derive(Debug)]
 struct Straight {
+    /// Server.
     hub: Hub,
+    /// Statistics.
     heard: Arc<Mutex<Heard>>,
+    /// Last delta.
     last: u64,
+    /// View that was not received yet.
     view: Option<View>,
 }
 
@@ -63,7 +71,7 @@ impl Exchange for Straight {
     }
 }
 
-/// Lets ranks share through a server, and tells what they heard in the last steps.
+/// Lets ranks share through a server, and returns statistics of the last steps.
 fn share(name: &str, ranks: u32, steps: usize, params: HubParams) -> Heard {
     let path: PathBuf = std::env::temp_dir().join(format!("perf-live-views-{name}.sqlite"));
     let clear = || {
@@ -103,12 +111,12 @@ fn share(name: &str, ranks: u32, steps: usize, params: HubParams) -> Heard {
     std::mem::take(&mut *heard.lock().expect("nobody panics"))
 }
 
-/// Ranks have views of different ages, and get what is new since then; still each view has one number, and
-/// who has it is not told again.
+/// Ranks have views of different ages, and get the changes since then; still each view has one
+/// number, and is not sent again to clients that have it.
 #[test]
 fn a_view_has_one_number_for_all() {
     let heard = share("numbers", 3, 12, Hub::params().publish(9));
-    // 36 deltas make four views after the one that is there before.
+    // 36 deltas make four views after the existing one.
     assert_eq!(heard.numbers.len(), 5);
     assert!(
         heard.views <= 3 * heard.numbers.len(),
@@ -117,8 +125,8 @@ fn a_view_has_one_number_for_all() {
     );
 }
 
-/// What a rank says and hears in a step depends on its functions. Counts of more ranks have more digits, and
-/// their calls more different times: that is all.
+/// The size of a rank's messages in a step depends on its functions. With more ranks only counts
+/// have more digits, and calls more distinct times.
 #[test]
 fn messages_do_not_grow_with_the_number_of_ranks() {
     let [few, many] =

@@ -1,4 +1,4 @@
-//! The web of a server: who may write, what is refused, what the questions answer.
+//! HTTP interface of a server: access, rejection, and answers to queries.
 #![cfg(all(feature = "server", feature = "client"))]
 
 use crate::common;
@@ -18,10 +18,13 @@ use std::time::{Duration, Instant};
 
 const TOKEN: &str = "a-token-of-a-test";
 
-/// A server of a test.
+/// Server of a test.
 struct Served {
+    /// Hub.
     hub: Hub,
+    /// HTTP interface, while it runs.
     service: Option<Service>,
+    /// Path of the database.
     path: PathBuf,
 }
 
@@ -90,13 +93,13 @@ impl Drop for Served {
     }
 }
 
-/// Status and body of what raw bytes are answered with.
+/// Returns status and body of the answer to raw bytes.
 fn raw(address: &str, request: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
         .expect("it can");
-    // A server that refuses early closes before all of it is sent.
+    // A server that rejects early closes before all bytes are sent.
     let _ = stream.write_all(request);
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -127,7 +130,7 @@ fn settle() {
 }
 
 #[test]
-fn ranks_share_what_they_learn_and_the_questions_tell() {
+fn ranks_share_their_models_and_queries_return_the_results() {
     let served = Served::new("share");
     let mut ranks: Vec<Rank> = (0..3).map(|rank| served.rank(rank / 2, rank % 2)).collect();
     for _ in 0..12 {
@@ -208,7 +211,7 @@ fn ranks_share_what_they_learn_and_the_questions_tell() {
 }
 
 #[test]
-fn strangers_and_what_is_too_much_are_refused() {
+fn unauthorised_and_excessive_requests_are_rejected() {
     let served = Served::with("refuse", Hub::params(), Service::params().body(1 << 16));
     let address = served.address();
     let bearer = format!("authorization: Bearer {TOKEN}");
@@ -237,7 +240,7 @@ fn strangers_and_what_is_too_much_are_refused() {
     );
     let chunked = format!("{bearer}\r\ntransfer-encoding: chunked");
     assert_eq!(post(&address, &chunked, b"3\r\nabc\r\n0\r\n\r\n").0, 411);
-    // Not for this server, not a request, nothing of the kind.
+    // Requests for another server, invalid requests, and unknown paths.
     assert_eq!(
         raw(
             &address,
@@ -265,7 +268,7 @@ fn strangers_and_what_is_too_much_are_refused() {
         assert_eq!(served.get(path).0, 404, "{path}");
     }
     assert_eq!(served.get("/v1/push").0, 405);
-    // As many ranks as a question may name, and one more.
+    // As many ranks as a query may have, and one more.
     for (count, status) in [(64, 200), (65, 400)] {
         let ranks: Vec<String> = (0..count).map(|rank| rank.to_string()).collect();
         let path = format!("/api/steps?ranks={}", ranks.join(","));
@@ -300,7 +303,7 @@ fn strangers_and_what_is_too_much_are_refused() {
     ] {
         assert!(metrics.contains(line), "{line}");
     }
-    // All of it changed nothing.
+    // None of these changed the state.
     assert_eq!(served.json("/api/run")["total"]["calls"], 0);
 }
 
@@ -325,7 +328,7 @@ fn numbers_out_of_their_range_are_refused() {
         let said = params.check().err().map(|error| error.to_string());
         assert!(said.is_some_and(|what| what.starts_with(name)), "{name}");
     }
-    // What is allowed works.
+    // The limits themselves are allowed.
     let day = Duration::from_secs(86_400);
     let most = Service::params()
         .connections(1 << 20)
@@ -340,14 +343,14 @@ fn numbers_out_of_their_range_are_refused() {
 }
 
 #[test]
-fn the_slow_hold_nobody_up() {
+fn slow_clients_do_not_block_others() {
     let web = Service::params()
         .head(Duration::from_millis(400))
         .patience(Duration::from_millis(400));
     let served = Served::with("slow", Hub::params(), web.connections(40));
     let address = served.address();
     let begin = Instant::now();
-    // Heads that do not end, and bodies that do not come.
+    // Heads without an end, and missing bodies.
     let head = format!(
         "POST /v1/push HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKEN}\r\ncontent-length: 1000\r\n\r\nabc"
     );
@@ -386,7 +389,7 @@ fn the_slow_hold_nobody_up() {
 }
 
 #[test]
-fn what_there_is_no_room_for_is_told_to_come_again() {
+fn messages_beyond_the_memory_limit_are_deferred() {
     let web = Service::params().body(1 << 10).bodies(1 << 10).pages(1);
     let served = Served::with("room", Hub::params().clients(1), web.connections(5));
     let address = served.address();
@@ -404,7 +407,7 @@ fn what_there_is_no_room_for_is_told_to_come_again() {
             assert!(begin.elapsed() < Duration::from_secs(20), "{line}");
         }
     };
-    // A body that does not come has its room, which others lack.
+    // A missing body holds its memory, which others lack.
     let awaited = open(&format!(
         "POST /v1/push HTTP/1.1\r\nhost: localhost\r\n{bearer}\r\ncontent-length: 1000\r\n\r\n"
     ));
@@ -414,20 +417,20 @@ fn what_there_is_no_room_for_is_told_to_come_again() {
     drop(awaited);
     until("perfkit_live_bytes_on_their_way 0\n");
     assert_eq!(post(&address, &head, &[0; 100]).0, 400);
-    // One page is told what is new, another one is not.
+    // One page receives events, another one is rejected.
     let mut page = open("GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n");
     let mut begin = [0; 12];
     page.read_exact(&mut begin).expect("there are news");
     assert_eq!((&begin, served.get("/events").0), (b"HTTP/1.1 200", 503));
     drop(page);
-    // A client more than there may be.
+    // One client beyond the limit.
     drop(Link::open(&served.target(), Who::new(0, 0)).expect("it answers"));
     let second = Link::open(&served.target(), Who::new(0, 1));
     assert!(matches!(
         second,
         Err(perf_live::Error::Refused { status: 507, .. })
     ));
-    // Connections that say nothing, and one more.
+    // Silent connections, and one beyond the limit.
     until("perfkit_live_connections 1\n");
     let silent: Vec<TcpStream> = (0..8).map(|_| open("")).collect();
     assert_eq!(served.get("/metrics").0, 0);
@@ -470,7 +473,7 @@ fn messages_of_another_session_and_unknown_functions_are_refused() {
         status == 422 && said.contains("functions"),
         "{status} {said}"
     );
-    // A body that ends before the length it was to have, and one whose length is no number.
+    // A body that ends before its declared length, and one with an invalid length.
     let address = served.address();
     let bearer = format!("authorization: Bearer {TOKEN}");
     let mut stream = TcpStream::connect(&address).expect("it listens");
@@ -492,10 +495,10 @@ fn messages_of_another_session_and_unknown_functions_are_refused() {
     assert_eq!(send(|_| {}).0, 200);
 }
 
-/// A client sends and sends, and takes no answer. It is let go; what the server took of it is a beginning
-/// without gaps, which it hears when it is there again.
+/// A client keeps sending without reading answers. Its connection is closed; the accepted messages
+/// are a prefix without gaps, which the client learns when it reconnects.
 #[test]
-fn who_reads_nothing_is_let_go_and_loses_nothing() {
+fn clients_that_read_nothing_are_disconnected_without_loss() {
     let web = Service::params().patience(Duration::from_millis(400));
     let served = Served::with("deaf", Hub::params(), web);
     let address = served.address();
@@ -535,7 +538,7 @@ fn who_reads_nothing_is_let_go_and_loses_nothing() {
             "it is not let go"
         );
     }
-    // Others are served.
+    // Other clients are served.
     let mut rank = served.rank(0, 0);
     rank.step();
     assert!(rank.error().is_none());
@@ -559,7 +562,7 @@ fn who_reads_nothing_is_let_go_and_loses_nothing() {
 }
 
 #[test]
-fn a_rank_in_the_background_waits_for_nobody() {
+fn a_rank_in_the_background_does_not_wait() {
     let mut served = Served::new("background");
     let link = Link::open(
         &served.target().patience(Duration::from_millis(300)),
@@ -575,7 +578,7 @@ fn a_rank_in_the_background_waits_for_nobody() {
         Box::new(perf_anomaly::provenance::Memory::new()),
     );
     rank.step();
-    // The server is gone for a while, and comes back under the same address with the same database.
+    // The server is stopped for a while, and returns at the same address with the same database.
     let address = served.service.as_ref().expect("it runs").address();
     served.service.take();
     served.hub.close();
@@ -683,11 +686,11 @@ fn a_run_that_is_over_is_shown_from_its_database() {
 }
 
 #[test]
-fn a_server_without_a_network_answers_who_waits_for_the_keeper() {
+fn a_server_without_a_network_answers_after_storing() {
     let path = std::env::temp_dir().join("perf-live-web-offline.sqlite");
     clear(&path);
     let hub = Hub::open(&path, Default::default()).expect("it can be made");
-    // One after the other on the same server: each has answers of its own.
+    // One after the other on the same server, each with its own answers.
     for client in 1..=3 {
         let web = Service::params().token(TOKEN).check().expect("in range");
         let offline = Offline::new(hub.clone(), web).expect("it has a runtime");
@@ -707,9 +710,10 @@ fn a_server_without_a_network_answers_who_waits_for_the_keeper() {
     clear(&path);
 }
 
-/// What has a runtime of its own is made, used and dropped in a task of another one, also where it cannot begin.
+/// Types with a runtime of their own can be created, used and dropped within a task of another one,
+/// even if they fail to start.
 #[test]
-fn servers_are_at_home_in_a_runtime() {
+fn servers_work_within_another_runtime() {
     let served = Served::new("runtime");
     let taken = served.service.as_ref().expect("it runs").address();
     let web = || Service::params().token(TOKEN);
@@ -740,7 +744,7 @@ fn servers_are_at_home_in_a_runtime() {
     runtime.expect("there can be one").block_on(all);
 }
 
-/// A model and a record that names it.
+/// Returns a model and a record that refers to it.
 fn kept(id: u64, function: &str) -> [Entry; 2] {
     let mut model = ModelRecord::default();
     (model.id, model.function) = (id, function.into());
@@ -751,15 +755,15 @@ fn kept(id: u64, function: &str) -> [Entry; 2] {
     [Entry::Model(model), Entry::Call(Box::new(record))]
 }
 
-/// Several stores of a client, and a client that the server knows from before: bundles and models are counted on.
+/// Several stores of a client, and a resumed client: bundles and models are numbered on.
 #[test]
-fn stores_of_one_client_lose_nothing_to_each_other() {
+fn stores_of_one_client_do_not_conflict() {
     let served = Served::new("stores");
     let link = Link::open(&served.target(), Who::new(0, 0)).expect("it answers");
     let again = || Link::open_as(&served.target(), Who::new(0, 0), link.client());
     let mut stores = vec![link.store(), link.clone().store()];
     for (at, function) in ["first", "second", "third"].into_iter().enumerate() {
-        // A later start of the client knows nothing of the two.
+        // A restart of the client does not know of the two.
         if at == 2 {
             stores.push(again().expect("it answers").store());
         }
@@ -779,9 +783,9 @@ fn stores_of_one_client_lose_nothing_to_each_other() {
     }
 }
 
-/// What a server never takes is given up and told once; what comes after is taken.
+/// A permanently rejected record is dropped and reported once; later ones are accepted.
 #[test]
-fn records_that_are_refused_for_good_are_told_once() {
+fn permanently_rejected_records_are_reported_once() {
     let web = Service::params().body(1 << 14).bodies(1 << 14);
     let served = Served::with("for-good", Hub::params(), web);
     let link = Link::open(&served.target(), Who::new(0, 0)).expect("it answers");

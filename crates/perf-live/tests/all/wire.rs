@@ -1,4 +1,4 @@
-//! Messages come back from bytes, and damaged ones are errors with a place.
+//! Messages can be decoded, and damaged ones are errors with an offset.
 
 use crate::common;
 
@@ -41,7 +41,7 @@ fn answer() -> Answer {
 
 #[test]
 fn messages_come_back_from_bytes() {
-    // Facts of a run come back in order of their names.
+    // Properties of a run are decoded in order of their names.
     let push = Push::decode(&push().encode()).expect("it was just written");
     assert!(Push::decode(&push.encode()).is_ok_and(|again| again == push));
     let part = Push {
@@ -81,7 +81,7 @@ fn messages_come_back_from_bytes() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_place() {
+fn invalid_messages_are_errors_with_their_offset() {
     let said = |outcome: perf_live::Result<Push>| outcome.err().map(|error| error.to_string());
     let wrong = said(Push::decode(&hello().encode()));
     assert_eq!(
@@ -95,7 +95,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         wrong.as_deref(),
         Some("byte 4 of a message: expected version 1 of a message")
     );
-    // A delta of somebody else.
+    // A delta of another client.
     let other = Push {
         client: 78,
         ..push()
@@ -108,7 +108,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
         ..push()
     };
     assert!(Push::decode(&empty.encode()).is_err());
-    // A name that is too long is cut where it is written, and refused where it is read.
+    // A name that is too long is truncated by the writer, and rejected by the reader.
     let long = Hello {
         name: "\u{e4}".repeat(500),
         ..hello()

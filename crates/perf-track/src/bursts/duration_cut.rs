@@ -19,7 +19,7 @@ use perf_core::Nanos;
 /// }
 /// let cut = DurationCut::of(&bursts, 0.01)?;
 /// assert_eq!((cut.min, cut.below.bursts), (Nanos(1_000_000), 90));
-/// // Less than the short ones take together: all are kept.
+/// // The short ones take more than that share, so all are kept.
 /// assert_eq!(DurationCut::of(&bursts, 0.001)?.below.bursts, 0);
 /// # Ok::<(), perf_track::Error>(())
 /// ```

@@ -17,13 +17,19 @@ pub(super) enum Fold {
 /// Step of a formula in postfix order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Step {
+    /// Constant.
     Number(f64),
     /// Value of an entry of [`Formula::names`].
     Name(usize),
+    /// Sum of the last two values.
     Add,
+    /// Difference of the last two values.
     Subtract,
+    /// Product of the last two values.
     Multiply,
+    /// Quotient of the last two values.
     Divide,
+    /// Negation of the last value.
     Negate,
 }
 

@@ -59,7 +59,7 @@ pub(super) struct Asked {
 /// use perf_core::{Job, Nanos};
 /// use perf_track::{Delimiter, Extract};
 /// let trace = perf_testdata::cosmo::trace();
-/// // Calls of SPECS as bursts, those of a millisecond and more.
+/// // Calls of SPECS as bursts, from one millisecond on.
 /// let extract = Extract::params()
 ///     .delimiter(Delimiter::Calls(vec!["SPECS".into()]))
 ///     .min_duration(Nanos(1_000_000))
@@ -227,7 +227,7 @@ impl ExtractParams {
 /// ```
 /// use perf_core::{Job, Nanos};
 /// use perf_track::{Delimiter, Extract};
-/// // 40 ranks whose calls of MPI are recorded, and functions of the program.
+/// // 40 ranks with MPI calls and functions of the program.
 /// let trace = perf_testdata::cosmo::trace();
 /// let extract = Extract::params().metric("duration").min_duration(Nanos(1_000)).check()?;
 /// let (bursts, dropped) = extract.extract(trace.view(), &Job::default())?;

@@ -25,21 +25,32 @@ pub(super) struct Class {
 /// Rule for the begin and end of bursts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
+    /// Calls are bursts.
     Calls,
+    /// Bursts lie between calls.
     Between,
+    /// The value of a metric delimits bursts.
     Value,
 }
 
 /// Source of the value of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
+    /// Slot of a counter.
     Slot(usize),
+    /// Quotient of two slots.
     Ratio(usize, usize),
+    /// Metric requested before.
     Column(usize),
+    /// Duration of the burst.
     Duration,
+    /// Bytes sent by the call before.
     SentBefore,
+    /// Bytes received by the call before.
     ReceivedBefore,
+    /// Bytes sent by the call after.
     SentAfter,
+    /// Bytes received by the call after.
     ReceivedAfter,
 }
 

@@ -15,6 +15,7 @@ const BETWEEN_CHECKS: usize = 1 << 16;
 /// Callers of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Callers {
+    /// Sampled context.
     Sampled(CallPathId),
     /// The open regions: the innermost node in [`Scanned::paths`].
     Open(Option<CallPathId>),
@@ -64,11 +65,17 @@ pub(super) struct Scanned {
 /// of counters belong to the burst that ends there regardless of their order among these events.
 #[derive(Clone, Copy, Debug)]
 enum Mark {
+    /// A region was entered.
     Enter(RegionId),
+    /// A region was left.
     Leave(RegionId),
+    /// A context was sampled.
     Sample(CallPathId),
+    /// A message was sent or received.
     Bytes { sent: u64, received: u64 },
+    /// Recording was switched on or off.
     Recording(bool),
+    /// The delimiting metric was sampled; `true` if it is not 0.
     Value(bool),
 }
 

@@ -98,14 +98,14 @@ fn pairs(count: u64) -> u128 {
 /// use perf_track::{ClusterId, Labels, cluster::same_core_partition};
 /// let labels = |ids: [u32; 4]| Labels::new(ids.map(ClusterId).to_vec());
 /// let core = [true, true, true, false];
-/// // Numbers do not matter, nor does the last point, which is on a border.
+/// // Cluster numbers do not matter, nor does the last point, a border point.
 /// assert!(same_core_partition(&labels([1, 1, 2, 2]), &labels([2, 2, 1, 0]), &core)?);
 /// assert!(!same_core_partition(&labels([1, 1, 2, 2]), &labels([1, 2, 2, 2]), &core)?);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
 ///
 /// # Errors
-/// Returns `Error::Length` if the slices differ in length.
+/// Returns [`Error::Length`](crate::Error::Length) if the slices differ in length.
 pub fn same_core_partition(first: &Labels, second: &Labels, core: &[bool]) -> Result<bool> {
     for got in [second.len(), core.len()] {
         if got != first.len() {

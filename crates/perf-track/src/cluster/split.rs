@@ -26,9 +26,8 @@ use std::collections::BTreeMap;
 ///
 /// # Errors
 /// Returns [`Error::Length`](crate::Error::Length) if there is not one key and weight for each
-/// label, [`Error::NotFinite`](crate::Error::NotFinite) or
-/// [`Error::Parameter`](crate::Error::Parameter) for a weight that is negative or not finite, or a
-/// share outside of 0 to 1.
+/// label, or [`Error::Parameter`](crate::Error::Parameter) for a weight that is negative or not
+/// finite, or a share outside of 0 to 1.
 pub fn split_by_key<K: Ord>(
     labels: &Labels,
     keys: &[Option<K>],

@@ -24,7 +24,7 @@ pub enum Shift {
 ///
 /// ```
 /// use perf_track::{Dimension, Scale, Shift};
-/// // Twice as important as others, and not moved from frame to frame.
+/// // Twice the weight of others, and not shifted between experiments.
 /// let axis = Dimension::new("IPC").factor(2.0).shift(Shift::None);
 /// assert!(Scale::params().dimension(axis).check().is_ok());
 /// assert!(Scale::params().dimension(Dimension::new("IPC").factor(0.0)).check().is_err());
@@ -212,7 +212,7 @@ impl ScaleParams {
 /// let scaled = scale.fit(&[&few, &many], &Job::default())?;
 /// let axis = &scaled.transform.axes()[0];
 /// assert!((axis.frames[1].shift + 2_f64.ln()).abs() < 1e-6);
-/// // In the common space the first burst of either is in one place.
+/// // In the common space the first bursts of both experiments coincide.
 /// let (a, b) = (scaled.frames[0].points()?, scaled.frames[1].points()?);
 /// assert!((a.get(0).unwrap()[0] - b.get(0).unwrap()[0]).abs() < 1e-6);
 /// // And back.

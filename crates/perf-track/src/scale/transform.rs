@@ -48,7 +48,7 @@ pub struct TransformAxis {
 ///
 /// ```
 /// use perf_track::{FrameAxis, Transform, TransformAxis};
-/// // From 1 to 10 by the logarithm.
+/// // Logarithmic from 1 to 10.
 /// let frame = FrameAxis { shift: 0.0, overlap: 1.0, overlap_unshifted: 1.0, low: 0.0, high: 10f64.ln() };
 /// let (metric, frames) = ("instructions".into(), vec![frame]);
 /// let axis = TransformAxis { metric, unit: String::new(), log: true, factor: 1.0, frames };

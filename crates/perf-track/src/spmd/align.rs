@@ -113,7 +113,7 @@ impl AlignParams {
 /// use perf_core::Job;
 /// use perf_track::{Align, ClusterId, Sequences};
 /// let ids = |ids: &[u32]| ids.iter().map(|id| ClusterId(*id)).collect::<Vec<_>>();
-/// // Cluster 3 is computed by one thread alone, in the middle.
+/// // Only one thread computes cluster 3, in the middle.
 /// let sequences = Sequences::new(vec![ids(&[1, 2, 1, 2]), ids(&[1, 2, 3, 1, 2])]);
 /// let shares = [0.0, 0.5, 0.4, 0.1];
 /// let align = Align::default();

@@ -11,7 +11,7 @@ use crate::{ClusterId, Error, Result};
 /// let (one, two) = (Some(ClusterId(1)), Some(ClusterId(2)));
 /// let alignment = Alignment::from_rows(&[vec![one, two, one], vec![one, None, one]])?;
 /// assert_eq!(alignment.column(1), [(ClusterId(2), 1)]);
-/// // Cluster 1 is in 2 columns, in both on all threads; cluster 2 in one, on half of them.
+/// // Cluster 1 is in two columns on all threads; cluster 2 in one, on half of them.
 /// let score = alignment.score(&[0.0, 0.8, 0.2]);
 /// assert_eq!((score.clusters[1].score, score.clusters[2].score), (1.0, 0.5));
 /// assert!((score.global - 0.9).abs() < 1e-12);

@@ -12,7 +12,7 @@ use perf_core::Job;
 /// use perf_core::{Job, Nanos};
 /// use perf_track::cluster::Refinement;
 /// use perf_track::{Align, Burst, Bursts, Points, SpmdScorer, Thread};
-/// // Two threads that do a long step and a short one in turn, the second one a little slower.
+/// // Two threads alternate a long and a short step; the second one is slightly slower.
 /// let mut bursts = Bursts::new(["steps"]);
 /// let (mut rows, mut values) = (Vec::new(), Vec::new());
 /// for thread in 0..2 {
@@ -29,7 +29,7 @@ use perf_core::Job;
 /// let refinement = Refinement::new(Refinement::params().min_points(4).check()?);
 /// let points = Points::new(&values, 1)?;
 /// let refined = refinement.run(points, &bursts.durations(), &scorer, &Job::default())?;
-/// // What the two threads do differently is one phase all the same.
+/// // Steps that differ between the two threads are still one phase.
 /// assert_eq!(refined.labels.sizes()?, [20, 20]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```

@@ -7,7 +7,7 @@ use crate::{Alignment, ClusterId, Error, Result};
 ///
 /// ```
 /// use perf_track::{Alignment, ClusterId, tracking::AlignedBursts};
-/// // Rank 0 computes clusters 1 and 2, rank 1 leaves the first out.
+/// // Rank 0 computes clusters 1 and 2, rank 1 skips the first.
 /// let (one, two) = (Some(ClusterId(1)), Some(ClusterId(2)));
 /// let alignment = Alignment::from_rows(&[vec![one, two], vec![None, two]])?;
 /// let bursts = AlignedBursts::of(&alignment, &[vec![0, 1], vec![2]])?;

@@ -17,7 +17,7 @@ use crate::ClusterId;
 /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
 /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
-/// // One phase in three frames: what the evaluators say of its cluster in the first two.
+/// // One phase in three experiments: votes on its clusters in the first two.
 /// let pair = tracking.pair(0, 1).expect("neighbours are compared");
 /// assert_eq!((pair.evidence.rows(), pair.evidence.columns()), (1, 1));
 /// assert!(pair.evidence.get(ClusterId(1), ClusterId(1)).is_some_and(|sure| sure > 0.5));

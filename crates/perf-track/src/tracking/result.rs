@@ -291,7 +291,7 @@ pub struct TrackedFrame {
 /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
 /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
-/// // One phase in three frames.
+/// // One phase in three experiments.
 /// let object = &tracking.objects[0];
 /// assert_eq!((tracking.objects.len(), object.frames()), (1, 3));
 /// assert_eq!(tracking.colours(2)?, [None, Some(object.id)]);

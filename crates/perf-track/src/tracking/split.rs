@@ -49,7 +49,7 @@ pub struct Parts {
 ///     let seen = Observation::new("", 4, Points::new(&place, 1)?, labels, &[3.0, 3.0, 1.0, 1.0])?;
 ///     seen.with_callers(Some(callers.clone()), None)
 /// };
-/// // The first frame mixes what the second one tells apart.
+/// // The first experiment mixes phases that the second one separates.
 /// let parts = split_by_callers(&[frame(&[a, a, a, a])?, frame(&[a, a, b, b])?])?;
 /// assert_eq!(parts[0].labels.as_slice(), [a, a, b, b]);
 /// assert_eq!(parts[0].of, [a]);

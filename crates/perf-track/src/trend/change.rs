@@ -23,7 +23,9 @@ pub struct Counters {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cycles {
+    /// Name of the metric of cycles.
     Counted(String),
+    /// Name of the metric of instructions per cycle.
     FromIpc(String),
 }
 

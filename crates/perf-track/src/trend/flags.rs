@@ -9,7 +9,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use perf_track::trend::Expect;
-/// // What strong scaling asks for.
+/// // Expectations for strong scaling.
 /// let expected = [Expect::higher("IPC"), Expect::lower("L3 misses"), Expect::divided("duration")];
 /// assert_ne!(expected[0], Expect::higher("frequency"));
 /// ```

@@ -11,7 +11,7 @@ use crate::{Bursts, ClusterId, Error, Frame, Result};
 /// let measured = Measured::new(&bursts)
 ///     .column("duration", "ns", vec![90.0, 92.0, 11.0])?
 ///     .column("IPC", "", vec![1.4, 1.5, f64::NAN])?;
-/// // One value a burst.
+/// // One value for each burst.
 /// assert!(measured.column("misses", "", vec![7.0]).is_err());
 /// # Ok::<(), perf_track::Error>(())
 /// ```

@@ -315,7 +315,7 @@ impl Trends {
     /// #     frames.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
     /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
-    /// // The instructions are divided, instructions a cycle fall.
+    /// // The instructions are divided, and IPC decreases.
     /// let frame = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("instructions", "", vec![run.1; 2])?;
     ///     measured.column("IPC", "", vec![6.0 / f64::from(run.0); 2])

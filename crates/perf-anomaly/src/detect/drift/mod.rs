@@ -1,4 +1,4 @@
-//! [`Drift`]: which functions became slower or faster for good, and when.
+//! [`Drift`]: functions that became permanently slower or faster.
 
 mod params;
 mod state;
@@ -16,32 +16,32 @@ use state::State;
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAC");
 const VERSION: u16 = 1;
 
-/// A function has other run times from a step on.
+/// Permanent change of the run time of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Change {
-    /// The function.
+    /// Function.
     pub function: FunctionId,
-    /// The step in which the window began in which it changed.
+    /// Step in which the window with the change began.
     pub step: u64,
-    /// Its usual run time before: the geometric mean, within 0.8 %.
+    /// Usual run time before: the geometric mean, within 0.8 %.
     pub from: Nanos,
-    /// Its usual run time since.
+    /// Usual run time since.
     pub to: Nanos,
-    /// Calls that the run time before is of.
+    /// Number of calls behind the run time before.
     pub calls: u64,
-    /// How far apart both are, in standard deviations of the rank sum; above 0 if it became slower.
+    /// Difference in standard deviations of the rank sum; positive if it became slower.
     pub score: f64,
 }
 
 impl Change {
-    /// Whether it became slower.
+    /// Returns `true` if it became slower.
     pub fn is_slower(&self) -> bool {
         self.to > self.from
     }
 
-    /// How changes are ordered: by step, then by function.
+    /// Returns the sort key: step, then function.
     fn key(&self) -> (u64, FunctionId, Nanos, Nanos, u64, u64) {
         let score = self.score.to_bits();
         (
@@ -57,10 +57,10 @@ impl Change {
 
 /// Change points of the run times of each function.
 ///
-/// A detector tells calls that are unusual for their function; a drift tells when what is usual
-/// changes, once for each change. The calls of a function come in windows of
-/// [`window`](DriftParams::window). Each is compared with all calls since the last change by the rank
-/// sum of Wilcoxon, Mann and Whitney: with `n` calls in the window, `m` before and
+/// A detector finds calls that are unusual for their function; a drift finds the times when the
+/// usual behaviour changes, once for each change. The calls of a function are grouped in windows of
+/// [`window`](DriftParams::window). Each is compared with all calls since the last change by the
+/// rank sum of Wilcoxon, Mann and Whitney: with `n` calls in the window, `m` before and
 /// `U = #{x > y} + #{x = y} / 2` over all pairs,
 ///
 /// ```text
@@ -68,17 +68,19 @@ impl Change {
 /// ```
 ///
 /// where `t` calls share a bucket of the [`Sketch`](super::Sketch). No form of the distribution is
-/// assumed, so that several modes and long tails do no harm. Two windows in a row, both with `z` past
-/// the bound of [`false_alarms`](DriftParams::false_alarms) on the same side and a run time that differs by
-/// [`least`](DriftParams::least), are a change: from the first of them on, the function is compared with what it
-/// is since. A single window like that was a disturbance, and counts as the past.
+/// assumed, so several modes and long tails do no harm. A change requires two consecutive windows
+/// with `z` beyond the bound of [`false_alarms`](DriftParams::false_alarms) on the same side and a
+/// run time that differs by [`least`](DriftParams::least). From the first of them on, the function
+/// is compared with its new behaviour. A single such window is a disturbance, and is added to the
+/// past.
 ///
-/// Of a million windows of a function that goes on as before at most `false_alarms` are expected to be a
-/// change; the second window makes it far fewer: the test `nothing_changes_where_nothing_changes` finds none
-/// in 20,000 windows of each of eight distributions, also where 1,000 are allowed. That is of calls that do not depend on each
-/// other: a function with phases that last for hundreds of calls has a change at each end of them.
+/// Of a million windows of an unchanged function at most `false_alarms` are expected to begin a
+/// change; the second window makes changes far rarer: the test
+/// `nothing_changes_where_nothing_changes` finds none in 20,000 windows of each of eight
+/// distributions, even if 1,000 are allowed. This holds for independent calls: a function with
+/// phases of hundreds of calls has a change at each end of them.
 ///
-/// [`Merge`] adds counts: exact, and any order gives the same.
+/// [`Merge`] adds counts, so it is exact and independent of the order.
 ///
 /// ```
 /// use perf_anomaly::{Drift, FunctionId, Judgement, Sample};
@@ -102,27 +104,30 @@ impl Change {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Drift {
+    /// Parameters.
     params: DriftChecked,
+    /// State of each function.
     functions: Functions<State>,
-    /// In order, at most as many as the parameters say.
+    /// Changes in order, at most as many as the parameters allow.
     changes: Vec<Change>,
+    /// Number of changes found.
     count: u64,
 }
 
 impl Default for Drift {
-    /// Returns a drift with the default parameters that has seen nothing.
+    /// Returns an empty drift with the default parameters.
     fn default() -> Self {
         Drift::new(DriftChecked::default())
     }
 }
 
 impl Drift {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> DriftParams {
         DriftParams::default()
     }
 
-    /// One that has seen nothing.
+    /// Creates an empty drift.
     pub fn new(params: DriftChecked) -> Self {
         Drift {
             params,
@@ -132,9 +137,10 @@ impl Drift {
         }
     }
 
-    /// Takes the calls of a step, or of a part of one, and gives the changes that they show. The calls of a
-    /// step are taken as they come to lie when all are mixed, since a batch has one stream after the other:
-    /// that a rank is slower than another one is no change. Calls that are [ignored](Label::Ignored), and the first ones of a stream, are left out.
+    /// Adds the calls of a step, or of a part of one, and returns the changes that they reveal. The
+    /// calls of a step are interleaved, since a batch contains one stream after the other and a
+    /// slower rank is not a change. [Ignored](Label::Ignored) calls, and the first ones of a
+    /// stream, are skipped.
     pub fn add(&mut self, step: u64, samples: &[Sample], judgements: &[Judgement]) -> Vec<Change> {
         let mut found = Vec::new();
         for at in strides(samples.len().min(judgements.len())) {
@@ -167,22 +173,24 @@ impl Drift {
         self.changes.truncate(self.params.most());
     }
 
-    /// The changes so far, by step and function; of too many the first ones.
+    /// Returns the changes so far, by step and function; if there are too many, the first ones.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// Changes that were found, but [not kept](DriftParams::most).
+    /// Returns the number of changes that were found but [not kept](DriftParams::most).
     pub fn left_out(&self) -> u64 {
         self.count.saturating_sub(self.changes.len() as u64)
     }
 
-    /// The usual run time of a function since its last change; `None` if too few calls were seen.
+    /// Returns the usual run time of a function since its last change; `None` if there were too few
+    /// calls.
     pub fn usual(&self, function: FunctionId) -> Option<Nanos> {
         self.functions.get(function)?.usual(&self.params)
     }
 
-    /// As bytes: a magic number, a version, and the fields in order. The parameters are not among them.
+    /// Encodes the drift: a magic number, a version, and the fields in order, without the
+    /// parameters.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         to.u32(MAGIC);
@@ -201,10 +209,10 @@ impl Drift {
         to.0
     }
 
-    /// From the bytes of [`encode`](Self::encode), to go on with these parameters.
+    /// Decodes the bytes of [`encode`](Self::encode), to continue with these parameters.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) with the place of what is wrong.
+    /// Returns [`Error::Decode`](crate::Error::Decode) with the offset of the invalid bytes.
     pub fn decode(params: DriftChecked, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a drift")? != MAGIC {
@@ -235,11 +243,11 @@ impl Drift {
     }
 }
 
-/// Most changes that are counted, as calls are.
+/// Largest number of changes that is counted.
 const MOST: u64 = (1 << 53) - 1;
 
-/// The numbers below `count` in strides of about the golden section of them, so that any part of them is
-/// spread over all.
+/// Returns the numbers below `count` in strides of about the golden section, so that any part of
+/// the sequence is spread over all numbers.
 fn strides(count: usize) -> impl Iterator<Item = usize> {
     fn common(one: usize, other: usize) -> usize {
         match other {
@@ -276,8 +284,8 @@ fn read_change(from: &mut Reader<'_>) -> Result<Change> {
 }
 
 impl Drift {
-    /// Adds what another one saw of other calls, such as those of another rank. Functions must have the
-    /// same numbers.
+    /// Adds the observations of another drift for other calls, such as those of another rank.
+    /// Functions must have the same numbers.
     pub fn merge(&mut self, other: &Self) {
         self.functions.merge(&other.functions);
         let count = self.count.saturating_add(other.count).min(MOST);

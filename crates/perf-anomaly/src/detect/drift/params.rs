@@ -5,7 +5,7 @@ use crate::Result;
 use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
-/// Parameters of [`Drift`](crate::Drift), made by [`Drift::params`](crate::Drift::params).
+/// Parameters of [`Drift`](crate::Drift), created by [`Drift::params`](crate::Drift::params).
 ///
 /// ```
 /// use perf_anomaly::Drift;
@@ -14,18 +14,26 @@ use perf_core::Nanos;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftParams {
+    /// Calls in a window.
     window: u64,
+    /// False alarms per million windows.
     false_alarms: f64,
+    /// Smallest relative change.
     least: f64,
+    /// Calls at which counts are halved.
     memory: u64,
+    /// Smallest distinguishable time.
     resolution: Nanos,
+    /// Largest number of changes.
     most: usize,
 }
 
-/// [`DriftParams`] that were checked.
+/// Validated [`DriftParams`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftChecked {
+    /// Parameters.
     params: DriftParams,
+    /// Bound in standard deviations of the rank sum.
     bound: f64,
 }
 
@@ -43,53 +51,57 @@ impl Default for DriftParams {
 }
 
 impl DriftParams {
-    /// Calls of a function that are compared with the past at a time, default 128. A change is told after
-    /// two to three of them. More of them show smaller changes: the chance that a call is longer than one
-    /// before must differ from a half by `z / sqrt(12 n)`, 0.13 by default, which a change by 10 % is where
-    /// run times scatter by up to 21 %, and a change by 1.7 times where they are exponential.
+    /// Sets the number of calls of a function in a window; default 128. A change is reported after
+    /// two to three windows. Larger windows reveal smaller changes: the probability that a call is
+    /// longer than an earlier one must differ from 1/2 by `z / sqrt(12 n)`, 0.13 by default. This
+    /// corresponds to a change by 10 % if run times scatter by up to 21 %, and by a factor of 1.7
+    /// if they are exponential.
     pub fn window(mut self, calls: u64) -> Self {
         self.window = calls;
         self
     }
 
-    /// Most windows in a million that are expected to be taken for the beginning of a change though
-    /// nothing changes, default 1.
+    /// Sets the number of windows per million that are expected to begin a change although there is
+    /// none; default 1.
     pub fn false_alarms(mut self, per_million: f64) -> Self {
         self.false_alarms = per_million;
         self
     }
 
-    /// Least relative change of the usual run time that matters, default 0.1: from 100 to 110 us, or back.
+    /// Sets the smallest relevant relative change of the usual run time; default 0.1: from 100 to
+    /// 110 us, or back.
     pub fn least(mut self, share: f64) -> Self {
         self.least = share;
         self
     }
 
-    /// Calls of a function from which on the past is counted half, default 65,536.
+    /// Sets the number of calls of a function at which counts of the past are halved; default
+    /// 65,536.
     pub fn memory(mut self, calls: u64) -> Self {
         self.memory = calls;
         self
     }
 
-    /// Times closer than this cannot be told apart, default 1 us. A change is of more than two of them.
+    /// Sets the smallest difference between distinguishable times; default 1 us. A change exceeds
+    /// two of them.
     pub fn resolution(mut self, time: Nanos) -> Self {
         self.resolution = time;
         self
     }
 
-    /// Most changes that are kept, the first ones; others are [counted](crate::Drift::left_out). Default:
-    /// 1024.
+    /// Sets the largest number of changes that are kept, the first ones; others are
+    /// [counted](crate::Drift::left_out). Default: 1024.
     pub fn most(mut self, changes: usize) -> Self {
         self.most = changes;
         self
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) unless `window` is from 32 to 65,536, `false_alarms` above 0 and at most
-    /// 10,000, `least` above 0 and at most 100, `memory` at least two windows and at most 2^40,
-    /// `resolution` from 1 ns to 1 s, and `most` at least 1.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) unless `window` is from 32 to 65,536,
+    /// `false_alarms` above 0 and at most 10,000, `least` above 0 and at most 100, `memory` at
+    /// least two windows and at most 2^40, `resolution` from 1 ns to 1 s, and `most` at least 1.
     pub fn check(self) -> Result<DriftChecked> {
         let (window, rate, least) = (self.window, self.false_alarms, self.least);
         let is_window = (32..=65_536).contains(&window);
@@ -149,7 +161,7 @@ impl DriftChecked {
         self.params.most
     }
 
-    /// How many standard deviations of the rank sum are no chance.
+    /// Returns the significance bound in standard deviations of the rank sum.
     pub(super) fn bound(&self) -> f64 {
         self.bound
     }

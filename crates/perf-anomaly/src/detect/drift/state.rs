@@ -1,4 +1,4 @@
-//! [`State`]: what is known of one function.
+//! [`State`]: state of one function.
 
 use super::super::Sketch;
 use super::test::{rank_sum, usual};
@@ -10,21 +10,23 @@ use perf_core::{Merge, Nanos};
 /// Calls from a step on.
 #[derive(Clone, Debug, PartialEq)]
 struct Window {
-    /// The step of the first call; the largest number for none.
+    /// Step of the first call; the largest number without calls.
     since: u64,
+    /// Run times of the calls.
     calls: Sketch,
 }
 
-/// The calls of a function since it last changed.
+/// Calls of a function since its last change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct State {
-    /// What it is compared with.
+    /// Calls that windows are compared with.
     before: Sketch,
-    /// The window that is being filled.
+    /// Window that is being filled.
     recent: Window,
-    /// The window before, where it was slower or faster than what it is compared with: which of both
-    /// it was shows after a merge that both have happened.
+    /// Previous window, if it was slower. It is separate from `faster` because after a merge both
+    /// may have occurred.
     slower: Window,
+    /// Previous window, if it was faster.
     faster: Window,
 }
 
@@ -67,7 +69,7 @@ impl Merge for State {
 }
 
 impl State {
-    /// Least bytes of one.
+    /// Smallest encoded size in bytes.
     pub(super) const LEAST: usize = Sketch::LEAST + 3 * (Sketch::LEAST + 1);
 
     pub(super) fn new(resolution: Nanos) -> Self {
@@ -79,7 +81,7 @@ impl State {
         }
     }
 
-    /// One more call; what it shows.
+    /// Adds a call; returns a change if it completes one.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -102,7 +104,7 @@ impl State {
         }
     }
 
-    /// A window is full.
+    /// Evaluates a full window.
     #[cold]
     fn look(&mut self, params: &DriftChecked) -> Option<Change> {
         let empty = || Window::new(params.resolution());
@@ -114,7 +116,7 @@ impl State {
             Some(change) if change.is_slower() => (slower, faster),
             _ => (faster, slower),
         };
-        // What was not confirmed was a disturbance.
+        // An unconfirmed window was a disturbance.
         self.before.merge(&other.calls);
         let outcome = match found {
             None => {
@@ -143,7 +145,7 @@ impl State {
         outcome
     }
 
-    /// Whether a window differs from what was before, by more than chance and by enough.
+    /// Returns the change if a window differs significantly and sufficiently from the calls before.
     fn compare(&self, window: &Sketch, params: &DriftChecked) -> Option<Change> {
         if self.before.count() < params.window() {
             return None;
@@ -181,7 +183,7 @@ impl State {
         let before = Sketch::decode(from)?;
         let mut windows = [(); 3].map(|()| Window::default());
         for window in &mut windows {
-            // The largest number becomes 0, which takes one byte.
+            // The largest number is encoded as 0, which takes one byte.
             window.since = from.varint("a step")?.wrapping_sub(1);
             window.calls = Sketch::decode(from)?;
             if (window.since == u64::MAX) != window.is_empty() {

@@ -1,12 +1,12 @@
-//! The rank sum of two sketches.
+//! Rank sum of two sketches.
 
 use super::super::Sketch;
 use super::super::tail::edge;
 use perf_core::Nanos;
 use std::cmp::Ordering;
 
-/// How many standard deviations a normal variable is away from its mean, on either side, with at most
-/// probability `p`: the tail is at most `exp(-z^2 / 2) / (z sqrt(2 pi))`.
+/// Returns the number of standard deviations that a normal variable exceeds, on either side, with
+/// at most probability `p`: the tail is at most `exp(-z^2 / 2) / (z sqrt(2 pi))`.
 pub(super) fn bound(p: f64) -> f64 {
     let tail = |z: f64| (-z * z / 2.0).exp() / (z * (2.0 * std::f64::consts::PI).sqrt());
     let (mut low, mut high) = (0.1, 40.0);
@@ -20,8 +20,8 @@ pub(super) fn bound(p: f64) -> f64 {
     high
 }
 
-/// The rank sum of `new` among both in standard deviations from what is expected of equal distributions;
-/// above 0 if it is longer. 0 where all calls share a bucket.
+/// Returns the rank sum of `new` among both, in standard deviations from its expectation for equal
+/// distributions; positive if `new` is longer. 0 if all calls share a bucket.
 pub(super) fn rank_sum(old: &Sketch, new: &Sketch) -> f64 {
     let mut left = old.filled().peekable();
     let mut right = new.filled().peekable();
@@ -58,8 +58,7 @@ pub(super) fn rank_sum(old: &Sketch, new: &Sketch) -> f64 {
     }
 }
 
-/// The geometric mean of the run times: of times that differ by factors it is what the mean is of others,
-/// so that no few long ones decide.
+/// Returns the geometric mean of the run times, which few long calls do not dominate.
 pub(super) fn usual(sketch: &Sketch) -> Option<Nanos> {
     let resolution = sketch.resolution().0 as f64;
     let logs = sketch.filled().map(|(bucket, count)| {

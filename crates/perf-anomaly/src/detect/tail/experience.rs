@@ -1,37 +1,40 @@
-//! [`Experience`]: run times beyond all that the calls of a function have shown.
+//! [`Experience`]: run times beyond all earlier calls of a function.
 //!
-//! A tail is extrapolated from few calls, and where those are ties at the step of the clock it may end at hours.
-//! A second rule needs no estimate. Let the calls have a survival function `S` for which `x S(x)` does not
-//! increase beyond the `j`-th longest of `n` calls, `x_j`: a tail that is at most a Pareto tail with exponent
-//! 1, the heaviest next to those without a mean. `S(x_j)` is the `j`-th smallest of `n` uniform numbers, with
-//! mean `j / (n + 1)`, so that a new call exceeds `c x_j` with a probability of at most `j / ((n + 1) c)`. For
-//! the wanted probability `p` the factor is `c = j / ((n + 1) p)`.
+//! A tail is extrapolated from few calls, and if those are ties at the tick of the clock, its bound
+//! may be hours. A second rule needs no estimate. Let the calls have a survival function `S` for
+//! which `x S(x)` does not increase beyond the `j`-th longest of `n` calls, `x_j`: a tail that is
+//! at most a Pareto tail with exponent 1, the heaviest with a finite mean in the limit. `S(x_j)` is
+//! the `j`-th smallest of `n` uniform numbers, with mean `j / (n + 1)`, so that a new call exceeds
+//! `c x_j` with a probability of at most `j / ((n + 1) c)`. For the required probability `p` the
+//! factor is `c = j / ((n + 1) p)`.
 //!
-//! Two ranks `j` are used, each with a part of the probability of slow calls: the longest call, and the one
-//! below which fewer calls lie than a mode has. The second one holds where earlier outliers are among the
-//! longest calls.
+//! Two ranks `j` are used, each with a part of the probability of slow calls: the longest call, and
+//! the rank that has fewer longer calls than a mode. The second one holds if earlier outliers are
+//! among the longest calls.
 
 use super::fit::Wanted;
 use super::sketch::{Sketch, edge};
 
-/// Part of the probability of slow calls that each rank has. The tails have the rest.
+/// Part of the probability of slow calls for each rank; the tails have the rest.
 const PART: f64 = 0.1;
-/// Part of the probability of slow calls that the tails have.
+/// Part of the probability of slow calls for the tails.
 pub(super) const TAIL_PART: f64 = 1.0 - 2.0 * PART;
-/// Smallest factor above a call: nearer to it a tail alone decides.
+/// Smallest factor above a call; below it only the tail decides.
 const LEAST_FACTOR: f64 = 10.0;
 
-/// The long calls of a function, and the bound that follows from them. Values are run times plus the resolution.
+/// Long calls of a function, and the bound derived from them. Values are run times plus the
+/// resolution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Experience {
     /// Highest value that is not beyond experience.
     pub(super) until: u64,
-    /// Upper edges of the buckets of the calls that decide, each divided by the mean of its survival function.
+    /// Upper edges of the buckets of the deciding calls, each divided by the mean of its survival
+    /// function.
     anchors: [f64; 2],
 }
 
 impl Default for Experience {
-    /// Without calls nothing is beyond experience.
+    /// Without calls no value is beyond experience.
     fn default() -> Self {
         Experience {
             until: u64::MAX,
@@ -41,7 +44,7 @@ impl Default for Experience {
 }
 
 impl Experience {
-    /// The experience of the calls of a sketch.
+    /// Computes the experience of the calls of a sketch.
     pub(super) fn of(sketch: &Sketch, wanted: &Wanted) -> Self {
         let calls = sketch.count() as f64 + 1.0;
         let mut all = Experience::default();
@@ -65,7 +68,7 @@ impl Experience {
         all
     }
 
-    /// `-log10` of the bound on the probability of a call as long as `value`.
+    /// Returns `-log10` of the bound on the probability of a call as long as `value`.
     pub(super) fn score(&self, value: u64) -> f64 {
         let ratios = self.anchors.map(|anchor| value as f64 / anchor);
         ratios.into_iter().fold(1.0, f64::max).log10()

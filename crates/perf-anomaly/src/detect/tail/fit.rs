@@ -1,28 +1,29 @@
-//! From a sketch to the run times that are normal: modes, and the tails of each.
+//! Computation of normal run times from a sketch: modes, and the tails of each.
 //!
-//! Modes: calls are sorted, and wherever a gap is too wide for the calls beyond it the sketch is cut.
-//! In a tail that falls exponentially in log time with mean excess `b`, the gap below the `s` outermost
-//! calls is exponential with mean `b / s`; a gap wider than `12 / s` quartile ranges does not happen by
-//! chance (`exp(-12)` and less). Between gaps the sketch is cut at the valleys of a [mixture](super::mixture).
+//! Modes: calls are sorted, and the sketch is split at gaps that are too wide for the calls beyond
+//! them. In a tail that decreases exponentially in log time with mean excess `b`, the gap below the
+//! `s` outermost calls is exponential with mean `b / s`; a gap wider than `12 / s` quartile ranges
+//! is not due to chance (`exp(-12)` and less). Between gaps the sketch is split at the valleys of a
+//! [mixture](super::mixture).
 //!
-//! A piece is a mode if it holds the share of one, or if it holds a smaller share, lies between gaps, and is
-//! narrow, its quartiles no further apart than 5 %, or one and a half times those of the widest mode: what
-//! repeats takes about as long each time, what goes wrong does not. Fewer calls than that never are one: they
-//! are outliers of the nearest.
+//! A piece is a mode if it holds the share of one. A piece with a smaller share is a mode if it
+//! lies between gaps and is narrow: its quartiles are at most 5 % apart, or one and a half times
+//! those of the widest mode. Regular repetitions take about the same time, faults do not. Fewer
+//! calls are never a mode: they are outliers of the nearest one.
 //!
-//! Alarms are shared out by modes: with `m` modes, each of a share `s` of the calls, a call of one is
-//! beyond a tail with probability `p / (m s)`, so that of all calls `p` are. The bounds of a rare mode are
-//! then no wider than its few calls need.
+//! Alarms are distributed over modes: with `m` modes, each with a share `s` of the calls, a call of
+//! one is beyond a tail with probability `p / (m s)`, so that over all calls the probability is
+//! `p`. The bounds of a rare mode are then no wider than its few calls require.
 //!
-//! A few calls say little of one in 200,000: the tail of 16 may end at hours. What takes more than ten times
-//! as long as the longest call of the function is therefore not normal where the tail does not end before: it is
-//! [beyond experience](super::experience), or, where the margin is too small for the stated rate of false
-//! alarms, there is not enough data to tell. Nor does a tail reach into the upper half of the mode above it: calls there are
-//! that mode's, whatever the tail of the lower one.
+//! A few calls do not determine one in 200,000: the tail of 16 calls may extend to hours. A call
+//! more than ten times as long as the longest call of the function is therefore not normal even if
+//! the tail extends that far. It is [beyond experience](super::experience), or, if the margin is
+//! too small for the stated rate of false alarms, there is not enough data. A tail does not extend
+//! into the upper half of the next mode either: calls there belong to that mode.
 //!
-//! Outliers: the `s` outermost calls of a mode are left out if they are fewer than a mode and the gap
-//! below them is wider than one in a million of a tail like the one that remains, by the same law. What
-//! was planted then does not stretch the tail.
+//! Outliers: the `s` outermost calls of a mode are excluded if they are fewer than a mode and the
+//! gap below them is wider than one in a million of a tail like the remaining one, by the same
+//! rule. Earlier anomalies then do not widen the tail.
 
 use super::mixture::{Room, valleys};
 use super::mode::{Mode, Outer, Segment, middle};
@@ -30,38 +31,40 @@ use super::sketch::{Sketch, edge};
 
 /// Narrowest gap between modes, in log time: 16 %.
 const NARROWEST: f64 = 0.15;
-/// A gap with `s` calls beyond is wider than chance from this many quartile ranges / `s` on.
+/// A gap with `s` calls beyond it is significant from this many quartile ranges / `s` on.
 const GAP: f64 = 12.0;
-/// Outliers are left out of a fit where a gap like theirs has less than this chance.
+/// Probability of a gap below which the calls beyond it are excluded as outliers.
 const CHANCE: f64 = 1e-6;
-/// Most modes of a function; of more, those nearest to each other are taken as one.
+/// Largest number of modes of a function; beyond it the nearest ones are joined.
 const MOST_MODES: usize = 8;
-/// A rare mode is no wider than this in log time, or ...
+/// Largest width of a rare mode in log time, or ...
 const TIGHT: f64 = 0.05;
-/// ... this many times the widest of the others.
+/// ... this multiple of the widest other mode.
 const AS_WIDE: f64 = 1.5;
-/// Most alarms of a mode: one call in so many beyond a tail.
+/// Largest probability of a mode's calls beyond a tail.
 const RARELY: f64 = 0.01;
-/// Calls tell nothing of what takes this many times as long as the longest of them.
+/// Multiple of the longest call beyond which the calls provide no information.
 const FARTHEST: f64 = 10.0;
 
-/// What a fit is asked for.
+/// Parameters of a fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     /// Probability that a normal call is beyond one tail of its mode.
     pub(super) probability: f64,
-    /// Least calls of a mode.
+    /// Fewest calls of a mode.
     pub(super) mode_calls: u64,
-    /// Least share of a mode.
+    /// Smallest share of a mode.
     pub(super) mode_share: f64,
-    /// Least share of a narrow mode.
+    /// Smallest share of a narrow mode.
     pub(super) rare_share: f64,
 }
 
-/// Least calls of a mode, and of a narrow one.
+/// Fewest calls of a mode, and of a narrow one.
 #[derive(Clone, Copy, Debug)]
 struct Least {
+    /// Fewest calls of a mode.
     mode: u64,
+    /// Fewest calls of a narrow mode.
     rare: u64,
 }
 
@@ -75,7 +78,8 @@ impl Least {
     }
 }
 
-/// Where modes are parted, by gaps and by valleys between them: in order, each the lowest bucket of the upper one.
+/// Returns the boundaries between modes, at gaps and at valleys between them: in order, each the
+/// lowest bucket of the upper mode.
 pub(super) fn overlaps(
     sketch: &Sketch,
     wanted: &Wanted,
@@ -97,7 +101,8 @@ pub(super) fn overlaps(
     }
 }
 
-/// The modes of a sketch in order, with what is known of [overlaps]; none of an empty one.
+/// Returns the modes of a sketch in order, given the boundaries from [overlaps]; none for an empty
+/// sketch.
 pub(super) fn fit(
     sketch: &Sketch,
     wanted: &Wanted,
@@ -122,7 +127,8 @@ pub(super) fn fit(
         let ([.., left], [right, ..]) = modes.split_at_mut(at) else {
             continue;
         };
-        // In a gap the nearer mode judges; where two overlap, both find normal what is between.
+        // In a gap the nearer mode judges; if two overlap, both consider the range between them
+        // normal.
         let (low, high) = (left.high.min(right.low), left.high.max(right.low));
         left.until = (low + (high - low) / 2).min(right.center.max(left.center));
     }
@@ -134,7 +140,7 @@ pub(super) fn fit(
     modes
 }
 
-/// Cuts at the gaps between modes, and where the mixture says so.
+/// Splits at the gaps between modes, and at the boundaries of the mixture.
 fn segments<'a>(
     filled: &'a [(usize, u64)],
     cuts: &[usize],
@@ -182,7 +188,7 @@ fn segments<'a>(
     segments
 }
 
-/// Joins segments that are no modes, and those too many, with their nearest neighbour.
+/// Joins segments that are not modes, and surplus ones, with their nearest neighbour.
 fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: Least) {
     while segments.len() > 1 {
         let gap = |at: usize| edge(segments[at + 1].first()) / edge(segments[at].end());
@@ -212,7 +218,7 @@ fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: 
     }
 }
 
-/// Whether gaps part a piece from its neighbours.
+/// Returns `true` if gaps separate a piece from its neighbours.
 fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     let (first, end) = (edge(one.first()), edge(one.end()));
     let gap = NARROWEST.exp();
@@ -222,7 +228,8 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Leaves out, at both ends, fewer than `least` calls that lie further out than a regular tail reaches.
+/// Excludes, at both ends, fewer than `least` calls that lie further out than a regular tail
+/// reaches.
 fn without_outliers(mut segment: Segment<'_>, least: u64) -> Segment<'_> {
     let most = (least - 1).min(segment.calls / 4);
     let mut beyond = 0;
@@ -273,8 +280,9 @@ fn without_outliers(mut segment: Segment<'_>, least: u64) -> Segment<'_> {
     segment
 }
 
-/// Whether a gap is too wide for the calls `beyond` it to belong to the tail of the `inner` ones, which
-/// are given from the outermost inwards. `excess` is that of a bucket over the one where a tail starts.
+/// Returns `true` if a gap is too wide for the calls `beyond` it to belong to the tail of the
+/// `inner` ones, which are given from the outermost inwards. `excess` is the excess of a bucket
+/// over the start of the tail.
 fn is_beyond<'a>(
     inner: impl Iterator<Item = &'a (usize, u64)> + Clone,
     calls: u64,
@@ -288,7 +296,7 @@ fn is_beyond<'a>(
     let tail = Outer::new(inner.clone(), calls);
     let start = tail.next.unwrap_or(tail.innermost);
     let scale = tail.mean(inner, |bucket| excess(start, bucket).max(0.0));
-    // The law of a tail whose scale is estimated, as in the module of modes.
+    // Distribution of a tail with an estimated scale, as in the module of modes.
     let from = (tail.calls - tail.censored()) as f64;
     let reach = from * (CHANCE.powf(-1.0 / from) - 1.0);
     gap * beyond as f64 >= reach * scale.max(1.0 / 128.0)

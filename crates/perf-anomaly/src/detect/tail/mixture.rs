@@ -1,42 +1,45 @@
-//! Modes that overlap: a mixture of normal distributions of log run times, and the valleys in it.
+//! Overlapping modes: a mixture of normal distributions of log run times, and its valleys.
 //!
 //! The counts of a sketch are put into at most 128 bins of equal width in log time. Components are
-//! added one at a time, where the counts exceed the mixture so far most, and all are fitted by
-//! expectation and maximisation (Dempster, Laird, Rubin 1977) until the likelihood stands still. A further
-//! component must earn what the criterion of Schwarz asks (BIC, 1978): more than `3/2 ln n` in log
-//! likelihood for its weight, mean and deviation. Nothing is drawn at random, and the counts of sketches
-//! that merge are exact: equal calls give equal mixtures.
+//! added one at a time, where the counts exceed the mixture so far most, and all are fitted with
+//! expectation maximisation (Dempster, Laird, Rubin 1977) until the likelihood converges. A further
+//! component must satisfy the criterion of Schwarz (BIC, 1978): a gain of more than `3/2 ln n` in
+//! log likelihood for its weight, mean and deviation. The fit is deterministic, and the counts of
+//! merged sketches are exact: equal calls give equal mixtures.
 //!
-//! A component is not a mode: a long tail takes several of them. Modes are what a valley parts, that is
-//! where the density of the mixture falls below 0.7 of the lower of the peaks on either side. The tails
-//! of each mode are then those of its own calls, since no normal distribution tells the truth about
+//! A component is not a mode: a long tail takes several of them. Modes are separated by valleys,
+//! where the density of the mixture falls below 0.7 of the lower of the adjacent peaks. The tails
+//! of each mode are then those of its own calls, since a normal distribution is not accurate for
 //! one call in 200,000.
 
 use super::sketch::edge;
 
-/// Most components of a stretch without a gap.
+/// Largest number of components between two gaps.
 const MOST: usize = 5;
-/// Most bins.
+/// Largest number of bins.
 const BINS: usize = 128;
-/// Steps of a fit, and the gain in log likelihood below which it is done.
+/// Largest number of steps of a fit, and the gain in log likelihood below which it ends.
 const STEPS: usize = 30;
 const GAIN: f64 = 0.02;
-/// A valley is lower than this share of the peaks beside it.
+/// Ratio of a valley to the lower adjacent peak below which it separates modes.
 const DEPTH: f64 = 0.7;
-/// Points between two means at which a valley is looked for.
+/// Number of points between two means at which a valley is searched.
 const POINTS: usize = 16;
-/// Further than this many deviations from its mean a component has nothing.
+/// Number of deviations from its mean beyond which a component is negligible.
 const FAR: f64 = 9.0;
-/// A loss of this log likelihood within a run of bins is no chance.
+/// Loss of log likelihood within a run of bins that is significant.
 const CHANCE: f64 = 10.0;
-/// Fewer calls are no component.
+/// Fewest calls of a component.
 const FEW: f64 = 4.0;
 
-/// One normal distribution of logarithms.
+/// Normal distribution of logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Component {
+    /// Weight.
     weight: f64,
+    /// Mean.
     mean: f64,
+    /// Standard deviation.
     deviation: f64,
 }
 
@@ -54,22 +57,28 @@ impl Component {
     }
 }
 
-/// Room for fits, to be used again.
+/// Reusable buffers for fits.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Room {
+    /// Bins.
     bins: Vec<Bin>,
+    /// Accepted components.
     components: Vec<Component>,
+    /// Components of a trial fit.
     trial: Vec<Component>,
+    /// Share of each component in a bin.
     shares: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Bin {
-    /// Middle and width, in log time.
+    /// Midpoint in log time.
     at: f64,
+    /// Width in log time.
     width: f64,
-    /// What no deviation is narrower than: half a bin, or the resolution.
+    /// Smallest deviation: half a bin, or the resolution.
     least: f64,
+    /// Number of calls.
     calls: f64,
     /// Density of the mixture.
     density: f64,
@@ -78,14 +87,18 @@ struct Bin {
 /// Sums of one component over the bins.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
+    /// Number of calls.
     calls: f64,
+    /// Sum of values.
     first: f64,
+    /// Sum of squares.
     second: f64,
+    /// Smallest deviation.
     least: f64,
 }
 
 impl Sums {
-    /// Of so many calls of a bin; values are taken from `origin` on.
+    /// Adds `calls` samples of `bin`; values are relative to `origin`.
     #[inline]
     fn add(&mut self, bin: &Bin, calls: f64, origin: f64) {
         let at = bin.at - origin;
@@ -106,8 +119,8 @@ impl Sums {
     }
 }
 
-/// The buckets at which valleys part the calls of a stretch without gaps; a bucket is that of the
-/// first call above.
+/// Returns the buckets at which valleys divide the calls between two gaps; each is the bucket of
+/// the first call above.
 pub(super) fn valleys(
     filled: &[(usize, u64)],
     resolution: f64,
@@ -153,7 +166,7 @@ pub(super) fn valleys(
     }
 }
 
-/// Bins of as many buckets each as makes them few.
+/// Fills the bins, each with as many buckets as needed to limit their number.
 fn fill(filled: &[(usize, u64)], resolution: f64, bins: &mut Vec<Bin>) {
     bins.clear();
     let (Some((first, _)), Some((last, _))) = (filled.first(), filled.last()) else {
@@ -161,7 +174,7 @@ fn fill(filled: &[(usize, u64)], resolution: f64, bins: &mut Vec<Bin>) {
     };
     let buckets = (last - first) / BINS + 1;
     let mut filled = filled.iter().peekable();
-    // Where the bin before ended.
+    // End of the previous bin.
     let mut known = None;
     for start in (*first..=*last).step_by(buckets) {
         let end = start + buckets;
@@ -183,7 +196,7 @@ fn fill(filled: &[(usize, u64)], resolution: f64, bins: &mut Vec<Bin>) {
     }
 }
 
-/// The mixture of the bins.
+/// Fits the mixture of the bins.
 fn fit(room: &mut Room) {
     let Room {
         bins,
@@ -223,7 +236,7 @@ fn fit(room: &mut Room) {
     }
 }
 
-/// Notes the density at each bin, and gives the log likelihood of all calls.
+/// Computes the density at each bin, and returns the log likelihood of all calls.
 fn look(bins: &mut [Bin], mixture: &[Component]) -> f64 {
     let mut sum = 0.0;
     for bin in bins {
@@ -235,8 +248,8 @@ fn look(bins: &mut [Bin], mixture: &[Component]) -> f64 {
     sum
 }
 
-/// Steps of expectation and maximisation; gives the log likelihood that is reached, whose densities
-/// the bins then have.
+/// Runs expectation maximisation; returns the final log likelihood, whose densities are then in the
+/// bins.
 fn maximise(
     bins: &mut [Bin],
     mixture: &mut Vec<Component>,
@@ -273,11 +286,11 @@ fn maximise(
     look(bins, mixture)
 }
 
-/// A component for the run of bins in which the calls exceed the mixture most.
+/// Proposes a component for the run of bins in which the calls exceed the mixture most.
 ///
-/// What a bin adds is its part of the deviance, `o ln (o / e) - (o - e)` of `o` calls where `e` are
-/// expected, negative where there are too few. A run ends where it lost more than chance takes; that with
-/// the largest sum is found in one pass.
+/// The contribution of a bin is its part of the deviance, `o ln (o / e) - (o - e)` for `o` calls
+/// with `e` expected, negative if there are too few. A run ends where it has lost more than chance
+/// would; the run with the largest sum is found in one pass.
 fn excess(bins: &[Bin], all: f64, origin: f64) -> Option<Component> {
     let expected = |bin: &Bin| (all * bin.density * bin.width).max(1e-9);
     let (mut best, mut most) = (0..0, 0.0);
@@ -314,11 +327,11 @@ mod tests {
     use super::*;
     use perf_core::Nanos;
 
-    /// Normal quantiles at even probabilities, which is what many calls look like: Acklam's formula for
-    /// the middle, good to a percent in the tails.
+    /// Returns normal quantiles at even probabilities, as an idealised sample: Acklam's formula for
+    /// the middle, accurate to a percent in the tails.
     fn normal(at: usize, of: usize) -> f64 {
         let p = (at as f64 + 0.5) / of as f64;
-        // The logistic distribution with the deviation of a normal one is near enough here.
+        // The logistic distribution with the deviation of a normal one is close enough here.
         (p / (1.0 - p)).ln() * 3.0_f64.sqrt() / std::f64::consts::PI
     }
 
@@ -364,7 +377,7 @@ mod tests {
         ] {
             assert!(cuts(modes).is_empty(), "{modes:?}: {:?}", cuts(modes));
         }
-        // Times of a clock of 1 us, and all times that there are.
+        // Times of a clock of 1 us, and exact times.
         let mut sketch = Sketch::new(Nanos(1000));
         for (ticks, calls) in [(1, 500), (2, 900), (3, 500), (4, 200), (5, 60), (6, 10)] {
             (0..calls).for_each(|_| sketch.push(Nanos(1000 * ticks)));
@@ -380,7 +393,7 @@ mod tests {
         assert!(found.len() < 5);
     }
 
-    /// Two narrow modes, and a few calls between.
+    /// Two narrow modes, and a few calls between them.
     #[test]
     fn few_calls_between_two_modes_do_not_join_them() {
         let filled = [
@@ -435,7 +448,7 @@ mod tests {
         let mut cuts = Vec::new();
         let mut room = Room::default();
         valleys(&filled, 1000.0, 0.15, &mut room, &mut cuts);
-        // What is between has a component of its own, whose few calls are no mode.
+        // The calls in between have a component of their own, whose few calls are not a mode.
         assert_eq!(cuts, [761, 794], "{:?}", room.components);
         assert!(room.components[1].weight < 0.002);
     }

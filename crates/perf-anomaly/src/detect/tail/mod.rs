@@ -1,4 +1,4 @@
-//! [`Tail`]: a stated number of false alarms per million calls.
+//! [`Tail`]: detector with a stated number of false alarms per million calls.
 
 mod experience;
 mod fit;
@@ -21,82 +21,94 @@ use mixture::Room;
 use mode::Mode;
 use perf_core::{Cancelled, Job, Merge, Nanos};
 
-/// Calls in the far tails of what their function took so far: the default detector.
+/// Labels calls in the far tails of the run times of their function so far. This is the default
+/// detector.
 ///
-/// * A call is scored before it is learned, so that it cannot hide itself.
-/// * Alarms are calibrated: of a million calls of a function that goes on as before, at most
-///   [`false_positives`](TailParams::false_positives) are expected to be abnormal, however few calls
-///   were seen, as long as their run times have tails that are at most exponential: in log time on
-///   the slow side (normal, lognormal, uniform, up to Pareto), in time on the fast side. How is
-///   told in the source of the fit: an extrapolation of the outermost calls that takes the
-///   uncertainty of its own estimate into account.
-/// * With fewer than [`minimum`](TailParams::minimum) calls it says
-///   [`Label::NotEnoughData`].
-/// * Where the tail of few calls, or of calls that are ties at the step of the clock, is too uncertain to be a
-///   bound, a much longer call is [`Label::BeyondExperience`], an alarm of its own. Of `n` calls, it takes
-///   `2e6 / (n + 1)` times as long as the longest one, and at least ten times (with the default rate of false
-///   alarms). A call that takes more than ten times as long as any other and less than that is
-///   [`Label::NotEnoughData`].
-/// * A function may have several modes, such as messages of two sizes, which may overlap: where no gap
-///   parts them, the valleys of a mixture of normal distributions of the log run time do. A mode holds at
-///   least [`mode_share`](TailParams::mode_share) of the calls, or [`rare_share`](TailParams::rare_share) where
-///   they take about as long each time: what is rare but repeats is told until 16 calls of it are known. A
-///   call between two modes is abnormal if both find it so, too slow for the one below or too fast for the
-///   one above, whichever is nearer.
-/// * The past counts less: at [`memory`](TailParams::memory) calls all counts are halved. Where a
-///   function changes, its calls are abnormal until they are a mode; a [`Drift`](crate::Drift) tells of
-///   the change, and can let the model start over.
+/// * A call is scored before it is learned, so that it cannot mask itself.
+/// * Alarms are calibrated: of a million calls of an unchanged function, at most
+///   [`false_positives`](TailParams::false_positives) are expected to be abnormal, for any number
+///   of earlier calls, if the tails of the run times are at most exponential: in log time on the
+///   slow side (normal, lognormal, uniform, up to Pareto), in time on the fast side. The
+///   extrapolation of the outermost calls accounts for the uncertainty of its own estimate; the
+///   source of the fit has the derivation.
+/// * With fewer than [`minimum`](TailParams::minimum) calls the label is [`Label::NotEnoughData`].
+/// * If the tail of few calls, or of ties at the tick of the clock, is too uncertain for a bound, a
+///   much longer call is [`Label::BeyondExperience`], a separate kind of alarm. After `n` calls,
+///   such a call takes at least `2e6 / (n + 1)` times as long as the longest one, and at least ten
+///   times (with the default rate of false alarms). A call between ten times the longest one and
+///   that limit is [`Label::NotEnoughData`].
+/// * A function may have several modes, such as messages of two sizes, which may overlap: without a
+///   gap, the valleys of a mixture of normal distributions of the log run time separate them. A
+///   mode holds at least [`mode_share`](TailParams::mode_share) of the calls, or
+///   [`rare_share`](TailParams::rare_share) if they take about the same time: calls that are rare
+///   but repeat are reported until 16 of them are known. A call between two modes is abnormal if
+///   both consider it so: too slow for the lower one or too fast for the upper one, whichever is
+///   nearer.
+/// * The past has less weight: at [`memory`](TailParams::memory) calls all counts are halved. If a
+///   function changes, its calls are abnormal until they are a mode; a [`Drift`](crate::Drift)
+///   reports the change, and can reset the model.
 /// * The score is `-log10` of the probability of a call that far out in its mode. The expected run
 ///   time is the median of the mode, within 0.8 %.
 ///
-/// One model a [`FunctionId`], which may stand for a function or for a call path: at most 30 KB, usually
-/// 3 KB. Models are refitted when a function has a sixteenth more calls, or 1,024; mixtures when it has
-/// twice as many, or 8,192 more.
+/// There is one model for each [`FunctionId`], which may be a function or a call path: at most 30
+/// KB, usually 3 KB. Models are refitted when a function has a sixteenth more calls, or 1,024;
+/// mixtures when it has twice as many, or 8,192 more.
 ///
-/// 100 functions in turn, 1,000 calls each: 400 instructions a call, refits and mixtures included, and
-/// fewer with more calls; on one core a merge of sketches of 1,000 functions takes 52 us, one of moments
-/// 6 us.
+/// With 100 functions in turn and 1,000 calls each, a call takes 400 instructions, including refits
+/// and mixtures, and fewer with more calls. On one core a merge of sketches of 1,000 functions
+/// takes 52 us, one of moments 6 us.
 ///
 /// See [`Detector`] for an example.
 #[derive(Clone, Debug)]
 pub struct Tail {
+    /// Parameters.
     params: TailChecked,
+    /// Ignored functions and thresholds.
     rules: Rules,
+    /// Model of each function.
     known: Functions<Watched>,
-    /// What nobody was told yet; `None` as long as that is everything.
+    /// Knowledge not sent yet; `None` means all of it.
     untold: Option<Functions<Sketch>>,
+    /// Reusable buffers.
     room: Rooms,
 }
 
-/// Room for fits, to be used again.
+/// Reusable buffers for fits.
 #[derive(Clone, Debug, Default)]
 struct Rooms {
+    /// Occupied buckets.
     filled: Vec<(usize, u64)>,
+    /// Buffers of mixtures.
     mixture: Room,
 }
 
-/// What is known of a function, and what follows from it.
+/// Sketch of a function, and the modes derived from it.
 #[derive(Clone, Debug)]
 struct Watched {
-    /// None as long as there is not enough data.
+    /// Modes; empty if there is not enough data.
     modes: Vec<Mode>,
+    /// Bound for calls beyond experience.
     experience: Experience,
+    /// Run times.
     sketch: Sketch,
-    /// Where modes overlap, and of how many calls that is known.
+    /// Boundaries between overlapping modes.
     cuts: Vec<usize>,
+    /// Number of calls of the last mixture.
     mixed: u64,
-    /// Views since then.
+    /// Number of views since then.
     age: u32,
-    /// Calls at which the modes are fitted anew.
+    /// Number of calls at which the modes are fitted again.
     refit_at: u64,
+    /// Resolution in nanoseconds.
     resolution: u64,
 }
 
 /// Fewest calls of a mixture.
 const MIXED: u64 = 64;
-/// A mixture is of twice as many calls as the one before, but at most of so many more.
+/// Largest number of additional calls for the next mixture, which is usually computed at twice the
+/// number of calls.
 const MIXED_MORE: u64 = 8192;
-/// Views after which a mixture is fitted anew however many calls there are.
+/// Number of views after which a mixture is fitted again regardless of the number of calls.
 const MIXED_VIEWS: u32 = 16;
 
 impl Watched {
@@ -140,7 +152,7 @@ impl Watched {
             return;
         }
         let wanted = Wanted {
-            // Two tails a mode.
+            // Two tails for each mode.
             probability: per_million.unwrap_or(params.false_positives()) / 2e6,
             mode_calls: params.mode_calls(),
             mode_share: params.mode_share(),
@@ -162,19 +174,19 @@ impl Watched {
 }
 
 impl Default for Tail {
-    /// Returns a detector with the default parameters that knows nothing yet.
+    /// Returns a detector with the default parameters and an empty model.
     fn default() -> Self {
         Tail::new(TailChecked::default())
     }
 }
 
 impl Tail {
-    /// Parameters with their defaults.
+    /// Returns parameters with their default values.
     pub fn params() -> TailParams {
         TailParams::default()
     }
 
-    /// A detector that knows nothing yet.
+    /// Creates a detector with an empty model.
     pub fn new(params: TailChecked) -> Self {
         Tail {
             params,
@@ -185,13 +197,13 @@ impl Tail {
         }
     }
 
-    /// The run times of a function.
+    /// Returns the run times of a function.
     pub fn sketch(&self, function: FunctionId) -> Option<&Sketch> {
         self.known.get(function).map(|watched| &watched.sketch)
     }
 
-    /// The ranges of run times that are normal for a function, shortest first; none as long as there
-    /// is not enough data.
+    /// Returns the ranges of normal run times of a function in ascending order; none if there is
+    /// not enough data.
     pub fn normal(&self, function: FunctionId) -> Vec<std::ops::RangeInclusive<Nanos>> {
         let watched = self.known.get(function);
         let modes = watched.map_or(&[][..], |watched| &watched.modes);
@@ -209,7 +221,7 @@ impl Tail {
             .collect()
     }
 
-    /// Judges a call where asked, then learns it.
+    /// Judges a call unless it is excluded, then learns it.
     #[inline]
     fn step(&mut self, sample: &Sample) -> Judgement {
         if self.rules.ignored(sample.function) {
@@ -244,11 +256,11 @@ impl Tail {
         sketches
     }
 
-    /// Knows what `view` says and nothing else.
+    /// Replaces the model by `view`.
     fn know(&mut self, view: &Functions<Sketch>) {
         let known = std::mem::take(&mut self.known);
         for (function, theirs) in view.iter() {
-            // Values are counted with the resolution of this detector.
+            // Values use the resolution of this detector.
             let mut sketch = Sketch::new(self.params.resolution());
             sketch.merge_into_own(theirs);
             while sketch.count() >= self.params.memory() {
@@ -256,7 +268,7 @@ impl Tail {
             }
             let mut watched = Watched::new(sketch, &self.params);
             if let Some(before) = known.get(function).filter(|before| before.mixed > 0) {
-                // Where modes overlap is not asked at each view, nor of all functions at the same one.
+                // Mixtures are not recomputed at each view, nor for all functions at the same view.
                 watched.cuts.clone_from(&before.cuts);
                 (watched.mixed, watched.age) = (before.mixed, before.age + 1);
             }
@@ -382,7 +394,7 @@ impl Detector for Tail {
     }
 
     fn forget(&mut self, function: FunctionId) {
-        // What nobody was told yet is still to be told.
+        // Knowledge that has not been sent must be kept.
         if self.untold.is_none() {
             self.untold = Some(self.sketches());
         }

@@ -1,74 +1,77 @@
-//! [`Mode`]: a range of run times that is normal, and the tails at its ends.
+//! [`Mode`]: range of normal run times, and the tails at its ends.
 //!
-//! Tails: of the `n` calls of a mode the `k` outermost exceed the next one, `u`, by excesses `x`, which are
-//! taken as exponential. The outer half is censored at the `r`-th excess, `r = k - k / 2`, so that outliers
-//! count but do not stretch the tail: `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is
-//! gamma distributed, and a new call exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`, with
-//! nothing unknown in it. Solved for the wanted probability `p`: `y = r ((k / (n p))^(1 / r) - 1)`.
+//! Tails: of the `n` calls of a mode the `k` outermost exceed the next one, `u`, by excesses `x`,
+//! which are assumed to be exponential. The outer half is censored at the `r`-th excess,
+//! `r = k - k / 2`, so that outliers count but do not widen the tail:
+//! `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is gamma distributed, and a new call
+//! exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`, without unknown parameters. Solved
+//! for the required probability `p`: `y = r ((k / (n p))^(1 / r) - 1)`.
 //!
-//! Excesses are logarithms on the slow side and times on the fast side. Every distribution whose hazard
-//! rate rises there (normal, lognormal, gamma, Weibull and uniform times on both sides, a Pareto tail as
-//! the limit on the slow one) has a lighter tail than the exponential one, so that `p` is an upper
-//! bound; for a Pareto tail it is met. The slow tail has a part of the probability; the rest is that of calls
-//! [beyond experience](super::experience).
+//! Excesses are logarithms on the slow side and times on the fast side. Every distribution whose
+//! hazard rate increases there (normal, lognormal, gamma, Weibull and uniform times on both sides,
+//! a Pareto tail as the limit on the slow one) has a lighter tail than the exponential one, so that
+//! `p` is an upper bound; a Pareto tail attains it. The slow tail has a part of the probability;
+//! the rest is that of calls [beyond experience](super::experience).
 //!
-//! Calls of a few steps of the clock are equal because the clock is coarse, and say nothing of a tail: such ties
-//! are not taken into one whose calls are longer, however few those are. A mode that is one such tie has no tail;
-//! its bound is that of calls beyond experience.
+//! Calls of a few clock ticks are equal because of the clock's resolution, and provide no
+//! information about a tail: such ties are excluded from a tail of longer calls, however few those
+//! are. A mode that is a single tie has no tail; its bound is that of calls beyond experience.
 
 use super::experience::TAIL_PART;
 use super::sketch::edge;
 
-/// Calls in a tail: at least this share of its mode's, ...
+/// Number of calls in a tail: at least this fraction of its mode, ...
 const SHARE: f64 = 0.01;
 /// ... and this many, ...
 const FEW: u64 = 40;
-/// ... but not more than one in so many of its mode's.
+/// ... but at most one in this many calls of its mode.
 const QUARTER: u64 = 4;
-/// Values below this many steps of the clock may be equal because of it.
+/// Number of clock ticks below which values may be equal because of the resolution.
 const COARSE: f64 = 4.0;
 
 /// One side of a mode. Values are run times plus the resolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Side {
-    /// Where the tail begins.
+    /// Start of the tail.
     start: f64,
     /// Mean excess, in log time on the slow side and in time on the fast one.
     scale: f64,
-    /// Excesses it was estimated from.
+    /// Number of excesses in the estimate.
     from: f64,
-    /// `-log10` of the share of calls in the tail.
+    /// `-log10` of the fraction of calls in the tail.
     score: f64,
 }
 
-/// A range of run times that is normal, as values of a sketch.
+/// Range of normal run times, as values of a sketch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mode {
-    /// Values up to this one are judged by this mode, higher ones by the next.
+    /// Highest value that this mode judges; higher ones are judged by the next.
     pub(super) until: u64,
     /// Lowest normal value.
     pub(super) low: u64,
     /// Highest value that is not abnormal.
     pub(super) high: u64,
-    /// Highest value of which the calls of the function tell anything: beyond it, up to `high`, there is
-    /// not enough data.
+    /// Highest value covered by the calls of the function: beyond it, up to `high`, there is not
+    /// enough data.
     pub(super) known: u64,
-    /// The median.
+    /// Median.
     pub(super) center: u64,
-    /// How many calls it holds, outliers left out.
+    /// Number of calls without outliers.
     pub(super) calls: u64,
+    /// Tail of fast calls.
     fast: Side,
+    /// Tail of slow calls.
     slow: Side,
 }
 
 impl Mode {
-    /// Highest normal value.
+    /// Returns the highest normal value.
     pub(super) fn highest(&self) -> u64 {
         self.high.min(self.known).min(self.until)
     }
 
-    /// How rare a value is: `-log10` of the probability of a call that far out, by the tails; 0 at
-    /// the median and linear up to the tails.
+    /// Returns the rarity of a value: `-log10` of the probability of a call that far out, according
+    /// to the tails; 0 at the median and linear up to the tails.
     #[inline]
     pub(super) fn score(&self, value: u64) -> f64 {
         let value = value as f64;
@@ -91,7 +94,8 @@ impl Side {
             + self.from * (excess / (self.scale * self.from)).ln_1p() / std::f64::consts::LN_10
     }
 
-    /// How far beyond the start a call is with the wanted probability.
+    /// Returns the distance beyond the start of the tail at which a call has the required
+    /// probability.
     fn reach(&self, share: f64, probability: f64) -> f64 {
         match share > probability {
             true => self.scale * self.from * ((share / probability).powf(1.0 / self.from) - 1.0),
@@ -104,10 +108,12 @@ pub(super) fn middle(bucket: usize) -> f64 {
     (edge(bucket) + edge(bucket + 1)) / 2.0
 }
 
-/// Buckets of a mode, with their counts, and how many calls they hold.
+/// Buckets of a mode with their counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment<'a> {
+    /// Occupied buckets.
     pub(super) filled: &'a [(usize, u64)],
+    /// Number of calls.
     pub(super) calls: u64,
 }
 
@@ -120,14 +126,14 @@ impl Segment<'_> {
         self.filled.last().map_or(0, |(bucket, _)| bucket + 1)
     }
 
-    /// How far apart the quartiles are, in log time.
+    /// Returns the distance of the quartiles in log time.
     pub(super) fn spread(&self) -> f64 {
         let quartile = |share| middle(quantile(self.filled, self.calls, share));
         (quartile(0.75) / quartile(0.25)).ln()
     }
 }
 
-/// The bucket that a share of `calls` calls in `filled` lies below.
+/// Returns the bucket at a quantile of `calls` calls in `filled`.
 pub(super) fn quantile(filled: &[(usize, u64)], calls: u64, share: f64) -> usize {
     let before = (share * calls as f64) as u64;
     let mut sum = 0;
@@ -139,7 +145,7 @@ pub(super) fn quantile(filled: &[(usize, u64)], calls: u64, share: f64) -> usize
 }
 
 impl Mode {
-    /// The mode of the calls of a segment, with tails of this probability.
+    /// Computes the mode of the calls of a segment, with tails of this probability.
     pub(super) fn new(segment: &Segment<'_>, resolution: f64, probability: f64) -> Self {
         let center = middle(quantile(segment.filled, segment.calls, 0.5));
 
@@ -173,7 +179,7 @@ impl Mode {
         let low = start - fast.reach(tail.share, probability);
         let low = low.min(edge(tail.innermost) - 2.0 * resolution);
 
-        // Conversions saturate: what is below 0 is 0, what is above all times is the longest.
+        // Conversions saturate: negative values become 0, values above all times the longest time.
         Mode {
             until: u64::MAX,
             low: low as u64,
@@ -187,25 +193,26 @@ impl Mode {
     }
 }
 
-/// The outermost calls of a mode.
+/// Outermost calls of a mode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Outer {
+    /// Number of calls.
     pub(super) calls: u64,
-    /// Their share of the mode.
+    /// Their fraction of the mode.
     share: f64,
     /// Their innermost bucket.
     pub(super) innermost: usize,
-    /// The bucket of the next call, if the tail is not the whole mode.
+    /// Bucket of the next call, unless the tail is the whole mode.
     pub(super) next: Option<usize>,
 }
 
 impl Outer {
-    /// `outer` gives buckets from the outermost inwards.
+    /// Selects the outermost calls; `outer` yields buckets from the outermost inwards.
     pub(super) fn new<'a>(outer: impl Iterator<Item = &'a (usize, u64)>, calls: u64) -> Self {
         Self::slow(outer, calls, 0.0)
     }
 
-    /// As [`new`](Self::new), without ties of values below `coarse`.
+    /// Selects like [`new`](Self::new), without ties of values below `coarse`.
     pub(super) fn slow<'a>(
         outer: impl Iterator<Item = &'a (usize, u64)>,
         calls: u64,
@@ -245,7 +252,7 @@ impl Outer {
         }
     }
 
-    /// The mean excess, the outer half censored.
+    /// Returns the mean excess, with the outer half censored.
     pub(super) fn mean<'a>(
         &self,
         outer: impl Iterator<Item = &'a (usize, u64)>,

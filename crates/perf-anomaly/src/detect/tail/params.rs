@@ -4,7 +4,7 @@ use crate::Result;
 use crate::error::{check_resolution, within};
 use perf_core::Nanos;
 
-/// Parameters of [`Tail`](crate::Tail), made by [`Tail::params`](crate::Tail::params).
+/// Parameters of [`Tail`](crate::Tail), created by [`Tail::params`](crate::Tail::params).
 ///
 /// ```
 /// use perf_anomaly::Tail;
@@ -14,17 +14,25 @@ use perf_core::Nanos;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailParams {
+    /// False alarms per million calls.
     false_positives: f64,
+    /// Fewest calls of a function.
     minimum: u64,
+    /// Smallest share of a mode.
     mode_share: f64,
+    /// Smallest share of a narrow mode.
     rare_share: f64,
+    /// Fewest calls of a mode.
     mode_calls: u64,
+    /// Calls at which counts are halved.
     memory: u64,
+    /// Smallest distinguishable time.
     resolution: Nanos,
+    /// `true` if first calls are judged and learned.
     learn_first: bool,
 }
 
-/// [`TailParams`] that were checked.
+/// Validated [`TailParams`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailChecked(TailParams);
 
@@ -44,70 +52,72 @@ impl Default for TailParams {
 }
 
 impl TailParams {
-    /// Most calls in a million that are expected to be judged abnormal though nothing is wrong, too slow
-    /// and too fast together, default 10.
+    /// Sets the number of normal calls per million that are expected to be judged abnormal, too
+    /// slow and too fast together; default 10.
     pub fn false_positives(mut self, per_million: f64) -> Self {
         self.false_positives = per_million;
         self
     }
 
-    /// Calls of a function below which there is not enough data, default 32.
+    /// Sets the number of calls of a function below which there is not enough data; default 32.
     pub fn minimum(mut self, calls: u64) -> Self {
         self.minimum = calls;
         self
     }
 
-    /// Least share of a function's calls that may be a mode of its own, default 0.005: what is rarer
-    /// is abnormal, unless it is [narrow](Self::rare_share). Up to that share anomalies do not stretch the
-    /// tails; a higher one here lets more anomalies do so.
+    /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Rarer calls
+    /// are abnormal, unless they are [narrow](Self::rare_share). Up to that share anomalies do not
+    /// widen the tails; a higher value lets more anomalies do so.
     pub fn mode_share(mut self, share: f64) -> Self {
         self.mode_share = share;
         self
     }
 
-    /// Least share that may be a mode where its calls take about as long each time: their quartiles are no
-    /// further apart than 5 %, or one and a half times those of the widest other mode. Default: 0.0005, so
-    /// that what repeats is reported until it is known, but what happens less than once in 2,000 calls is
-    /// always reported. As high as [`mode_share`](Self::mode_share), rare calls are abnormal however alike.
+    /// Sets the smallest share that may be a mode if its calls take about the same time: their
+    /// quartiles are at most 5 % apart, or one and a half times those of the widest other mode.
+    /// Default: 0.0005, so that repeating calls are reported until they are known, while calls that
+    /// occur less than once in 2,000 calls are always reported. If it equals
+    /// [`mode_share`](Self::mode_share), rare calls are abnormal even if they are alike.
     pub fn rare_share(mut self, share: f64) -> Self {
         self.rare_share = share;
         self
     }
 
-    /// Least calls that may be a mode of their own, default 16.
+    /// Sets the fewest calls that may be a mode; default 16.
     pub fn mode_calls(mut self, calls: u64) -> Self {
         self.mode_calls = calls;
         self
     }
 
-    /// Calls of a function at which all its counts are halved, default 65,536.
+    /// Sets the number of calls of a function at which all its counts are halved; default 65,536.
     pub fn memory(mut self, calls: u64) -> Self {
         self.memory = calls;
         self
     }
 
-    /// Times closer than this cannot be told apart, default 1 us: the step of the clock, or what
-    /// nobody cares about. A call is only abnormal if it is more than two of them from the usual ones,
-    /// and modes are at least four apart.
+    /// Sets the smallest relevant difference of times, such as the tick of the clock; default 1 us.
+    /// A call is abnormal only if it is more than two of them from the usual ones, and modes are at
+    /// least four apart.
     pub fn resolution(mut self, time: Nanos) -> Self {
         self.resolution = time;
         self
     }
 
-    /// Whether the first call of a function on a stream is judged and learned like others, default
-    /// false: it often compiles, loads or connects something, and is
+    /// Judges and learns the first call of a function on a stream like others; default false. A
+    /// first call often compiles, loads or connects something, and is
     /// [`NotEnoughData`](crate::Label::NotEnoughData).
     pub fn learn_first(mut self, learn: bool) -> Self {
         self.learn_first = learn;
         self
     }
 
-    /// Checks the parameters.
+    /// Validates the parameters.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) unless `false_positives` is above 0 and at most 1000, `minimum` at least 16,
-    /// `mode_share` above 0 and at most 0.5, `rare_share` above 0 and at most that, `mode_calls` at least 8, `memory` at least 1024 and at
-    /// least four times `minimum`, and `resolution` from 1 ns to 1 s.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) unless `false_positives` is above 0
+    /// and at most 1000, `minimum` at least 16, `mode_share` above 0 and at most 0.5, `rare_share`
+    /// above 0 and at most that, `mode_calls` at least 8, `memory` at least 1024 and at least four
+    /// times `minimum`, and `resolution` from 1 ns to 1 s.
     pub fn check(self) -> Result<TailChecked> {
         check_false_positives(self.false_positives)?;
         let (minimum, memory, calls) = (self.minimum, self.memory, self.mode_calls);
@@ -144,7 +154,7 @@ pub(super) fn check_false_positives(per_million: f64) -> Result<()> {
 }
 
 impl TailChecked {
-    /// Names and values, for the metadata of a run.
+    /// Returns names and values for the metadata of a run.
     pub(super) fn options(&self) -> Vec<(String, String)> {
         let all = &self.0;
         let option = |name: &str, value: &dyn std::fmt::Display| (name.into(), value.to_string());

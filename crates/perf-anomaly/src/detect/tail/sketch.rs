@@ -4,19 +4,19 @@ use crate::Result;
 use crate::encode::{Reader, Writer};
 use perf_core::{Merge, Nanos};
 
-/// Buckets an octave, as a power of two.
+/// Number of buckets in an octave, as a power of two.
 const BITS: u32 = 6;
 const PER_OCTAVE: usize = 1 << BITS;
-/// Buckets of all values of 64 bits.
+/// Number of buckets for all 64-bit values.
 const BUCKETS: usize = (65 - BITS as usize) << BITS;
 
-/// A quantile sketch of run times: counts in buckets of at most 1/64 relative width.
+/// Quantile sketch of run times: counts in buckets with a relative width of at most 1/64.
 ///
-/// A run time `t` is counted as `t + resolution`, so that times below the resolution, which nobody can
-/// tell apart, share few buckets. A quantile is off by at most half a bucket, that is by
-/// `(t + resolution) / 128`. Counts are added when sketches merge: the merge is exact, and any order
-/// gives the same sketch. At most 3,776 buckets (30 KB), and as many as lie between the shortest and
-/// the longest call: a function whose calls differ by a factor of 30 takes 2.5 KB.
+/// A run time `t` is counted as `t + resolution`, so that times below the resolution, which are
+/// indistinguishable, share few buckets. The error of a quantile is at most half a bucket,
+/// `(t + resolution) / 128`. Merging adds counts: it is exact and independent of the order. There
+/// are at most 3,776 buckets (30 KB), covering the range from the shortest to the longest call: a
+/// function whose calls differ by a factor of 30 takes 2.5 KB.
 ///
 /// ```
 /// use perf_anomaly::Sketch;
@@ -28,14 +28,17 @@ const BUCKETS: usize = (65 - BITS as usize) << BITS;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Sketch {
+    /// Resolution in nanoseconds.
     resolution: u64,
     /// Bucket of the first count.
     first: u32,
+    /// Counts of consecutive buckets.
     counts: Vec<u64>,
+    /// Total count.
     total: u64,
 }
 
-/// The bucket of a value.
+/// Returns the bucket of a value.
 #[inline]
 fn bucket(value: u64) -> usize {
     if value < PER_OCTAVE as u64 {
@@ -45,7 +48,7 @@ fn bucket(value: u64) -> usize {
     ((shift as usize) << BITS) + (value >> shift) as usize
 }
 
-/// The smallest value of a bucket, the first one above the last bucket being 2^64.
+/// Returns the smallest value of a bucket; the one after the last bucket is 2^64.
 pub(in crate::detect) fn edge(bucket: usize) -> f64 {
     if bucket < PER_OCTAVE {
         return bucket as f64;
@@ -57,7 +60,7 @@ pub(in crate::detect) fn edge(bucket: usize) -> f64 {
 }
 
 impl Default for Sketch {
-    /// A sketch with a resolution of 1 ns, until it takes that of the first one merged.
+    /// Returns a sketch with a resolution of 1 ns, which takes that of the first one merged.
     fn default() -> Self {
         Sketch {
             resolution: 1,
@@ -69,7 +72,8 @@ impl Default for Sketch {
 }
 
 impl Sketch {
-    /// No run times yet. Times closer than `resolution` (at least 1 ns) cannot be told apart.
+    /// Creates an empty sketch. Times closer than `resolution` (at least 1 ns) are
+    /// indistinguishable.
     pub fn new(resolution: Nanos) -> Self {
         Sketch {
             resolution: resolution.0.max(1) as u64,
@@ -77,12 +81,12 @@ impl Sketch {
         }
     }
 
-    /// One more run time. Negative ones count as 0.
+    /// Adds a run time. Negative ones count as 0.
     pub fn push(&mut self, runtime: Nanos) {
         self.add(self.value(runtime), 1);
     }
 
-    /// What a run time is counted as.
+    /// Returns the value that represents a run time.
     #[inline]
     pub(crate) fn value(&self, runtime: Nanos) -> u64 {
         runtime.0.max(0) as u64 + self.resolution
@@ -99,7 +103,8 @@ impl Sketch {
         }
     }
 
-    /// Makes room for a bucket, and some to spare: a function's calls keep near each other.
+    /// Extends the counts to a bucket with some reserve, because the calls of a function are
+    /// similar.
     #[cold]
     fn widen(&mut self, bucket: usize, count: u64) {
         const SPARE: usize = 15;
@@ -121,23 +126,23 @@ impl Sketch {
         self.counts = counts;
     }
 
-    /// Bytes beside its own.
+    /// Returns the heap memory in bytes.
     pub(crate) fn heap(&self) -> usize {
         self.counts.capacity() * size_of::<u64>()
     }
 
-    /// How many run times, less those that were forgotten.
+    /// Returns the number of run times, less those that were forgotten.
     pub fn count(&self) -> u64 {
         self.total
     }
 
-    /// Times closer than this cannot be told apart.
+    /// Returns the smallest distinguishable difference of times.
     pub fn resolution(&self) -> Nanos {
         Nanos(self.resolution as i64)
     }
 
-    /// The run time that a share of `q` of all lies below, within `(t + resolution) / 128` of it; `None`
-    /// of no run times.
+    /// Returns the quantile `q` of the run times, with an error of at most
+    /// `(t + resolution) / 128`; `None` without run times.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         let before = (q.clamp(0.0, 1.0) * self.total.saturating_sub(1) as f64).floor() as u64;
         let mut sum = 0;
@@ -149,8 +154,8 @@ impl Sketch {
         Some(Nanos(value.max(0.0) as i64))
     }
 
-    /// The distribution: ranges of run times in nanoseconds that hold something, shortest first, each with
-    /// how many there are in it.
+    /// Returns the distribution: non-empty ranges of run times in nanoseconds in ascending order,
+    /// each with its count.
     ///
     /// ```
     /// use perf_anomaly::Sketch;
@@ -167,14 +172,14 @@ impl Sketch {
             .map(move |(bucket, count)| (time(edge(bucket))..time(edge(bucket + 1)), count))
     }
 
-    /// Buckets that hold something, with their counts.
+    /// Returns the occupied buckets with their counts.
     pub(crate) fn filled(&self) -> impl DoubleEndedIterator<Item = (usize, u64)> + Clone {
         let counts = self.counts.iter().enumerate();
         let filled = counts.filter(|(_, count)| **count > 0);
         filled.map(|(at, count)| (self.first as usize + at, *count))
     }
 
-    /// Halves all counts; what an odd one leaves over goes to the next bucket that holds something.
+    /// Halves all counts; the remainder of an odd one is added to the next occupied bucket.
     pub(crate) fn halve(&mut self) {
         let mut over = 0;
         for count in self.counts.iter_mut().filter(|count| **count > 0) {
@@ -196,7 +201,7 @@ impl Sketch {
         }
     }
 
-    /// Least bytes of one.
+    /// Smallest encoded size in bytes.
     pub(crate) const LEAST: usize = 2;
 
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
@@ -212,7 +217,8 @@ impl Sketch {
             resolution,
             ..Sketch::default()
         };
-        // First all are looked at, so that room is made once: at most 30 KB, whatever the bytes say.
+        // A first pass finds the range, so that memory is allocated once: at most 30 KB for any
+        // bytes.
         let mut ahead = *from;
         let (mut range, mut next) = (None, 0);
         for _ in 0..filled {
@@ -243,7 +249,7 @@ impl Sketch {
     }
 }
 
-/// A bucket from `next` on, and its count.
+/// Reads the next occupied bucket from `next` on, and its count.
 fn read_bucket(from: &mut Reader<'_>, next: usize) -> Result<(usize, u64)> {
     let skipped = from.varint("buckets to skip")?;
     let bucket = (next as u64).saturating_add(skipped);
@@ -254,7 +260,7 @@ fn read_bucket(from: &mut Reader<'_>, next: usize) -> Result<(usize, u64)> {
 }
 
 impl PartialEq for Sketch {
-    /// Equal counts; how much room there is does not matter, nor the resolution of nothing.
+    /// Compares counts; the capacity is ignored, and so is the resolution of an empty sketch.
     fn eq(&self, other: &Self) -> bool {
         let same = self.resolution == other.resolution || self.total == 0;
         same && self.filled().eq(other.filled())
@@ -262,8 +268,8 @@ impl PartialEq for Sketch {
 }
 
 impl Merge for Sketch {
-    /// Exact for sketches of one resolution. Of another one, values are counted anew from the middle
-    /// of their buckets, and are off by a bucket more.
+    /// Exact for sketches of one resolution. Otherwise values are recounted from the midpoints of
+    /// their buckets, which adds an error of one bucket.
     fn merge(&mut self, other: &Self) {
         if other.total == 0 {
             return;
@@ -277,7 +283,7 @@ impl Merge for Sketch {
 }
 
 impl Sketch {
-    /// Adds what `other` holds, and keeps its own resolution.
+    /// Adds the content of `other`, and keeps its own resolution.
     pub(crate) fn merge_into_own(&mut self, other: &Self) {
         if other.total == 0 {
             return;
@@ -289,7 +295,7 @@ impl Sketch {
                 match self.counts.get_mut(at) {
                     Some(counted) => *counted = counted.saturating_add(count),
                     None => {
-                        // All the room at once.
+                        // Allocates the whole range at once.
                         self.widen(first, 0);
                         self.widen(first + last, 0);
                         self.counts[bucket - self.first as usize] += count;

@@ -1,4 +1,4 @@
-//! [`prune`]: what was judged too early is judged again.
+//! [`prune`]: second judgement of early records.
 
 mod plan;
 
@@ -9,39 +9,39 @@ use crate::{Detector, FunctionId, Judgement, Result};
 use perf_core::Job;
 use plan::{Fate, Plan, length};
 
-/// What became of the records.
+/// Result of pruning.
 ///
-/// What is kept after it is counted as what is kept before: see
-/// [`Reduction`](super::Reduction).
+/// Counts afterwards have the same meaning as before: see [`Reduction`](super::Reduction).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Pruned {
-    /// Records that stayed, with new scores.
+    /// Number of records that were kept, with new scores.
     pub kept: u64,
-    /// Anomalies that are normal by the final model.
+    /// Number of anomalies that are normal by the final model.
     pub normal_after_all: u64,
-    /// Normal executions that are abnormal by the final model.
+    /// Number of normal executions that are abnormal by the final model.
     pub abnormal_after_all: u64,
-    /// Anomalies that are not among the worst of their function.
+    /// Number of anomalies that are not among the worst of their function.
     pub not_among_worst: u64,
-    /// Records, and final models, that did not fit into the budget.
+    /// Number of records, and final models, that exceeded the budget.
     pub over_budget: u64,
-    /// Records of functions that the sink never named; they stay as they are.
+    /// Number of records of functions that are unknown to the sink; they are unchanged.
     pub unknown: u64,
-    /// Anomalies that are there now.
+    /// Number of remaining anomalies.
     pub recorded: u64,
-    /// Normal executions that are there now.
+    /// Number of remaining normal executions.
     pub normals: u64,
-    /// Bytes of all that is there now, as text.
+    /// Size of the remaining text in bytes.
     pub bytes: u64,
 }
 
-/// Judges each record again by what the detector knows now, which at the end of a run is most, and
-/// which with a parameter server may be what all ranks know. Anomalies that are normal after all, and
-/// normal executions that are not, are removed; others get new scores, severities and labels, and refer
-/// to the final models. Of each function, the `per_function` worst anomalies stay. Calls around others
-/// are marked as abnormal by what is said of them now, as far as they have a record.
+/// Judges each record again with the current model of the detector, which is most accurate at the
+/// end of a run, and with a parameter server may include the knowledge of all ranks. Anomalies that
+/// are now normal, and normal executions that are not, are removed. Others get new scores,
+/// severities and labels, and refer to the final models. For each function the `per_function` worst
+/// anomalies are kept. Calls in the surroundings of others are marked as abnormal according to
+/// their new judgements, as far as they have a record.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, open, prune};
@@ -64,7 +64,7 @@ pub struct Pruned {
 /// let path = file("run");
 /// let report = run(0, Lines::create(&path)?)?;
 /// # let calls = Calls::default();
-/// // By a detector that has learned nothing, no record is abnormal, nor is its function known.
+/// // For a detector with an empty model no record is abnormal, and its function is unknown.
 /// let nothing = Sstd::default();
 /// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000, &Job::default())?;
 /// assert_eq!((pruned.unknown, pruned.normal_after_all), (2, 0));
@@ -74,8 +74,9 @@ pub struct Pruned {
 ///
 /// # Errors
 ///
-/// Returns the errors of the store, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled. All
-/// records then stay as they were. Once records are rewritten, the final count is not interrupted.
+/// Returns the errors of the store, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is
+/// cancelled. All records are then unchanged. Once records are rewritten, the final count is not
+/// interrupted.
 pub fn prune(
     store: &mut dyn Store,
     calls: &Calls,
@@ -86,15 +87,16 @@ pub fn prune(
     prune_within(store, calls, detector, per_function, u64::MAX, job)
 }
 
-/// As [`prune`], and no more than `budget` bytes are there afterwards, as text. What does not fit is left
-/// out and [counted](Pruned::over_budget): first the final models of the functions that lost least time,
-/// whose records refer to the models they had, then the records that lost least time. What else is in
-/// the store, such as facts of the run and earlier models, stays.
+/// Prunes like [`prune`], to at most `budget` bytes of text. Entries beyond it are dropped and
+/// [counted](Pruned::over_budget): first the final models of the functions with the least time
+/// lost, whose records refer to their earlier models, then the records with the least time lost.
+/// Other entries, such as properties of the run and earlier models, are kept.
 ///
 /// # Errors
 ///
-/// Returns the errors of the store, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled. All
-/// records then stay as they were. Once records are rewritten, the final count is not interrupted.
+/// Returns the errors of the store, and [`Error::Cancelled`](crate::Error::Cancelled) if the job is
+/// cancelled. All records are then unchanged. Once records are rewritten, the final count is not
+/// interrupted.
 pub fn prune_within(
     store: &mut dyn Store,
     calls: &Calls,
@@ -107,7 +109,8 @@ pub fn prune_within(
     prune_with(store, calls, detector, limits, job, &mut |_, _, _| {})
 }
 
-/// As [`prune_within`], and tells of each record that was judged again, by which model and how.
+/// Prunes like [`prune_within`], and reports each record that was judged again, with its model and
+/// judgement.
 pub(crate) fn prune_with(
     store: &mut dyn Store,
     calls: &Calls,
@@ -163,7 +166,7 @@ pub(crate) fn prune_with(
     Ok(pruned)
 }
 
-/// What is there.
+/// Counts the remaining entries.
 fn count(store: &mut dyn Store, pruned: &mut Pruned) -> Result<()> {
     let mut text = String::new();
     store.each(&mut |entry| {

@@ -1,4 +1,4 @@
-//! [`Plan`]: what becomes of each record, and of the models they refer to.
+//! [`Plan`]: decisions about each record, and about the models they refer to.
 
 use super::super::record::{CallRecord, Entry, Kind, ModelRecord, Record};
 use super::super::store::Store;
@@ -10,17 +10,21 @@ use perf_core::Job;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-/// Why a record is not there any more.
+/// Reason for removing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
+    /// The anomaly is normal by the final model.
     NormalAfterAll,
+    /// The normal execution is abnormal by the final model.
     AbnormalAfterAll,
+    /// The anomaly is not among the worst of its function.
     NotAmongWorst,
+    /// The record exceeds the budget.
     OverBudget,
 }
 
 impl Why {
-    /// What counts it; those over the budget were counted when that was looked at.
+    /// Returns the counter of the reason; records over the budget were already counted.
     pub(super) fn count(self, pruned: &mut Pruned) -> &mut u64 {
         match self {
             Why::NormalAfterAll => &mut pruned.normal_after_all,
@@ -33,52 +37,65 @@ impl Why {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// Nothing new is known of it.
+    /// There is no new judgement.
     AsItIs,
-    /// It is judged anew.
+    /// It has a new judgement.
     Revised,
+    /// It is removed.
     Removed(Why),
 }
 
-/// What becomes of a record.
+/// Decision about a record.
 #[derive(Debug)]
 pub(super) struct Row {
+    /// Function of the record, if it is known.
     pub(super) function: Option<FunctionId>,
+    /// New judgement.
     pub(super) judgement: Option<Judgement>,
+    /// Anomaly or normal execution.
     kind: Kind,
-    /// Severity and score as judged now.
+    /// New severity and score.
     rank: (i64, f64),
+    /// Decision.
     pub(super) fate: Fate,
-    /// Bytes with the final model, and with the model it had.
+    /// Size in bytes with the final model, and with its earlier model.
     bytes: (u64, u64),
 }
 
-/// The final model of a function.
+/// Final model of a function.
 #[derive(Debug)]
 pub(super) struct Final {
+    /// Function.
     function: FunctionId,
+    /// Record of the model.
     pub(super) record: ModelRecord,
+    /// Size in bytes.
     bytes: u64,
     /// Time lost by the records that refer to it.
     severity: i64,
+    /// `true` if it fits the budget.
     pub(super) is_kept: bool,
 }
 
-/// A call: program, rank, thread, and its place in the order of entry.
+/// Identity of a call: program, rank, thread, and number in the order of entry.
 type Key = (u32, u32, u32, u64);
 
-/// What becomes of all records, in the order in which they are stored.
+/// Decisions about all records, in storage order.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
+    /// Decision about each record.
     pub(super) rows: Vec<Row>,
-    /// What is said now of calls that have a record.
+    /// New judgements of recorded calls: `true` for abnormal.
     known: HashMap<Key, bool>,
+    /// Final models.
     pub(super) models: Vec<Final>,
-    /// Where the final model of a function is.
+    /// Index of the final model of each function.
     places: HashMap<FunctionId, usize>,
+    /// Largest number of a model.
     last_model: u64,
+    /// Last step of a record.
     last_step: u64,
-    /// Bytes of all that is no record.
+    /// Size in bytes of all entries other than records.
     fixed: u64,
 }
 
@@ -118,7 +135,7 @@ impl Plan {
     fn add(&mut self, record: &Record, function: Option<FunctionId>, detector: &dyn Detector) {
         self.last_step = self.last_step.max(record.step);
         let judgement = function.and_then(|id| judge(record, id, detector));
-        // A model that started over shortly before says nothing against what was found.
+        // A model that was reset shortly before does not contradict earlier findings.
         let judgement = judgement.filter(|one| one.label != Label::NotEnoughData);
         let fate = match (&judgement, record.kind) {
             (None, _) => Fate::AsItIs,
@@ -146,7 +163,7 @@ impl Plan {
         });
     }
 
-    /// Of each function the worst stay: of all, then whatever comes first.
+    /// Keeps the worst anomalies of each function: by severity and score, then in storage order.
     pub(super) fn keep_worst(&mut self, per_function: usize) {
         let is_kept = |row: &&mut Row| row.kind == Kind::Anomaly && row.fate == Fate::Revised;
         let mut anomalies: HashMap<Option<FunctionId>, Vec<&mut Row>> = HashMap::new();
@@ -168,7 +185,7 @@ impl Plan {
         }
     }
 
-    /// Gives the final model of each function that has records a number.
+    /// Numbers the final model of each function that has records.
     pub(super) fn number_models(&mut self, calls: &Calls, detector: &dyn Detector) {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.fate == Fate::Revised) {
@@ -200,7 +217,7 @@ impl Plan {
         }
     }
 
-    /// What the record of a row becomes.
+    /// Returns the revised record of a row.
     pub(super) fn revised(&self, record: &Record, row: &Row) -> Record {
         let mut revised = record.clone();
         if let (Some(function), Some(judgement)) = (row.function, &row.judgement) {
@@ -224,7 +241,7 @@ impl Plan {
         revised
     }
 
-    /// How long each record will be.
+    /// Computes the new length of each record.
     pub(super) fn size(&mut self, store: &mut dyn Store, job: &Job) -> Result<()> {
         let mut text = String::new();
         let mut sizes = Vec::with_capacity(self.rows.len());
@@ -246,7 +263,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Leaves out what does not fit, and tells how many models that are.
+    /// Drops entries beyond the budget, and returns the number of dropped models.
     pub(super) fn fit(&mut self, budget: u64) -> u64 {
         let is_kept = |row: &&Row| !matches!(row.fate, Fate::Removed(_));
         let records: u64 = self
@@ -260,7 +277,7 @@ impl Plan {
         if all <= budget {
             return 0;
         }
-        // The last model first: of those that lost as little, the one that was met last.
+        // Last model first: with equal time lost, the one that occurred last.
         let mut order: Vec<usize> = (0..self.models.len()).rev().collect();
         order.sort_by_key(|at| self.models.get(*at).map(|model| model.severity));
         let mut left_out = 0;
@@ -305,7 +322,7 @@ fn key(record: &Record, call: &CallRecord) -> Key {
     (record.program, record.rank, record.thread, call.number)
 }
 
-/// Bytes of an entry as a line.
+/// Returns the length in bytes of an entry as a line.
 pub(super) fn length(entry: &Entry, text: &mut String) -> u64 {
     text.clear();
     json::write(entry, text);

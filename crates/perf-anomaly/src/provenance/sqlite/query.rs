@@ -11,12 +11,12 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Integers of SQLite have 63 bits and a sign.
+/// Integers of SQLite are signed with 64 bits.
 pub(super) fn bound(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A query as the condition, its values, and the order.
+/// Converts a query to the condition, its values, and the order.
 pub(super) fn sql(query: &Query) -> (String, Vec<Value>) {
     let mut conditions = vec!["1"];
     let mut values: Vec<Value> = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn sql(query: &Query) -> (String, Vec<Value>) {
     and("score >= ?", query.score.map(Value::from));
     and("severity >= ?", query.severity.map(|least| least.0.into()));
     let order = match query.order {
-        // A plus keeps the planner from going through all rows only because they are in order.
+        // A plus sign keeps the planner from scanning all rows just because they are in order.
         Order::Stored if conditions.len() > 1 => "+id",
         Order::Stored => "id",
         Order::Severity => "severity desc, score desc, id",
@@ -52,7 +52,7 @@ pub(super) fn sql(query: &Query) -> (String, Vec<Value>) {
     };
     let limit = query.limit.map_or(-1, |limit| bound(limit as u64));
     let conditions = conditions.join(" and ");
-    // A cross join: the table with the indices comes first whatever the planner thinks.
+    // A cross join, so that the table with the indices comes first regardless of the planner.
     let sql = format!(
         "select id, body from call cross join entry using (id) where {conditions} order by {order} limit {limit}"
     );
@@ -66,7 +66,7 @@ mod tests {
     use perf_core::Nanos;
     use rusqlite::params_from_iter;
 
-    /// How SQLite would answer a query.
+    /// Returns the query plan of SQLite.
     fn plan(store: &Sqlite, query: &Query) -> String {
         let (sql, values) = sql(query);
         let explained = format!("explain query plan {sql}");
@@ -149,7 +149,7 @@ mod tests {
             let is_used = plan.starts_with("SEARCH call USING ") && plan.contains(index);
             assert!(is_used, "{query:?}: {plan}");
         }
-        // The worst come from the index in order: nothing is sorted.
+        // The worst come from the index in order, without sorting.
         for (order, index) in [
             (Order::Severity, "call_severity"),
             (Order::Score, "call_score"),
@@ -167,7 +167,7 @@ mod tests {
             );
             assert!(!plan.contains("TEMP B-TREE"), "{plan}");
         }
-        // It is in the temporary folder; if it cannot be removed, it is there.
+        // It is in the temporary folder, so a failure to remove it is harmless.
         let _ = std::fs::remove_file(&path);
     }
 }

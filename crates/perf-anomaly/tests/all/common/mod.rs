@@ -12,7 +12,7 @@ use perf_testdata::corpus::corpus;
 use perf_testdata::wide::Xorshift;
 use std::io::Read;
 
-/// The text of a compressed file of the corpus.
+/// Returns the text of a compressed file of the corpus.
 pub(crate) fn read(relative: &str) -> Option<String> {
     let file = std::fs::File::open(corpus(relative)?).expect("it exists");
     let mut text = String::new();
@@ -22,24 +22,30 @@ pub(crate) fn read(relative: &str) -> Option<String> {
     Some(text)
 }
 
-/// A completed call of a stream of the corpus, in microseconds.
+/// Completed call of a stream of the corpus, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Call {
+    /// Thread.
     pub(crate) thread: u32,
+    /// Time of entry.
     pub(crate) entry: u64,
+    /// Time of exit.
     pub(crate) exit: u64,
+    /// Exclusive time.
     pub(crate) exclusive: u64,
 }
 
-/// The calls completed in a step, and as samples of their exclusive times.
+/// Calls completed in a step.
 #[derive(Debug, Default)]
 pub(crate) struct Step {
+    /// The calls.
     pub(crate) calls: Vec<Call>,
+    /// Samples with their exclusive times.
     pub(crate) samples: Vec<Sample>,
 }
 
-/// The steps of a stream of the corpus, repaired as the original repairs it; calls still open at the
-/// end are left out.
+/// Returns the steps of a stream of the corpus, repaired like the original; calls still open at the
+/// end are dropped.
 pub(crate) fn steps(relative: &str) -> Option<Vec<Step>> {
     let path = corpus(relative)?;
     let mut streams = Streams::open(&[path], &OpenOptions::new()).expect("a stream");
@@ -75,7 +81,7 @@ impl Random {
         Random(Xorshift::new(seed))
     }
 
-    /// Above 0, below 1.
+    /// Returns a number above 0 and below 1.
     pub(crate) fn unit(&mut self) -> f64 {
         ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
     }
@@ -84,14 +90,14 @@ impl Random {
         self.0.below(most)
     }
 
-    /// Standard normal, by Box and Muller.
+    /// Returns a standard normal number, by Box and Muller.
     pub(crate) fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.unit().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
 
-/// A call of one function, not the first, of a run time in nanoseconds.
+/// Returns a call of one function, not the first, with a run time in nanoseconds.
 pub(crate) fn call(function: u32, runtime: f64) -> Sample {
     Sample {
         function: FunctionId(function),

@@ -1,4 +1,4 @@
-//! The textbook version of calls: one stream, all events at once, no arena.
+//! Reference implementation of calls: one stream, all events at once, no arena.
 
 use perf_anomaly::calls::Repair;
 use perf_core::RegionId;
@@ -13,41 +13,58 @@ pub(crate) enum What {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NaiveCall {
+    /// Regions of the call path.
     pub(crate) path: Vec<RegionId>,
+    /// Time of entry.
     pub(crate) entry: i64,
+    /// Time of exit.
     pub(crate) exit: i64,
+    /// Exclusive time.
     pub(crate) exclusive: i64,
+    /// Times of messages and counters.
     pub(crate) notes: Vec<i64>,
+    /// Number of callees.
     pub(crate) children: usize,
+    /// `true` if it was closed at the end.
     pub(crate) at_end: bool,
 }
 
 #[derive(Clone, Debug)]
 struct Open {
+    /// Regions of the call path.
     path: Vec<RegionId>,
+    /// Time of entry.
     entry: i64,
+    /// Time in callees.
     inside: i64,
+    /// Number of callees.
     children: usize,
+    /// Time of an exit of another region.
     foreign: Option<i64>,
 }
 
 #[derive(Default)]
 struct State {
+    /// Open calls.
     stack: Vec<Open>,
+    /// Waiting messages and counters.
     waiting: Vec<i64>,
+    /// Known call paths.
     known: HashSet<Vec<RegionId>>,
+    /// Completed calls.
     done: Vec<NaiveCall>,
 }
 
 impl State {
-    /// Messages and counters wait; a call that closes takes those that lie in it, ends included.
+    /// Closes the innermost call, which takes the waiting messages and counters within it, ends
+    /// included.
     fn close(&mut self, at: i64, at_end: bool, outer: bool) {
         let open = self.stack.pop().expect("it is there");
         let (at, at_end) = match open.foreign {
             Some(foreign) if outer || at_end => (foreign, false),
             _ => (at, at_end),
         };
-        // What came after a guessed end was given to the call all the same: it was innermost.
+        // Notes after a guessed end also belong to the call, because it was innermost.
         let (mine, rest) = self.waiting.iter().partition(|note| **note >= open.entry);
         self.waiting = rest;
         if let Some(caller) = self.stack.last_mut() {
@@ -66,7 +83,7 @@ impl State {
     }
 }
 
-/// The calls of a stream in order of completion.
+/// Returns the calls of a stream in order of completion.
 pub(crate) fn calls(events: &[(i64, What)], repair: Repair) -> Vec<NaiveCall> {
     let mut functions: Vec<(i64, What)> = events
         .iter()
@@ -88,7 +105,7 @@ pub(crate) fn calls(events: &[(i64, What)], repair: Repair) -> Vec<NaiveCall> {
             .iter()
             .take_while(|note| **note < at || (is_exit && **note == at))
             .count();
-        // With no call open a message belongs to none.
+        // Without an open call a message belongs to none.
         let come: Vec<i64> = notes.drain(..come).collect();
         if !state.stack.is_empty() {
             state.waiting.extend(come);

@@ -1,10 +1,10 @@
-//! What a record and all of them may cost.
+//! Limits of a record and of all records.
 
 use super::*;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 #[test]
-fn budgets_and_filters_count_what_they_leave_out() {
+fn budgets_and_filters_count_dropped_anomalies() {
     let run = |name: &str, recorder: RecorderParams| {
         let store = stores(name).remove(0);
         let (mut store, reduction, _) =
@@ -39,7 +39,7 @@ fn budgets_and_filters_count_what_they_leave_out() {
     assert!(Recorder::params().per_function(0).check().is_err());
 }
 
-/// A run of one call that has `notes` messages and counter values, `depth` calls deep, and is slow.
+/// Runs one slow call that has `notes` messages and counter values, `depth` calls deep.
 fn crowded(notes: usize, depth: usize, recorder: RecorderParams) -> (Record, Reduction) {
     let params = Calls::params();
     let mut monitor = monitor(params, recorder, Box::new(Memory::new()));
@@ -100,14 +100,14 @@ fn a_record_has_bounds_of_its_own() {
     let (record, _) = crowded(5, 3, few);
     assert_eq!((record.stack.len(), record.messages.len()), (2, 3));
     assert_eq!((record.left_out.frames, record.left_out.counters), (1, 2));
-    // Where everything has room nothing is left out.
+    // Within the limits no items are dropped.
     let (record, _) = crowded(5, 3, Recorder::params());
     assert_eq!(record.left_out, Default::default());
 }
 
-/// What a record leaves out is stored with it, of any kind of store.
+/// The counts of dropped items are stored with the record, in every kind of store.
 #[test]
-fn what_is_left_out_is_read_back() {
+fn counts_of_dropped_items_are_stored() {
     let few = Recorder::params().frames(2).notes(3);
     let (record, _) = crowded(5, 3, few);
     assert!(record.left_out.frames > 0 && record.left_out.node > 0);
@@ -120,15 +120,19 @@ fn what_is_left_out_is_read_back() {
     }
 }
 
-/// A store that is elsewhere: what was put waits, in a room for so many, until a commit gets through.
+/// Remote store: entries wait in a bounded buffer until a commit succeeds.
 #[derive(Clone, Debug, Default)]
 struct Far(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// `true` while the store is unavailable.
     is_gone: bool,
+    /// Entries that wait.
     waiting: Vec<Entry>,
+    /// Committed entries.
     there: Memory,
+    /// Number of commits.
     commits: u64,
 }
 
@@ -174,7 +178,8 @@ impl Store for Far {
     }
 }
 
-/// A store that was gone for some steps has all that it had room for, and what comes after; the rest is counted.
+/// A store that was unavailable for some steps gets all buffered entries, and later ones; the rest
+/// is counted.
 #[test]
 fn after_an_outage_a_store_is_written_again() {
     let far = Far::default();
@@ -194,7 +199,7 @@ fn after_an_outage_a_store_is_written_again() {
             program.call(&mut monitor, "solve", slow * (100_000 + at * 37 % 1000));
         }
         monitor.end_step(step);
-        // Two in the step in which what waited goes first.
+        // Two commits in the step that first writes the waiting entries.
         let commits = if step == 30 { 2 } else { 1 };
         assert_eq!(far.inner().commits - before, commits, "step {step}");
         let error = monitor.take_error();
@@ -216,9 +221,9 @@ fn after_an_outage_a_store_is_written_again() {
     assert!(found.iter().any(lost), "what there was room for is there");
 }
 
-/// A store that is gone as a run begins is told of the run when it is there.
+/// The run is stored later if the store is unavailable at its begin.
 #[test]
-fn what_a_run_is_comes_once_a_store_is_there() {
+fn the_run_is_stored_once_the_store_is_available() {
     let far = Far::default();
     far.inner().waiting = vec![Entry::Run(RunRecord::default()); ROOM];
     far.inner().is_gone = true;

@@ -1,4 +1,4 @@
-//! What is kept of anomalies, how much it is, and how it is found again.
+//! Recording of anomalies, its size, and retrieval.
 
 use crate::common;
 
@@ -22,7 +22,7 @@ fn scratch(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// An empty store of each kind.
+/// Returns an empty store of each kind.
 fn stores(name: &str) -> Vec<Box<dyn Store>> {
     let lines = Lines::create(scratch(&format!("{name}.jsonl"))).expect("tests may write here");
     #[allow(unused_mut, reason = "no more kinds without the feature")]
@@ -51,9 +51,11 @@ fn key(rank: u32, thread: u32) -> StreamKey {
     }
 }
 
-/// A program of one thread that pushes calls.
+/// Program of one thread that pushes calls.
 struct Program {
+    /// Stream of the thread.
     stream: StreamId,
+    /// Current time.
     at: i64,
 }
 
@@ -82,7 +84,8 @@ impl Program {
     }
 }
 
-/// One rank with a CPU thread and a stream of an accelerator, on which a kernel and a phase are slow.
+/// Runs one rank with a CPU thread and an accelerator stream, on which a kernel and a phase are
+/// slow.
 fn accelerated(mut monitor: Monitor) -> (Box<dyn Store>, Reduction) {
     let cpu = monitor.stream(key(3, 0));
     let gpu = monitor.stream(key(3, 1));
@@ -121,7 +124,7 @@ fn accelerated(mut monitor: Monitor) -> (Box<dyn Store>, Reduction) {
             host.exit(&mut monitor, "main");
             device.at = device.at.max(host.at);
             device.enter(&mut monitor, "kernel");
-            // What launched the slow kernel is told a step later.
+            // The launch of the slow kernel arrives a step later.
             if !is_slow {
                 device.count(&mut monitor, "Correlation ID", id);
             }
@@ -173,7 +176,7 @@ fn a_record_has_all_there_is() {
         let expected = phase.expected.expect("it has a model").0;
         assert_eq!(phase.severity.0, phase.runtime.0 - expected);
         assert_eq!((phase.before.len(), phase.after.len()), (5, 5));
-        // Two calls of this step came after, the others in the next one.
+        // Two later calls are in this step, the others in the next one.
         let own = phase.call.number;
         let after: Vec<_> = phase.after.iter().map(|one| one.number - own).collect();
         assert_eq!(after, [1, 2, 3, 4, 5]);
@@ -203,7 +206,7 @@ fn a_record_has_all_there_is() {
         let place = place.map(|(name, value)| (name.to_string(), value.to_string()));
         assert_eq!(kernel.accelerator, place);
 
-        // For comparison, a usual call of each on the same stream.
+        // For comparison, a typical call of each on the same stream.
         let usual = records(&mut *store, Kind::Normal);
         let of: Vec<_> = usual
             .iter()
@@ -238,7 +241,7 @@ fn a_record_has_all_there_is() {
                 .map(|(_, value)| value.as_str())
         };
         assert_eq!((fact("job"), fact("job 2")), (Some("77"), Some("78")));
-        // What the detector and the monitor were told is there, too.
+        // The options of the detector and the monitor are stored too.
         assert_eq!(fact("false positives per million"), Some("10"));
         assert_eq!(
             (fact("ignored"), fact("ignored 2")),
@@ -268,13 +271,13 @@ fn a_record_has_all_there_is() {
     }
 }
 
-/// Whether a call of a phase is slow: one in 9,970 calls, of all functions.
+/// Returns `true` if a call of a phase is slow: one in 9,970 calls, over all functions.
 fn is_planted(phase: usize, inner: usize) -> bool {
     phase % 997 == 990 && inner == phase / 997 % 9
 }
 
-/// Calls of 30 functions below `main` and a phase, depth 3, a message in each phase, and slow calls
-/// that are planted.
+/// Runs 30 functions below `main` and a phase, depth 3, with a message in each phase and planted
+/// slow calls.
 fn synthetic(
     mut monitor: Monitor,
     calls: usize,
@@ -346,7 +349,7 @@ fn data_are_reduced_148_times_with_context_complete() {
             reduction.normals
         );
         assert_eq!(planted, 50);
-        // Twice an enter and an exit, and a message a phase.
+        // An enter and an exit for each call, and a message in each phase.
         assert_eq!(reduction.raw_bytes, 48 * 2 * 500_001 + 64 * 50_000);
         for record in &found {
             assert_eq!((record.stack.len(), record.before.len()), (2, 5));
@@ -360,7 +363,7 @@ fn data_are_reduced_148_times_with_context_complete() {
 }
 
 #[test]
-fn queries_answer_what_a_look_at_all_records_does() {
+fn queries_equal_a_scan_of_all_records() {
     for store in stores("queries") {
         let recorder = Recorder::params();
         let monitor = monitor(Calls::params(), recorder, store);
@@ -482,7 +485,7 @@ fn ranks_are_merged_and_runs_compared() {
             expected[..]
         );
 
-        // Runs that differ are all told, once each, whatever their order.
+        // Runs that differ are all stored, once each, in any order.
         let told = |version: &str| {
             let mut memory: Box<dyn Store> = Box::new(Memory::new());
             let mut run = RunRecord::default();

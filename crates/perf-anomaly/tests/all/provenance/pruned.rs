@@ -1,4 +1,4 @@
-//! Records that are judged again by the final model.
+//! Second judgement of records by the final model.
 
 use super::*;
 use perf_core::Job;
@@ -10,8 +10,8 @@ fn the_final_model_has_the_last_word() {
         let mut monitor = monitor(Calls::params(), params, store);
         let stream = monitor.stream(key(0, 0));
         let mut program = Program { stream, at: 0 };
-        // At first all take 100 us. Then 300 us: abnormal, until it is known to be usual. One is slow
-        // by any measure.
+        // At first all take 100 us. Then 300 us: abnormal, until it is known to be usual. One is
+        // slow by any measure.
         for at in 0..4000_i64 {
             let usual = if at < 400 { 100_000 } else { 300_000 };
             let slow = if at == 3000 { 40 } else { 1 };
@@ -56,7 +56,7 @@ fn the_final_model_has_the_last_word() {
             .iter()
             .filter(|(name, _)| name.ends_with("median"));
         assert_eq!(modes.count(), 2);
-        // Of a function, only the worst are left where one wants so.
+        // On request only the worst of a function are kept.
         let again = prune(
             &mut *store,
             &report.calls,
@@ -157,8 +157,8 @@ fn all_figures_are_those_after() {
     }
 }
 
-/// Calls of 100 us and then of 300 us, which are abnormal until they are known to be usual; one of the first
-/// of these is slow by any measure.
+/// Calls of 100 us and then of 300 us, which are abnormal until they are known to be usual; one of
+/// the first of these is slow by any measure.
 fn shifted(store: Box<dyn Store>, recorder: RecorderParams) -> perf_anomaly::Report {
     let mut monitor = monitor(Calls::params(), recorder, store);
     let stream = monitor.stream(key(0, 0));
@@ -175,7 +175,7 @@ fn shifted(store: Box<dyn Store>, recorder: RecorderParams) -> perf_anomaly::Rep
 }
 
 #[test]
-fn calls_around_are_marked_by_what_is_said_of_them_now() {
+fn surrounding_calls_are_marked_by_their_new_judgements() {
     for store in stores("marked") {
         let mut report = shifted(store, Recorder::params());
         let marked = |store: &mut dyn Store| {
@@ -197,7 +197,7 @@ fn calls_around_are_marked_by_what_is_said_of_them_now() {
 }
 
 #[test]
-fn the_budget_holds_for_what_is_there_afterwards() {
+fn the_budget_applies_to_the_remaining_records() {
     let run = |name: &str, budget: u64| {
         let store = stores(name).remove(0);
         let params = Recorder::params().budget(budget);
@@ -224,7 +224,7 @@ fn the_budget_holds_for_what_is_there_afterwards() {
         .expect("a recorder");
     assert!(all.bytes > kept, "final models take room: {all:?}");
     assert_eq!(all.over_budget, 0);
-    // No room at all, room for some models, for too few records, and room for all.
+    // No budget, budget for some models, for some of the records, and for all.
     for (name, budget) in [
         ("full", kept),
         ("models", kept + (all.bytes - kept) / 2),
@@ -243,7 +243,7 @@ fn the_budget_holds_for_what_is_there_afterwards() {
             "{name}: {pruned:?}"
         );
         assert_eq!(reduction.over_budget, pruned.over_budget);
-        // What each record refers to is there.
+        // Every reference is valid.
         let (mut models, mut used) = (Vec::new(), Vec::new());
         let mut look = |entry: Entry| {
             match entry {
@@ -258,7 +258,7 @@ fn the_budget_holds_for_what_is_there_afterwards() {
         let size = std::fs::metadata(scratch(&format!("{name}.jsonl")));
         assert_eq!(size.expect("it is there").len(), reduction.kept_bytes);
     }
-    // Less than there was: the worst stay.
+    // A smaller budget: the worst are kept.
     let mut report = run("less", kept);
     let worst = |store: &mut dyn Store| {
         let query = Query {

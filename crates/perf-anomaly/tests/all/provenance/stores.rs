@@ -1,9 +1,9 @@
-//! Files that are damaged, not ours, or not to be written.
+//! Files that are damaged, foreign, or not writable.
 
 use super::*;
 use perf_core::Job;
 
-/// A model beyond which there are no numbers: its store can be copied, but no other one behind it.
+/// A model with the largest number: its store can be copied, but not behind another one.
 #[test]
 fn models_without_a_number_are_no_others() {
     let store = |id: u64| -> Box<dyn Store> {
@@ -31,13 +31,13 @@ fn models_without_a_number_are_no_others() {
 }
 
 #[test]
-fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
+fn unreadable_lines_are_counted_and_skipped() {
     let path = scratch("damaged.jsonl");
     let store = Box::new(Lines::create(&path).expect("tests may write here"));
     let _ = accelerated(monitor(Calls::params(), Recorder::params(), store));
     let text = std::fs::read_to_string(&path).expect("it was just written");
     let lines: Vec<&str> = text.lines().collect();
-    // Every prefix of the file is a store.
+    // Every prefix of the file is a valid store.
     for end in (0..text.len()).step_by(97) {
         std::fs::write(&path, &text.as_bytes()[..end]).expect("tests may write here");
         let mut store = Lines::open(&path).expect("it is there");
@@ -51,7 +51,7 @@ fn lines_that_cannot_be_read_are_counted_and_in_nobodys_way() {
         let unreadable = store.unreadable().map_or(0, |(count, _)| count as usize);
         assert!(entries >= whole && entries + unreadable <= whole + 1);
     }
-    // What comes after a line that was cut off is read.
+    // Entries after a truncated line are read.
     let cut = &text[..text.len() - 20];
     std::fs::write(&path, cut).expect("tests may write here");
     let mut store = Lines::open(&path).expect("it is there");
@@ -119,7 +119,7 @@ fn databases_of_others_are_left_alone() {
     std::fs::write(&path, b"SQLite format 3\0 and then nothing").expect("tests may write here");
     assert!(open(&path).is_err());
     assert!(Sqlite::open(scratch("nowhere.sqlite")).is_err());
-    // A view may never end, and a trigger may do anything.
+    // A view may never terminate, and a trigger may have any effect.
     for (name, sql) in [
         (
             "entry",
@@ -142,7 +142,7 @@ fn databases_of_others_are_left_alone() {
         let expected = format!("{name:?} is not the table that a recorder makes");
         assert!(error.ends_with(&expected), "{error}");
     }
-    // A store that is there is opened by its first bytes.
+    // An existing store is opened by its first bytes.
     let path = scratch("mine.sqlite");
     Sqlite::create(&path)
         .expect("tests may write here")
@@ -155,11 +155,11 @@ fn databases_of_others_are_left_alone() {
 #[test]
 fn a_file_that_may_only_be_read_is_read_and_not_written() {
     let path = scratch("readonly.jsonl");
-    // Another test run may have left it.
+    // An earlier test run may have left it.
     let _ = std::fs::remove_file(&path);
     let store = Box::new(Lines::create(&path).expect("tests may write here"));
     let _ = accelerated(monitor(Calls::params(), Recorder::params(), store));
-    // Its last line is cut off: nobody mends it who only reads.
+    // Its last line is truncated: reading does not repair it.
     let text = std::fs::read_to_string(&path).expect("it was just written");
     std::fs::write(&path, &text[..text.len() - 9]).expect("tests may write here");
     let mut permissions = std::fs::metadata(&path).expect("it is there").permissions();
@@ -208,7 +208,7 @@ fn lines_that_cannot_be_read_stay_when_records_are_revised() {
         lines.len() - 1,
         "two records less"
     );
-    // And one can go on.
+    // Appending continues after it.
     store
         .put(&Entry::Stream(Default::default()))
         .expect("tests may write here");

@@ -3,7 +3,7 @@
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::{Error, Label};
 
-/// A line of each type, with all fields and with as few as there can be.
+/// A line of each type, with all fields and with the fewest possible.
 const LINES: [&str; 8] = [
     r#"{"type":"run","format":1,"version":"0.1.0","detector":"tail","facts":{"ignored":"MPI_*","threshold":"0.1"}}"#,
     r#"{"type":"run","format":1,"version":"","detector":""}"#,

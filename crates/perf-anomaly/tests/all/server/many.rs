@@ -1,22 +1,22 @@
-//! Labels of many ranks that share, and of one detector that sees all calls.
+//! Labels of many ranks that share their knowledge, and of one detector of all calls.
 
 use super::*;
 use perf_core::Job;
 
 type Labels = HashMap<(u32, u64), Label>;
 
-/// Makes a detector that knows nothing.
+/// Creates a detector with an empty model.
 type Make = fn() -> Box<dyn Detector>;
 
-/// Ranks with `steps` steps of the same functions, some calls of them slow; each function has its own
-/// usual run time.
+/// Returns ranks with `steps` steps of the same functions, with some slow calls; each function has
+/// its own usual run time.
 fn programs(ranks: u32, steps: usize) -> Vec<Vec<Vec<(&'static str, i64)>>> {
     const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let mut random = Random::new(5);
     let mut step = || {
         let mut call = |at: usize| {
             let usual = 2e4 * (1 + at % 8) as f64 * (0.2 * random.normal()).exp();
-            // What goes wrong takes another time each time.
+            // Each fault takes a different time.
             let slow = match random.below(500) {
                 0 => 8.0 * 20.0_f64.powf(random.unit()),
                 _ => 1.0,
@@ -37,7 +37,7 @@ fn labels(calls: &Calls, judgements: &[Judgement], into: &mut Labels) {
     }
 }
 
-/// One detector for all ranks.
+/// Runs one detector for all ranks.
 fn single(make: Make, program: &[Vec<Vec<(&str, i64)>>]) -> (Labels, Model) {
     let (mut calls, mut detector) = (sink(), make());
     let mut all = Labels::new();
@@ -58,7 +58,7 @@ fn single(make: Make, program: &[Vec<Vec<(&str, i64)>>]) -> (Labels, Model) {
     (all, detector.snapshot())
 }
 
-/// One a rank, and a server.
+/// Runs one detector for each rank, and a server.
 fn distributed(make: Make, program: &[Vec<Vec<(&str, i64)>>], every: u64) -> (Labels, Model) {
     let local = Local::new(server(Server::params()));
     let mut ranks: Vec<_> = (0..program.len())
@@ -132,7 +132,7 @@ fn labels_of_80_ranks_are_those_of_one() {
                 of(&one),
                 of(&many)
             );
-            // In the first step nobody knows of anybody else.
+            // In the first step there is no shared knowledge.
             assert!(share(24) >= 0.99, "{name} every {every}: {}", share(24));
             if every == 1 {
                 assert!(share(0) >= 0.99, "{name}: {}", share(0));

@@ -1,4 +1,4 @@
-//! What ranks know together: messages, order, loss, restarts, and labels of many ranks.
+//! Shared knowledge of ranks: messages, order, loss, restarts, and labels of many ranks.
 
 use crate::common;
 
@@ -31,7 +31,7 @@ fn tail() -> Tail {
     Tail::new(params.expect("values in range"))
 }
 
-/// Calls of `functions` on one rank: run times in nanoseconds, one after the other.
+/// Pushes calls of `functions` on one rank: run times in nanoseconds, one after the other.
 fn push(calls: &mut Calls, rank: u32, functions: &[(&str, i64)], at: &mut i64) {
     let stream = calls.stream(StreamKey {
         program: 0,
@@ -47,16 +47,19 @@ fn push(calls: &mut Calls, rank: u32, functions: &[(&str, i64)], at: &mut i64) {
     }
 }
 
-/// An exchange that turns messages into bytes, and does what networks do.
+/// Exchange that encodes messages, and simulates network faults.
 #[derive(Debug, Default)]
 struct Wire {
+    /// Server.
     server: Option<Local>,
-    /// Answers on their way.
+    /// Answers in flight.
     answers: VecDeque<Vec<u8>>,
-    /// How many calls of `receive` an answer takes.
+    /// Number of calls of `receive` that an answer takes.
     delay: usize,
+    /// Number of calls of `receive` so far.
     waited: usize,
-    /// In which sends the delta gets lost, the answer gets lost, or the delta comes twice.
+    /// Faults of the next sends: the delta is lost, the answer is lost, or the delta is delivered
+    /// twice.
     faults: VecDeque<Fault>,
 }
 
@@ -116,7 +119,7 @@ fn synchronised_every_third_step_on_calls_1_and_4() {
         let synced = client.step(&calls, &judgements, &mut detector);
         if synced.expect("a local server answers").sent {
             met.push(step);
-            // The delta was taken: nothing is left of it.
+            // The delta was taken: no unsent knowledge remains.
             assert!(detector.take_delta().is_empty());
         }
     }
@@ -217,7 +220,7 @@ fn ranks_are_ranked_by_their_anomalies_a_step() {
     assert!("size".parse::<Ranking>().is_err());
 }
 
-/// Ranks number functions as they meet them; the server does not mix them up.
+/// Ranks number functions in order of first occurrence; the server matches them by name.
 #[test]
 fn functions_are_known_by_their_names() {
     let local = Local::new(server(Server::params()));
@@ -232,7 +235,7 @@ fn functions_are_known_by_their_names() {
                 "b" => 20_000,
                 _ => 30_000,
             };
-            // Rank 1 meets `b` in the last step only.
+            // Rank 1 calls `b` in the last step only.
             let met = if rank == 1 && step < 2 { 2 } else { 3 };
             let functions: Vec<_> = names[rank][..met]
                 .iter()
@@ -273,10 +276,10 @@ fn fault() -> impl Strategy<Value = Fault> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever the network does, the server has each call once in the end, and a client always knows
-    /// at least its own.
+    /// With any network faults, the server counts each call once in the end, and a client always
+    /// has at least its own knowledge.
     #[test]
-    fn nothing_is_lost_and_nothing_counts_twice(
+    fn every_call_counts_once(
         faults in prop::collection::vec(prop::collection::vec(fault(), 12), 3),
         delay in 0_usize..4,
         publish in 1_u64..5,
@@ -304,7 +307,7 @@ proptest! {
                 calls.end_step(step);
                 let mut judgements = Vec::new();
                 detector.detect(calls.batch().samples(), &mut judgements, &Job::default()).unwrap();
-                // An error means that it comes again.
+                // After an error it is sent again.
                 let _ = client.step(calls, &judgements, detector);
                 let own = detector.sketch(FunctionId(0)).map(|sketch| sketch.count());
                 prop_assert!(own >= Some(step + 1), "{own:?} calls after {step}");
@@ -329,7 +332,7 @@ proptest! {
         }
     }
 
-    /// Bytes that are damaged are an error with a place, or a message that the server takes or refuses
+    /// Damaged bytes cause an error with an offset, or a message that the server takes or rejects
     /// as a whole.
     #[test]
     fn damaged_messages_do_no_harm(at in 0.0..1.0_f64, to in any::<u8>(), is_cut in any::<bool>()) {
@@ -356,7 +359,7 @@ proptest! {
     }
 }
 
-/// A delta with something of everything.
+/// Returns a delta with non-empty fields.
 fn delta() -> Delta {
     #[derive(Debug)]
     struct Keep(Option<Delta>);
@@ -437,7 +440,7 @@ fn messages_come_back_from_bytes() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_as_a_whole() {
+fn invalid_messages_are_rejected_as_a_whole() {
     let delta = delta();
     let mut server = server(Server::params());
     server.take(&delta).expect("it is sound");
@@ -459,7 +462,7 @@ fn what_does_not_fit_is_refused_as_a_whole() {
         "expected a model of tail, but got one of sstd"
     );
     assert_eq!(server.encode(), before);
-    // Numbers past the names are nobody's.
+    // Numbers beyond the names are invalid.
     let mut other = delta.clone();
     (other.sequence, other.names) = (2, Vec::new());
     assert!(matches!(server.take(&other), Err(Error::Decode { .. })));
@@ -528,7 +531,7 @@ fn a_new_server_hears_names_again_and_a_frozen_one_learns_nothing() {
     assert_eq!(number.expect("nobody panicked"), Some(FunctionId(0)));
 }
 
-/// A program that watches itself may share what it learns, too.
+/// A self-monitored program may share its knowledge too.
 #[test]
 fn watches_share() {
     let local = Local::new(server(Server::params()));
@@ -558,7 +561,7 @@ fn watches_share() {
 }
 
 #[test]
-fn views_tell_what_changed_since_the_last_one() {
+fn views_contain_the_changes_since_the_last_one() {
     let local = Local::new(server(Server::params().publish(1)));
     let mut ranks: Vec<_> = (0..2)
         .map(|rank| {
@@ -590,7 +593,7 @@ fn views_tell_what_changed_since_the_last_one() {
                 .unwrap();
             let synced = client.step(calls, &judgements, detector);
             assert!(synced.expect("the wire is sound").adopted);
-            // What it knows is what the server knows, whatever was left out on the way.
+            // Its knowledge equals that of the server, even if messages were lost.
             let all = local.server(|server| (server.names().to_vec(), server.model().cloned()));
             let (known, all) = all.expect("nobody panicked");
             let by_name = |model: &Model, name: &dyn Fn(FunctionId) -> String| {
@@ -609,7 +612,7 @@ fn views_tell_what_changed_since_the_last_one() {
             assert_eq!(own, all, "{step} {rank}");
         }
     }
-    // A frozen server tells its model once.
+    // A frozen server sends its model once.
     let frozen = Server::params().frozen(true);
     let mut again = server(frozen);
     let (names, model) = local
@@ -643,7 +646,7 @@ fn views_tell_what_changed_since_the_last_one() {
 fn a_server_whose_views_have_no_next_number_is_refused() {
     let params = || Server::params().check().expect("defaults");
     let mut bytes = Server::new(params()).encode();
-    // Behind a magic number, a version and a session.
+    // After a magic number, a version and a session.
     let number = 14..22;
     bytes[number.clone()].copy_from_slice(&u64::MAX.to_le_bytes());
     match Server::decode(params(), &bytes) {

@@ -1,4 +1,4 @@
-//! A detector that is stopped and starts again on the same stream counts nothing twice.
+//! A detector that is stopped and restarts on the same stream counts every call once.
 
 use crate::common::Random;
 use perf_anomaly::Monitor;
@@ -8,7 +8,7 @@ use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 const CLIENT: u64 = 77;
 const STEPS: u64 = 24;
 
-/// A detector that starts on a stream, as a client of a server that may know it.
+/// Starts a detector on a stream, as a client of a server that may know it.
 fn start(local: &Local) -> Monitor {
     let (sequence, positions) = local
         .server(|server| (server.sequence(CLIENT), server.positions(CLIENT).to_vec()))
@@ -17,7 +17,7 @@ fn start(local: &Local) -> Monitor {
     Monitor::default().share(client)
 }
 
-/// The calls of a rank in a step, from a time on.
+/// Pushes the calls of a rank in a step, from a time on.
 fn step(monitor: &mut Monitor, rank: u32, number: u64, begin: i64) {
     let key = StreamKey {
         program: 0,
@@ -40,8 +40,8 @@ fn step(monitor: &mut Monitor, rank: u32, number: u64, begin: i64) {
     }
 }
 
-/// Runs to the end, or stops without a word after some steps. The second rank comes that many steps late, with its
-/// own steps.
+/// Runs to the end, or stops without notice after some steps. The second rank is delayed by `late`
+/// steps, with its own steps.
 fn run(local: &Local, stop: Option<u64>, late: u64, begin: i64) {
     let mut monitor = start(local);
     let mut ended = 0;
@@ -71,7 +71,7 @@ fn local() -> Local {
     Local::new(Server::default())
 }
 
-/// Calls, anomalies and time of each rank and step, and of each function, and the model.
+/// Returns calls, anomalies and time of each rank and step, and of each function, and the model.
 fn state(local: &Local) -> String {
     let text = local.server(|server| {
         let ranks = server.ranking(Ranking::Total);
@@ -100,17 +100,17 @@ fn a_detector_that_is_killed_and_started_again_counts_once() {
     assert!(expected.contains("too_slow: 1"), "{expected}");
     for seed in 0..20 {
         let (killed, mut random) = (local(), Random::new(seed + 1));
-        // Killed up to three times, each further on or earlier than before.
+        // Killed up to three times, each time further on or earlier than before.
         for _ in 0..=random.below(3) {
             run(&killed, Some(1 + random.below(STEPS)), 0, 1000);
         }
-        // The server may have been started again, too.
+        // The server may have been restarted too.
         let server = killed.server(|server| server.encode()).expect("no panic");
         let params = Server::params().check().expect("defaults");
         let killed = Local::new(Server::decode(params, &server).expect("it was just written"));
         run(&killed, None, 0, 1000);
         assert_eq!(state(&killed), expected, "{seed}");
-        // Once more when all of it is there.
+        // Once more after the complete stream.
         run(&killed, None, 0, 1000);
         assert_eq!(state(&killed), expected, "{seed}");
     }
@@ -159,7 +159,7 @@ fn another_run_of_the_same_client_counts_anew() {
     run(&local, None, 0, 5_000_000);
     let calls = local.server(|server| server.ranking(Ranking::Total)[0].loss.calls);
     assert_eq!(calls.expect("nobody panicked"), 60 * (9 + STEPS));
-    // And that one is gone on with in turn.
+    // A second restart continues the first.
     run(&local, None, 0, 5_000_000);
     let calls = local.server(|server| server.ranking(Ranking::Total)[0].loss.calls);
     assert_eq!(calls.expect("nobody panicked"), 60 * (9 + STEPS));
@@ -169,7 +169,7 @@ fn another_run_of_the_same_client_counts_anew() {
 fn a_server_of_the_version_before_is_read() {
     let params = || Server::params().check().expect("defaults");
     let mut bytes = Server::new(params()).encode();
-    // It had no positions of clients, and neither has one without clients.
+    // It had no positions of clients, and neither has a server without clients.
     assert_eq!(&bytes[4..6], &[4, 0]);
     bytes[4] = 3;
     bytes.truncate(bytes.len() - 4);

@@ -1,4 +1,4 @@
-//! Deltas of several clients as one.
+//! Sums of the deltas of several clients.
 
 use super::{push, server, sink, tail};
 use perf_anomaly::server::{Client, Delta, Exchange, Server, ServerParams, Sum, View};
@@ -6,7 +6,7 @@ use perf_anomaly::{Detector, Model, Result};
 use perf_core::{EventSink, Job};
 use proptest::prelude::*;
 
-/// Keeps what is sent.
+/// Exchange that keeps sent deltas.
 #[derive(Debug, Default)]
 struct Kept(Vec<Delta>);
 
@@ -21,7 +21,7 @@ impl Exchange for Kept {
     }
 }
 
-/// What a client tells of some calls.
+/// Returns the delta of a client for some calls.
 fn delta(client: u64, calls: &[(&str, i64)]) -> Delta {
     let (mut sink, mut detector, mut judgements) = (sink(), tail(), Vec::new());
     push(&mut sink, client as u32, calls, &mut 0);
@@ -36,7 +36,7 @@ fn delta(client: u64, calls: &[(&str, i64)]) -> Delta {
     client.exchange_mut().0.remove(0)
 }
 
-/// Functions that not all clients have, in other orders.
+/// Returns deltas with functions that not all clients have, in different orders.
 fn deltas(clients: u64) -> Vec<Delta> {
     const NAMES: [&str; 5] = ["solve", "halo", "write", "read", "wait"];
     let one = |client: u64| {
@@ -57,14 +57,14 @@ fn all(server: &Server) -> (Vec<String>, Option<Vec<u8>>, u64) {
 }
 
 #[test]
-fn a_sum_is_what_a_server_takes_one_by_one() {
+fn a_sum_equals_single_deltas() {
     let deltas = deltas(9);
     let mut one_by_one = server(ServerParams::default());
     for delta in &deltas {
         one_by_one.take(delta).expect("it is sound");
     }
     let mut together = server(ServerParams::default());
-    // Some now, some later, when names are known already.
+    // Some now, some later, when names are already known.
     for some in deltas.chunks(4) {
         let mut sum = Sum::default();
         for delta in some {
@@ -91,7 +91,7 @@ fn a_sum_is_what_a_server_takes_one_by_one() {
         let apart = (one.variance() - other.variance()).abs();
         assert!(apart <= 1e-12 * other.variance(), "{apart}");
     }
-    // What came before is not in a sum again, and its client is answered.
+    // Merged deltas are not summed again, and their client is answered.
     assert_eq!(
         together.sum(&deltas[0]).expect("it is sound"),
         Sum::default()
@@ -103,7 +103,7 @@ fn a_sum_is_what_a_server_takes_one_by_one() {
 }
 
 #[test]
-fn what_is_known_of_ranks_can_be_taken_out() {
+fn data_of_ranks_can_be_removed() {
     let deltas = deltas(3);
     let (mut root, mut other) = (
         server(ServerParams::default()),
@@ -130,7 +130,7 @@ fn what_is_known_of_ranks_can_be_taken_out() {
 }
 
 #[test]
-fn a_sum_for_another_server_is_refused_whole() {
+fn a_sum_for_another_server_is_rejected() {
     let deltas = deltas(4);
     let mut known = server(ServerParams::default());
     known.take(&deltas[0]).expect("it is sound");
@@ -167,7 +167,8 @@ proptest! {
         }
     }
 
-    /// Models of the default detector do not depend on how sums are grouped; names depend on the order alone.
+    /// Models of the default detector do not depend on the grouping of sums; names depend on the
+    /// order alone.
     #[test]
     fn sums_of_any_grouping_are_the_same(cut in 1_usize..8) {
         let fresh = server(ServerParams::default());

@@ -1,4 +1,4 @@
-//! Labels of ranks that share over HTTP, beside those of one detector that sees all calls.
+//! Labels of ranks that share over HTTP, compared with those of one detector of all calls.
 
 #![cfg(all(feature = "server", feature = "client"))]
 
@@ -25,13 +25,13 @@ fn tail() -> Tail {
     Tail::new(params.expect("values in range"))
 }
 
-/// Run times of a step of a rank: eight functions three times each, some slow.
+/// Returns the run times of a step of a rank: eight functions three times each, some slow.
 fn times(rank: u32, step: u64) -> Vec<i64> {
     let mut random = Random::new(1 + u64::from(rank) * 1_000_003 + step * 7919);
     let mut time = |at: u64| {
         let usual = 20_000 * (1 + at % 8) as i64;
         let noise = (random.below(4000) + random.below(4000) + random.below(4000)) as i64;
-        // As different as things that go wrong: what repeats alike is a mode.
+        // Faults differ from each other; equal repetitions would be a mode.
         let slow = match random.below(500) {
             0 => 5 + random.below(95) as i64,
             _ => 1,
@@ -63,7 +63,7 @@ fn labels(calls: &Calls, judgements: &[Judgement], into: &mut Labels) {
     }
 }
 
-/// One detector for all ranks.
+/// Runs one detector for all ranks.
 fn single(ranks: u32, steps: u64) -> Labels {
     let (mut calls, mut detector, mut all) = (sink(), tail(), Labels::new());
     let mut at = vec![0; ranks as usize];
@@ -81,7 +81,7 @@ fn single(ranks: u32, steps: u64) -> Labels {
     all
 }
 
-/// One a rank, each a client of a server.
+/// Runs one detector for each rank, each a client of a server.
 fn distributed(ranks: u32, steps: u64, name: &str) -> Labels {
     let path = std::env::temp_dir().join(format!("perf-live-labels-{name}.sqlite"));
     let _ = std::fs::remove_file(&path);
@@ -91,7 +91,7 @@ fn distributed(ranks: u32, steps: u64, name: &str) -> Labels {
     let service = Service::start(hub.clone(), web).expect("it can listen");
     let target = Target::new(&format!("http://{}", service.address())).expect("it is sound");
     let target = target.token(TOKEN);
-    // Some ranks a thread, which do not wait for those of another.
+    // Some ranks for each thread, which do not wait for those of another.
     let threads = (ranks / 10).clamp(1, 32);
     let all: Labels = std::thread::scope(|scope| {
         let start = |thread: u32| {
@@ -116,7 +116,7 @@ fn distributed(ranks: u32, steps: u64, name: &str) -> Labels {
     all
 }
 
-/// Ranks of a thread, over one connection.
+/// Runs the ranks of a thread over one connection.
 fn share(target: &Target, own: &[u32], steps: u64) -> Labels {
     let first = Link::open(target, Who::new(0, own[0])).expect("it answers");
     let mut ranks: Vec<(u32, Client<Requests>, Calls, Tail, i64)> = own
@@ -149,7 +149,7 @@ fn share(target: &Target, own: &[u32], steps: u64) -> Labels {
     all
 }
 
-/// How many labels of ranks that share are those of one that sees all calls.
+/// Compares the labels of sharing ranks with those of one detector of all calls.
 pub(crate) fn compare(ranks: u32, steps: u64, name: &str) {
     let (one, many) = (single(ranks, steps), distributed(ranks, steps, name));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Ranks that run the same functions, some calls of them slow.
+//! Ranks that run the same functions, with some slow calls.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use perf_anomaly::provenance::{Entry, Memory, Recorder, Store};
@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Child;
 use std::sync::{Arc, Mutex};
 
-/// Where a server in a process of its own, whose output is a pipe, says that it listens.
+/// Returns the address on which a server process listens, from its output.
 pub(crate) fn listening(server: &mut Child) -> String {
     let mut line = String::new();
     BufReader::new(server.stdout.take().expect("a pipe"))
@@ -19,7 +19,7 @@ pub(crate) fn listening(server: &mut Child) -> String {
     url.expect("it listens").to_string()
 }
 
-/// A generator of numbers that look random: xorshift.
+/// Pseudo-random number generator: xorshift.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -38,13 +38,16 @@ impl Random {
 pub(crate) const FUNCTIONS: [&str; 4] =
     ["solve", "exchange", "<img src=x onerror=alert(1)>", "write"];
 
-/// Calls a step of a rank.
+/// Number of calls of a rank in a step.
 pub(crate) const CALLS: u64 = 40;
 
-/// One rank that watches itself.
+/// Rank that monitors itself.
 pub(crate) struct Rank {
+    /// Watch of the rank.
     pub(crate) watch: Watch<Monitor>,
+    /// Random numbers.
     random: Random,
+    /// Current time.
     at: i64,
 }
 
@@ -64,7 +67,7 @@ impl Rank {
         }
     }
 
-    /// A step of [`CALLS`] calls, the slow ones of which no chance decides.
+    /// Runs a step of [`CALLS`] calls, the slow ones of which are deterministic.
     pub(crate) fn step(&mut self) {
         let outer = self.watch.region("main");
         self.watch.enter(0, outer, Nanos(self.at));
@@ -86,13 +89,13 @@ impl Rank {
         self.watch.sink_mut().take_error()
     }
 
-    /// Anomalies so far.
+    /// Returns the number of anomalies so far.
     pub(crate) fn anomalies(&self) -> u64 {
         self.watch.sink().losses().total().anomalies()
     }
 }
 
-/// Keeps what is sent.
+/// Exchange that keeps sent deltas.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tape(pub(crate) Arc<Mutex<Vec<Delta>>>);
 
@@ -107,7 +110,7 @@ impl Exchange for Tape {
     }
 }
 
-/// Deltas of a rank that nobody answers, and the entries it kept.
+/// Returns deltas of a rank without answers, and its recorded entries.
 pub(crate) fn recorded(
     program: u32,
     rank: u32,

@@ -55,7 +55,7 @@ use perf_core::Job;
 /// ```
 /// use perf_core::Job;
 /// use perf_track::{Points, cluster::EpsSearch};
-/// // Three heaps, 1 apart, of points 0.01 apart.
+/// // Three groups at distance 1, with points at distance 0.01.
 /// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
 /// let search = EpsSearch::new(EpsSearch::params().min_points(4).check()?);
 /// let choice = search.choose(Points::new(&values, 1)?, &Job::default())?;

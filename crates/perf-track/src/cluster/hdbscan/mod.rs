@@ -27,7 +27,7 @@ use perf_core::Job;
 /// ```
 /// use perf_core::Job;
 /// use perf_track::{Points, cluster::Hdbscan};
-/// // Two heaps, one of them ten times as dense, and a point far away.
+/// // Two groups, one of them ten times as dense, and a distant point.
 /// let mut values: Vec<f64> = (0..20).map(|i| 0.01 * f64::from(i)).collect();
 /// values.extend((0..20).map(|i| 5.0 + 0.1 * f64::from(i)));
 /// values.push(50.0);
@@ -50,7 +50,7 @@ pub struct Hdbscan(HdbscanChecked);
 /// let hdbscan = Hdbscan::new(Hdbscan::params().min_cluster_size(5).check()?);
 /// let found = hdbscan.scan(Points::new(&values, 1)?, &Job::default())?;
 /// assert_eq!((found.strength().len(), found.stability().len()), (40, 2));
-/// // The denser cluster holds together more firmly.
+/// // The denser cluster is more stable.
 /// assert!(found.stability()[0] > found.stability()[1]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```

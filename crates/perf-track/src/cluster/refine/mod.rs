@@ -75,7 +75,7 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 /// use perf_track::cluster::Refinement;
 /// use perf_track::{Labels, Points};
 /// let values: Vec<f64> = (0..60).map(|i| f64::from(i / 20) + 0.01 * f64::from(i % 20)).collect();
-/// // Content with clusters of twenty.
+/// // A score that is perfect for clusters of twenty points.
 /// let score = |labels: &Labels| {
 ///     let sizes = labels.sizes()?.into_iter();
 ///     Ok(sizes.map(|size| if size == 20 { 1.0 } else { 0.5 }).collect::<Vec<f64>>())
