@@ -1,0 +1,9 @@
+//! Wait states, critical path, efficiencies and what-if replay of parallel programs.
+#![doc(html_root_url = "../")]
+
+pub mod activity;
+pub mod efficiency;
+mod error;
+pub mod graph;
+
+pub use error::{CallPlace, Error, Result};

@@ -1,0 +1,7 @@
+//! Tests of waiting, one program: each program is linked by itself.
+
+mod activity;
+mod common;
+mod efficiency_epoch;
+mod graph;
+mod made;
