@@ -5,5 +5,6 @@ pub mod activity;
 pub mod efficiency;
 mod error;
 pub mod graph;
+pub mod training;
 
 pub use error::{CallPlace, Error, Result};

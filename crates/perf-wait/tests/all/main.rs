@@ -5,3 +5,4 @@ mod common;
 mod efficiency_epoch;
 mod graph;
 mod made;
+mod training;
