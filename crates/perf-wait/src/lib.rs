@@ -6,5 +6,6 @@ pub mod efficiency;
 mod error;
 pub mod graph;
 pub mod training;
+pub mod waits;
 
 pub use error::{CallPlace, Error, Result};

@@ -6,3 +6,4 @@ mod efficiency_epoch;
 mod graph;
 mod made;
 mod training;
+mod waits;
