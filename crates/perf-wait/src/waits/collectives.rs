@@ -106,11 +106,16 @@ impl Found<'_> {
         let first_end = members.iter().map(|it| it.end).min();
         if first_end > Some(last.begin) {
             self.wait(Pattern::NxNWait, members, last);
+            self.completion(Pattern::NxNCompletion, members);
         } else if let Some(last) = latest_begin(members.iter().filter(|it| it.sent > 0)) {
-            let receivers = members.iter().filter(|it| it.received > 0);
-            self.wait(Pattern::NxNWait, receivers, last);
+            let receivers: Vec<CallMember> = members
+                .iter()
+                .copied()
+                .filter(|it| it.received > 0)
+                .collect();
+            self.wait(Pattern::NxNWait, &receivers, last);
+            self.completion(Pattern::NxNCompletion, &receivers);
         }
-        self.completion(Pattern::NxNCompletion, members);
     }
 
     /// Lets members wait until `cause` begins, but not longer than their own end.
