@@ -2,9 +2,12 @@
 #![doc(html_root_url = "../")]
 
 pub mod activity;
+pub mod critical;
+pub mod delay;
 pub mod efficiency;
 mod error;
 pub mod graph;
+mod timeline;
 pub mod training;
 pub mod waits;
 

@@ -207,11 +207,6 @@ impl Activities {
         self.call(id).map_or(Ticks(0), |call| call.enter)
     }
 
-    /// Returns the time at which a call was left, 0 if it does not exist.
-    pub(crate) fn leave(&self, id: CallId) -> Ticks {
-        self.call(id).map_or(Ticks(0), |call| call.leave)
-    }
-
     /// Returns the role of a call.
     pub(crate) fn kind(&self, id: CallId) -> CallKind {
         self.call(id).map_or(CallKind::Other, |call| call.kind)

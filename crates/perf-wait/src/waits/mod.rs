@@ -125,3 +125,19 @@ impl WaitStates {
             ))
     }
 }
+
+/// Returns the longest wait state of each call, in order of location and time. Parts of others are not among them.
+pub(crate) fn longest_of_calls(states: &[WaitState]) -> Vec<WaitState> {
+    let mut longest: Vec<WaitState> = Vec::new();
+    for state in states.iter().filter(|it| it.pattern.is_waiting()) {
+        match longest.last_mut() {
+            Some(last) if last.call == state.call => {
+                if state.ticks > last.ticks {
+                    *last = *state;
+                }
+            }
+            _ => longest.push(*state),
+        }
+    }
+    longest
+}

@@ -1,6 +1,7 @@
 //! Tests of waiting, one program: each program is linked by itself.
 
 mod activity;
+mod causes;
 mod common;
 mod efficiency_epoch;
 mod graph;
