@@ -2,6 +2,7 @@
 #![doc(html_root_url = "../")]
 
 pub mod activity;
+pub mod clocks;
 pub mod critical;
 pub mod delay;
 pub mod efficiency;

@@ -2,6 +2,7 @@
 
 mod activity;
 mod causes;
+mod clocks;
 mod common;
 mod efficiency_epoch;
 mod graph;
