@@ -1,24 +1,12 @@
 //! Clock offsets of recordings and of planted ones.
 
-use crate::common::{facts, trace};
+use crate::common::{facts, shifts, trace};
 use crate::made::Rank;
 use perf_core::{CollectiveOp, Event, Events, Job, Ticks, Trace};
 use perf_wait::clocks::{ClockEstimate, ClockModel, Repair};
 
 fn estimate(trace: &Trace, model: ClockModel) -> ClockEstimate {
     ClockEstimate::of(trace.view(), model, &Job::default()).expect("it can be estimated")
-}
-
-/// Numbers between brackets in the note about clock shifts.
-fn shifts(note: &str) -> Vec<f64> {
-    let list = note
-        .split('[')
-        .nth(1)
-        .and_then(|rest| rest.split(']').next());
-    list.expect("a list")
-        .split(", ")
-        .map(|it| it.parse().expect("a number"))
-        .collect()
 }
 
 #[test]
