@@ -8,6 +8,7 @@ pub mod delay;
 pub mod efficiency;
 mod error;
 pub mod graph;
+pub mod stragglers;
 mod timeline;
 pub mod training;
 pub mod waits;

@@ -7,5 +7,6 @@ mod common;
 mod efficiency_epoch;
 mod graph;
 mod made;
+mod stragglers;
 mod training;
 mod waits;
