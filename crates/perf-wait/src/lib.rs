@@ -12,5 +12,6 @@ pub mod stragglers;
 mod timeline;
 pub mod training;
 pub mod waits;
+pub mod whatif;
 
 pub use error::{CallPlace, Error, Result};

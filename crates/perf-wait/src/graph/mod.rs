@@ -12,8 +12,10 @@
 //! ```
 
 mod builder;
+mod program;
 
 pub use builder::GraphBuilder;
+pub(crate) use program::{Burst, ProgramGraph};
 
 use crate::{Error, Result};
 use perf_core::{Job, Nanos};

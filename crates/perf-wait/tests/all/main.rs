@@ -10,3 +10,4 @@ mod made;
 mod stragglers;
 mod training;
 mod waits;
+mod whatif;
