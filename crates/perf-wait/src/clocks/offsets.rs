@@ -16,82 +16,111 @@ pub(super) struct Offsets {
 /// that of the second one plus the difference.
 type Differences = Vec<(usize, usize, f64)>;
 
-/// Largest corrections that the bounds allow with that of the reference at 0.
-///
-/// Returns `None` if no constants satisfy the bounds.
-fn largest(bounds: &Bounds, pairs: &Differences, job: &Job) -> Result<Option<Vec<f64>>> {
-    let mut upper = vec![f64::INFINITY; bounds.processes];
-    if let Some(reference) = upper.first_mut() {
-        *reference = 0.0;
-    }
-    // A path without cycles visits each process once.
-    for _ in 0..=bounds.processes {
-        let mut is_changed = false;
-        let mut checks = job.checks();
-        let mut lower_to = |upper: &mut Vec<f64>, process: usize, value: f64| {
-            if value < upper[process] {
-                upper[process] = value;
-                is_changed = true;
-            }
-        };
-        for (early, late, difference) in pairs {
-            checks.next(1)?;
-            let value = upper[*late] + difference;
-            lower_to(&mut upper, *early, value);
-        }
-        for meeting in &bounds.meetings {
-            checks.next(meeting.begins.len() + meeting.ends.len())?;
-            let ends = meeting
-                .ends
-                .iter()
-                .map(|(process, end)| upper[*process] + bounds.since_origin(*end));
-            let first = ends.fold(f64::INFINITY, f64::min);
-            for (process, begin) in &meeting.begins {
-                lower_to(&mut upper, *process, first - bounds.since_origin(*begin));
-            }
-        }
-        if !is_changed {
-            return Ok(Some(upper));
-        }
-    }
-    Ok(None)
+/// Side of the corrections that the bounds allow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// The largest ones.
+    Upper,
+    /// The smallest ones. The search negates them, so that it looks for the largest of the mirrored bounds.
+    Lower,
 }
 
-/// Smallest corrections that the bounds allow with that of the reference at 0.
-fn smallest(bounds: &Bounds, pairs: &Differences, job: &Job) -> Result<Option<Vec<f64>>> {
-    let mut lower = vec![f64::NEG_INFINITY; bounds.processes];
-    if let Some(reference) = lower.first_mut() {
+/// Shortest paths from the reference, found so far.
+struct Paths {
+    /// Length of the path to each process.
+    length: Vec<f64>,
+    /// Process before each on its path.
+    parent: Vec<Option<usize>>,
+    is_changed: bool,
+}
+
+impl Paths {
+    fn shorten(&mut self, process: usize, length: f64, parent: usize) {
+        if length < self.length[process] {
+            self.length[process] = length;
+            self.parent[process] = Some(parent);
+            self.is_changed = true;
+        }
+    }
+
+    /// Returns `true` if the parents of a process lead back to it: bounds then contradict each other.
+    fn has_cycle(&self) -> bool {
+        let mut seen = vec![0; self.parent.len()];
+        for start in 0..self.parent.len() {
+            let mut at = Some(start);
+            while let Some(process) = at.filter(|process| seen[*process] == 0) {
+                seen[process] = start + 1;
+                at = self.parent[process];
+            }
+            if at.is_some_and(|process| seen[process] == start + 1) {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Returns the corrections on one side with that of the reference at 0, infinite where nothing bounds them; `None` if no
+/// constants satisfy the bounds.
+fn extreme(
+    bounds: &Bounds,
+    pairs: &Differences,
+    side: Side,
+    job: &Job,
+) -> Result<Option<Vec<f64>>> {
+    let mut paths = Paths {
+        length: vec![f64::INFINITY; bounds.processes],
+        parent: vec![None; bounds.processes],
+        is_changed: true,
+    };
+    if let Some(reference) = paths.length.first_mut() {
         *reference = 0.0;
     }
-    for _ in 0..=bounds.processes {
-        let mut is_changed = false;
-        let mut checks = job.checks();
-        let mut raise_to = |lower: &mut Vec<f64>, process: usize, value: f64| {
-            if value > lower[process] {
-                lower[process] = value;
-                is_changed = true;
-            }
-        };
+    let mut checks = job.checks();
+    while std::mem::take(&mut paths.is_changed) {
         for (early, late, difference) in pairs {
             checks.next(1)?;
-            let value = lower[*early] - difference;
-            raise_to(&mut lower, *late, value);
+            let (from, to) = match side {
+                Side::Upper => (*late, *early),
+                Side::Lower => (*early, *late),
+            };
+            paths.shorten(to, paths.length[from] + difference, from);
         }
         for meeting in &bounds.meetings {
             checks.next(meeting.begins.len() + meeting.ends.len())?;
-            let begins = meeting.begins.iter();
-            let begins =
-                begins.map(|(process, begin)| lower[*process] + bounds.since_origin(*begin));
-            let last = begins.fold(f64::NEG_INFINITY, f64::max);
-            for (process, end) in &meeting.ends {
-                raise_to(&mut lower, *process, last - bounds.since_origin(*end));
+            // Upper: o_a <= o_b + end_b - begin_a. Lower, negated: -o_b <= -o_a + end_b - begin_a.
+            let (from, to, sign) = match side {
+                Side::Upper => (&meeting.ends, &meeting.begins, 1.0),
+                Side::Lower => (&meeting.begins, &meeting.ends, -1.0),
+            };
+            let at =
+                |process: usize, time| paths.length[process] + sign * bounds.since_origin(time);
+            let nearest = from
+                .iter()
+                .map(|(process, time)| (at(*process, *time), *process));
+            let Some((length, parent)) = nearest.min_by(|a, b| a.0.total_cmp(&b.0)) else {
+                continue;
+            };
+            for (process, time) in to {
+                // The own end of a member bounds nothing.
+                if *process != parent {
+                    let length = length - sign * bounds.since_origin(*time);
+                    paths.shorten(*process, length, parent);
+                }
             }
         }
-        if !is_changed {
-            return Ok(Some(lower));
+        if paths.has_cycle() {
+            return Ok(None);
         }
     }
-    Ok(None)
+    let sign = if side == Side::Upper { 1.0 } else { -1.0 };
+    Ok(Some(
+        paths
+            .length
+            .into_iter()
+            .map(|length| length * sign)
+            .collect(),
+    ))
 }
 
 /// Estimates constant corrections. Where no constants satisfy all bounds, they are 0.
@@ -101,11 +130,12 @@ pub(super) fn estimate(bounds: &Bounds, job: &Job) -> Result<Offsets> {
         (*from, *to, differences.fold(f64::INFINITY, f64::min))
     });
     let pairs: Differences = tightest.collect();
-    let both = (
-        largest(bounds, &pairs, job)?,
-        smallest(bounds, &pairs, job)?,
-    );
-    let (Some(upper), Some(lower)) = both else {
+    let upper = extreme(bounds, &pairs, Side::Upper, job)?;
+    let lower = match upper {
+        Some(_) => extreme(bounds, &pairs, Side::Lower, job)?,
+        None => None,
+    };
+    let (Some(upper), Some(lower)) = (upper, lower) else {
         return Ok(Offsets {
             corrections: vec![ClockOffset::default(); bounds.processes],
             is_feasible: false,

@@ -10,13 +10,20 @@ use perf_core::{CallPathId, Job, LocationId, Ticks};
 use std::collections::BTreeMap;
 
 /// Cause of a wait state: a location, between two times.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Cause {
     location: LocationId,
     /// Call path of the call that was waited for.
     path: Option<CallPathId>,
     since: Ticks,
     until: Ticks,
+}
+
+impl Cause {
+    /// Slot of the call that was waited for.
+    fn slot(&self, timelines: &Timelines) -> usize {
+        self.path.map_or(timelines.paths(), |path| path.index())
+    }
 }
 
 /// Rates of cost over ranges of wait states, by kind: added to ranges, read at places.
@@ -26,9 +33,9 @@ struct Rates {
 }
 
 impl Rates {
-    fn new(count: usize) -> Self {
+    fn new(count: usize, kinds: usize) -> Self {
         Rates {
-            trees: vec![vec![0.0; count + 2]; Pattern::ALL.len()],
+            trees: vec![vec![0.0; count + 2]; kinds],
         }
     }
 
@@ -39,6 +46,16 @@ impl Rates {
             while let Some(slot) = tree.get_mut(at) {
                 *slot += rate;
                 at += at & at.wrapping_neg();
+            }
+        }
+    }
+
+    /// Adds a rate of each kind to a range, and sets them to 0.
+    fn add_all(&mut self, rates: &mut [f64], places: &std::ops::Range<usize>) {
+        for (kind, rate) in rates.iter_mut().enumerate() {
+            let rate = std::mem::take(rate);
+            if rate != 0.0 && !places.is_empty() {
+                self.add(kind, places.clone(), rate);
             }
         }
     }
@@ -79,66 +96,72 @@ pub(super) fn costs(
     let mut order: Vec<usize> = (0..waits.len()).collect();
     job.sort_by(&mut order, |a, b| (end(*b), a).cmp(&(end(*a), b)))?;
 
-    let (mut rates, mut sums) = (Rates::new(waits.len()), Sums::new());
+    let kinds = Pattern::ALL.into_iter();
+    let kinds: Vec<Pattern> = kinds
+        .filter(|kind| waits.iter().any(|wait| wait.pattern == *kind))
+        .collect();
+    let (mut rates, mut sums) = (Rates::new(waits.len(), kinds.len()), Sums::new());
     // Cost that each wait state has passed on, by kind.
-    let mut passed = vec![[0.0; Pattern::ALL.len()]; waits.len()];
+    let mut passed = vec![0.0; waits.len() * kinds.len()];
     let (mut own, mut other) = (vec![0; timelines.width()], vec![0; timelines.width()]);
+    // The members of a collective have one cause, and follow each other.
+    let mut known: Option<Cause> = None;
+    let (mut earlier, mut waiting) = (0..0, 0.0);
+    // Rates of the wait states of this cause, which apply to those that end earlier.
+    let mut pending = vec![0.0; kinds.len()];
+    let mut checks = job.checks();
     for place in order {
-        job.check()?;
+        checks.next(64)?;
         let (wait, Some(cause)) = (waits[place], causes[place]) else {
             continue;
         };
-        for (kind, passed) in passed[place].iter_mut().enumerate() {
-            *passed = rates.at(kind, place) * wait.ticks as f64;
+        if known.replace(cause) != Some(cause) {
+            rates.add_all(&mut pending, &earlier);
+            earlier = places(waits, cause);
+            waiting = (before[earlier.end] - before[earlier.start]) as f64;
+            own.fill(0);
+            timelines.add(cause.location, cause.since, cause.until, &mut own);
         }
-        own.fill(0);
         other.fill(0);
-        timelines.add(cause.location, cause.since, cause.until, &mut own);
         timelines.add(wait.call.location, cause.since, wait.start, &mut other);
-        let earlier = places(waits, cause);
-        let waiting = (before[earlier.end] - before[earlier.start]) as f64;
         let excess = |slot: usize| own[slot].saturating_sub(other[slot]) as f64;
-        let slots = || 0..timelines.paths();
-        let all = slots().map(excess).sum::<f64>() + waiting;
-        let fallback = cause.path.map_or(timelines.paths(), |path| path.index());
-        if all <= 0.0 {
-            let sum = sums
-                .entry((wait.pattern, cause.location, fallback))
-                .or_default();
-            sum.0 += wait.ticks as f64;
-        }
-        for slot in slots().filter(|slot| all > 0.0 && excess(*slot) > 0.0) {
-            let sum = sums
-                .entry((wait.pattern, cause.location, slot))
-                .or_default();
-            sum.0 += wait.ticks as f64 * excess(slot) / all;
-        }
-        for (kind, pattern) in Pattern::ALL.into_iter().enumerate() {
-            let cost = passed[place][kind];
-            if all <= 0.0 && cost > 0.0 {
-                sums.entry((pattern, cause.location, fallback))
-                    .or_default()
-                    .1 += cost;
+        let all = (0..timelines.paths()).map(excess).sum::<f64>() + waiting;
+        for (kind, pattern) in kinds.iter().enumerate() {
+            let cost = rates.at(kind, place) * wait.ticks as f64;
+            passed[place * kinds.len() + kind] = cost;
+            let short = if *pattern == wait.pattern {
+                wait.ticks as f64
+            } else {
+                0.0
+            };
+            if short + cost <= 0.0 {
+                continue;
             }
-            for slot in slots().filter(|slot| all > 0.0 && cost > 0.0 && excess(*slot) > 0.0) {
-                let sum = sums.entry((pattern, cause.location, slot)).or_default();
-                sum.1 += cost * excess(slot) / all;
+            let mut add = |slot: usize, share: f64| {
+                let sum = sums.entry((*pattern, cause.location, slot)).or_default();
+                *sum = (sum.0 + short * share, sum.1 + cost * share);
+            };
+            if all <= 0.0 {
+                add(cause.slot(timelines), 1.0);
+                continue;
             }
-            let is_own = pattern == wait.pattern;
-            let whole = cost + if is_own { wait.ticks as f64 } else { 0.0 };
-            if all > 0.0 && waiting > 0.0 && whole > 0.0 {
-                rates.add(kind, earlier.clone(), whole / all);
+            for slot in (0..timelines.paths()).filter(|slot| excess(*slot) > 0.0) {
+                add(slot, excess(slot) / all);
             }
+            pending[kind] += (short + cost) / all;
         }
     }
+    rates.add_all(&mut pending, &earlier);
     // Where clocks disagree, a wait state may get costs after it has passed them on.
     for (place, wait) in waits.iter().enumerate() {
+        checks.next(64)?;
         let Some(cause) = causes[place] else { continue };
-        for (kind, pattern) in Pattern::ALL.into_iter().enumerate() {
-            let rest = rates.at(kind, place) * wait.ticks as f64 - passed[place][kind];
+        for (kind, pattern) in kinds.iter().enumerate() {
+            let rest =
+                rates.at(kind, place) * wait.ticks as f64 - passed[place * kinds.len() + kind];
             if rest.abs() > wait.ticks as f64 * 1e-9 {
-                let slot = cause.path.map_or(timelines.paths(), |path| path.index());
-                sums.entry((pattern, cause.location, slot)).or_default().1 += rest;
+                let key = (*pattern, cause.location, cause.slot(timelines));
+                sums.entry(key).or_default().1 += rest;
             }
         }
     }
@@ -156,8 +179,9 @@ pub(super) fn costs(
 fn causes(activities: &Activities, waits: &[WaitState], job: &Job) -> Result<Vec<Option<Cause>>> {
     let mut synchronisations = Synchronisations::of(activities, waits);
     let mut causes = Vec::with_capacity(waits.len());
+    let mut checks = job.checks();
     for wait in waits {
-        job.check()?;
+        checks.next(8)?;
         let cause = wait.cause.map(|call| {
             let until = cause_time(activities, wait);
             Cause {

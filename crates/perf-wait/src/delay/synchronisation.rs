@@ -88,6 +88,18 @@ impl<'a> Synchronisations<'a> {
         let all = self.collectives.get(wait.call.location.index());
         let all = all.map_or(&[][..], Vec::as_slice);
         let after = all.partition_point(|(time, _)| is_before(time));
+        let is_member = |number: u32| {
+            let it = self.activities.collectives().get(number as usize);
+            let members = it.map_or(&[][..], |it| it.members.as_slice());
+            members
+                .binary_search_by_key(&cause, |member| member.call.location)
+                .is_ok()
+        };
+        // Mostly it is the last one, of a communicator that has all.
+        let last = after.checked_sub(1).and_then(|last| all.get(last));
+        if let Some((time, _)) = last.filter(|(_, number)| is_member(*number)) {
+            return direct.max(Some(*time)).unwrap_or(self.start);
+        }
         let key = (wait.call.location, cause);
         let (seen, found) = self.known.get(&key).copied().unwrap_or_default();
         let (seen, found) = if seen <= after {
@@ -96,13 +108,6 @@ impl<'a> Synchronisations<'a> {
             (0, None)
         };
         let new = all.get(seen..after).unwrap_or_default().iter().rev();
-        let is_member = |number: u32| {
-            let it = self.activities.collectives().get(number as usize);
-            let members = it.map_or(&[][..], |it| it.members.as_slice());
-            members
-                .binary_search_by_key(&cause, |member| member.call.location)
-                .is_ok()
-        };
         let mut new = new.filter(|(_, number)| is_member(*number));
         let found = new.next().map(|(time, _)| *time).or(found);
         self.known.insert(key, (after, found));

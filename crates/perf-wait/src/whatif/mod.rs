@@ -55,6 +55,9 @@ impl Dependencies for [Dependency] {
     }
 }
 
+/// Call path of the call after a burst, and its number among the calls of that path on the location.
+type PeerKey = (Option<CallPathId>, u32);
+
 /// A program that can be replayed with other durations.
 #[derive(Debug)]
 pub struct WhatIf<'a> {
@@ -238,9 +241,9 @@ impl<'a> WhatIf<'a> {
     }
 
     /// Returns the bursts before the n-th call of each call path on all locations.
-    fn peers(&self) -> BTreeMap<(Option<CallPathId>, u32), Vec<(LocationId, ActivityId)>> {
+    fn peers(&self) -> BTreeMap<PeerKey, Vec<(LocationId, ActivityId)>> {
         let mut counts: BTreeMap<(LocationId, Option<CallPathId>), u32> = BTreeMap::new();
-        let mut peers: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut peers: BTreeMap<PeerKey, Vec<_>> = BTreeMap::new();
         for (id, burst) in &self.bursts {
             let path = self.path(burst);
             let count = counts.entry((burst.location, path)).or_default();

@@ -1,6 +1,7 @@
 //! Tests of waiting, one program: each program is linked by itself.
 
 mod activity;
+mod cancel;
 mod causes;
 mod clocks;
 mod common;
