@@ -46,9 +46,9 @@
 //! let cause = delays.costs()[0];
 //! let path = cause.path.map(|path| activities.paths().name(path, &trace.definitions().regions));
 //! assert_eq!((cause.location, path.as_deref(), cause.short), (LocationId(1), Some("solve"), 200.0));
-//! // It is on the critical path, and balancing `solve` gains 100 ns.
+//! // It is on the critical path for 300 ns, and balancing `solve` gains 100 ns.
 //! let path = CriticalPath::of(trace.view(), &activities, &waits, Extent::Run, &job)?;
-//! assert_eq!((path.ticks_on(LocationId(1)), path.times()[0].imbalance()), (310, 100.0));
+//! assert_eq!((path.ticks_on(LocationId(1)), path.times()[0].imbalance()), (300, 100.0));
 //! // With rank 1 as fast as its peers the run takes 110 ns.
 //! let none: &[Dependency] = &[];
 //! let whatif = WhatIf::of(trace.view(), &activities, none, &job)?;
