@@ -102,8 +102,8 @@ impl CriticalPath {
         job: &Job,
     ) -> Result<Self> {
         let segments = walk::walk(activities, waits.states(), extent, job)?;
-        let longest = crate::waits::longest_of_calls(waits.states());
-        let timelines = Timelines::of(view, activities, &longest, job)?;
+        let waiting = crate::waits::waiting_states(waits.states(), job)?;
+        let timelines = Timelines::of(view, activities, &waiting, job)?;
         let mut sums: BTreeMap<(usize, LocationId), u64> = BTreeMap::new();
         let mut own = vec![0; timelines.width()];
         for segment in &segments {

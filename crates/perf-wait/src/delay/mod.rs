@@ -72,7 +72,7 @@ impl DelayCosts {
         waits: &WaitStates,
         job: &Job,
     ) -> Result<Self> {
-        let waits = crate::waits::longest_of_calls(waits.states());
+        let waits = crate::waits::waiting_states(waits.states(), job)?;
         let timelines = Timelines::of(view, activities, &waits, job)?;
         let costs = costs::costs(activities, &waits, &timelines, job)?;
         let profile = profile::profile(activities, &costs, job)?;

@@ -13,6 +13,7 @@ pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<Wait
         checks.next(collective.members.len())?;
         if collective.members.len() > 1 {
             let mut found = Found {
+                activities,
                 number: Some(number),
                 states: &mut states,
             };
@@ -20,6 +21,7 @@ pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<Wait
         }
     }
     let mut found = Found {
+        activities,
         number: None,
         states: &mut states,
     };
@@ -55,6 +57,7 @@ fn latest_begin<'a>(members: impl IntoIterator<Item = &'a CallMember>) -> Option
 
 /// Wait states of one operation.
 struct Found<'a> {
+    activities: &'a Activities,
     number: Option<u32>,
     states: &'a mut Vec<WaitState>,
 }
@@ -126,8 +129,9 @@ impl Found<'_> {
         cause: &CallMember,
     ) {
         for member in members {
-            let ticks = cause.begin.min(member.end).saturating_since(member.begin);
-            self.push(pattern, member, member.begin, ticks, Some(cause.call));
+            let (begin, end) = self.within(member);
+            let ticks = cause.begin.min(end).saturating_since(begin);
+            self.push(pattern, member, begin, ticks, Some(cause.call));
         }
     }
 
@@ -139,9 +143,19 @@ impl Found<'_> {
         };
         let complete = end.max(last.begin);
         for member in members {
-            let ticks = member.end.saturating_since(complete);
+            let (begin, end) = self.within(member);
+            let complete = complete.max(begin);
+            let ticks = end.saturating_since(complete);
             self.push(pattern, member, complete, ticks, None);
         }
+    }
+
+    /// Begin and end of a member within its call. A non-blocking operation begins in an earlier call.
+    fn within(&self, member: &CallMember) -> (Ticks, Ticks) {
+        let call = self.activities.call(member.call);
+        call.map_or((member.begin, member.end), |call| {
+            (member.begin.max(call.enter), member.end.min(call.leave))
+        })
     }
 
     fn push(

@@ -79,6 +79,7 @@ impl WaitStates {
         states.append(&mut collectives::wait_states(activities, job)?);
         let key = |state: &WaitState| (state.call, state.pattern, state.start);
         job.sort_by(&mut states, |a, b| key(a).cmp(&key(b)))?;
+        separate(&mut states);
         let profile = profile::profile(activities, &states, job)?;
         Ok(WaitStates { states, profile })
     }
@@ -126,18 +127,40 @@ impl WaitStates {
     }
 }
 
-/// Returns the longest wait state of each call, in order of location and time. Parts of others are not among them.
-pub(crate) fn longest_of_calls(states: &[WaitState]) -> Vec<WaitState> {
-    let mut longest: Vec<WaitState> = Vec::new();
-    for state in states.iter().filter(|it| it.pattern.is_waiting()) {
-        match longest.last_mut() {
-            Some(last) if last.call == state.call => {
-                if state.ticks > last.ticks {
-                    *last = *state;
-                }
+/// Returns the wait states that are waiting time, in order of location and time. Parts of others are not among them.
+pub(crate) fn waiting_states(states: &[WaitState], job: &Job) -> Result<Vec<WaitState>> {
+    let waiting = states.iter().copied().filter(|it| it.pattern.is_waiting());
+    let mut waiting: Vec<WaitState> = waiting.collect();
+    let key = |it: &WaitState| (it.call, it.start);
+    job.sort_by(&mut waiting, |a, b| key(a).cmp(&key(b)))?;
+    Ok(waiting)
+}
+
+/// Shortens wait states of a call that overlap, as those of several damaged collectives may, so that no time counts twice.
+fn separate(states: &mut Vec<WaitState>) {
+    let mut at = 0;
+    while let Some(first) = states.get(at).copied() {
+        let same = states
+            .iter()
+            .skip(at)
+            .take_while(|it| it.call == first.call);
+        let end = at + same.count();
+        let own = states.get_mut(at..end).unwrap_or_default();
+        let mut waiting: Vec<&mut WaitState> = own
+            .iter_mut()
+            .filter(|it| it.pattern.is_waiting())
+            .collect();
+        if waiting.len() > 1 {
+            waiting.sort_by_key(|it| it.start);
+            let mut free = Ticks(0);
+            for state in waiting {
+                let end = Ticks(state.start.0.saturating_add(state.ticks));
+                state.start = state.start.max(free);
+                state.ticks = end.saturating_since(state.start);
+                free = free.max(end);
             }
-            _ => longest.push(*state),
         }
+        at = end;
     }
-    longest
+    states.retain(|state| state.ticks > 0);
 }

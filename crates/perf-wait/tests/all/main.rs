@@ -5,6 +5,7 @@ mod cancel;
 mod causes;
 mod clocks;
 mod common;
+mod damage;
 mod efficiency_epoch;
 mod graph;
 mod made;
