@@ -67,6 +67,7 @@
 //!
 //! | question | item |
 //! |---|---|
+//! | what costs the run most time | [`findings`] |
 //! | do the clocks of the locations agree, and by how much not | [`clocks`] |
 //! | which calls wait, for how long, for which call | [`waits`] |
 //! | which delay causes the waiting, on which location, in which call path | [`delay`] |
@@ -111,6 +112,7 @@ pub mod critical;
 pub mod delay;
 pub mod efficiency;
 mod error;
+pub mod findings;
 pub mod graph;
 pub mod stragglers;
 mod timeline;

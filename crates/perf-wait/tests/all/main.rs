@@ -7,6 +7,7 @@ mod clocks;
 mod common;
 mod damage;
 mod efficiency_epoch;
+mod findings;
 mod graph;
 mod made;
 mod stragglers;

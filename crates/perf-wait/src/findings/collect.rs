@@ -1,0 +1,214 @@
+//! Candidates of all analyses.
+
+use super::{Finding, FindingKind};
+use crate::Result;
+use crate::activity::{Activities, CallId};
+use crate::delay::DelayCosts;
+use crate::stragglers::{StragglerKind, Stragglers};
+use crate::waits::{WaitState, WaitStates};
+use crate::whatif::{Change, WhatIf};
+use perf_core::{
+    CallPathId, Job, LocationId, Nanos, Profile, RegionId, Ticks, TimeRange, TraceView,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Factor from which a location is slower than its peers.
+const MIN_FACTOR: f64 = 1.01;
+
+/// Results of the analyses.
+pub(super) struct Sources<'a> {
+    pub(super) view: TraceView<'a>,
+    pub(super) activities: &'a Activities,
+    pub(super) waits: &'a WaitStates,
+    pub(super) delays: &'a DelayCosts,
+    pub(super) whatif: &'a WhatIf<'a>,
+    pub(super) stragglers: &'a Stragglers,
+}
+
+/// A location that is waited for, and the wait states that it causes.
+#[derive(Default)]
+struct HeldUp {
+    locations: BTreeSet<LocationId>,
+    longest: Option<WaitState>,
+}
+
+impl Sources<'_> {
+    /// Returns the run time and all candidates, of each kind the `most` that cost most.
+    pub(super) fn findings(&self, most: usize, job: &Job) -> Result<(Nanos, Vec<Finding>)> {
+        let recorded = self.whatif.ask(&[], job)?.recorded;
+        let mut found = self.delays(recorded, most, job)?;
+        found.extend(self.steps(recorded, most));
+        found.push(self.transfers(recorded, job)?);
+        Ok((recorded, found))
+    }
+
+    fn ranks(&self) -> Vec<LocationId> {
+        Change::ranks(self.activities)
+    }
+
+    /// Locations with a delay, of which the call path with the largest cost counts.
+    fn delays(&self, recorded: Nanos, most: usize, job: &Job) -> Result<Vec<Finding>> {
+        let mut costs: BTreeMap<(LocationId, Option<CallPathId>), f64> = BTreeMap::new();
+        for cost in self.delays.costs() {
+            *costs.entry((cost.location, cost.path)).or_default() += cost.short + cost.long;
+        }
+        let mut costs: Vec<_> = costs.into_iter().collect();
+        costs.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let clock = self.activities.clock();
+        let (profile, _) = Profile::from_trace(self.view, job)?;
+        let (ranks, held_up) = (self.ranks(), self.held_up());
+        // A replay changes a location as a whole: its largest delay stands for it.
+        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        for ((location, path), ticks) in costs {
+            job.check()?;
+            if found.len() >= most {
+                break;
+            }
+            let (own, peers) = self.times(&profile, &ranks, location, path)?;
+            let is_serial = own > 0.0 && peers == 0.0;
+            if !is_serial && (own < peers * MIN_FACTOR || !seen.insert(location)) {
+                continue;
+            }
+            let cost = clock.total(ticks as u128);
+            let saved = match is_serial {
+                true => Nanos(cost.0 / i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1)),
+                false => self
+                    .whatif
+                    .ask(&[Change::LikePeers { location }], job)?
+                    .saved(),
+            };
+            let held = held_up.get(&location);
+            found.push(Finding {
+                kind: match is_serial {
+                    true => FindingKind::Serial { location, path },
+                    false => FindingKind::Delay { location, path },
+                },
+                saved,
+                share: share(saved, recorded),
+                cost,
+                held_up: held.map_or(0, |it| it.locations.len()),
+                factor: (peers > 0.0).then(|| own / peers),
+                window: held
+                    .and_then(|it| it.longest)
+                    .and_then(|it| self.window(&it)),
+            });
+        }
+        Ok(found)
+    }
+
+    /// Returns the exclusive time of a location in a call path, and the median of its peers.
+    fn times(
+        &self,
+        profile: &Profile,
+        ranks: &[LocationId],
+        location: LocationId,
+        path: Option<CallPathId>,
+    ) -> Result<(f64, f64)> {
+        let metric = profile.metric("exclusive time");
+        let row = match metric.zip(path) {
+            Some((metric, path)) => profile.row(metric, path)?,
+            None => None,
+        };
+        let Some(row) = row else {
+            return Ok((0.0, 0.0));
+        };
+        let time = |id: LocationId| row.get(id).map_or(0.0, |value| value.as_f64());
+        let peers = ranks.iter().filter(|id| **id != location);
+        let mut peers: Vec<f64> = peers.map(|id| time(*id)).collect();
+        peers.sort_by(f64::total_cmp);
+        let median = peers.get(peers.len() / 2).copied().unwrap_or_default();
+        Ok((time(location), median))
+    }
+
+    /// Returns the locations that each location holds up.
+    fn held_up(&self) -> BTreeMap<LocationId, HeldUp> {
+        let mut found: BTreeMap<LocationId, HeldUp> = BTreeMap::new();
+        for state in self
+            .waits
+            .states()
+            .iter()
+            .filter(|it| it.pattern.is_waiting())
+        {
+            let Some(CallId { location, .. }) = state.cause else {
+                continue;
+            };
+            let held = found.entry(location).or_default();
+            if state.call.location != location {
+                held.locations.insert(state.call.location);
+            }
+            if held
+                .longest
+                .is_none_or(|longest| longest.ticks < state.ticks)
+            {
+                held.longest = Some(*state);
+            }
+        }
+        found
+    }
+
+    /// Returns the window of a wait state with as much time before it.
+    fn window(&self, state: &WaitState) -> Option<TimeRange> {
+        let begin = self.activities.range()?.0;
+        let start = Ticks(state.start.0.saturating_sub(state.ticks)).max(begin);
+        let end = state.start.0.saturating_add(state.ticks).saturating_add(1);
+        TimeRange::new(start, Ticks(end))
+    }
+
+    /// Steps that are slow on most locations.
+    fn steps(&self, recorded: Nanos, most: usize) -> Vec<Finding> {
+        let slow = self.stragglers.stragglers.iter();
+        let slow = slow.filter(|it| it.kind == StragglerKind::Step);
+        let ranks = i64::try_from(self.ranks().len()).unwrap_or(i64::MAX).max(1);
+        let finding = |it: &crate::stragglers::Straggler| {
+            let saved = Nanos(it.lost.0 / ranks);
+            Some(Finding {
+                kind: FindingKind::SlowStep {
+                    function: RegionId(it.function),
+                    step: it.step?,
+                },
+                saved,
+                share: share(saved, recorded),
+                cost: it.lost,
+                held_up: 0,
+                factor: Some(it.factor),
+                window: None,
+            })
+        };
+        slow.filter_map(finding).take(most).collect()
+    }
+
+    /// Time of MPI calls beyond their waiting.
+    fn transfers(&self, recorded: Nanos, job: &Job) -> Result<Finding> {
+        let every = Change::Calls {
+            pattern: "*".into(),
+            factor: 0.0,
+        };
+        let saved = self.whatif.ask(&[every], job)?.saved();
+        let calls = self.activities.calls();
+        let all: u128 = calls
+            .map(|(_, call)| u128::from(call.leave.saturating_since(call.enter)))
+            .sum();
+        let waits = self
+            .waits
+            .states()
+            .iter()
+            .filter(|it| it.pattern.is_waiting());
+        let waiting: u128 = waits.map(|it| u128::from(it.ticks)).sum();
+        Ok(Finding {
+            kind: FindingKind::Transfers,
+            saved,
+            share: share(saved, recorded),
+            cost: self.activities.clock().total(all.saturating_sub(waiting)),
+            held_up: 0,
+            factor: None,
+            window: None,
+        })
+    }
+}
+
+fn share(saved: Nanos, recorded: Nanos) -> f64 {
+    match recorded.0 {
+        0 => 0.0,
+        recorded => saved.0 as f64 / recorded as f64,
+    }
+}

@@ -1,0 +1,237 @@
+//! [`Findings`]: the few things that cost the run most time, each with its evidence.
+//!
+//! All analyses of the crate look at a trace, and their results compete by the run time that a fix would save:
+//!
+//! | finding | condition | saved |
+//! |---|---|---|
+//! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers |
+//! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
+//! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
+//! | transfers | MPI calls last beyond their waiting | replay without transfer times |
+//!
+//! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
+
+mod collect;
+
+use crate::activity::Activities;
+use crate::delay::DelayCosts;
+use crate::stragglers::{PeerSums, Stragglers};
+use crate::waits::WaitStates;
+use crate::whatif::{Dependency, WhatIf};
+use crate::{Error, Result};
+use perf_core::{
+    CallPathId, Column, Definitions, Job, LocationId, Nanos, RegionId, Table, TimeRange, TraceView,
+};
+
+/// Parameters of [`Findings`]: set them, then [`check`](Self::check).
+#[derive(Clone, Debug)]
+pub struct FindingsParams {
+    min_share: f64,
+    max_findings: usize,
+}
+
+impl FindingsParams {
+    /// Smallest share of the run time that a fix must save, default 0.01.
+    pub fn min_share(mut self, share: f64) -> Self {
+        self.min_share = share;
+        self
+    }
+
+    /// Largest number of findings, default 10.
+    pub fn max_findings(mut self, count: usize) -> Self {
+        self.max_findings = count;
+        self
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Parameter`] for a share outside of `0.0..=1.0`.
+    pub fn check(self) -> Result<FindingsPlan> {
+        if !(0.0..=1.0).contains(&self.min_share) {
+            return Err(Error::Parameter {
+                name: "min_share",
+                value: self.min_share.to_string(),
+                expected: "a number from 0 to 1",
+            });
+        }
+        Ok(FindingsPlan(self))
+    }
+}
+
+/// Checked parameters of [`Findings`].
+#[derive(Clone, Debug)]
+pub struct FindingsPlan(FindingsParams);
+
+impl Default for FindingsPlan {
+    fn default() -> Self {
+        FindingsPlan(Findings::params())
+    }
+}
+
+/// Kind of a [`Finding`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A location delays others in a call path.
+    Delay {
+        /// The location.
+        location: LocationId,
+        /// The call path; `None` outside of all frames.
+        path: Option<CallPathId>,
+    },
+    /// A location delays others in a call path that most others do not have.
+    Serial {
+        /// The location.
+        location: LocationId,
+        /// The call path; `None` outside of all frames.
+        path: Option<CallPathId>,
+    },
+    /// A step of a function is slow on most locations.
+    SlowStep {
+        /// The function.
+        function: RegionId,
+        /// The step: number of the call among those of the function on a location.
+        step: u64,
+    },
+    /// MPI calls last beyond their waiting.
+    Transfers,
+}
+
+/// One of the things that cost the run most time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Finding {
+    /// Kind.
+    pub kind: FindingKind,
+    /// Run time that a fix would save.
+    pub saved: Nanos,
+    /// The same as a share of the run time.
+    pub share: f64,
+    /// Waiting time that it causes on all locations, or time lost on all of them.
+    pub cost: Nanos,
+    /// Number of locations that wait for it directly.
+    pub held_up: usize,
+    /// Factor by which it is slower than its peers, where it has some.
+    pub factor: Option<f64>,
+    /// Window with the longest wait state that it causes, where there is one.
+    pub window: Option<TimeRange>,
+}
+
+impl Finding {
+    /// Returns a sentence about the finding.
+    pub fn text(&self, definitions: &Definitions, activities: &Activities) -> String {
+        let name = |path: Option<CallPathId>| {
+            path.map_or_else(
+                || "(outside regions)".to_owned(),
+                |path| activities.paths().name(path, &definitions.regions),
+            )
+        };
+        let label = |location| definitions.system.label(location);
+        let (saved, share) = (self.saved, self.share * 100.0);
+        match self.kind {
+            FindingKind::Delay { location, path } => {
+                let times = self.factor.map_or_else(String::new, |factor| {
+                    format!(" takes {factor:.2} times as long as its peers and")
+                });
+                let (label, path) = (label(location), name(path));
+                let (others, cost) = (self.held_up, self.cost);
+                format!(
+                    "{label}{times} holds up {others} others for {cost} in `{path}`; balancing it saves {saved} ({share:.1} %)"
+                )
+            }
+            FindingKind::Serial { location, path } => {
+                let (label, path) = (label(location), name(path));
+                let (others, cost) = (self.held_up, self.cost);
+                format!(
+                    "{others} others wait {cost} for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} %)"
+                )
+            }
+            FindingKind::SlowStep { function, step } => {
+                let function = definitions.region_name(function);
+                let times = self.factor.unwrap_or(1.0);
+                format!(
+                    "call {step} of `{function}` takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} %)"
+                )
+            }
+            FindingKind::Transfers => format!(
+                "MPI calls take {} beyond their waiting; a faster network saves up to {saved} ({share:.1} %)",
+                self.cost
+            ),
+        }
+    }
+}
+
+/// The few things that cost a run most time, the largest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Findings {
+    /// Recorded run time.
+    pub runtime: Nanos,
+    /// Findings by falling time saved.
+    pub findings: Vec<Finding>,
+}
+
+impl Findings {
+    /// Returns the default parameters.
+    pub fn params() -> FindingsParams {
+        FindingsParams {
+            min_share: 0.01,
+            max_findings: 10,
+        }
+    }
+
+    /// Returns the findings as a table.
+    pub fn table(&self, definitions: &Definitions, activities: &Activities) -> Table {
+        let rows = || self.findings.iter();
+        Table::new("findings", "Things that cost the run most time.")
+            .with(Column::text(
+                "finding",
+                rows().map(|it| it.text(definitions, activities)),
+            ))
+            .with(Column::times("saved", rows().map(|it| it.saved)))
+            .with(Column::floats(
+                "share",
+                "%",
+                rows().map(|it| it.share * 100.0),
+            ))
+            .with(Column::times("cost", rows().map(|it| it.cost)))
+    }
+}
+
+impl FindingsPlan {
+    /// Looks for the things that cost a trace most time. Its clocks have to agree; see [`clocks`](crate::clocks).
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] if its calls cannot be replayed, and
+    /// [`Error::Cancelled`] if the job is cancelled.
+    pub fn find(
+        &self,
+        view: TraceView<'_>,
+        activities: &Activities,
+        waits: &WaitStates,
+        job: &Job,
+    ) -> Result<Findings> {
+        let delays = DelayCosts::of(view, activities, waits, job)?;
+        let none: &[Dependency] = &[];
+        let whatif = WhatIf::of(view, activities, none, job)?;
+        let mut sums = PeerSums::default();
+        sums.add_trace(view, job)?;
+        let sources = collect::Sources {
+            view,
+            activities,
+            waits,
+            delays: &delays,
+            whatif: &whatif,
+            stragglers: &Stragglers::of(&sums, job)?,
+        };
+        let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
+        findings.retain(|it| it.share >= self.0.min_share);
+        findings.sort_by(|a, b| b.saved.cmp(&a.saved));
+        findings.truncate(self.0.max_findings);
+        Ok(Findings { runtime, findings })
+    }
+}
