@@ -8,7 +8,7 @@ use perf_core::Job;
 /// Constant corrections of all processes.
 pub(super) struct Offsets {
     pub(super) corrections: Vec<ClockOffset>,
-    /// Whether constants satisfy all bounds.
+    /// `true` if constants satisfy all bounds.
     pub(super) is_feasible: bool,
 }
 

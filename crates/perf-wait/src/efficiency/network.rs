@@ -31,13 +31,13 @@ impl IdealNetworkParams {
         self
     }
 
-    /// Whether `MPI_Init` is a barrier over all processes, default `true`.
+    /// Sets the rule that `MPI_Init` is a barrier over all processes, default `true`.
     pub fn init_is_barrier(mut self, is_barrier: bool) -> Self {
         self.0.init_is_barrier = is_barrier;
         self
     }
 
-    /// Whether `MPI_Finalize` is a barrier over all processes, default `false`.
+    /// Sets the rule that `MPI_Finalize` is a barrier over all processes, default `false`.
     pub fn finalize_is_barrier(mut self, is_barrier: bool) -> Self {
         self.0.finalize_is_barrier = is_barrier;
         self

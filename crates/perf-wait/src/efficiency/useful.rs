@@ -73,7 +73,7 @@ impl Counters<'_> {
 
 /// Sums the time in useful frames. A counter that is read in a useful frame counted in it.
 struct Summing<'a> {
-    /// Whether frames of each region are useful.
+    /// Flag of each region: its frames are useful.
     useful: &'a [bool],
     stack: Vec<bool>,
     since: Ticks,

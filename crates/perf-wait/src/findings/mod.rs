@@ -230,7 +230,7 @@ impl FindingsPlan {
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
         findings.retain(|it| it.share >= self.0.min_share);
-        findings.sort_by(|a, b| b.saved.cmp(&a.saved));
+        findings.sort_by_key(|it| std::cmp::Reverse(it.saved));
         findings.truncate(self.0.max_findings);
         Ok(Findings { runtime, findings })
     }

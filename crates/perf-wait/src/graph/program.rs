@@ -28,7 +28,7 @@ pub(crate) struct Burst {
 
 impl<'a> ProgramGraph<'a> {
     /// Adds the bursts from the first event of the trace to the last one of each location, and calls of no duration.
-    /// `each` is told the bursts in the order of their activities.
+    /// Calls `each` with the bursts in the order of their activities.
     pub(crate) fn of(
         activities: &'a Activities,
         mut each: impl FnMut(Burst),

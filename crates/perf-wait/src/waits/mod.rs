@@ -5,7 +5,7 @@
 //!
 //! | kind | waiting time |
 //! |---|---|
-//! | late sender | `min(enter of the send, leave of the receive) - enter of the receive`, if above 0. The receive is the call that completes it. Tests wait for nobody. A wait for several requests waits for the latest of them, once |
+//! | late sender | `min(enter of the send, leave of the receive) - enter of the receive`, if above 0. The receive is the call that completes it. Tests do not wait. A wait for several requests waits for the latest of them, once |
 //! | late sender, wrong order | as above, if a message that was sent earlier is received in a later call of the same location, by the records of the sends |
 //! | late receiver | `enter of the call that posts the receive - enter of the call that completes the send`, if that call was left later. Standard and synchronous sends and waits alone. A wait for several requests waits for the latest of them, once, and not if it has a late sender |
 //! | wait at barrier | `min(latest begin, own end) - own begin`, by the records of the collective |
@@ -17,7 +17,7 @@
 //! | wait at finalize, init completion | as a barrier, by enter and leave of the calls |
 //!
 //! `MPI_Alltoallv` and `MPI_Alltoallw` are no N-to-N operations, since two members may exchange nothing.
-//! Communicators of one member wait for nobody.
+//! Members of communicators of one do not wait.
 
 mod collectives;
 mod messages;
