@@ -206,8 +206,8 @@ impl Timeline {
             .partition_point(|start| *start <= from)
             .saturating_sub(1);
         let end = self.starts.partition_point(|start| *start < to);
-        // Whole blocks inside of the interval, by their sums.
-        let blocks = first.div_ceil(block) + 1..end / block;
+        // Whole blocks inside of the interval, by their sums. The last interval may end after `to`.
+        let blocks = first.div_ceil(block) + 1..end.saturating_sub(1) / block;
         if blocks.end > blocks.start {
             let before = |block: usize| self.sums.get(block * width..(block + 1) * width);
             if let (Some(before), Some(after)) = (before(blocks.start), before(blocks.end)) {

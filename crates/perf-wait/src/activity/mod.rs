@@ -8,7 +8,7 @@
 //! |---|---|
 //! | call | outermost frame of an MPI region ([`Region::is_mpi`](perf_core::Region::is_mpi)) |
 //! | record outside of MPI calls | call of no length, in the innermost open frame |
-//! | call path | that of [`Profile::from_trace`](perf_core::Profile::from_trace), so that both share one call tree |
+//! | call path | regions of one name, file and line are one function ([`Unify::Location`](perf_core::Unify::Location)). Without accelerators the call tree is that of [`Profile::from_trace`](perf_core::Profile::from_trace) |
 //! | receive of a blocking call | posted and completed in the call that contains the post |
 //! | send without a recorded completion | completed in the next wait of the location, where there is one |
 

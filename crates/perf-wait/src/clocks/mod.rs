@@ -99,8 +99,10 @@ pub struct ClockEstimate {
 
 /// A corrected trace.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Corrected {
-    /// The trace with corrected times.
+    /// The trace with corrected times, which is not serialized.
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub trace: Trace,
     /// Violations after the correction of offsets and drifts, before a repair.
     pub remaining: ClockViolations,

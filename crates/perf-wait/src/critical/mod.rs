@@ -79,9 +79,11 @@ impl PathTime {
 
 /// The critical path of a run.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CriticalPath {
     segments: Vec<Segment>,
     times: Vec<PathTime>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     profile: Profile,
 }
 

@@ -53,8 +53,10 @@ pub struct DelayCost {
 
 /// The delays that cause the wait states of a trace, and their costs.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct DelayCosts {
     costs: Vec<DelayCost>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     profile: Profile,
 }
 

@@ -7,9 +7,7 @@ use crate::delay::DelayCosts;
 use crate::stragglers::{StragglerKind, Stragglers};
 use crate::waits::{WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
-use perf_core::{
-    CallPathId, Job, LocationId, Nanos, Profile, RegionId, Ticks, TimeRange, TraceView,
-};
+use perf_core::{CallPathId, Job, LocationId, Nanos, RegionId, Ticks, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Factor from which a location is slower than its peers.
@@ -17,12 +15,38 @@ const MIN_FACTOR: f64 = 1.01;
 
 /// Results of the analyses.
 pub(super) struct Sources<'a> {
-    pub(super) view: TraceView<'a>,
     pub(super) activities: &'a Activities,
     pub(super) waits: &'a WaitStates,
     pub(super) delays: &'a DelayCosts,
     pub(super) whatif: &'a WhatIf<'a>,
     pub(super) stragglers: &'a Stragglers,
+}
+
+/// Exclusive times of each rank by call path, in ticks.
+struct Times(BTreeMap<LocationId, Vec<u64>>);
+
+impl Times {
+    fn of(whatif: &WhatIf<'_>, ranks: &[LocationId], job: &Job) -> Result<Self> {
+        let mut times = BTreeMap::new();
+        for rank in ranks {
+            job.check()?;
+            times.insert(*rank, whatif.path_times(*rank));
+        }
+        Ok(Times(times))
+    }
+
+    /// Returns the time of a location in a call path, and the median of its peers.
+    fn own_and_peers(&self, location: LocationId, path: Option<CallPathId>) -> (f64, f64) {
+        let time = |times: &Vec<u64>| {
+            let ticks = path.and_then(|path| times.get(path.index()));
+            ticks.copied().unwrap_or_default() as f64
+        };
+        let peers = self.0.iter().filter(|(rank, _)| **rank != location);
+        let mut peers: Vec<f64> = peers.map(|(_, times)| time(times)).collect();
+        peers.sort_by(f64::total_cmp);
+        let median = peers.get(peers.len() / 2).copied().unwrap_or_default();
+        (self.0.get(&location).map_or(0.0, time), median)
+    }
 }
 
 /// A location that is waited for, and the wait states that it causes.
@@ -55,8 +79,8 @@ impl Sources<'_> {
         let mut costs: Vec<_> = costs.into_iter().collect();
         costs.sort_by(|a, b| b.1.total_cmp(&a.1));
         let clock = self.activities.clock();
-        let (profile, _) = Profile::from_trace(self.view, job)?;
         let (ranks, held_up) = (self.ranks(), self.held_up());
+        let times = Times::of(self.whatif, &ranks, job)?;
         // A replay changes a location as a whole: its largest delay stands for it.
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
         for ((location, path), ticks) in costs {
@@ -64,7 +88,7 @@ impl Sources<'_> {
             if found.len() >= most {
                 break;
             }
-            let (own, peers) = self.times(&profile, &ranks, location, path)?;
+            let (own, peers) = times.own_and_peers(location, path);
             let is_serial = own > 0.0 && peers == 0.0;
             if !is_serial && (own < peers * MIN_FACTOR || !seen.insert(location)) {
                 continue;
@@ -94,30 +118,6 @@ impl Sources<'_> {
             });
         }
         Ok(found)
-    }
-
-    /// Returns the exclusive time of a location in a call path, and the median of its peers.
-    fn times(
-        &self,
-        profile: &Profile,
-        ranks: &[LocationId],
-        location: LocationId,
-        path: Option<CallPathId>,
-    ) -> Result<(f64, f64)> {
-        let metric = profile.metric("exclusive time");
-        let row = match metric.zip(path) {
-            Some((metric, path)) => profile.row(metric, path)?,
-            None => None,
-        };
-        let Some(row) = row else {
-            return Ok((0.0, 0.0));
-        };
-        let time = |id: LocationId| row.get(id).map_or(0.0, |value| value.as_f64());
-        let peers = ranks.iter().filter(|id| **id != location);
-        let mut peers: Vec<f64> = peers.map(|id| time(*id)).collect();
-        peers.sort_by(f64::total_cmp);
-        let median = peers.get(peers.len() / 2).copied().unwrap_or_default();
-        Ok((time(location), median))
     }
 
     /// Returns the locations that each location holds up.

@@ -221,7 +221,6 @@ impl FindingsPlan {
         let mut sums = PeerSums::default();
         sums.add_trace(view, job)?;
         let sources = collect::Sources {
-            view,
             activities,
             waits,
             delays: &delays,

@@ -54,8 +54,10 @@ pub struct WaitState {
 
 /// The wait states of a trace.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct WaitStates {
     states: Vec<WaitState>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     profile: Profile,
 }
 
@@ -94,7 +96,7 @@ impl WaitStates {
     /// Severities by kind, call path and location in nanoseconds, exclusive.
     ///
     /// The metric `waiting` is the sum of all kinds that are [waiting time](Pattern::is_waiting), and the others are named
-    /// after their kind. The call tree is that of [`Profile::from_trace`].
+    /// after their kind. The call tree is [`Activities::paths`].
     pub fn profile(&self) -> &Profile {
         &self.profile
     }

@@ -228,6 +228,16 @@ impl<'a> WhatIf<'a> {
         Ok(found)
     }
 
+    /// Returns the exclusive time of a location in each call path, in ticks.
+    pub(crate) fn path_times(&self, location: LocationId) -> Vec<u64> {
+        let mut times = vec![0; self.timelines.width()];
+        if let Some((first, last)) = self.activities.range() {
+            self.timelines.add(location, first, last, &mut times);
+        }
+        times.truncate(self.timelines.paths());
+        times
+    }
+
     fn runtime(&self, durations: &[Nanos], times: &mut Schedule, job: &Job) -> Result<Nanos> {
         self.graph.replay(durations, times, job)?;
         Ok(times.length())
