@@ -15,7 +15,8 @@
 //! | [`ClockModel::Drift`] | one line for each process. For two processes it is the line with the largest distance to the bounds on both sides. Lines of pairs are added along the tree of smallest uncertainty from the reference |
 //! | [`ClockModel::Auto`] | constants if they satisfy all bounds, lines otherwise |
 //!
-//! The uncertainty is half the width that the bounds leave, under the assumption of the model. A process that is bounded
+//! The uncertainty is half the width that the bounds leave, under the assumption of the model; for [`ClockModel::Auto`] it is
+//! that of clocks with drift, whichever it chooses. A process that is bounded
 //! from one side alone has no uncertainty; it is corrected by no more than its bounds need. Threads of a process share
 //! its clock. The reference is the first process.
 //!
@@ -126,11 +127,19 @@ impl ClockEstimate {
         let violations = matched.clock_violations();
         let bounds = Bounds::of(whole.definitions(), &matched, job)?;
         let constants = offsets::estimate(&bounds, job)?;
-        let (model, corrections) = match (model, constants.is_feasible) {
-            (ClockModel::Drift, _) | (ClockModel::Auto, false) => {
-                (ClockModel::Drift, lines::estimate(&bounds, job)?)
+        let (model, corrections) = match model {
+            ClockModel::Offset => (ClockModel::Offset, constants.corrections),
+            ClockModel::Drift => (ClockModel::Drift, lines::estimate(&bounds, job)?),
+            ClockModel::Auto => {
+                let lines = lines::estimate(&bounds, job)?;
+                match constants.is_feasible {
+                    true => (
+                        ClockModel::Offset,
+                        widened(&constants.corrections, &lines, &bounds),
+                    ),
+                    false => (ClockModel::Drift, lines),
+                }
             }
-            _ => (ClockModel::Offset, constants.corrections),
         };
         let location = |(location, process): (LocationId, &usize)| ClockOffset {
             location,
@@ -217,4 +226,20 @@ impl ClockEstimate {
                 rows().map(|it| it.uncertainty.map(|it| it * micros)),
             ))
     }
+}
+
+/// Returns constants with an uncertainty that holds for clocks with drift as well: the largest distance to a line that the
+/// bounds allow.
+fn widened(constants: &[ClockOffset], lines: &[ClockOffset], bounds: &Bounds) -> Vec<ClockOffset> {
+    let widen = |(constant, line): (&ClockOffset, &ClockOffset)| {
+        let ends = [bounds.origin, bounds.end];
+        let distance = ends.map(|time| (line.at(time, bounds.origin) - constant.offset).abs());
+        let both = constant.uncertainty.zip(line.uncertainty);
+        let wide = both.map(|(own, other)| own.max(distance[0].max(distance[1]) + other));
+        ClockOffset {
+            uncertainty: wide.or(constant.uncertainty),
+            ..*constant
+        }
+    };
+    constants.iter().zip(lines).map(widen).collect()
 }

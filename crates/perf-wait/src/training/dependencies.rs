@@ -130,7 +130,16 @@ impl Steps<'_> {
             let key = (operation.step, operation.data_rank, operation.stage);
             let stage = self.stages.entry(key).or_default();
             let kind = stage.kinds.entry(operation.kind).or_default();
-            if kind.insert(operation.sequence, index).is_some() {
+            let is_micro_batch = DIRECTIONS
+                .iter()
+                .any(|it| [it.compute, it.send, it.receive].contains(&operation.kind));
+            let mut sequence = operation.sequence;
+            // Other operations need no number to find their counterparts: each model chunk may begin at 0.
+            if !is_micro_batch && kind.contains_key(&sequence) {
+                let last = kind.last_key_value().map_or(sequence, |it| *it.0);
+                sequence = last.checked_add(1).unwrap_or(sequence);
+            }
+            if kind.insert(sequence, index).is_some() {
                 return Err(fault(self.operations, index, "it occurs twice"));
             }
             if DIRECTIONS.iter().any(|it| it.compute == operation.kind) {

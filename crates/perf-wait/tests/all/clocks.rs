@@ -16,7 +16,8 @@ fn offsets_of_eztrace_are_the_published_ones() {
     };
     for name in ["jacobi-4", "jacobi-9", "jacobi-16", "nwchem-md-4"] {
         let trace = trace(&perf_testdata::bundled::recording(name));
-        let found = estimate(&trace, ClockModel::Auto);
+        let found = estimate(&trace, ClockModel::Offset);
+        let automatic = estimate(&trace, ClockModel::Auto);
         let notes = facts["traces"][format!("{name}@shift")]["notes"].as_array();
         let mut notes = notes
             .expect("notes")
@@ -31,7 +32,10 @@ fn offsets_of_eztrace_are_the_published_ones() {
             .unwrap()
             .parse()
             .expect("a number");
-        assert_eq!(found.model, ClockModel::Offset, "{name}");
+        assert_eq!(automatic.model, ClockModel::Offset, "{name}");
+        for (own, wide) in found.locations.iter().zip(&automatic.locations) {
+            assert!(own.offset == wide.offset && own.uncertainty <= wide.uncertainty);
+        }
         for (own, published) in found.locations.iter().zip(shifts(note)) {
             println!("{name} {} {published} +- {:?}", own.offset, own.uncertainty);
             let uncertainty = own.uncertainty.expect("bounded from both sides");
@@ -202,8 +206,9 @@ fn planted_clocks_are_recovered_within_their_uncertainty() {
 
 #[test]
 fn drift_is_seen_where_constants_do_not_suffice() {
-    let models = (0..20).map(|seed| estimate(&ring(seed, true).0, ClockModel::Auto).model);
-    assert!(models.filter(|model| *model == ClockModel::Drift).count() >= 15);
+    // Seeds of the largest drifts.
+    let models = (0..20).map(|seed| estimate(&ring(seed * 5, true).0, ClockModel::Auto).model);
+    assert!(models.filter(|model| *model == ClockModel::Drift).count() >= 18);
 }
 
 #[test]
