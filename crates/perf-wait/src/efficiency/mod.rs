@@ -12,8 +12,8 @@
 //! global efficiency        = parallel efficiency x computation scaling
 //! ```
 //!
-//! Useful time is the time in the state `Running` where the recording has it (Paraver), and otherwise the time in
-//! frames that are neither MPI nor the measurement system. `u*` is the largest sum of the bursts between MPI calls
+//! Useful time is the time in the state `Running` where the recording has it (Paraver). Otherwise it is the time between the
+//! first and the last event of a process outside of MPI and of the measurement system. `u*` is the largest sum of the bursts between MPI calls
 //! of a process and not its useful time. See [`IdealNetwork`] for the rules of the replay and for what they have not
 //! been compared with. Processes are the first threads of each process; other threads do not take part.
 

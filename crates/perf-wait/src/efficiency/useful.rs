@@ -75,6 +75,8 @@ impl Counters<'_> {
 struct Summing<'a> {
     /// Flag of each region: its frames are useful.
     useful: &'a [bool],
+    /// Useful frames are states, and time outside of frames is not useful.
+    has_states: bool,
     stack: Vec<bool>,
     since: Ticks,
     time: u64,
@@ -83,7 +85,7 @@ struct Summing<'a> {
 
 impl Summing<'_> {
     fn is_useful(&self) -> bool {
-        self.stack.last().copied().unwrap_or_default()
+        self.stack.last().copied().unwrap_or(!self.has_states)
     }
 
     fn pass(&mut self, at: Ticks) {
@@ -97,8 +99,10 @@ impl Summing<'_> {
 impl Visitor for Summing<'_> {
     fn enter(&mut self, at: Ticks, region: RegionId, _: usize) {
         self.pass(at);
-        let is_useful = self.useful.get(region.index()).copied();
-        self.stack.push(is_useful.unwrap_or_default());
+        let own = self.useful.get(region.index()).copied();
+        // States are innermost frames; without them, what MPI calls is not useful.
+        let is_inside = self.has_states || self.is_useful();
+        self.stack.push(is_inside && own.unwrap_or_default());
     }
 
     fn leave(&mut self, at: Ticks, _: RegionId, _: usize, _: Close) {
@@ -112,10 +116,18 @@ impl Visitor for Summing<'_> {
     }
 }
 
-/// Returns for each region whether time in it is useful.
+/// Returns `true` if the recording has states of threads.
+fn has_states(definitions: &Definitions) -> bool {
+    definitions
+        .regions
+        .iter()
+        .any(|region| region.name == RUNNING)
+}
+
+/// Returns `true` for each region in which time is useful.
 fn useful_regions(definitions: &Definitions) -> Vec<bool> {
     let regions = &definitions.regions;
-    let has_states = regions.iter().any(|region| region.name == RUNNING);
+    let has_states = has_states(definitions);
     let is_useful = |region: &perf_core::Region| match has_states {
         true => region.name == RUNNING,
         false => !region.is_mpi() && region.paradigm != Paradigm::Measurement,
@@ -138,8 +150,9 @@ pub(super) fn useful_times(
         };
         let mut summing = Summing {
             useful: &useful,
+            has_states: has_states(definitions),
             stack: Vec::new(),
-            since: Ticks(0),
+            since: location.times().first().copied().unwrap_or_default(),
             time: 0,
             counters: Counters {
                 definitions,

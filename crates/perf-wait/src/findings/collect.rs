@@ -2,10 +2,10 @@
 
 use super::{Finding, FindingKind};
 use crate::Result;
-use crate::activity::{Activities, CallId};
+use crate::activity::{Activities, CallId, CallKind};
 use crate::delay::DelayCosts;
 use crate::stragglers::{StragglerKind, Stragglers};
-use crate::waits::{WaitState, WaitStates};
+use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
 use perf_core::{CallPathId, Job, LocationId, Nanos, RegionId, Ticks, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,10 +96,12 @@ impl Sources<'_> {
             let cost = clock.total(ticks as u128);
             let saved = match is_serial {
                 true => Nanos(cost.0 / i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1)),
+                // The replay may gain from other bursts of the location as well.
                 false => self
                     .whatif
                     .ask(&[Change::LikePeers { location }], job)?
-                    .saved(),
+                    .saved()
+                    .min(cost),
             };
             let held = held_up.get(&location);
             found.push(Finding {
@@ -177,22 +179,20 @@ impl Sources<'_> {
         slow.filter_map(finding).take(most).collect()
     }
 
-    /// Time of MPI calls beyond their waiting.
+    /// Time of MPI calls beyond their waiting, without the begin and end of MPI.
     fn transfers(&self, recorded: Nanos, job: &Job) -> Result<Finding> {
-        let every = Change::Calls {
-            pattern: "*".into(),
-            factor: 0.0,
-        };
-        let saved = self.whatif.ask(&[every], job)?.saved();
-        let calls = self.activities.calls();
+        let saved = self.whatif.saved_without_transfers(job)?;
+        let is_transfer = |kind: CallKind| !matches!(kind, CallKind::Init | CallKind::Finalize);
+        let calls = self
+            .activities
+            .calls()
+            .filter(|(_, call)| is_transfer(call.kind));
         let all: u128 = calls
             .map(|(_, call)| u128::from(call.leave.saturating_since(call.enter)))
             .sum();
-        let waits = self
-            .waits
-            .states()
-            .iter()
-            .filter(|it| it.pattern.is_waiting());
+        let waits = self.waits.states().iter();
+        let waits =
+            waits.filter(|it| it.pattern.is_waiting() && it.pattern != Pattern::FinalizeWait);
         let waiting: u128 = waits.map(|it| u128::from(it.ticks)).sum();
         Ok(Finding {
             kind: FindingKind::Transfers,

@@ -4,10 +4,10 @@
 //!
 //! | finding | condition | saved |
 //! |---|---|---|
-//! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers |
+//! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
 //! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
-//! | transfers | MPI calls last beyond their waiting | replay without transfer times |
+//! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
 //!
 //! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
 

@@ -17,7 +17,8 @@
 //! | bad call | `rest` | time of the call times `1 - exp(-rest)` |
 //!
 //! A part is a finding if it is above the noise: the median of the absolute rests gives the standard deviation of a call,
-//! and that of a median over n calls is 1.25 / sqrt(n) times this one.
+//! and that of a median over n calls is 1.25 / sqrt(n) times this one. A step must also stand out of the spread of all steps.
+//! Functions whose steps typically differ by a factor of 1.5 do different work in each and have no slow steps.
 //!
 //! [`PeerSums`] collects the times. It implements [`Merge`], so that threads, processes and streams can collect parts, and
 //! [`PeerSums::forget_before`] bounds its memory on a stream.

@@ -12,6 +12,9 @@ const TURNS: usize = 10;
 /// Median of absolute values of a normal distribution to its standard deviation.
 const MEDIAN_TO_DEVIATION: f64 = 1.4826;
 
+/// Standard deviation of the logarithms of the steps of a function above which they do different work.
+const MAX_SPREAD: f64 = 0.4;
+
 /// Standard error of a median relative to that of a mean.
 const MEDIAN_ERROR: f64 = 1.2533;
 
@@ -198,7 +201,14 @@ impl PeerTable {
                 .stragglers
                 .push(straggler(StragglerKind::Rank, rank, None, *it));
         }
-        for it in steps.iter().filter(|it| is_straggler(it.log, it.error)) {
+        // Calls of one function that do different work differ from step to step without being slow.
+        let mut spread: Vec<f64> = self.step_effects.iter().map(|log| log.abs()).collect();
+        let spread = median(&mut spread) * MEDIAN_TO_DEVIATION;
+        let is_alike = spread <= MAX_SPREAD;
+        for it in steps
+            .iter()
+            .filter(|it| is_alike && is_straggler(it.log, it.error.max(spread)))
+        {
             found
                 .stragglers
                 .push(straggler(StragglerKind::Step, None, Some(it.key), *it));

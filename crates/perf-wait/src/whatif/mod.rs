@@ -25,7 +25,7 @@ mod change;
 
 pub use change::{Change, ChangeError};
 
-use crate::activity::{Activities, CallId};
+use crate::activity::{Activities, CallId, CallKind};
 use crate::graph::{ActivityGraph, ActivityId, Burst, Schedule};
 use crate::timeline::Timelines;
 use crate::{Error, Result};
@@ -226,6 +226,20 @@ impl<'a> WhatIf<'a> {
             found.paths.push((path, slowdown(&group)?));
         }
         Ok(found)
+    }
+
+    /// Returns the time that a replay without transfer times saves. Begin and end of MPI take their time.
+    pub(crate) fn saved_without_transfers(&self, job: &Job) -> Result<Nanos> {
+        let mut durations = self.recorded.clone();
+        for (id, call) in &self.calls {
+            let kind = self.activities.kind(*call);
+            if !matches!(kind, CallKind::Init | CallKind::Finalize) {
+                durations[id.index()] = Nanos(0);
+            }
+        }
+        let mut times = Schedule::default();
+        let recorded = self.runtime(&self.recorded, &mut times, job)?;
+        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
     }
 
     /// Returns the exclusive time of a location in each call path, in ticks.

@@ -6,6 +6,7 @@ mod causes;
 mod clocks;
 mod common;
 mod damage;
+mod efficiency;
 mod efficiency_epoch;
 mod findings;
 mod graph;
