@@ -84,8 +84,8 @@
 //! | efficiencies, ideal run time, scaling | BSC's, EPOCH on 2, 4 and 16 processes | printed digits |
 //! | replayed and ideal step times, slowdowns | published for two training jobs | 4e-7 of the value |
 //! | wait states by rank | Scalasca, seven traces of Score-P, SST and TraceR and twelve of EZTrace | 1 ns |
-//! | critical path by rank | Scalasca, the same traces | 0.2 us; 14 us where begin and end were added for it |
-//! | delay costs by rank | Scalasca, the same traces | 0.3 % of the waiting time of a kind; more where Scalasca drops costs |
+//! | critical path by rank | Scalasca, the same seven traces and four of EZTrace | 0.2 us; 14 us where begin and end were added for it |
+//! | delay costs by rank | Scalasca, the same eleven traces | 0.3 % of the waiting time of a kind; more where Scalasca drops costs |
 //!
 //! Scalasca drops some costs, so that its sums fall short of the waiting time. Here they never do.
 //!
