@@ -16,7 +16,7 @@ const CALLS: usize = 100_000;
 fn detectors() -> [Box<dyn Detector>; 4] {
     let strict = || StrictParams::default().check().expect("defaults");
     [
-        Box::new(Tail::new(Tail::params().check().expect("defaults"))),
+        Box::new(Tail::default()),
         Box::new(Sstd::new(strict())),
         Box::new(Hbos::new(strict())),
         Box::new(Copod::new(strict())),
@@ -65,7 +65,7 @@ fn labelling(criterion: &mut Criterion) {
     const EVENTS: usize = 100_000;
     let mut group = criterion.benchmark_group("events to");
     group.throughput(Throughput::Elements(EVENTS as u64));
-    let calls = || Calls::new(Calls::params().check().expect("defaults"));
+    let calls = || Calls::default();
     let mut sink = calls();
     let (id, events) = stream::events(EVENTS, &mut sink);
     // Each step goes on where the one before ended.
@@ -80,7 +80,7 @@ fn labelling(criterion: &mut Criterion) {
             step += 1;
         });
     });
-    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let tail = Tail::default();
     let mut monitor = Monitor::new(calls(), Box::new(tail));
     let (id, events) = stream::events(EVENTS, &mut monitor);
     let mut step = 0;

@@ -24,7 +24,7 @@ fn extracting(criterion: &mut Criterion) {
 }
 
 fn aligning(criterion: &mut Criterion) {
-    let align = Align::params().check().expect("they are valid");
+    let align = Align::default();
     let mut group = criterion.benchmark_group("align 256 x 500");
     for (name, edits) in [("1 % edited", 10), ("20 % edited", 200)] {
         let (sequences, shares) = inputs::sequences(256, 500, edits);

@@ -31,7 +31,7 @@ use perfkit::formats::tau::Tau;
 use perfkit::formats::{OpenOptions, chrome, rocprof};
 use perfkit::spectral::{AxisFilter, Correlation, Reference, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
-use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{Align, ClusterId, Extract, Labels, Points, Sequences};
 use perfkit_benches::{inputs, stream};
 use std::hint::black_box;
@@ -170,7 +170,7 @@ fn fold_zoom((folder, mut scratch, mut fold): (Folder, Scratch, Fold)) -> (Folde
 /// A detector that knows 100 functions, and 100,000 more calls of them.
 fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
     let samples = inputs::samples(100, 100_000);
-    let mut detector = Tail::new(Tail::params().check().expect("defaults"));
+    let mut detector = Tail::default();
     let mut judgements = Vec::new();
     detector
         .detect(&samples, &mut judgements, &Job::default())
@@ -213,7 +213,7 @@ fn anomaly_calls((mut calls, (stream, events)): (Calls, Step)) -> (Calls, Step) 
 
 fn monitoring() -> (Monitor, Step) {
     let (calls, step) = pushing();
-    let detector = Tail::new(Tail::params().check().expect("defaults"));
+    let detector = Tail::default();
     (Monitor::new(calls, Box::new(detector)), step)
 }
 
@@ -267,7 +267,7 @@ fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Moni
 fn drifting() -> (Drift, Vec<Sample>, Vec<Judgement>) {
     let samples = inputs::samples(100, 100_000);
     let judgements = vec![Judgement::default(); samples.len()];
-    let mut drift = Drift::new(Drift::params().check().expect("defaults"));
+    let mut drift = Drift::default();
     drift.add(0, &samples, &judgements);
     (drift, samples, judgements)
 }
@@ -303,7 +303,7 @@ fn serving() -> (Server, Vec<u8>) {
         calls.push(stream, *at, *event);
     }
     calls.end_step(0);
-    let mut detector = Sstd::new(Sstd::params().check().expect("defaults"));
+    let mut detector = Sstd::default();
     let mut judgements = Vec::new();
     detector
         .detect(calls.batch().samples(), &mut judgements, &Job::default())
@@ -311,7 +311,7 @@ fn serving() -> (Server, Vec<u8>) {
     let mut client = Client::new(0, Kept::default());
     let sent = client.step(&calls, &judgements, &mut detector);
     sent.expect("it is kept");
-    let mut server = Server::new(Server::params().check().expect("defaults"));
+    let mut server = Server::default();
     let mut delta = Delta::decode(&client.exchange().0).expect("it was just written");
     server.take(&delta).expect("it is sound");
     delta.sequence += 1;
@@ -329,8 +329,8 @@ fn anomaly_serve((mut server, bytes): (Server, Vec<u8>)) -> (Server, Vec<u8>) {
 
 /// A program that is watched; the thread that judges sleeps meanwhile.
 fn watched() -> (Dispatch, Watching) {
-    let calls = Calls::new(Calls::params().check().expect("defaults"));
-    let detector = Tail::new(Tail::params().check().expect("defaults"));
+    let calls = Calls::default();
+    let detector = Tail::default();
     let spans = Spans::new(Monitor::new(calls, Box::new(detector)));
     let spans = spans.period(Duration::from_secs(86_400));
     let (layer, watching) = spans.start().expect("a thread");
@@ -654,7 +654,7 @@ fn sequences() -> (Sequences, Vec<f64>) {
 #[library_benchmark]
 #[bench::edited(args = (), setup = sequences, config = at_most(175_808_722))]
 fn alignment((sequences, shares): (Sequences, Vec<f64>)) -> (Sequences, Vec<f64>) {
-    let align = Align::params().check().expect("they are valid");
+    let align = Align::default();
     let aligned = align.align(&sequences, &shares, &Job::default());
     black_box(aligned.expect("not cancelled"));
     (sequences, shares)

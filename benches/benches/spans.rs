@@ -25,8 +25,8 @@ fn spans(criterion: &mut Criterion) {
     work(&Dispatch::none(), "span/nobody listens", criterion);
     let registry = Dispatch::new(tracing_subscriber::registry());
     work(&registry, "span/registry", criterion);
-    let calls = Calls::new(Calls::params().check().expect("defaults"));
-    let detector = Box::new(Tail::new(Tail::params().check().expect("defaults")));
+    let calls = Calls::default();
+    let detector = Box::new(Tail::default());
     let (layer, watching) = Spans::new(Monitor::new(calls, detector))
         .start()
         .expect("a thread");

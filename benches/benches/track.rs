@@ -3,7 +3,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 use perf_testdata::wide::Xorshift;
 use perfkit::core::Job;
-use perfkit::track::track::{Mode, Observation, Tracking};
+use perfkit::track::tracking::{Mode, Observation, Tracking};
 use perfkit::track::{ClusterId, Points};
 
 /// One frame: coordinates, clusters, durations.

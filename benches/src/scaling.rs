@@ -1,5 +1,7 @@
 //! How costs grow with size: points, the power law through them, and what it says of larger sizes.
 
+use perfkit::track::trend;
+
 /// A size, and what it cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
@@ -32,30 +34,18 @@ impl PowerLaw {
     /// assert!((law.slope - 2.0).abs() < 1e-9 && (law.factor - 3.0).abs() < 1e-9 && law.residual < 1e-9);
     /// ```
     pub fn fit(points: &[Point]) -> Option<Self> {
-        let logs: Vec<(f64, f64)> = points
-            .iter()
-            .map(|point| (point.size.ln(), point.cost.ln()))
-            .collect();
-        if logs.iter().any(|(x, y)| !(x.is_finite() && y.is_finite())) {
-            return None;
-        }
-        let count = logs.len() as f64;
-        let mean_x = logs.iter().map(|(x, _)| x).sum::<f64>() / count;
-        let mean_y = logs.iter().map(|(_, y)| y).sum::<f64>() / count;
-        let spread: f64 = logs.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-        let shared: f64 = logs.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
-        let [.., (x1, y1), (x2, y2)] = logs[..] else {
+        let line: Vec<(f64, f64)> = points.iter().map(|it| (it.size, it.cost)).collect();
+        let law = trend::PowerLaw::fit(&line, 0.95)?;
+        let [.., (x1, y1), (x2, y2)] = line[..] else {
             return None;
         };
-        let slope = Some(shared / spread).filter(|slope| slope.is_finite())?;
-        let base = mean_y - slope * mean_x;
-        let far = |(x, y): &(f64, f64)| (y - base - slope * x).abs();
-        let residual = logs.iter().map(far).fold(0.0, f64::max).exp_m1();
+        let far = |&(x, y): &(f64, f64)| (y / law.predict(x).value).ln().abs();
+        let residual = line.iter().map(far).fold(0.0, f64::max).exp_m1();
         Some(PowerLaw {
-            slope,
-            factor: base.exp(),
+            slope: law.exponent,
+            factor: law.coefficient,
             residual,
-            end: (y2 - y1) / (x2 - x1),
+            end: (y2 / y1).ln() / (x2 / x1).ln(),
         })
     }
 

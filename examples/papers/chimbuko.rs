@@ -18,7 +18,7 @@ mod times;
 use comparison::{Asked, Compared};
 use perf_testdata::bundled::recording as bundled;
 use perfkit::anomaly::calls::{Calls, Repair};
-use perfkit::anomaly::provenance::{Memory, Recorder, Reduction};
+use perfkit::anomaly::provenance::{Recorder, Reduction};
 use perfkit::anomaly::server::{Client, Local, Schedule, Server};
 use perfkit::anomaly::{
     Copod, Detector, Hbos, Monitor, Replay, Result as Detected, Sstd, StrictParams, Tail,
@@ -90,7 +90,7 @@ fn monitor(method: Method) -> Detected<Monitor> {
 
 /// One monitor a rank, which share what they learn through a parameter server after each step.
 fn shared(method: Method, ranks: u32) -> Detected<Vec<Monitor>> {
-    let server = Local::new(Server::new(Server::params().check()?));
+    let server = Local::new(Server::default());
     let one = |rank| {
         let schedule = Schedule::every(1)?.staggered(rank);
         let client = Client::new(rank.into(), server.clone()).schedule(schedule);
@@ -103,10 +103,7 @@ const STEPS: u64 = 100;
 
 /// A recorder in memory, as Chimbuko's provenance with five calls on either side.
 fn recorder() -> Detected<Recorder> {
-    Ok(Recorder::new(
-        Recorder::params().check()?,
-        Box::new(Memory::new()),
-    ))
+    Ok(Recorder::default())
 }
 
 fn kept(monitor: Monitor) -> Result<Reduction, Failure> {

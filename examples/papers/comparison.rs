@@ -2,9 +2,10 @@
 
 use clap::{Args, Command, FromArgMatches};
 use perfkit_cli::failure::{Failure, Outcome};
+use perfkit_cli::output;
 use perfkit_cli::pictures::Files;
 use perfkit_cli::table;
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -236,24 +237,56 @@ impl Compared {
         Ok(())
     }
 
-    /// The table as an object; `deviation` is a share of theirs, null where it is no number.
-    pub(crate) fn json(&self) -> Value {
-        let rows = self.rows.iter().map(|row| {
-            let ours = match &row.ours {
-                Ours::Number(value, _) => json!(value),
-                Ours::Text(text) => json!(text),
-            };
-            let theirs = row
-                .theirs()
-                .map_or_else(|| json!(row.theirs), |one| json!(one));
-            json!({
-                "what": row.what, "theirs": theirs, "ours": ours, "deviation": row.deviation(),
-                "why": (!row.why.is_empty()).then_some(&row.why),
-            })
+    fn json(&self) -> TableJson<'_> {
+        let rows = self.rows.iter().map(|row| RowJson {
+            what: &row.what,
+            theirs: match row.theirs() {
+                Some(number) => Figure::Number(number),
+                None => Figure::Text(&row.theirs),
+            },
+            ours: match &row.ours {
+                Ours::Number(number, _) => Figure::Number(*number),
+                Ours::Text(text) => Figure::Text(text),
+            },
+            deviation: row.deviation(),
+            why: (!row.why.is_empty()).then_some(row.why.as_str()),
         });
-        let rows: Vec<_> = rows.collect();
-        json!({ "title": self.title, "against": self.against, "rows": rows })
+        TableJson {
+            title: &self.title,
+            against: self.against,
+            rows: rows.collect(),
+        }
     }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Figure<'a> {
+    Number(f64),
+    Text(&'a str),
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    what: &'a str,
+    theirs: Figure<'a>,
+    ours: Figure<'a>,
+    deviation: Option<f64>,
+    why: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct TableJson<'a> {
+    title: &'a str,
+    against: &'a str,
+    rows: Vec<RowJson<'a>>,
+}
+
+/// The output of an experiment with `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    tables: Vec<TableJson<'a>>,
+    skipped: &'a [String],
 }
 
 /// Prints the tables of an experiment, and what was skipped.
@@ -268,9 +301,8 @@ pub(crate) fn write(
 ) -> Outcome {
     let tables = tables.iter().flatten();
     if as_json {
-        let tables: Vec<_> = tables.map(Compared::json).collect();
-        writeln!(out, "{}", json!({ "tables": tables, "skipped": skipped }))?;
-        return Ok(());
+        let tables = tables.map(Compared::json).collect();
+        return output::json(out, &Document { tables, skipped });
     }
     for (number, table) in tables.enumerate() {
         if number > 0 {

@@ -13,7 +13,7 @@ mod series;
 mod wrf;
 
 use comparison::Asked;
-use perfkit::track::track::{Callers, Observation};
+use perfkit::track::tracking::{Callers, Observation};
 use perfkit::track::{ClusterId, Points, Result as Tracked};
 use perfkit_cli::failure::{self, Outcome, input};
 use std::ffi::OsString;

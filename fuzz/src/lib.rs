@@ -1,6 +1,6 @@
 //! What each fuzzer does with its input.
 
-use perfkit::core::{Job, EventSource, Profile, Trace};
+use perfkit::core::{EventSource, Job, Profile, Trace};
 use perfkit::formats::adios::Adios;
 use perfkit::formats::cube::Cube;
 use perfkit::formats::otf2::{MemoryArchive, Reader};
@@ -133,20 +133,22 @@ pub fn otf2(data: &[u8]) {
         archive.insert(format!("traces/{key}.def"), local.to_vec());
         archive.insert(format!("traces/{key}.evt"), events.to_vec());
     }
-    judged(Reader::new(&archive, &options(), &Job::default()).and_then(|reader| {
-        for id in reader.definitions().system.location_ids().take(3) {
-            if let Err(error) = reader.records(id, |event| {
-                let _ = event.fields();
-                ControlFlow::Continue(())
-            }) {
-                judge(Verdict::of(&error));
+    judged(
+        Reader::new(&archive, &options(), &Job::default()).and_then(|reader| {
+            for id in reader.definitions().system.location_ids().take(3) {
+                if let Err(error) = reader.records(id, |event| {
+                    let _ = event.fields();
+                    ControlFlow::Continue(())
+                }) {
+                    judge(Verdict::of(&error));
+                }
             }
-        }
-        let mut merged = reader.merged()?;
-        while merged.next()?.is_some() {}
-        let (read, _) = reader.read()?;
-        Ok(trace(data, &read))
-    }));
+            let mut merged = reader.merged()?;
+            while merged.next()?.is_some() {}
+            let (read, _) = reader.read()?;
+            Ok(trace(data, &read))
+        }),
+    );
 }
 
 /// A CUBE4 archive.
@@ -175,7 +177,12 @@ pub fn ppk(data: &[u8]) {
 
 /// A trace of Paraver, without names.
 pub fn paraver(data: &[u8]) {
-    let read = paraver::Reader::new(std::io::Cursor::new(data.to_vec()), "fuzz.prv", &options(), &Job::default());
+    let read = paraver::Reader::new(
+        std::io::Cursor::new(data.to_vec()),
+        "fuzz.prv",
+        &options(),
+        &Job::default(),
+    );
     judged(read.and_then(|mut reader| {
         while reader.next_batch()?.is_some() {}
         let path = file("fuzz.prv", data);
@@ -231,18 +238,27 @@ fn recorded(data: &[u8], found: Result<Recording>) {
 /// A Chrome trace, packed or not.
 pub fn chrome(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    recorded(data, chrome::read("fuzz.json", from, &options(), &Job::default()));
+    recorded(
+        data,
+        chrome::read("fuzz.json", from, &options(), &Job::default()),
+    );
 }
 
 /// A recording of rocprofv3, packed or not.
 pub fn rocprof(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
-    recorded(data, rocprof::read("fuzz.json", from, &options(), &Job::default()));
+    recorded(
+        data,
+        rocprof::read("fuzz.json", from, &options(), &Job::default()),
+    );
 }
 
 /// A database of Nsight Systems.
 pub fn nsys(data: &[u8]) {
-    recorded(data, nsys::open(&[file("fuzz.sqlite", data)], &options(), &Job::default()));
+    recorded(
+        data,
+        nsys::open(&[file("fuzz.sqlite", data)], &options(), &Job::default()),
+    );
 }
 
 /// Tables, definitions and formulas of clusters.

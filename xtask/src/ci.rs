@@ -7,6 +7,7 @@
 mod counting;
 mod features;
 mod files;
+mod outside;
 mod tools;
 
 use std::collections::BTreeMap;
@@ -83,6 +84,11 @@ const STEPS: &[Step] = &[
         |gate| crate::api::check(&gate.libraries),
     ),
     Step("tour", "the tour, as the README runs it", tour),
+    Step(
+        "outside",
+        "short examples and the crates of `perfkit new`, outside of the workspace",
+        outside::outside,
+    ),
     Step(
         "golden",
         "golden files are what the command and the examples print",
@@ -452,7 +458,8 @@ fn tour(_: &mut Gate) -> Outcome {
 /// `cargo test` already compared the golden files; this proves that writing them anew is the same
 /// operation, so that `cargo xtask golden` never smuggles in a change that the tests would not see.
 fn golden_unchanged(_: &mut Gate) -> Outcome {
-    let folders = ["examples", "crates/perfkit-cli/tests"].map(|folder| root().join(folder));
+    let folders =
+        ["docs", "examples", "crates/perfkit-cli/tests"].map(|folder| root().join(folder));
     let all = || -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
         let mut all = BTreeMap::new();
         for folder in &folders {
@@ -497,9 +504,12 @@ const GOLDEN: &str = "golden::";
 /// `cargo xtask golden`: those tests, with the request to write instead of compare. They are tests of the
 /// workspace, not of one package, so that what the step `test` compiled serves.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
+    // The cookbook shows what the examples print, which `cargo test --test` does not build.
+    let packages = &TEST[1..];
+    execute(cargo(&["build", "--quiet", "--examples"]).args(packages))?;
     let mut command = cargo(&TEST);
     command.args(["--quiet", "--test", "all"]).args(arguments);
-    let count = run_tests(command.arg(GOLDEN).env("PERFKIT_GOLDEN", "write"))?;
+    let count = run_tests(command.arg(GOLDEN).env("PERFKIT_GOLDEN", "overwrite"))?;
     if count.passed == 0 {
         return Err("no test with golden files ran, so nothing was written".into());
     }

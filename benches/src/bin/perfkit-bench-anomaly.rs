@@ -70,8 +70,8 @@ fn main() {
 
 fn detector(is_tail: bool) -> Box<dyn Detector> {
     match is_tail {
-        true => Box::new(Tail::new(Tail::params().check().expect("defaults"))),
-        false => Box::new(Sstd::new(Sstd::params().check().expect("defaults"))),
+        true => Box::new(Tail::default()),
+        false => Box::new(Sstd::default()),
     }
 }
 
@@ -156,7 +156,7 @@ fn deltas(functions: usize, is_tail: bool, touched: usize, server: &mut Server) 
     let mut deltas = Vec::new();
     // Some ranks stand for all: what a server does depends on the size of a message alone.
     for rank in 0..16_u32 {
-        let mut calls = Calls::new(Calls::params().check().expect("defaults"));
+        let mut calls = Calls::default();
         let stream = calls.stream(StreamKey {
             rank,
             ..StreamKey::default()
@@ -202,7 +202,7 @@ fn deltas(functions: usize, is_tail: bool, touched: usize, server: &mut Server) 
 }
 
 fn server(ranks: usize, functions: usize, is_tail: bool, touched: usize) {
-    let mut server = Server::new(Server::params().check().expect("defaults"));
+    let mut server = Server::default();
     let deltas = deltas(functions, is_tail, touched, &mut server);
     let mut decoded: Vec<Delta> = deltas
         .iter()
@@ -274,7 +274,7 @@ fn spans() {
     const SPANS: u32 = 4_000;
     const TURNS: u32 = 100;
     let registry = Dispatch::new(tracing_subscriber::registry());
-    let calls = Calls::new(Calls::params().check().expect("defaults"));
+    let calls = Calls::default();
     let (layer, watching) = Spans::new(Monitor::new(calls, detector(true)))
         .start()
         .expect("a thread can be started");

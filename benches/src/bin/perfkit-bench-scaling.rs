@@ -7,7 +7,7 @@ use perfkit::core::{Event, Events, Job, Profile, RegionId, Ticks, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 use perfkit::spectral::{AxisFilter, Spectra};
 use perfkit::track::cluster::{Clusterer, Dbscan};
-use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{ClusterId, Points};
 use perfkit_benches::{Meter, inputs};
 use std::process::ExitCode;

@@ -31,7 +31,7 @@ fn run() -> Result<String, Box<dyn std::error::Error>> {
     };
     let (sequences, shares) = inputs::sequences(threads, bursts, edits);
     let meter = Meter::start();
-    let align = Align::params().check()?;
+    let align = Align::default();
     let alignment = align.align(&sequences, &shares, &Job::default())?;
     let costs = meter.costs();
     let score = alignment.score(&shares).global;

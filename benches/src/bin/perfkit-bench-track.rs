@@ -7,7 +7,7 @@
 use perfkit::core::{Job, Nanos};
 use perfkit::formats::{OpenOptions, open};
 use perfkit::track::cluster::{Clusterer, Dbscan};
-use perfkit::track::track::{Observation, Tracking, split_by_callers};
+use perfkit::track::tracking::{Observation, Tracking, split_by_callers};
 use perfkit::track::{
     Align, Bursts, ClusterId, Dimension, Extract, Frame, Labels, Scale, ScaledFrame,
 };
@@ -45,7 +45,7 @@ fn run(meter: &Meter) -> Outcome<String> {
     for ((file, bursts), scaled) in files.iter().zip(all).zip(&scaled.frames) {
         frames.push(frame(file, bursts, scaled, eps)?);
     }
-    let (align, job) = (Align::params().check()?, Job::default());
+    let (align, job) = (Align::default(), Job::default());
     let mut seen = Vec::new();
     for (frame, scaled) in frames.iter().zip(&scaled.frames) {
         let one = Observation::of(frame, scaled.points()?, scaled.rows())?;
@@ -55,7 +55,7 @@ fn run(meter: &Meter) -> Outcome<String> {
     let split = seen.into_iter().zip(&parts);
     let split = split.map(|(one, parts)| one.with_labels(&parts.labels));
     let split = split.collect::<Result<Vec<_>, _>>()?;
-    let tracking = Tracking::of(&split, &Tracking::params().check()?, &job)?;
+    let tracking = Tracking::of(&split, &Default::default(), &job)?;
     let clusters: usize = tracking.frames.iter().map(|frame| frame.clusters).sum();
     Ok(format!(
         "frames={} clusters={clusters} objects={} {}",

@@ -67,6 +67,13 @@ impl std::fmt::Debug for Error {
     }
 }
 
+impl From<perf_core::codec::Malformed> for Error {
+    fn from(found: perf_core::codec::Malformed) -> Self {
+        let perf_core::codec::Malformed { at, expected } = found;
+        Error::Decode { at, expected }
+    }
+}
+
 /// Results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 

@@ -6,11 +6,9 @@
 //! unusual, and forgets the rest: memory does not grow with the run.
 //!
 //! ```
-//! use perf_anomaly::{Drift, Label, Monitor, Tail, Watch, calls::Calls};
+//! use perf_anomaly::{Drift, Label, Monitor, Watch};
 //! use perf_core::Nanos;
-//! let calls = Calls::new(Calls::params().check()?);
-//! let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)))
-//!     .watch_drift(Drift::new(Drift::params().check()?));
+//! let monitor = Monitor::default().watch_drift(Drift::default());
 //! let mut watch = Watch::new(monitor, 0, 3);
 //! let solve = watch.region("solve");
 //! for k in 0..2000 {

@@ -219,7 +219,7 @@ impl Moments {
             return Ok(Self::default());
         }
         if count > MOST {
-            return Err(before.error(0, "a count of less than 2^53"));
+            return Err(before.error(0, "a count of less than 2^53").into());
         }
         let flags = from.u8(EXPECTED)?;
         if flags & SAME != 0 {
@@ -227,7 +227,7 @@ impl Moments {
             let moments = Self::repeated(value, count);
             return match flags & !(SAME | SHORT_MIN) == 0 && moments.sum.is_finite() {
                 true => Ok(moments),
-                false => Err(from.error(1, "moments of finite values")),
+                false => Err(from.error(1, "moments of finite values").into()),
             };
         }
         let given = match flags & KNOWN_MEAN {
@@ -269,7 +269,7 @@ impl Moments {
             && m2 >= 0.0;
         match is_sound {
             true => Ok(moments),
-            false => Err(from.error(1, "moments of finite values")),
+            false => Err(from.error(1, "moments of finite values").into()),
         }
     }
 }

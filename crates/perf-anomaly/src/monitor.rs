@@ -6,8 +6,8 @@ use crate::detect::{Losses, Place};
 use crate::provenance::{Recorder, Reduction};
 use crate::server::{Client, Exchange, Ranks, StepStats, Synced};
 use crate::{
-    Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Unfinished,
-    Unjudged,
+    Change, Detector, Drift, Error, FunctionId, Judgement, Report, Result, Sample, Tail,
+    Unfinished, Unjudged,
 };
 use perf_core::{
     Cancelled, EventSink, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, fits,
@@ -18,11 +18,10 @@ use std::ops::Range;
 /// [`Recorder`] and a [`Client`] of a parameter server.
 ///
 /// ```
-/// use perf_anomaly::{Monitor, Replay, Tail, calls::Calls};
+/// use perf_anomaly::{Monitor, Replay};
 /// use perf_core::{EventSource, Job, Nanos};
 /// let trace = perf_testdata::cosmo::trace();
-/// let calls = Calls::new(Calls::params().check()?);
-/// let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+/// let mut monitor = Monitor::default();
 /// let mut replay = Replay::new(trace.view(), Nanos(10_000_000));
 /// while replay.next_step(&mut monitor, &Job::default())? {
 ///     assert_eq!(monitor.batch().len(), monitor.judgements().len());
@@ -113,6 +112,13 @@ impl<E: Exchange> Shared for Client<E> {
 /// Steps of a rank that are kept.
 const HISTORY: usize = 128;
 
+impl Default for Monitor {
+    /// Judges the calls of [`Calls::default`] by [`Tail::default`], the detector with a stated rate of false alarms.
+    fn default() -> Self {
+        Monitor::new(Calls::default(), Box::new(Tail::default()))
+    }
+}
+
 impl Monitor {
     /// Judges calls by a detector.
     pub fn new(calls: Calls, detector: Box<dyn Detector>) -> Self {
@@ -194,8 +200,8 @@ impl Monitor {
     /// use perf_anomaly::{Error, Monitor, Replay, Tail, calls::Calls};
     /// use perf_core::{Job, EventSource};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let (calls, job) = (Calls::new(Calls::params().check()?), Job::default());
-    /// let detector = Box::new(Tail::new(Tail::params().check()?));
+    /// let (calls, job) = (Calls::default(), Job::default());
+    /// let detector = Box::new(Tail::default());
     /// let mut monitor = Monitor::new(calls, detector).job(&job);
     /// // All of it is one step.
     /// job.cancel();
@@ -224,10 +230,9 @@ impl Monitor {
     /// order of the batch. Empty where the step was not judged.
     ///
     /// ```
-    /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Monitor, Watch};
     /// use perf_core::Nanos;
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// let monitor = Monitor::default();
     /// let mut watch = Watch::new(monitor, 0, 0);
     /// let solve = watch.region("solve");
     /// for k in 0..1000 {
@@ -287,10 +292,9 @@ impl Monitor {
     /// [ranks](Self::ranks), a step in which nothing happened counts if it lies between others.
     ///
     /// ```
-    /// use perf_anomaly::{Monitor, Tail, calls::Calls};
+    /// use perf_anomaly::Monitor;
     /// use perf_core::EventSink;
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// let mut monitor = Monitor::default();
     /// // A second rank is late.
     /// for step in [0, 1, 2, 3, 0, 1, 2, 3] {
     ///     monitor.end_step(step);
@@ -442,8 +446,8 @@ impl Monitor {
             for start in rows.clone().step_by(LOOK) {
                 self.job.check()?;
                 let rows = start..rows.end.min(start + LOOK);
-                let calls = batch.calls().get(rows.clone()).unwrap_or_default();
-                let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+                let calls = &batch.calls()[rows.clone()];
+                let samples = &batch.samples()[rows.clone()];
                 let judgements = self.judgements.get(rows).unwrap_or_default();
                 let paths = calls.iter().map(|call| call.path);
                 self.losses.add(place, samples, judgements, paths);

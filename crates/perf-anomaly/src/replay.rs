@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// use perf_core::{EventSource, Job, Nanos};
 /// let trace = perf_testdata::cosmo::trace();
 /// let mut replay = Replay::new(trace.view(), Nanos(50_000_000));
-/// let mut calls = Calls::new(Calls::params().check()?);
+/// let mut calls = Calls::default();
 /// let mut count = 0;
 /// while replay.next_step(&mut calls, &Job::default())? {
 ///     count += calls.batch().len();

@@ -13,8 +13,8 @@ use std::collections::HashMap;
 /// ```
 /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
 /// use perf_core::Nanos;
-/// let calls = Calls::new(Calls::params().check()?);
-/// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))), 0, 0);
+/// let calls = Calls::default();
+/// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::default())), 0, 0);
 /// let solve = watch.region("solve");
 /// for at in 0..1000 {
 ///     watch.enter(0, solve, Nanos(1_000_000 * at));

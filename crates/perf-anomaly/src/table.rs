@@ -2,7 +2,9 @@
 
 use crate::calls::{Calls, StreamHealth};
 use crate::server::{RankSummary, Ranking};
-use crate::{Change, FunctionId, Histogram, Judgement, Label, Loss, Losses, Moments, Report};
+use crate::{
+    Change, FunctionId, Histogram, Judgement, Label, Loss, Losses, Moments, Report, UnjudgedCall,
+};
 use perf_core::{CallPathId, Column, Nanos, Table};
 
 impl Label {
@@ -63,10 +65,9 @@ impl Judgement {
     /// | `time lost` | time | run time above the expected one of a slow call, else 0 |
     ///
     /// ```
-    /// use perf_anomaly::{Judgement, Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Judgement, Monitor, Watch};
     /// use perf_core::{Cell, Nanos};
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// let monitor = Monitor::default();
     /// let mut watch = Watch::new(monitor, 0, 3);
     /// let solve = watch.region("solve");
     /// for k in 0..1000 {
@@ -186,10 +187,9 @@ impl Losses {
     /// | `steps` | `step`; the last 1,024 |
     ///
     /// ```
-    /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Monitor, Watch};
     /// use perf_core::{Cell, Nanos};
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+    /// let monitor = Monitor::default();
     /// let mut watch = Watch::new(monitor, 0, 3);
     /// let solve = watch.region("solve");
     /// for k in 0..1000 {
@@ -252,11 +252,10 @@ impl Change {
     /// | `score` | float | distance in standard deviations of the rank sum |
     ///
     /// ```
-    /// use perf_anomaly::{Change, Drift, Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Change, Drift, Monitor, Watch};
     /// use perf_core::Nanos;
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
-    /// let monitor = monitor.watch_drift(Drift::new(Drift::params().check()?));
+    /// let monitor = Monitor::default();
+    /// let monitor = monitor.watch_drift(Drift::default());
     /// let mut watch = Watch::new(monitor, 0, 0);
     /// let solve = watch.region("solve");
     /// for k in 0..4000 {
@@ -339,6 +338,41 @@ pub fn facts_table<'a>(named: impl IntoIterator<Item = (&'a str, &'a [(String, f
         .with(Column::floats("value", "", rows.iter().map(value)))
         .with(Column::text("unit", rows.iter().map(unit)))
         .with(Column::text("text", text))
+}
+
+impl UnjudgedCall {
+    /// Returns calls that were not judged as a table: `program`, `rank`, `thread`, `step`, `function`, `entry`, `run
+    /// time`, `calls known`, the number of calls of the function that were seen before, and the flag `first call` for
+    /// the first one on its thread.
+    pub fn table(longest: &[UnjudgedCall], calls: &Calls) -> Table {
+        let all = || longest.iter();
+        let functions = all().map(|it| calls.function_name(it.function));
+        Table::new(
+            "calls that were not judged",
+            "Calls without enough data to judge them.",
+        )
+        .with(Column::unsigned(
+            "program",
+            "",
+            all().map(|it| it.stream.program),
+        ))
+        .with(Column::unsigned("rank", "", all().map(|it| it.stream.rank)))
+        .with(Column::unsigned(
+            "thread",
+            "",
+            all().map(|it| it.stream.thread),
+        ))
+        .with(Column::unsigned("step", "", all().map(|it| it.step)))
+        .with(Column::text("function", functions))
+        .with(Column::times("entry", all().map(|it| it.entry)))
+        .with(Column::times("run time", all().map(|it| it.runtime)))
+        .with(Column::unsigned(
+            "calls known",
+            "",
+            all().map(|it| it.known),
+        ))
+        .with(Column::flags("first call", all().map(|it| it.is_first)))
+    }
 }
 
 /// A column of moments: words after the name, and its number.
@@ -457,10 +491,9 @@ impl Report {
     /// * `health` of [`StreamHealth::table`].
     ///
     /// ```
-    /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+    /// use perf_anomaly::{Monitor, Watch};
     /// use perf_core::Nanos;
-    /// let calls = Calls::new(Calls::params().check()?);
-    /// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))), 0, 0);
+    /// let mut watch = Watch::new(Monitor::default(), 0, 0);
     /// let solve = watch.region("solve");
     /// for at in 0..1000 {
     ///     watch.enter(0, solve, Nanos(1_000_000 * at));

@@ -7,6 +7,7 @@ use perf_core::{Nanos, StreamKey};
 
 /// The longest call of a function that was [`Label::NotEnoughData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct UnjudgedCall {
     /// The function or call path.
@@ -33,8 +34,8 @@ pub struct UnjudgedCall {
 /// ```
 /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
 /// use perf_core::Nanos;
-/// let calls = Calls::new(Calls::params().check()?);
-/// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))), 0, 3);
+/// let calls = Calls::default();
+/// let mut watch = Watch::new(Monitor::new(calls, Box::new(Tail::default())), 0, 3);
 /// let load = watch.region("load");
 /// for (at, length) in [(0, 50), (1000, 700), (2000, 60)] {
 ///     watch.enter(0, load, Nanos(at));
@@ -60,8 +61,8 @@ impl Unjudged {
         let batch = calls.batch();
         for (stream, rows) in batch.streams() {
             let rows = rows.clone();
-            let own = batch.calls().get(rows.clone()).unwrap_or_default();
-            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+            let own = &batch.calls()[rows.clone()];
+            let samples = &batch.samples()[rows.clone()];
             let judgements = judgements.get(rows).unwrap_or_default();
             for ((call, sample), judgement) in own.iter().zip(samples).zip(judgements) {
                 let known = self.0.entry(sample.function, Known::default);

@@ -19,7 +19,7 @@ use perf_core::{
 /// use perf_anomaly::Watch;
 /// use perf_anomaly::calls::Calls;
 /// use perf_core::Nanos;
-/// let calls = Calls::new(Calls::params().check()?);
+/// let calls = Calls::default();
 /// let mut watch = Watch::new(calls, 0, 3);
 /// let solve = watch.region("solve");
 /// for k in 0..10 {

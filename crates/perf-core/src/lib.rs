@@ -63,6 +63,8 @@
 //! | what was wrong with the recording? | [`Diagnostics`], [`ReplayCounts`] |
 //! | in which rows and columns? | [`Table`], [`Column`], [`Cell`] |
 //! | how far is it, and can it stop? | [`Progress`], [`Job`] |
+//! | on how many cores? | [`parallel`] |
+//! | as which bytes? | [`codec`] |
 //!
 //! # Cost
 //! An enter or leave takes 12 bytes: a tick, and a word of kind and region. Everything else has a record
@@ -82,11 +84,13 @@
 //! # Features
 //! * `serde`: `Serialize` and `Deserialize` for ids, times, plain records and [`SystemTree`], which
 //!   is checked as it is read; `Serialize` alone for [`Diagnostics`], whose rules are constants.
+//! * `parallel`: the loops of [`parallel`] run on all cores. The feature of that name of every crate turns it on.
 //! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 
 mod children;
 mod code;
+pub mod codec;
 mod comm;
 mod diagnostics;
 mod error;
@@ -99,6 +103,7 @@ mod merge;
 mod messages;
 mod metric;
 mod overlap;
+pub mod parallel;
 mod profile;
 mod properties;
 mod replay;

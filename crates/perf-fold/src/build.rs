@@ -66,7 +66,7 @@ fn instants<M: StateMap + ?Sized>(
     job: &Job,
 ) -> Result<Vec<(Ticks, u32)>> {
     let all = location.all();
-    let times = all.times().get(location.range()).unwrap_or_default();
+    let times = &all.times()[location.range()];
     if !times.windows(2).any(|pair| pair[0] == pair[1]) {
         return Ok(Vec::new());
     }

@@ -2,10 +2,12 @@
 
 use crate::kernel::{self, Pixels, Workspace};
 use crate::{
-    Cell, Checked, Error, Fold, FoldParams, GroupId, Groups, Result, Tally, Timelines, par, sample,
+    Cell, Checked, Error, Fold, FoldParams, GroupBy, GroupId, Groups, Result, Tally, Timelines,
+    sample,
 };
+use perf_core::parallel::{self, Workspaces};
 use perf_core::{Job, Ticks, TimeRange};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Folds timelines: planned once from timelines, groups and parameters, then run for any window.
 ///
@@ -56,7 +58,7 @@ pub(crate) struct Plan {
 /// Space for [`Folder::refold`], one part a thread. Made by [`Folder::scratch`]; with another
 /// folder it grows where it is too small.
 #[derive(Debug, Default)]
-pub struct Scratch(Mutex<Vec<Workspace>>);
+pub struct Scratch(Workspaces<Workspace>);
 
 /// How many columns are folded at once, for a row of `streams`.
 ///
@@ -80,6 +82,26 @@ impl Folder {
     /// Parameters with their defaults, see [`FoldParams`].
     pub fn params() -> FoldParams {
         FoldParams::default()
+    }
+
+    /// Plans folds with the default parameters and one row for each process.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{Folder, RegionMap, Timelines};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let regions = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &regions, &Job::default())?;
+    /// let folder = Folder::default_for(&timelines)?;
+    /// assert_eq!(folder.groups().rows().len(), 40);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn default_for(timelines: &Timelines) -> Result<Self> {
+        let rows = Groups::by(timelines, GroupBy::Process);
+        Folder::new(timelines, rows, Checked::default())
     }
 
     /// Plans folds.
@@ -180,17 +202,17 @@ impl Folder {
         let columns = plan.params.columns();
         let cells = columns * plan.groups.rows().len() * size_of::<Cell>();
         let times = (2 * columns + 1) * size_of::<Ticks>();
-        cells + times + par::lanes() * Workspace::memory(plan)
+        cells + times + parallel::current_threads() * Workspace::memory(plan)
     }
 
     /// Space for [`refold`](Self::refold), for as many threads as the current pool has.
     pub fn scratch(&self) -> Scratch {
-        let spaces = (0..par::lanes()).map(|_| {
+        let spaces = (0..parallel::current_threads()).map(|_| {
             let mut space = Workspace::new();
             space.prepare(&self.0);
             space
         });
-        Scratch(Mutex::new(spaces.collect()))
+        Scratch(Workspaces::of(spaces.collect()))
     }
 
     /// A fold without cells, to [`refold`](Self::refold) into.
@@ -232,19 +254,20 @@ impl Folder {
         sample::centres(window, columns, &mut fold.centres);
         sample::edges(window, columns, &mut fold.edges);
         let (centres, edges) = (&fold.centres, &fold.edges);
-        let scratch = &*scratch;
-        par::pieces(&mut fold.cells, columns, plan.piece, |row, from, out| {
+        let scratch = &scratch.0;
+        parallel::try_for_each_chunk(&mut fold.cells, columns, plan.piece, |row, from, out| {
             job.check()?;
             let to = from + out.len();
             let (Some(centres), Some(edges)) = (centres.get(from..to), edges.get(from..=to)) else {
                 return Ok(());
             };
             if let Some(group) = rows.get(row).and_then(|id| plan.groups.get(*id)) {
-                let mut space = scratch.take();
-                space.prepare(plan);
-                space.job = job.without_progress();
-                kernel::fold(plan, group, Pixels { centres, edges }, &mut space, out);
-                scratch.give(space);
+                // There is one a thread; a pool that has grown since makes more.
+                scratch.with(Workspace::new, |space| {
+                    space.prepare(plan);
+                    space.job = job.without_progress();
+                    kernel::fold(plan, group, Pixels { centres, edges }, space, out);
+                });
                 // A piece that was stopped in its midst is none.
                 job.check()?;
             }
@@ -288,22 +311,5 @@ impl Folder {
 
     pub(crate) fn plan(&self) -> &Plan {
         &self.0
-    }
-}
-
-impl Scratch {
-    fn lock(&self) -> MutexGuard<'_, Vec<Workspace>> {
-        // A workspace holds no state between pieces, so one that a panic left behind is fine.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// There is one a thread; a pool that has grown since makes more.
-    fn take(&self) -> Workspace {
-        let space = self.lock().pop();
-        space.unwrap_or_else(Workspace::new)
-    }
-
-    fn give(&self, space: Workspace) {
-        self.lock().push(space);
     }
 }

@@ -114,7 +114,6 @@ mod lines;
 mod map;
 mod op;
 mod overlap;
-mod par;
 mod params;
 mod sample;
 #[cfg(feature = "serde")]

@@ -191,7 +191,7 @@ impl FoldParams {
 }
 
 /// Parameters that [`FoldParams::check`] let pass: what a [`Folder`](crate::Folder) runs with.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Checked(FoldParams);
 
 fn default_op(kind: LocationKind) -> Op {

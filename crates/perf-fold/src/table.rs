@@ -26,13 +26,14 @@ impl Fold {
     /// | `idle`, `absent` | unsigned | part of it that is idle, and that is absent |
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    /// let job = Job::default();
+    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
     /// let groups = Groups::by(&timelines, GroupBy::Node);
     /// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;
-    /// let fold = folder.fold(timelines.range())?;
+    /// let fold = folder.fold(timelines.range(), &job)?;
     /// let table = fold.table();
     /// assert_eq!(table.rows(), 4 * 100);
     /// assert_eq!(table.cell(0, "shown"), Some(Cell::Text("class")));
@@ -145,11 +146,12 @@ impl Usage {
     /// | `share` | float, % | its share of the time of all streams |
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_fold::{RegionMap, Timelines, Usage};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
-    /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range());
+    /// let job = Job::default();
+    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
+    /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range(), &job)?;
     /// let table = Usage::table([("first three", &usage)], timelines.classes(), timelines.clock());
     /// assert_eq!(table.rows(), usage.times.len());
     /// assert_eq!(table.cell(0, "row"), Some(Cell::Text("first three")));
@@ -184,13 +186,14 @@ impl Folder {
     /// column `row`, and [`Usage::table`].
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    /// let job = Job::default();
+    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
     /// let groups = Groups::by(&timelines, GroupBy::Node);
-    /// let folder = Folder::new(&timelines, groups, Folder::params().check()?)?;
-    /// let usage = folder.usage(timelines.range())?;
+    /// let folder = Folder::new(&timelines, groups, Default::default())?;
+    /// let usage = folder.usage(timelines.range(), &job)?;
     /// let [utilisation, states] = folder.usage_tables(&usage);
     /// assert_eq!((utilisation.rows(), utilisation.name()), (4, "utilisation"));
     /// assert!(states.rows() > 4);
@@ -219,7 +222,7 @@ impl Tally {
     /// | `first stream` | unsigned | lowest number of a stream in that state |
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_fold::{Classes, State, Tally};
     /// let mut classes = Classes::default();
     /// let mut tally = Tally::default();
@@ -309,17 +312,18 @@ impl Lines {
     /// | `messages`, `bytes` | unsigned | as above |
     ///
     /// ```
-    /// use perf_core::{Cell, LocationId, Ticks};
+    /// use perf_core::{Cell, Job, LocationId, Ticks};
     /// use perf_fold::{Folder, GroupBy, Groups, Line, RegionMap, Timelines};
     /// let trace = perf_testdata::cosmo::trace();
-    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?)?;
+    /// let job = Job::default();
+    /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
     /// let groups = Groups::by(&timelines, GroupBy::Process);
     /// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;
     /// let window = timelines.range();
     /// let (from, sent) = (LocationId(0), Ticks(0));
     /// let message = |to| Line { from, sent, to: LocationId(to), received: Ticks(5), bytes: 8 };
     /// let lines = folder.lines(window, [message(1), message(1), message(0)]);
-    /// let [bundles, others] = lines.tables(&folder.fold(window)?);
+    /// let [bundles, others] = lines.tables(&folder.fold(window, &job)?);
     /// assert_eq!(bundles.cell(0, "messages"), Some(Cell::Unsigned(2)));
     /// assert_eq!(bundles.text_of(0, "receiver"), "MPI Rank 1, threads");
     /// assert_eq!(others.cell(0, "messages"), Some(Cell::Unsigned(1)));

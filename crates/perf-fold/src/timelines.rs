@@ -2,12 +2,11 @@
 
 use crate::build;
 use crate::class::code;
-use crate::par;
 use crate::sample;
 use crate::{Classes, Error, Result, State, StateMap, Tally};
 use perf_core::{
     Clock, Job, LocationId, LocationKind, Merge, ReplayCounts, SystemTree, Ticks, TimeRange,
-    TraceView,
+    TraceView, parallel,
 };
 use std::sync::Arc;
 
@@ -98,7 +97,8 @@ impl Timelines {
         let locations: Vec<_> = view.locations().collect();
         let total = locations.iter().map(|location| location.len() as u64).sum();
         let definitions = view.definitions();
-        let built = par::map(&locations, |location| {
+        let built = parallel::try_map(locations.len(), |at| {
+            let location = &locations[at];
             job.check()?;
             let built = build::stream(*location, definitions, map, job)?;
             job.advance("timelines", location.len() as u64, total);

@@ -1,8 +1,8 @@
 //! Utilisation, and the share of each state, of rows and of intervals.
 
 use crate::class::code;
-use crate::{Classes, Error, Folder, Result, State, Timelines, par, sample};
-use perf_core::{Cancelled, Job, TimeRange};
+use crate::{Classes, Error, Folder, Result, State, Timelines, sample};
+use perf_core::{Cancelled, Job, TimeRange, parallel};
 
 /// How busy streams are over a window: what `max` hides where many streams work a little.
 ///
@@ -292,7 +292,8 @@ impl Folder {
     pub fn usage(&self, window: TimeRange, job: &Job) -> Result<Vec<Usage>> {
         let plan = self.plan();
         let rows = plan.groups.rows();
-        par::map(rows, |id| {
+        parallel::try_map(rows.len(), |at| {
+            let id = &rows[at];
             job.check()?;
             let streams = plan.groups.get(*id).map_or(&[][..], |group| &group.streams);
             let usage = Usage::of(&plan.timelines, streams, window, job)?;

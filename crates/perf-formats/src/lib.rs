@@ -128,20 +128,6 @@ pub mod nsys;
 mod options;
 #[cfg(feature = "otf2")]
 pub mod otf2;
-#[cfg(any(
-    feature = "otf2",
-    feature = "paraver",
-    feature = "chrome",
-    feature = "rocprof"
-))]
-#[cfg_attr(
-    not(feature = "otf2"),
-    allow(
-        dead_code,
-        reason = "Paraver keeps its threads, and parses in turn without them"
-    )
-)]
-mod parallel;
 #[cfg(feature = "paraver")]
 pub mod paraver;
 #[cfg(feature = "perfetto")]

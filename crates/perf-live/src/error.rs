@@ -71,6 +71,12 @@ pub enum Error {
         /// What happened.
         what: String,
     },
+    /// A result that has no form in JSON.
+    #[error("an answer cannot be written as JSON: {what}")]
+    Json {
+        /// Reason.
+        what: String,
+    },
     /// The server was closed.
     #[error("the server was closed")]
     Closed,
@@ -80,6 +86,13 @@ pub enum Error {
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
+    }
+}
+
+impl From<perf_core::codec::Malformed> for Error {
+    fn from(found: perf_core::codec::Malformed) -> Self {
+        let perf_core::codec::Malformed { at, expected } = found;
+        Error::Wire { at, expected }
     }
 }
 

@@ -14,21 +14,21 @@
 //! # let file = std::env::temp_dir().join(format!("perf-live-doc-{}.sqlite", std::process::id()));
 //! # std::fs::remove_file(&file).ok();
 //! # const TOKEN: &str = "0123456789abcdef0123456789abcdef";
-//! let hub = Hub::open(&file, Hub::params().check()?)?;
+//! let hub = Hub::open(&file, Default::default())?;
 //! let service = Service::start(hub.clone(), Service::params().token(TOKEN).check()?)?;
 //!
 //! // A rank, which may be anywhere.
 //! let target = Target::new(&format!("http://{}", service.address()))?.token(TOKEN);
 //! let link = Link::open(&target, Who::new(0, 3).program_name("lammps"))?;
 //! let mut client = Client::new(link.client(), link.exchange());
-//! let mut watch = Watch::new(Calls::new(Calls::params().check()?), 0, 3);
+//! let mut watch = Watch::new(Calls::default(), 0, 3);
 //! let solve = watch.region("solve");
 //! for k in 0..40 {
 //!     watch.enter(0, solve, Nanos(1_000_000 * k));
 //!     watch.exit(0, solve, Nanos(1_000_000 * k + 50_000));
 //! }
 //! watch.end_step();
-//! let mut detector = Tail::new(Tail::params().check()?);
+//! let mut detector = Tail::default();
 //! let mut judgements = Vec::new();
 //! detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
 //! client.step(watch.sink(), &judgements, &mut detector)?;

@@ -216,12 +216,12 @@ impl Wire for Grid {
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let len = usize::read(from)?;
-        let runs = from.count(16, "as many runs of cells as there are")?;
+        let runs = from.count64(16, "as many runs of cells as there are")?;
         let mut cells = Vec::new();
         for _ in 0..runs {
             let run = usize::read(from)?;
             if run > len.saturating_sub(cells.len()) || run == 0 || len > MOST_CELLS {
-                return Err(from.error("as many cells as there are"));
+                return Err(from.error(0, "as many cells as there are").into());
             }
             let entries: Vec<(u32, u64, u32)> = Wire::read(from)?;
             let mut tally = Tally::default();
@@ -232,7 +232,7 @@ impl Wire for Grid {
         }
         match cells.len() == len {
             true => Ok(Grid(cells)),
-            false => Err(from.error("as many cells as there are")),
+            false => Err(from.error(0, "as many cells as there are").into()),
         }
     }
 }

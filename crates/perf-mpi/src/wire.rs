@@ -3,7 +3,8 @@
 //! Little-endian, without reflection. All ranks of a job run one program, so that there is no version;
 //! but no number in the bytes makes room for more than the bytes can hold.
 
-use crate::{Error, Result};
+use crate::Result;
+pub use perf_core::codec::Reader;
 
 /// A value that has bytes.
 ///
@@ -26,7 +27,7 @@ pub trait Wire: Sized {
     /// Takes one from bytes.
     ///
     /// # Errors
-    /// [`Error::Decode`] with the place of what is wrong.
+    /// [`Error::Decode`](crate::Error::Decode) with the place of what is wrong.
     fn read(from: &mut Reader<'_>) -> Result<Self>;
 
     /// Its bytes alone.
@@ -43,72 +44,8 @@ pub trait Wire: Sized {
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         let value = Self::read(&mut from)?;
-        match from.left() {
-            0 => Ok(value),
-            _ => Err(from.error("the end")),
-        }
-    }
-}
-
-/// Takes values from bytes, with the place of what is wrong.
-#[derive(Clone, Copy, Debug)]
-pub struct Reader<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    /// At the start of some bytes.
-    pub fn new(bytes: &'a [u8]) -> Self {
-        Reader { bytes, at: 0 }
-    }
-
-    /// How many bytes were taken.
-    pub fn at(&self) -> usize {
-        self.at
-    }
-
-    /// How many bytes are left.
-    pub fn left(&self) -> usize {
-        self.bytes.len().saturating_sub(self.at)
-    }
-
-    /// The error that something else was expected here.
-    pub fn error(&self, expected: &'static str) -> Error {
-        Error::Decode {
-            at: self.at,
-            expected,
-        }
-    }
-
-    /// So many bytes.
-    ///
-    /// # Errors
-    /// [`Error::Decode`] if less are left.
-    pub fn bytes(&mut self, count: usize, expected: &'static str) -> Result<&'a [u8]> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let bytes = rest.get(..count).ok_or_else(|| self.error(expected))?;
-        self.at += count;
-        Ok(bytes)
-    }
-
-    /// So many bytes as an array.
-    fn array<const N: usize>(&mut self, expected: &'static str) -> Result<[u8; N]> {
-        let bytes = self.bytes(N, expected)?;
-        bytes.try_into().map_err(|_| self.error(expected))
-    }
-
-    /// How many values of at least `least` bytes each follow.
-    ///
-    /// # Errors
-    /// [`Error::Decode`] if the bytes left cannot hold them.
-    pub fn count(&mut self, least: usize, expected: &'static str) -> Result<usize> {
-        let count = u64::read(self)?;
-        let most = self.left() / least.max(1);
-        match usize::try_from(count) {
-            Ok(count) if count <= most => Ok(count),
-            _ => Err(self.error(expected)),
-        }
+        from.end()?;
+        Ok(value)
     }
 }
 
@@ -122,7 +59,7 @@ macro_rules! number {
             }
 
             fn read(from: &mut Reader<'_>) -> Result<Self> {
-                from.array("a number").map(<$type>::from_le_bytes)
+                Ok(<$type>::from_le_bytes(from.array("a number")?))
             }
         }
     )*};
@@ -141,7 +78,7 @@ impl Wire for bool {
         match u8::read(from)? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(from.error("yes or no before here")),
+            _ => Err(from.error(1, "yes or no").into()),
         }
     }
 }
@@ -156,7 +93,7 @@ impl Wire for usize {
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let value = u64::read(from)?;
-        usize::try_from(value).map_err(|_| from.error("a number of this machine before here"))
+        Ok(usize::try_from(value).map_err(|_| from.error(8, "a number of this machine"))?)
     }
 }
 
@@ -169,9 +106,9 @@ impl Wire for String {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let count = from.count(1, "as many bytes as a text has")?;
+        let count = from.count64(1, "as many bytes as a text has")?;
         let bytes = from.bytes(count, "a text")?;
-        let text = std::str::from_utf8(bytes).map_err(|_| from.error("UTF-8 before here"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| from.error(count, "UTF-8"))?;
         Ok(text.to_owned())
     }
 }
@@ -206,7 +143,7 @@ impl<T: Wire> Wire for Vec<T> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let count = from.count(T::LEAST, "as many values as there are")?;
+        let count = from.count64(T::LEAST, "as many values as there are")?;
         (0..count).map(|_| T::read(from)).collect()
     }
 }
@@ -242,15 +179,15 @@ impl<T: Wire, const N: usize> Wire for [T; N] {
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let values: Result<Vec<T>> = (0..N).map(|_| T::read(from)).collect();
-        values?
-            .try_into()
-            .map_err(|_| from.error("as many values as there are"))
+        let values = values?.try_into();
+        Ok(values.map_err(|_| from.error(0, "as many values as there are"))?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     #[test]
     fn cut_bytes_are_errors_with_their_place() {

@@ -1,13 +1,13 @@
 //! [`SpectraBuilder`]: views become spectra.
 
 use crate::energy::{Energies, roots};
-use crate::par::{self, Pool};
 use crate::profile::{Skipped, Unfit};
 use crate::real::{Aligned, Real};
 use crate::spectra::{Spectra, View};
 use crate::store::Store;
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Result};
+use perf_core::parallel::{self, Workspaces};
 use perf_core::{CancellationChecks, Job};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
@@ -23,7 +23,7 @@ pub struct SpectraBuilder<T: Real> {
     views: Vec<View>,
     /// Views by what their values hash to.
     known: HashMap<(u64, u64), usize>,
-    pool: Pool<Space<T>>,
+    pool: Workspaces<Space<T>>,
     pub(crate) unfit: Unfit,
     pub(crate) skipped: Vec<Skipped>,
 }
@@ -78,7 +78,7 @@ impl<T: Real> SpectraBuilder<T> {
             store,
             views: Vec::new(),
             known: HashMap::new(),
-            pool: Pool::new(),
+            pool: Workspaces::new(),
             unfit: Unfit::default(),
             skipped: Vec::new(),
         }
@@ -157,8 +157,8 @@ impl<T: Real> SpectraBuilder<T> {
             let noise = energies.of_noise(&self.plan.layout, job)?;
             self.energies = Some((energies, noise));
         }
-        let hashes = par::map(views.len(), |at| match views[at] {
-            Some(values) => Ok(Some(self.look(count + at, values, mask, job)?)),
+        let hashes = parallel::try_map(views.len(), |at| match views[at] {
+            Some(values) => self.look(count + at, values, mask, job).map(Some),
             None => Ok(None),
         })?;
         let mut fresh = Vec::new();
@@ -169,7 +169,7 @@ impl<T: Real> SpectraBuilder<T> {
                 fresh.push(*values);
             }
         }
-        let done = par::map(fresh.len(), |at| self.prepare(fresh[at], mask, job))?;
+        let done = parallel::try_map(fresh.len(), |at| self.prepare(fresh[at], mask, job))?;
         let mut done = done.into_iter();
         for hash in &hashes {
             let number = self.views.len();

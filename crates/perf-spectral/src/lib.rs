@@ -120,7 +120,6 @@ mod layout;
 mod lines;
 mod long;
 mod pairs;
-mod par;
 mod params;
 mod points;
 mod prime;

@@ -1,12 +1,11 @@
 //! All pairs of views, and chosen pairs.
 
-use crate::par;
 use crate::params::CheckedRank;
 use crate::rank::Match;
 use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{Error, Filter, Result};
-use perf_core::Job;
+use perf_core::{Job, parallel};
 
 /// Two views and their correlation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -97,7 +96,7 @@ impl<T: Real> Spectra<T> {
         job: &Job,
     ) -> Result<Vec<PairMatch>> {
         let all = params.clone().all();
-        par::map(pairs.len(), |at| {
+        parallel::try_map(pairs.len(), |at| -> Result<_> {
             let (reference, view) = pairs[at];
             let list = self.ranked(reference, &[view], filter, &all, &job.without_progress())?;
             job.advance("pairs", 1, pairs.len() as u64);

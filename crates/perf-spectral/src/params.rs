@@ -126,7 +126,7 @@ pub(crate) fn check_tolerance(share: f64) -> Result<()> {
 }
 
 /// Parameters that [`RankParams::check`] let pass.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedRank(pub(crate) RankParams);
 
 impl CheckedRank {

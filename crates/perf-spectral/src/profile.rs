@@ -76,7 +76,7 @@ impl<T: Real> SpectraBuilder<T> {
     /// # Errors
     /// [`Error::Missing`] and [`Error::Unfit`] if asked for, [`Error::Length`] if the topology is of another shape than the
     /// transform, [`Error::Topology`] if it is of another number of locations, [`Error::Profile`] if a
-    /// row cannot be read, and those of [`extend_with`](Self::extend_with).
+    /// row cannot be read, and those of [`extend`](Self::extend).
     pub fn add_rows(
         &mut self,
         profile: &Profile,

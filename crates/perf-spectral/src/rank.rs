@@ -1,12 +1,11 @@
 //! Ranking: one view against all others, exhaustively or pruned, with the same answer.
 
-use crate::par;
 use crate::params::{CheckedRank, RankParams, Score};
 use crate::real::Real;
 use crate::reference::{Correlation, Reference};
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Filter, Peak, Result};
-use perf_core::Job;
+use perf_core::{Job, parallel};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -250,7 +249,7 @@ impl<T: Real> Spectra<T> {
         let mut found: Vec<Option<Correlation>> = vec![None; distinct.len()];
         let mut transforms = 0;
         let run = |some: &[usize]| {
-            par::map(some.len(), |at| {
+            parallel::try_map(some.len(), |at| -> Result<_> {
                 job.check()?;
                 let (view, tolerance) = (distinct[some[at]].0, params.tolerance);
                 let result = T::correlate(self, reference, view, tolerance, job)?;
@@ -293,7 +292,7 @@ impl<T: Real> Spectra<T> {
                         some.0.push(at)
                     }
                 }
-                let bounds = par::map(some.0.len(), |at| {
+                let bounds = parallel::try_map(some.0.len(), |at| -> Result<_> {
                     job.check()?;
                     T::bound(self, reference, distinct[some.0[at]].0, job)
                 })?;
@@ -361,7 +360,7 @@ impl<T: Real> Spectra<T> {
         matches: &mut [Match],
         job: &Job,
     ) -> Result<()> {
-        let found = par::map(matches.len(), |at| {
+        let found = parallel::try_map(matches.len(), |at| -> Result<_> {
             job.check()?;
             match plain {
                 Some(prepared) => Ok(T::bound(self, prepared, matches[at].view, job)?.zero),

@@ -128,7 +128,7 @@ impl Ranking {
     /// `plan` is that of the spectra, [`Spectra::plan`](crate::Spectra::plan).
     ///
     /// ```
-    /// use perf_core::{Job, Cell, Profile};
+    /// use perf_core::{Cell, Job, Profile};
     /// use perf_spectral::{AxisFilter, Missing, RankParams, Spectra, ViewNames, stored_rows};
     /// use perf_topology::{AxisOrder, Shape, Topology};
     /// let trace = perf_testdata::cosmo::trace();
@@ -140,7 +140,8 @@ impl Ranking {
     /// let mut builder = Spectra::<f64>::builder(&[8, 5])?;
     /// builder.add_rows(&profile, &grid, &rows, Missing::Fill, &Job::default())?;
     /// let spectra = builder.finish();
-    /// let list = spectra.rank(0, &AxisFilter::all(2), &RankParams::default().top(3).check()?)?;
+    /// let params = RankParams::default().top(3).check()?;
+    /// let list = spectra.rank(0, &AxisFilter::all(2), &params, &Job::default())?;
     /// let table = list.table(spectra.plan(), &ViewNames::of_rows(&profile, &rows));
     /// assert_eq!(table.rows(), 3);
     /// assert_eq!(table.cell(0, "r"), Some(Cell::Float(list.matches[0].r())));
@@ -162,10 +163,10 @@ impl PairMatch {
     /// path` before `view`.
     ///
     /// ```
-    /// use perf_core::{Job, Cell};
+    /// use perf_core::{Cell, Job};
     /// use perf_spectral::{AxisFilter, PairMatch, RankParams, Spectra, ViewNames};
     /// let mut builder = Spectra::<f64>::builder(&[5])?;
-    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0, 0.0], vec![2.0, 4.0, 3.0, 0.0, 1.0]])?;
+    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0, 0.0], vec![2.0, 4.0, 3.0, 0.0, 1.0]], &Job::default())?;
     /// let spectra = builder.finish();
     /// let params = RankParams::default().check()?;
     /// let pairs = spectra.pairs(&AxisFilter::all(1), &params, &Job::default())?;
@@ -204,12 +205,12 @@ impl Confidence {
     /// | `beyond null band` | flag | the magnitude of `r` is larger than that |
     ///
     /// ```
-    /// use perf_core::{Job, Cell};
+    /// use perf_core::{Cell, Job};
     /// use perf_spectral::{AxisFilter, NullParams, RankParams, Spectra, ViewNames};
     /// let mut builder = Spectra::<f64>::builder(&[4])?;
-    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]])?;
+    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]], &Job::default())?;
     /// let (spectra, all) = (builder.finish(), AxisFilter::all(1));
-    /// let list = spectra.rank(0, &all, &RankParams::default().check()?)?;
+    /// let list = spectra.rank(0, &all, &Default::default(), &Job::default())?;
     /// let params = NullParams::default().count(19).check()?;
     /// let chance = spectra.confidence(0, &[1], &all, &params, &Job::default())?;
     /// let table = chance.table(&list.matches, &ViewNames::of_views(spectra.views()));
@@ -218,7 +219,7 @@ impl Confidence {
     /// ```
     pub fn table(&self, matches: &[Match], names: &ViewNames<'_>) -> Table {
         let count = matches.len().min(self.p.len()).min(self.p_of_all.len());
-        let matches = matches.get(..count).unwrap_or_default();
+        let matches = &matches[..count];
         let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
         let table = Table::new("confidence", "Probability of correlations by chance.");
         let first = |values: &[f64]| values.iter().copied().take(count).collect::<Vec<_>>();
@@ -248,11 +249,11 @@ impl AxisPower {
     /// | `stands out` | flag | the axis is one of [`main`](Self::main) |
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_spectral::Spectra;
     /// let ramp: Vec<f64> = (0..32).map(|cell| f64::from(cell / 4)).collect();
     /// let mut builder = Spectra::<f64>::builder(&[8, 4])?;
-    /// builder.extend(&[&ramp])?;
+    /// builder.extend(&[&ramp], &Job::default())?;
     /// let table = builder.finish().axis_power(0)?.table(&["x"]);
     /// assert_eq!((table.text_of(0, "axis"), table.text_of(0, "share")), ("x".into(), "100 %".into()));
     /// assert_eq!(table.cell(0, "stands out"), Some(Cell::Flag(true)));
@@ -329,10 +330,10 @@ impl View {
     /// | `constant`, `skipped` | flag | all values are equal; a value is not finite |
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_spectral::{Spectra, View, ViewNames};
     /// let mut builder = Spectra::<f64>::builder(&[4])?;
-    /// builder.extend(&[vec![1.0, 2.0, 4.0, 1.0], vec![5.0; 4]])?;
+    /// builder.extend(&[vec![1.0, 2.0, 4.0, 1.0], vec![5.0; 4]], &Job::default())?;
     /// let spectra = builder.finish();
     /// let table = View::table(spectra.views(), &ViewNames::of_views(spectra.views()));
     /// assert_eq!(table.cell(0, "mean"), Some(Cell::Float(2.0)));

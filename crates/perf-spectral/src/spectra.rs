@@ -1,7 +1,6 @@
 //! [`Spectra`]: the spectra of many views, computed once.
 
 use crate::collect::SpectraBuilder;
-use crate::par::Pool;
 use crate::real::{Aligned, Real};
 use crate::reference::{Bound, Correlation, Reference, TOLERANCE};
 use crate::store::{Store, read};
@@ -9,6 +8,7 @@ use crate::table::{Counts, HEADER, check_order, header, read_header, read_table}
 use crate::transform::{Scratch, Transform};
 use crate::{Error, Filter, Result, Skipped};
 use perf_core::Job;
+use perf_core::parallel::Workspaces;
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
@@ -88,7 +88,7 @@ impl View {
 /// builder.extend(&[view(|p, e| p * e), view(|p, _| p), view(|_, e| e)], &Job::default())?;
 /// let spectra = builder.finish();
 /// let along_x1 = AxisFilter::new(&[1.0, 0.0])?;
-/// let list = spectra.rank(0, &along_x1, &RankParams::default().check()?, &Job::default())?;
+/// let list = spectra.rank(0, &along_x1, &Default::default(), &Job::default())?;
 /// assert_eq!(list.matches[0].view, 1);
 /// assert!((list.matches[0].r() - 0.9129).abs() < 1e-4);
 /// assert!((list.matches[0].pearson.unwrap_or(0.0) - 0.4602).abs() < 1e-4);
@@ -102,7 +102,7 @@ pub struct Spectra<T: Real> {
     pub(crate) views: Vec<View>,
     /// Energies of noise along each axis: known if spectra were made, of those from a file found when asked for.
     pub(crate) chance: OnceLock<Vec<f64>>,
-    pub(crate) pool: Pool<(Scratch<T>, Aligned<T>)>,
+    pub(crate) pool: Workspaces<(Scratch<T>, Aligned<T>)>,
     skipped: Vec<Skipped>,
 }
 
@@ -173,7 +173,7 @@ impl<T: Real> Spectra<T> {
             plan,
             store,
             views,
-            pool: Pool::new(),
+            pool: Workspaces::new(),
             skipped,
         }
     }

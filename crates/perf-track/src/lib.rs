@@ -9,7 +9,7 @@
 //! ```
 //! use perf_core::{Job, Nanos};
 //! use perf_track::cluster::{Clusterer, Dbscan};
-//! use perf_track::track::{Observation, Tracking};
+//! use perf_track::tracking::{Observation, Tracking};
 //! use perf_track::{Burst, Bursts, Dimension, Frame, Scale, Thread};
 //!
 //! // Each of some tasks does a long step and a short one in turn; more tasks share the work.
@@ -43,7 +43,7 @@
 //!     let frame = Frame::new("", bursts.clone(), labels)?;
 //!     seen.push(Observation::of(&frame, scaled.points()?, scaled.rows())?);
 //! }
-//! let tracking = Tracking::of(&seen, &Tracking::params().check()?, &job)?;
+//! let tracking = Tracking::of(&seen, &Default::default(), &job)?;
 //! assert_eq!(tracking.objects.len(), 2);
 //! assert_eq!(tracking.objects[0].members, [[perf_track::ClusterId(1)], [perf_track::ClusterId(1)]]);
 //! # Ok::<(), perf_track::Error>(())
@@ -55,7 +55,7 @@
 //! `min_points` within `eps` is core, and cores within `eps` of each other are one cluster (DBSCAN). With the
 //! sequences of all threads in columns, the SPMD score (single program, multiple data) of cluster k is the mean of `n_k(c) / T` over the columns c
 //! it is in, T threads; that of a frame is their mean by time. What two clusters of different frames have in
-//! common is the weighted mean of votes of [`track::Evaluator`]s, and objects are the assignment of largest sum
+//! common is the weighted mean of votes of [`tracking::Evaluator`]s, and objects are the assignment of largest sum
 //! over all frames. What happens to an object is a power law in the tasks, `x = a p^b`, and
 //! `ln T = ln I - ln IPC - ln f`, exactly.
 //!
@@ -67,7 +67,7 @@
 //! | how do metrics become coordinates, over several experiments | [`Scale`], [`Scaled`] |
 //! | which bursts behave alike | [`cluster`]: DBSCAN, HDBSCAN, a radius, refinement, samples |
 //! | does every rank do the same at the same time | [`Sequences`], [`Align`], [`SpmdScore`] |
-//! | which clusters are one phase from frame to frame | [`track`] |
+//! | which clusters are one phase from frame to frame | [`tracking`] |
 //! | how does each phase change, and what comes next | [`trend`] |
 //! | as the literature and its tools do it, or ours | [`Mode`] |
 //!
@@ -112,13 +112,12 @@ mod error;
 mod frame;
 mod labels;
 mod mode;
-mod par;
 mod points;
 mod scale;
 #[cfg(feature = "serde")]
 mod serialize;
 mod spmd;
-pub mod track;
+pub mod tracking;
 pub mod trend;
 
 pub use balance::TimeBalance;

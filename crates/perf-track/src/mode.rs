@@ -1,7 +1,7 @@
 //! [`Mode`]: as published, or ours, in every step from bursts to objects.
 
 use crate::cluster::{Border, DbscanParams, RefineMode, RefineParams};
-use crate::track::TrackParams;
+use crate::tracking::TrackParams;
 use crate::{AlignMethod, AlignParams, ExtractParams, ScaleMode, ScaleParams, ZeroDivision};
 
 /// How clusters are found, and how those of different frames are found to be one object.

@@ -1,4 +1,7 @@
 //! [`Canvas`]: pixels, with the coverage of each computed.
+//!
+//! Scenes have a few kinds of marks and one drawn font. A general rasteriser would add its packages for curves, gradients
+//! and fonts that no scene has, and golden pictures would change with its version.
 
 use crate::{Anchor, Colour, Error, Mark, Result, text};
 use std::io::Write;

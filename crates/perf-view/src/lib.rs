@@ -91,7 +91,6 @@ mod page;
 mod palette;
 mod scene;
 mod section;
-mod sha;
 mod svg;
 mod text;
 mod theme;

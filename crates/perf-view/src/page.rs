@@ -3,10 +3,10 @@
 use crate::escape::{json_in_script, legible};
 use crate::pack::base64;
 use crate::section::Section;
-use crate::sha::sha256;
 use crate::{Colour, Result, Theme};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use perf_core::Job;
+use sha2::{Digest, Sha256};
 
 /// A page: one HTML file without any address of another. Its content policy lets its own scripts and
 /// styles run, by their digests, and nothing else.
@@ -175,7 +175,7 @@ fn element(section: &Section) -> Markup {
 
 /// Nothing but these scripts, these styles, and pictures inside of the page.
 fn policy(scripts: &[&str], style: &str) -> String {
-    let digest = |text: &str| format!("'sha256-{}'", base64(&sha256(text.as_bytes())));
+    let digest = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
     let scripts: Vec<String> = scripts.iter().map(|script| digest(script)).collect();
     format!(
         "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
@@ -245,7 +245,7 @@ mod tests {
         let (scripts, styles) = (inside("script"), inside("style"));
         assert_eq!((scripts.len(), styles.len()), (2, 1));
         for text in scripts.into_iter().chain(styles) {
-            let digest = format!("'sha256-{}'", base64(&sha256(text.as_bytes())));
+            let digest = format!("'sha256-{}'", base64(&Sha256::digest(text)));
             assert!(html.contains(&digest), "{digest}");
         }
         // No attribute that the policy would refuse.

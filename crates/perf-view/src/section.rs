@@ -4,6 +4,7 @@ use crate::pack::base64;
 use crate::{Result, Scene, Theme};
 use maud::{Markup, html};
 use perf_core::{Column, Table, Values};
+use serde_json::Value;
 
 /// A part of a [`Page`](crate::Page), made by a view.
 #[derive(Clone, Debug)]
@@ -12,9 +13,20 @@ pub struct Section {
     pub(crate) heading: String,
     pub(crate) view: &'static str,
     pub(crate) body: Markup,
-    pub(crate) data: serde_json::Value,
+    pub(crate) data: Value,
     pub(crate) script: &'static str,
     pub(crate) style: &'static str,
+}
+
+/// Returns the data that the script of a section reads.
+#[cfg(any(
+    feature = "fold",
+    feature = "topology",
+    feature = "track",
+    feature = "anomaly"
+))]
+pub(crate) fn data(of: &impl serde::Serialize) -> Result<Value> {
+    Ok(serde_json::to_value(of).map_err(std::io::Error::from)?)
 }
 
 impl Section {
@@ -23,7 +35,7 @@ impl Section {
         id: &str,
         heading: &str,
         body: Markup,
-        data: serde_json::Value,
+        data: Value,
         script: &'static str,
         style: &'static str,
     ) -> Self {
@@ -49,7 +61,7 @@ impl Section {
     /// ```
     pub fn text(id: &str, heading: &str, paragraphs: &[&str]) -> Self {
         let body = html! { @for text in paragraphs { p { (text) } } };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// A picture: as PNG, on light and on dark paper, with what it shows in words.
@@ -73,7 +85,7 @@ impl Section {
         words: &str,
     ) -> Result<Self> {
         let body = html! { @if !words.is_empty() { p { (words) } } (both(draw)?) };
-        let null = serde_json::Value::Null;
+        let null = Value::Null;
         Ok(Section::new("text", id, heading, body, null, "", ""))
     }
 
@@ -82,14 +94,16 @@ impl Section {
     /// their units.
     ///
     /// ```
-    /// use perf_core::{Column, Nanos, Table};
+    /// use perf_core::{Column, Job, Nanos, Table};
     /// use perf_view::{Page, Section};
     /// let table = Table::new("runs", "Two facts.")
     ///     .with(Column::text("run", ["run <1>"]))
     ///     .with(Column::times("time", [Nanos(12_000_000)]));
-    /// let html = Page::new("x").with(Section::table("runs", "Runs", &table)).html();
+    /// let page = Page::new("x").with(Section::table("runs", "Runs", &table));
+    /// let html = page.html(&Job::default())?;
     /// assert!(html.contains("run &lt;1&gt;"));
     /// assert!(html.contains("<td class=\"n\">12.00 ms</td>"));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn table(id: &str, heading: &str, table: &Table) -> Self {
         let is_number = |column: &Column| !matches!(column.values(), Values::Text { .. });
@@ -107,7 +121,7 @@ impl Section {
                 } } }
             } }
         };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// The beginning of a report: a card for each of its parts, with a link to it.
@@ -130,16 +144,19 @@ impl Section {
                 }
             } }
         };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// A numbered list of statements, each with its place and a command.
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_view::{Item, Page, Section};
     /// let item = Item::new("Imbalance", "Rank 5 computes <longest>.").command("perfkit fold run");
-    /// let html = Page::new("A run").with(Section::items("findings", "Findings", "", &[item])).html();
+    /// let page = Page::new("A run").with(Section::items("findings", "Findings", "", &[item]));
+    /// let html = page.html(&Job::default())?;
     /// assert!(html.contains("&lt;longest&gt;") && html.contains("<code>perfkit fold run</code>"));
+    /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn items(id: &str, heading: &str, words: &str, items: &[Item]) -> Self {
         let body = html! {
@@ -152,7 +169,7 @@ impl Section {
                 }
             } }
         };
-        Section::new("text", id, heading, body, serde_json::Value::Null, "", "")
+        Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
     /// Returns the heading.

@@ -1,7 +1,7 @@
 //! CPU bursts of a recording: their number, durations and metrics, and the bursts that filters drop.
 
 use crate::failure::{Failure, Outcome, input};
-use crate::findings;
+use crate::findings::{self, Found};
 use crate::options::{General, TRACE, time};
 use crate::output;
 use crate::phases::experiments::{self, usual};
@@ -9,14 +9,14 @@ use crate::phases::skipped::{self, share};
 use crate::pictures::{self, Files};
 use crate::progress::Bar;
 use crate::recording;
-use crate::table::{self, counted, grouped, short};
+use crate::table::{self, counted, grouped};
 use clap::Args;
 use perfkit::core::{Column, Diagnostics, Job, Nanos, Table};
 use perfkit::track::{
     Amount, Burst, Bursts, ClusterId, Delimiter, Dimension, Dropped, Extract, Scale,
 };
 use perfkit::view::track::{Clusters, Picture, View};
-use serde_json::json;
+use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -91,8 +91,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         report.draw(&experiments::name(file), files)?;
     }
     if options.general.json {
-        writeln!(out, "{}", report.json())?;
-        return Ok(());
+        return output::json(out, &report.json());
     }
     writeln!(out, "{}", file.display())?;
     report.text(out)
@@ -113,40 +112,57 @@ fn quarters(mut values: Vec<f64>) -> Option<[f64; 5]> {
 }
 
 impl Report<'_> {
-    /// Each thread: its name, how many complete bursts, and their time.
-    fn threads(&self) -> Vec<(&str, Amount)> {
+    /// Returns a row for each thread.
+    fn threads(&self) -> Table {
         let mut amounts = vec![Amount::default(); self.bursts.threads().len()];
         for row in self.bursts.complete() {
             let burst = self.bursts.rows()[row as usize];
             amounts[burst.thread as usize].add(Nanos(burst.end.0 - burst.begin.0));
         }
-        let names = self
-            .bursts
-            .threads()
-            .iter()
-            .map(|thread| thread.name.as_str());
-        names.zip(amounts).collect()
+        let names = self.bursts.threads().iter().map(|it| it.name.as_str());
+        let all = self.dropped.complete.time;
+        let share = |it: &Amount| 100.0 * share(it.time, all);
+        Table::new(
+            "threads",
+            "Bursts that have all metrics and pass all filters.",
+        )
+        .with(Column::text("thread", names))
+        .with(Column::unsigned(
+            "kept bursts",
+            "",
+            amounts.iter().map(|it| it.bursts),
+        ))
+        .with(Column::times("kept time", amounts.iter().map(|it| it.time)))
+        .with(Column::floats(
+            "share of kept time",
+            "%",
+            amounts.iter().map(share),
+        ))
     }
 
-    /// Each metric of the complete bursts, their duration first.
-    fn metrics(&self) -> Vec<(&str, &str, [f64; 5])> {
+    /// Returns a row for each metric of the complete bursts, their duration first.
+    fn metrics(&self) -> Table {
         let complete = self.bursts.complete();
         let of =
             |values: &[f64]| quarters(complete.iter().map(|&row| values[row as usize]).collect());
         let durations = of(&self.bursts.durations()).map(|five| ("duration", "ns", five));
-        let columns = self
-            .bursts
-            .columns()
-            .iter()
-            .filter(|column| column.name != "duration");
+        let columns = self.bursts.columns().iter();
+        let columns = columns.filter(|column| column.name != "duration");
         let columns = columns.filter_map(|column| {
-            Some((
-                column.name.as_str(),
-                column.unit.as_str(),
-                of(&column.values)?,
-            ))
+            let five = of(&column.values)?;
+            Some((column.name.as_str(), column.unit.as_str(), five))
         });
-        durations.into_iter().chain(columns).collect()
+        let rows: Vec<_> = durations.into_iter().chain(columns).collect();
+        let table = Table::new("metrics", "Quartiles over the bursts that are kept.")
+            .with(Column::text("metric", rows.iter().map(|row| row.0)))
+            .with(Column::text("unit", rows.iter().map(|row| row.1)));
+        let names = ["minimum", "q1", "median", "q3", "maximum"];
+        names
+            .into_iter()
+            .enumerate()
+            .fold(table, |table, (at, name)| {
+                table.with(Column::floats(name, "", rows.iter().map(|row| row.2[at])))
+            })
     }
 
     fn text(&self, out: &mut dyn Write) -> Outcome {
@@ -165,55 +181,29 @@ impl Report<'_> {
             grouped(complete.bursts),
             100.0 * share(complete.time, found.time),
         )?;
-        let rows = self.threads().into_iter().map(|(name, amount)| {
-            let time = amount.time.to_string();
-            let share = format!("{:.1} %", 100.0 * share(amount.time, complete.time));
-            vec![name.to_owned(), grouped(amount.bursts), time, share]
-        });
-        table::write(
-            out,
-            &["thread", "kept bursts", "kept time", "share of kept time"],
-            &rows.collect::<Vec<_>>(),
-        )?;
+        table::print(out, &self.threads(), 60)?;
         writeln!(out)?;
-        let rows = self.metrics().into_iter().map(|(name, unit, five)| {
-            let name = if unit.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{name} [{unit}]")
-            };
-            let values = five.iter().map(|value| short(*value));
-            std::iter::once(name).chain(values).collect()
-        });
-        let head = ["metric", "least", "1/4", "median", "3/4", "largest"];
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        table::print(out, &self.metrics(), 60)?;
         skipped::write(self.dropped, out)?;
         Ok(())
     }
 
-    fn json(&self) -> serde_json::Value {
-        let Dropped {
-            found, complete, ..
-        } = self.dropped;
-        let threads = self.threads().into_iter().map(|(name, amount)| {
-            let share = share(amount.time, complete.time);
-            json!({"name": name, "bursts": amount.bursts, "time_ns": amount.time.0, "share_of_time": share})
-        });
-        let metrics = self
-            .metrics()
-            .into_iter()
-            .map(|(name, unit, five)| json!({"name": name, "unit": unit, "quartiles": five}));
-        json!({
-            "found": {"bursts": found.bursts, "time_ns": found.time.0},
-            "bursts": complete.bursts,
-            "time_ns": complete.time.0,
-            "processes": self.bursts.processes(),
-            "threads": threads.collect::<Vec<_>>(),
-            "metrics": metrics.collect::<Vec<_>>(),
-            "left_out": skipped::json(self.dropped),
-            "counted": skipped::counted_json(self.dropped),
-            "findings": findings::json(self.diagnostics),
-        })
+    fn json(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            processes: usize,
+            threads: Table,
+            metrics: Table,
+            extraction: &'a Dropped,
+            findings: Vec<Found>,
+        }
+        Document {
+            processes: self.bursts.processes(),
+            threads: self.threads(),
+            metrics: self.metrics(),
+            extraction: self.dropped,
+            findings: findings::found(self.diagnostics),
+        }
     }
 
     /// Duration across, the first metric up, a colour a thread.

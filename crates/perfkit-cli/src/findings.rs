@@ -6,51 +6,76 @@ use crate::table::grouped;
 use perfkit::core::{
     Clock, ClockCount, ClockViolations, Diagnostics, Finding, ReplayCounts, Rule, Weight,
 };
-use serde_json::json;
-use std::collections::BTreeMap;
+use serde::Serialize;
 use std::io::{self, Write};
 
-/// What was found by one rule.
-#[derive(Clone, Debug)]
+/// Finding of a reader: a rule, and how often it was applied.
+#[derive(Clone, Debug, Serialize)]
 pub struct Found {
-    /// The rule.
-    pub rule: Rule,
-    /// How often it was applied.
+    /// Name of the rule.
+    pub rule: &'static str,
+    /// `true` for repairs and losses, `false` for notes.
+    #[serde(rename = "repair")]
+    pub is_repair: bool,
+    /// `true` if it is usual in recordings of its format and changes no answer.
+    #[serde(rename = "ordinary")]
+    pub is_ordinary: bool,
+    /// Number of places.
     pub count: u64,
-    /// The first place; empty where there is none.
+    /// Description of the rule.
+    pub what: &'static str,
+    /// First place; empty if there is none.
     pub first: String,
 }
 
 impl Found {
-    fn of((rule, finding): (Rule, &Finding)) -> Self {
+    /// Returns the finding of a rule.
+    pub fn of((rule, finding): (Rule, &Finding)) -> Self {
         let first = finding.places.first().map(ToString::to_string);
         Found {
-            rule,
+            rule: rule.name,
+            is_repair: rule.weight.is_repair(),
+            is_ordinary: rule.weight == Weight::Ordinary,
             count: finding.count,
+            what: rule.what,
+            // Findings about a whole recording have no place.
             first: first.unwrap_or_default(),
         }
     }
 
-    /// Whether something was changed or left out, and not only noted.
-    pub fn is_repair(&self) -> bool {
-        self.rule.weight.is_repair()
-    }
-
-    /// Whether it is usual in recordings of its format and changes no answer.
-    pub fn is_ordinary(&self) -> bool {
-        self.rule.weight == Weight::Ordinary
-    }
-
-    /// What a line about it begins with.
+    /// Returns the first word of a line about it.
     pub fn word(&self) -> &'static str {
-        if self.is_repair() { "warning" } else { "note" }
+        if self.is_repair { "warning" } else { "note" }
+    }
+}
+
+/// Findings of a reader and of the replay, for `--json`.
+#[derive(Debug, Serialize)]
+pub struct Findings {
+    findings: Vec<Found>,
+    replay: ReplayCounts,
+}
+
+impl Findings {
+    /// Collects the findings.
+    pub fn new(diagnostics: &Diagnostics, replay: ReplayCounts) -> Self {
+        Findings {
+            findings: found(diagnostics),
+            replay,
+        }
     }
 }
 
 impl std::fmt::Display for Found {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Found { rule, count, first } = self;
-        write!(f, "{} x {}: {}", grouped(*count), rule.name, rule.what)?;
+        let Found {
+            rule,
+            count,
+            what,
+            first,
+            ..
+        } = self;
+        write!(f, "{} x {rule}: {what}", grouped(*count))?;
         match first.is_empty() {
             true => Ok(()),
             false => write!(f, " (first: {first})"),
@@ -66,8 +91,9 @@ pub fn found(diagnostics: &Diagnostics) -> Vec<Found> {
 /// Lines about what was found: one a rule, each with the word that it begins with, and one for all rules that
 /// are ordinary.
 pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
-    let (ordinary, others): (Vec<_>, Vec<_>) =
-        found(diagnostics).into_iter().partition(Found::is_ordinary);
+    let (ordinary, others): (Vec<_>, Vec<_>) = found(diagnostics)
+        .into_iter()
+        .partition(|found| found.is_ordinary);
     let others = others.into_iter();
     let mut lines: Vec<_> = others
         .map(|found| (found.word(), found.to_string()))
@@ -77,7 +103,7 @@ pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
             .iter()
             .map(|found| found.count)
             .fold(0, u64::saturating_add);
-        let names: Vec<_> = ordinary.iter().map(|found| found.rule.name).collect();
+        let names: Vec<_> = ordinary.iter().map(|found| found.rule).collect();
         let line = format!(
             "{} x ordinary for the format, without effect on the result: {}; `inspect` lists them",
             grouped(count),
@@ -88,21 +114,6 @@ pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What was found as a list of objects.
-pub fn json(diagnostics: &Diagnostics) -> serde_json::Value {
-    let all = found(diagnostics).into_iter().map(|found| {
-        json!({
-            "rule": found.rule.name,
-            "repair": found.is_repair(),
-            "ordinary": found.is_ordinary(),
-            "count": found.count,
-            "what": found.rule.what,
-            "first": found.first,
-        })
-    });
-    all.collect()
-}
-
 /// Frames of a trace that had to be mended, by what was wrong with them.
 pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
     [
@@ -111,11 +122,6 @@ pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
         ("leaves with nothing open", counts.orphan),
         ("frames open at the end", counts.open_at_end),
     ]
-}
-
-/// The same as an object.
-pub fn mended_json(counts: &ReplayCounts) -> serde_json::Value {
-    json!(mended(counts).into_iter().collect::<BTreeMap<_, _>>())
 }
 
 /// Sentences about messages and collectives that contradict the clocks; none where no condition is violated.
@@ -136,23 +142,6 @@ pub fn clocks(found: &ClockViolations, clock: Clock) -> Vec<String> {
         )
     };
     violated.map(sentence).collect()
-}
-
-/// The same counts as an object.
-pub fn clocks_json(found: &ClockViolations, clock: Clock) -> serde_json::Value {
-    let count = |count: ClockCount| {
-        json!({
-            "checked": count.checked,
-            "violated": count.violated,
-            "largest_ns": clock.total(u128::from(count.largest)).0,
-        })
-    };
-    json!({
-        "disagree": found.is_any(),
-        "messages": count(found.messages),
-        "collectives": count(found.collectives),
-        "pairs": found.pairs.len(),
-    })
 }
 
 /// Writes the [`lines`] and one for each kind of mended frames; none where all is well.
@@ -188,7 +177,7 @@ pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
 /// Adds the repairs and losses of a recording to an error that may follow from them.
 pub fn explain(diagnostics: &Diagnostics) -> impl Fn(Failure) -> Failure + use<> {
     let mut lines = String::new();
-    for found in found(diagnostics).iter().filter(|found| found.is_repair()) {
+    for found in found(diagnostics).iter().filter(|found| found.is_repair) {
         lines.push_str(&format!("\n{}: {found}", found.word()));
     }
     move |failure| match failure {
@@ -221,8 +210,11 @@ mod tests {
                         `inspect` lists them\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
         assert_eq!(found(&diagnostics).len(), 3);
-        assert_eq!(json(&diagnostics)[0]["ordinary"], true);
-        assert_eq!(json(&diagnostics)[2]["ordinary"], false);
+        let json = serde_json::to_value(found(&diagnostics)).unwrap();
+        assert_eq!(
+            (&json[0]["ordinary"], &json[2]["ordinary"]),
+            (&true.into(), &false.into())
+        );
     }
 
     #[test]
@@ -250,7 +242,6 @@ mod tests {
                         note: 1 x odd: a checksum is wrong; read all the same (first: b.cubex)\n\
                         warning: 2 x leaves with nothing open\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
-        assert_eq!(json(&diagnostics)[0]["count"], 1200);
         let failure = explain(&diagnostics)(Failure::Input("nothing is left".into()));
         let Failure::Input(message) = failure else {
             panic!("it is about the input");
@@ -258,6 +249,8 @@ mod tests {
         let expected = "nothing is left\n\
                         warning: 1 200 x lost: a row is missing; zero (first: a.cubex, byte 7)";
         assert_eq!(message, expected);
-        assert_eq!(mended_json(&counts)["leaves with nothing open"], 2);
+        let json = serde_json::to_value(Findings::new(&diagnostics, counts)).unwrap();
+        assert_eq!(json["findings"][0]["count"], 1200);
+        assert_eq!(json["replay"]["orphan"], 2);
     }
 }

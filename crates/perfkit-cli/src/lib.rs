@@ -21,6 +21,7 @@ pub mod inspect;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod messages;
+pub mod new;
 pub mod options;
 pub mod output;
 pub mod phases;

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Outcome};
 use perfkit::core::Table;
+use serde::Serialize;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -66,6 +67,15 @@ pub fn csv(path: Option<&PathBuf>, table: impl FnOnce() -> Result<Table, Failure
         }
         None => Ok(()),
     }
+}
+
+/// Writes a result as one JSON object on one line.
+///
+/// # Errors
+/// [`Failure::Output`] if `out` cannot be written.
+pub fn json(out: &mut dyn Write, result: &impl Serialize) -> Outcome {
+    serde_json::to_writer(&mut *out, result).map_err(std::io::Error::from)?;
+    Ok(writeln!(out)?)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Tables of text.
 
+use perfkit::core::{Cell, Column, Table, Values};
 use std::io::{self, Write};
 
 /// Writes rows in columns: the first column to the left, numbers to the right.
@@ -38,6 +39,26 @@ pub fn write(out: &mut dyn Write, head: &[&str], rows: &[Vec<String>]) -> io::Re
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())
+}
+
+/// Writes a table with texts of at most `most` characters.
+///
+/// # Errors
+/// Returns the error of `out`.
+pub fn print(out: &mut dyn Write, table: &Table, most: usize) -> io::Result<()> {
+    let short = |column: &Column| match column.values() {
+        Values::Text { .. } => {
+            let cells = (0..column.values().len()).map(|row| match column.cell(row) {
+                Cell::Text(text) => Some(shortened(text, most)),
+                _ => None,
+            });
+            Column::text(column.name().to_owned(), cells)
+        }
+        _ => column.clone(),
+    };
+    let short = table.columns().iter().map(short);
+    let table = short.fold(Table::new("", ""), Table::with);
+    out.write_all(table.to_text().as_bytes())
 }
 
 /// `12345678` as `12 345 678`.

@@ -1,7 +1,7 @@
 //! Utilisation of the devices of a recording, and causes of their idle time.
 
 use crate::failure::{Failure, Outcome, input};
-use crate::findings;
+use crate::findings::{self, Findings};
 use crate::options::{General, Window, file_names};
 use crate::output;
 use crate::pictures::{self, Files};
@@ -12,8 +12,8 @@ use crate::table::{self, counted, grouped};
 use clap::Args;
 use perfkit::core::{Clock, Column, Event, Nanos, Table, TimeRange, TraceView, fits};
 use perfkit::fold::{Cause, Device, DeviceParams, Devices, Hta, HtaParams, Span, Work, WorkRules};
-use serde_json::{Value as Json, json};
-use std::collections::{BTreeMap, BTreeSet};
+use serde::Serialize;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -112,7 +112,7 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     };
     output::csv(options.csv.as_ref(), || Ok(shown.table()))?;
     if options.general.json {
-        writeln!(out, "{}", shown.json())?;
+        output::json(out, &shown.json())?;
     } else {
         writeln!(out, "{names}")?;
         shown.text(out)?;
@@ -278,53 +278,6 @@ impl Shown<'_> {
         self.clock().total(u128::from(ticks)).0
     }
 
-    fn device(&self, device: &Device) -> Json {
-        let found = device.utilisation;
-        let both = |one, other| self.nanos(device.both(one, other));
-        let work = Work::ALL.map(|work| {
-            let value = json!({
-                "events": device.count(work),
-                "busy_ns": self.nanos(device.busy(work)),
-            });
-            (work.name(), value)
-        });
-        let idle = Cause::ALL.map(|cause| (cause.name(), self.nanos(device.idle(cause))));
-        let start = self.clock().nanos(device.window.start).unwrap_or_default();
-        let mut value = json!({
-            "rank": device.rank,
-            "device": device.name,
-            "streams": device.streams.len(),
-            "events": device.events,
-            "events_of_no_length": device.instants,
-            "events_without_launch": device.unlinked,
-            "start_ns": start.0,
-            "busy_ns": self.nanos(found.busy),
-            "span_ns": self.nanos(found.span),
-            "utilisation": found.utilisation(),
-            "overlap": found.overlap_share(),
-            "overlap_ns": self.nanos(found.overlap),
-            "work": BTreeMap::from(work),
-            "compute_with_communication_ns": both(Work::Compute, Work::Communication),
-            "compute_with_copy_ns": both(Work::Compute, Work::Copy),
-            "idle_ns": BTreeMap::from(idle),
-        });
-        if self.gaps > 0 {
-            let gaps = longest(device, self.gaps).into_iter().map(|gap| {
-                let start = self.clock().nanos(gap.range.start).unwrap_or_default();
-                let causes = gap.parts().map(|(cause, range)| {
-                    json!({"cause": cause.name(), "length_ns": self.nanos(range.len())})
-                });
-                json!({
-                    "start_ns": start.0,
-                    "length_ns": self.nanos(gap.range.len()),
-                    "causes": causes.collect::<Vec<_>>(),
-                })
-            });
-            value["gaps"] = gaps.collect();
-        }
-        value
-    }
-
     /// Returns a row for each device.
     fn table(&self) -> Table {
         let all = || self.devices.devices().iter();
@@ -374,46 +327,58 @@ impl Shown<'_> {
         })
     }
 
-    fn json(&self) -> Json {
-        let devices: Vec<_> = self
-            .devices
-            .devices()
-            .iter()
-            .map(|it| self.device(it))
-            .collect();
-        let diagnostics = &self.recording.diagnostics;
-        let found = diagnostics.iter();
-        let found: BTreeMap<_, _> = found.map(|(rule, it)| (rule.name, it.count)).collect();
-        let mut value = json!({
-            "format": self.recording.format,
-            "utilisation": self.devices.utilisation(),
-            "span": match self.span {
+    fn json(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Document {
+            format: &'static str,
+            utilisation: f64,
+            span: &'static str,
+            devices: Table,
+            work: Table,
+            overlap: Table,
+            idle: Table,
+            streams: Table,
+            gaps: Table,
+            hta: Option<Table>,
+            #[serde(flatten)]
+            findings: Findings,
+        }
+        let definitions = self.recording.trace.definitions();
+        let [devices, work, overlap, idle, streams, gaps] = self.devices.tables(definitions);
+        Document {
+            format: self.recording.format,
+            utilisation: self.devices.utilisation(),
+            span: match self.span {
                 Span::Job => "job",
                 Span::Window(_) => "window",
                 _ => "device",
             },
-            "devices": devices,
-            "diagnostics": found,
-            "findings": findings::json(diagnostics),
-            "mended_frames": findings::mended_json(&self.devices.repairs()),
-        });
-        if let Some(hta) = self.hta {
-            let ranks = hta.iter().map(|it| {
-                json!({
-                    "rank": it.rank,
-                    "idle_ns": it.idle,
-                    "compute_ns": it.compute,
-                    "non_compute_ns": it.non_compute,
-                    "kernel_ns": it.total,
-                    "utilisation": it.utilisation(),
-                    "events": it.events,
-                    "left_out": it.left_out,
-                    "profiler_steps": it.steps,
-                })
-            });
-            value["hta"] = ranks.collect();
+            devices,
+            work,
+            overlap,
+            idle,
+            streams,
+            gaps: self.longest_gaps(gaps),
+            hta: self.hta.map(Hta::table),
+            findings: Findings::new(&self.recording.diagnostics, self.devices.repairs()),
         }
-        value
+    }
+
+    /// Keeps the parts of the longest gaps of each device, which begin at different times.
+    fn longest_gaps(&self, all: Table) -> Table {
+        let mut rows = Vec::new();
+        let mut first = 0;
+        for device in self.devices.devices() {
+            let kept = longest(device, self.gaps);
+            for gap in &device.gaps {
+                let parts = first..first + gap.parts().count();
+                first = parts.end;
+                if kept.iter().any(|one| one.range == gap.range) {
+                    rows.extend(parts);
+                }
+            }
+        }
+        all.pick(&rows)
     }
 
     fn text(&self, out: &mut dyn Write) -> Outcome {

@@ -1,16 +1,14 @@
 //! Finds what is wrong with a parallel program from its recordings.
 //!
-//! This crate re-exports the others under nouns and adds nothing but [`open`]. Who embeds one
-//! analysis depends on its crate alone; who explores depends on this one.
+//! This crate re-exports the others under nouns, and adds [`open`] and the [`prelude`], the names of a first
+//! program. A tool that embeds one analysis depends on the crate of that analysis alone; a program that
+//! explores recordings depends on this one.
 //!
 //! ```
-//! use perfkit::anomaly::{Monitor, Replay, Tail, calls::Calls};
-//! use perfkit::core::{Job, EventSource, Profile};
-//! use perfkit::fold::{DeviceParams, Devices};
+//! use perfkit::prelude::*;
 //!
 //! // Any recording: here six GPUs whose load is known.
-//! let recording = perfkit::open("../../data/gpu/planted-6x14.json.gz")?;
-//! let trace = recording.into_trace().ok_or("holds no trace")?;
+//! let trace = open_trace("../../data/gpu/planted-6x14.json.gz")?;
 //!
 //! // How busy are its devices?
 //! let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
@@ -21,8 +19,7 @@
 //! assert!(profile.metric("exclusive time").is_some());
 //!
 //! // Which calls are abnormal?
-//! let calls = Calls::new(Calls::params().check()?);
-//! let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+//! let mut monitor = Monitor::default();
 //! let mut replay = Replay::in_steps(trace.view(), 10);
 //! while replay.next_step(&mut monitor, &Job::default())? {}
 //! assert!(monitor.finish()?.losses.total().calls > 2_000);
@@ -30,7 +27,7 @@
 //! ```
 //!
 //! Every analysis takes a [`Trace`](core::Trace) or a [`Profile`](core::Profile) and none knows where it came from. The
-//! cookbook in the project's `docs` has twenty-one short programs, its `methods` what is decided and why.
+//! cookbook in the project's `docs` shows the short programs of `examples`, its `methods` the decisions and their reasons.
 //!
 //! | here | crate | what |
 //! |---|---|---|
@@ -54,7 +51,7 @@
 //!
 //! # What to mind
 //! * Each crate's documentation has its method with equations, what it costs, and its pitfalls.
-//! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing`, `linfa` and `serde` are asked for.
+//! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing` and `serde` are not defaults.
 //! * Parallel results equal serial ones bit by bit.
 #![doc(html_root_url = "../")]
 
@@ -72,6 +69,8 @@ pub use perf_topology as topology;
 pub use perf_track as track;
 #[cfg(feature = "view")]
 pub use perf_view as view;
+
+pub mod prelude;
 
 use std::path::Path;
 
@@ -139,7 +138,3 @@ pub fn open_profile(path: impl AsRef<Path>) -> formats::Result<core::Profile> {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
-
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/cookbook.md")]
-struct Cookbook;

@@ -327,13 +327,13 @@ impl Exchange for Kept {
 
 /// Deltas of a rank that calls so many functions a few times in each step.
 fn deltas(rank: u32, functions: u64, steps: u64) -> Vec<Delta> {
-    let mut watch = Watch::new(Calls::new(Calls::params().check().unwrap()), 0, rank);
+    let mut watch = Watch::new(Calls::default(), 0, rank);
     let regions: Vec<_> = (0..functions)
         .map(|id| watch.region(&format!("a function of this program, number {id}")))
         .collect();
     let mut detector = Tail::new(Tail::params().learn_first(true).check().unwrap());
     let kept = Kept {
-        server: Server::new(Server::params().check().unwrap()),
+        server: Server::default(),
         deltas: Vec::new(),
         view: None,
     };
@@ -377,12 +377,8 @@ fn models_and_servers() {
     let samples: Vec<_> = (0..200_000).map(|at| sample(at % 1_500)).collect();
     type Make = fn() -> Box<dyn Detector>;
     let make: [(&str, Make); 2] = [
-        ("tail", || {
-            Box::new(Tail::new(Tail::params().check().unwrap()))
-        }),
-        ("sstd", || {
-            Box::new(Sstd::new(Sstd::params().check().unwrap()))
-        }),
+        ("tail", || Box::new(Tail::default())),
+        ("sstd", || Box::new(Sstd::default())),
     ];
     for (name, make) in make {
         let mut detector = make();
@@ -406,7 +402,7 @@ fn models_and_servers() {
             .map(|rank| deltas(rank, functions, steps))
             .collect();
         let serve = || {
-            let mut server = Server::new(Server::params().check().unwrap());
+            let mut server = Server::default();
             for delta in all.iter().flatten() {
                 server.take(delta).unwrap();
             }

@@ -3,7 +3,7 @@
 use super::comparison::Compared;
 use super::{correlations, spectra_of};
 use perfkit::core::Job;
-use perfkit::spectral::{AxisFilter, RankParams, Result as Spectral, Spectra};
+use perfkit::spectral::{AxisFilter, Result as Spectral, Spectra};
 use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -132,7 +132,7 @@ pub(super) fn table_1(code: &Code, times: bool) -> Spectral<Compared> {
     );
     f[0] = 0.0;
     let filter = AxisFilter::new(&f)?;
-    let list = spectra.rank(0, &filter, &RankParams::default().check()?, &Job::default())?;
+    let list = spectra.rank(0, &filter, &Default::default(), &Job::default())?;
     let in_order = list.matches.iter().enumerate();
     let in_order = in_order.filter(|(at, found)| found.view == at + 1);
     table.row(

@@ -5,7 +5,7 @@ use super::comparison::Compared;
 use perf_testdata::clusters::{PHASES, phases};
 use perfkit::core::Job;
 use perfkit::track::cluster::{Clusterer, Dbscan};
-use perfkit::track::track::{Mode, Tracking};
+use perfkit::track::tracking::{Mode, Tracking};
 use perfkit::track::{Points, Result as Tracked};
 use std::time::Instant;
 

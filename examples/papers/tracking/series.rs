@@ -4,7 +4,7 @@
 use super::comparison::{Asked, Compared};
 use perf_testdata::bundled::recording as bundled;
 use perfkit::core::{Job, Nanos};
-use perfkit::track::track::Object;
+use perfkit::track::tracking::Object;
 use perfkit::view::track::{Picture, View};
 use perfkit_cli::failure::{Failure, Outcome, input};
 use perfkit_cli::phases::definition;

@@ -3,7 +3,7 @@
 use super::Bursts;
 use super::comparison::Compared;
 use perfkit::core::Job;
-use perfkit::track::track::{Mode, Threshold, TrackParams, Tracking};
+use perfkit::track::tracking::{Mode, Threshold, TrackParams, Tracking};
 use perfkit::track::{ClusterId, Result as Tracked};
 
 /// Of the bursts of a cluster of one frame, so many percent are nearest to a cluster of the other one.

@@ -10,12 +10,14 @@
 )]
 #[path = "golden/papers.rs"]
 mod papers;
-#[path = "../../tour.rs"]
+#[path = "../../tour/main.rs"]
 #[allow(dead_code, reason = "the example brings a `main` that no test calls")]
 mod tour;
 
 use perf_testdata::bundled;
 use perfkit_cli::failure::{Failure, Run};
+use snapbox::Data;
+use snapbox::data::DataFormat;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -45,19 +47,9 @@ fn golden(name: &str, run: Run, words: &[&str]) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("golden")
         .join(name);
-    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
-        std::fs::write(&file, printed).expect("golden files can be written");
-        return;
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    for (number, (printed, expected)) in printed.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(printed, expected, "{name}, line {}", number + 1);
-    }
-    let (printed, expected) = (printed.lines().count(), expected.lines().count());
-    assert_eq!(
-        printed, expected,
-        "{name}: lines; `cargo xtask golden` rewrites it"
-    );
+    let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
+    let assert = snapbox::Assert::new().action_env("PERFKIT_GOLDEN");
+    assert.eq(printed, expected);
 }
 
 fn scratch(name: &str) -> PathBuf {

@@ -1,6 +1,6 @@
 //! The program that watches itself judges all of its calls. It has no golden text: which are slow is up to the machine.
 
-#[path = "../../instrument.rs"]
+#[path = "../../instrument/main.rs"]
 #[allow(dead_code, reason = "`main` is for the example itself")]
 mod program;
 

@@ -1,10 +1,9 @@
 //! Whole analyses of what was read. Their errors are theirs to give; that they end is what counts.
 
 use crate::verdict::Verdict;
-use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::provenance::{Memory, Recorder};
+use perfkit::anomaly::provenance::Recorder;
 use perfkit::anomaly::server::{Client, Local, Server};
-use perfkit::anomaly::{Monitor, Replay, Tail};
+use perfkit::anomaly::{Monitor, Replay};
 use perfkit::core::{
     CartMembers, EventSource, Job, MetricId, Nanos, Profile, Ticks, TimeRange, Trace,
     match_messages,
@@ -162,11 +161,9 @@ fn bursts(trace: &Trace) -> Done {
 }
 
 fn anomalies(trace: &Trace) -> Done {
-    let calls = Calls::new(Calls::params().check()?);
-    let recorder = Recorder::new(Recorder::params().check()?, Box::new(Memory::new()));
-    let server = Local::new(Server::new(Server::params().check()?));
-    let tail = Tail::new(Tail::params().check()?);
-    let mut monitor = Monitor::new(calls, Box::new(tail))
+    let recorder = Recorder::default();
+    let server = Local::new(Server::default());
+    let mut monitor = Monitor::default()
         .record(recorder)
         .share(Client::new(0, server));
     let clock = trace.definitions().clock;

@@ -1,8 +1,8 @@
 //! The cases of a recording: what is damaged, and how.
 
 use crate::Asked;
+use perf_testdata::damage::{self, Damage, thin_to};
 use perf_testdata::wide::Xorshift;
-use perfkit_mutate::damage::{self, Damage, thin_to};
 use perfkit_mutate::layers::Layer;
 use perfkit_mutate::places;
 use perfkit_mutate::recordings::Recording;
@@ -51,7 +51,7 @@ impl Target {
                     &mut boundaries,
                     asked.boundaries.div_ceil(files.len() * layers.len()),
                 );
-                let damages = damage::all(&layer.bytes, &boundaries, each, &mut random);
+                let damages = damage::plan(&layer.bytes, &boundaries, each, &mut random);
                 cases.extend(damages.into_iter().map(|damage| (number, damage)));
             }
             all.push(Target {

@@ -2,7 +2,6 @@
 //! this package damages recordings for it, the fuzzers invent them.
 
 pub mod analyse;
-pub mod damage;
 pub mod layers;
 pub mod live;
 pub mod made;

@@ -307,13 +307,13 @@ fn wire(folder: &Path) -> Done {
     let trace = cosmo::trace();
     let strict = || StrictParams::default().check();
     let detectors: [(&str, Box<dyn Detector>); 4] = [
-        ("tail", Box::new(Tail::new(Tail::params().check()?))),
+        ("tail", Box::new(Tail::default())),
         ("sstd", Box::new(Sstd::new(strict()?))),
         ("hbos", Box::new(Hbos::new(strict()?))),
         ("copod", Box::new(Copod::new(strict()?))),
     ];
     for (name, detector) in detectors {
-        let server = Server::new(Server::params().check()?);
+        let server = Server::default();
         let kept = Kept {
             inner: Arc::new(Mutex::new((server, Vec::new(), Vec::new()))),
             answer: None,
@@ -322,7 +322,7 @@ fn wire(folder: &Path) -> Done {
         let recorder = Recorder::params().per_function(2).fact("program", "cosmo");
         let recorder = Recorder::new(recorder.check()?, Box::new(lines));
         let client = Client::new(3, kept.clone());
-        let calls = Calls::new(Calls::params().check()?);
+        let calls = Calls::default();
         let mut monitor = Monitor::new(calls, detector).record(recorder).share(client);
         let mut replay = Replay::new(trace.view(), Nanos(100_000_000));
         while replay.next_step(&mut monitor, &Job::default())? {}

@@ -43,7 +43,8 @@ pub(super) fn folders_of(folder: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
+/// The files and folders right below a folder, sorted.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let listing = std::fs::read_dir(folder).map_err(|error| at(folder, &error))?;
     let mut paths = Vec::new();
     for entry in listing {

@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
-use super::asked::Judged;
 use super::race::{Measured, Race};
 use crate::root;
 
@@ -45,7 +45,7 @@ pub(crate) fn keep(
     occasion: &Occasion<'_>,
 ) -> Result<(), String> {
     let mut lines = read(comparison)?;
-    let line = line(race, measured, occasion);
+    let line = line(race, measured, occasion)?;
     match lines.iter_mut().find(|known| known["race"] == line["race"]) {
         Some(known) => *known = line,
         None => lines.push(line),
@@ -61,41 +61,90 @@ pub(crate) fn keep(
     std::fs::write(&path, text).map_err(failed)
 }
 
-fn line(race: &Race, measured: &Measured, occasion: &Occasion<'_>) -> Value {
-    let runners = measured.costs.iter().map(|cost| {
-        let mut fields = Map::new();
-        fields.insert("name".into(), json!(cost.name));
-        if let Some(package) = &cost.missing {
-            fields.insert("missing".into(), json!(package));
-        }
-        if let Some(figure) = &cost.figures {
-            fields.insert("command".into(), json!(cost.command));
-            fields.insert("least".into(), json!(figure.least));
-            fields.insert("median".into(), json!(figure.median));
-            fields.insert("cpu".into(), json!(figure.cpu));
-            fields.insert("wall".into(), json!(figure.wall));
-            fields.insert("mb".into(), json!(rounded(figure.megabytes)));
-        }
-        Value::Object(fields)
-    });
-    let runners: Vec<Value> = runners.collect();
-    let asked = race.asked.iter().filter_map(|asked| asked.judge(measured));
-    let asked: Vec<Value> = asked.map(|judged| of_judged(&judged)).collect();
-    json!({
-        "race": measured.title, "by": measured.by, "work": measured.work, "count": measured.count,
-        "date": occasion.date, "machine": occasion.machine,
-        "turns": measured.turns, "quiet": measured.quiet, "others": rounded(measured.others),
-        "runners": runners, "asked": asked,
-    })
+/// A race, as it is stored.
+#[derive(Serialize)]
+struct Line<'a> {
+    race: &'a str,
+    by: &'a str,
+    work: &'a str,
+    count: Option<f64>,
+    date: &'a str,
+    machine: &'a str,
+    turns: usize,
+    quiet: usize,
+    others: f64,
+    runners: Vec<Runner<'a>>,
+    asked: Vec<Bar>,
 }
 
-fn of_judged(judged: &Judged) -> Value {
-    let peer = judged.peer.as_ref();
-    json!({
-        "bar": judged.bar, "ours": judged.ours, "met": judged.met,
-        "peer": peer.map(|(name, _)| name), "theirs": peer.map(|(_, figure)| figure),
-        "ratio": judged.ratio.map(rounded),
-    })
+#[derive(Serialize)]
+struct Runner<'a> {
+    name: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<&'a str>,
+    #[serde(flatten)]
+    costs: Option<Costs<'a>>,
+}
+
+#[derive(Serialize)]
+struct Costs<'a> {
+    command: &'a str,
+    least: f64,
+    median: f64,
+    cpu: f64,
+    wall: f64,
+    mb: f64,
+}
+
+#[derive(Serialize)]
+struct Bar {
+    bar: String,
+    ours: String,
+    met: bool,
+    peer: Option<String>,
+    theirs: Option<String>,
+    ratio: Option<f64>,
+}
+
+fn line(race: &Race, measured: &Measured, occasion: &Occasion<'_>) -> Result<Value, String> {
+    let runners = measured.costs.iter().map(|cost| Runner {
+        name: &cost.name,
+        missing: cost.missing.as_deref(),
+        costs: cost.figures.map(|figure| Costs {
+            command: &cost.command,
+            least: figure.least,
+            median: figure.median,
+            cpu: figure.cpu,
+            wall: figure.wall,
+            mb: rounded(figure.megabytes),
+        }),
+    });
+    let asked = race.asked.iter().filter_map(|asked| asked.judge(measured));
+    let asked = asked.map(|judged| {
+        let (peer, theirs) = judged.peer.unzip();
+        Bar {
+            bar: judged.bar,
+            ours: judged.ours,
+            met: judged.met,
+            peer,
+            theirs,
+            ratio: judged.ratio.map(rounded),
+        }
+    });
+    let line = Line {
+        race: &measured.title,
+        by: &measured.by,
+        work: &measured.work,
+        count: measured.count,
+        date: occasion.date,
+        machine: occasion.machine,
+        turns: measured.turns,
+        quiet: measured.quiet,
+        others: rounded(measured.others),
+        runners: runners.collect(),
+        asked: asked.collect(),
+    };
+    serde_json::to_value(&line).map_err(|error| error.to_string())
 }
 
 /// Three digits behind the point are more than anyone can measure.

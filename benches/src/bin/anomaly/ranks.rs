@@ -66,7 +66,7 @@ struct Rank {
 
 impl Rank {
     fn new(rank: u32, functions: usize, served: &Arc<Mutex<Served>>) -> Self {
-        let mut calls = Calls::new(Calls::params().check().expect("defaults"));
+        let mut calls = Calls::default();
         let stream = calls.stream(StreamKey {
             rank,
             ..StreamKey::default()
@@ -84,7 +84,7 @@ impl Rank {
             calls,
             stream,
             regions,
-            detector: Tail::new(Tail::params().check().expect("defaults")),
+            detector: Tail::default(),
             client: Client::new(rank.into(), measured),
             random: Xorshift::new(u64::from(rank) + 1),
             at: 0,
@@ -119,7 +119,7 @@ impl Rank {
 /// Prints what was measured of so many ranks, functions and steps.
 pub(super) fn measure(ranks: usize, functions: usize, steps: usize) {
     let served = Arc::new(Mutex::new(Served {
-        server: Server::new(Server::params().check().expect("defaults")),
+        server: Server::default(),
         seconds: 0.0,
         deltas: 0,
         sent: 0,

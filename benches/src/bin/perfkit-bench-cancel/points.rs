@@ -4,7 +4,7 @@ use crate::Make;
 use perf_testdata::clusters;
 use perfkit::core::Nanos;
 use perfkit::track::cluster::{Dbscan, EpsSearch, Hdbscan, Index, Refinement, k_distances};
-use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{Align, Burst, Bursts, ClusterId, Points, Sequences, SpmdScorer, Thread};
 use perfkit_benches::inputs;
 use std::error::Error;
@@ -18,7 +18,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("hdbscan", || {
         let values = clusters::phases(150_000, 5).values;
         Ok(Box::new(move |job| {
-            let scan = Hdbscan::new(Hdbscan::params().check()?);
+            let scan = Hdbscan::default();
             scan.scan(Points::new(&values, 2)?, job)?;
             Ok(())
         }))
@@ -33,7 +33,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("eps", || {
         let values = clusters::phases(300_000, 5).values;
         Ok(Box::new(move |job| {
-            let search = EpsSearch::new(EpsSearch::params().check()?);
+            let search = EpsSearch::default();
             search.choose(Points::new(&values, 2)?, job)?;
             Ok(())
         }))
@@ -41,8 +41,8 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("refinement", || {
         let planted = Planted::new(10_000)?;
         Ok(Box::new(move |job| {
-            let refinement = Refinement::new(Refinement::params().check()?);
-            let align = Align::params().check()?;
+            let refinement = Refinement::default();
+            let align = Align::default();
             let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align);
             let weights = planted.bursts.durations();
             refinement.run(planted.points()?, &weights, &scorer, job)?;
@@ -80,7 +80,7 @@ fn dbscan(points: usize, eps: f64, index: Index) -> Result<crate::Work, Box<dyn 
 fn align(threads: usize, length: usize, edits: usize) -> Result<crate::Work, Box<dyn Error>> {
     let (sequences, shares): (Sequences, Vec<f64>) = inputs::sequences(threads, length, edits);
     Ok(Box::new(move |job| {
-        let align = Align::params().check()?;
+        let align = Align::default();
         align.align(&sequences, &shares, job)?;
         Ok(())
     }))

@@ -2,8 +2,7 @@
 
 use crate::Make;
 use perf_testdata::{device, wide};
-use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::{Monitor, Replay, Tail};
+use perfkit::anomaly::{Monitor, Replay};
 use perfkit::core::{EventSource, Job, Profile, Trace, match_messages};
 use perfkit::fold::{
     DeviceParams, Devices, Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines,
@@ -94,7 +93,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("bursts, call paths of their own", || {
         let trace = wide::paths(PATHS);
         Ok(Box::new(move |job| {
-            let extract = Extract::params().check()?;
+            let extract = Extract::default();
             extract.extract(trace.view(), job)?;
             Ok(())
         }))
@@ -109,9 +108,7 @@ const PATHS: u32 = 4_000_000;
 fn anomalies(steps: u64) -> Result<crate::Work, Box<dyn Error>> {
     let trace = inputs::trace(1, EVENTS / 2);
     Ok(Box::new(move |job| {
-        let tail = Tail::new(Tail::params().check()?);
-        let calls = Calls::new(Calls::params().check()?);
-        let mut monitor = Monitor::new(calls, Box::new(tail)).job(job);
+        let mut monitor = Monitor::default().job(job);
         let mut replay = Replay::in_steps(trace.view(), steps);
         while replay.next_step(&mut monitor, job)? {}
         Ok(())

@@ -138,7 +138,7 @@ pub struct CallKey {
 /// ```
 /// use perf_anomaly::{Watch, calls::Calls};
 /// use perf_core::Nanos;
-/// let mut watch = Watch::new(Calls::new(Calls::params().check()?), 0, 3);
+/// let mut watch = Watch::new(Calls::default(), 0, 3);
 /// let (main, solve) = (watch.region("main"), watch.region("solve"));
 /// watch.enter(0, main, Nanos(0));
 /// watch.enter(0, solve, Nanos(10));

@@ -240,5 +240,5 @@ impl CallsParams {
 }
 
 /// Parameters that were checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckedCallsParams(pub(super) CallsParams);

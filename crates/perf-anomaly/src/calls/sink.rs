@@ -21,7 +21,7 @@ use std::collections::HashMap;
 /// ```
 /// use perf_anomaly::calls::Calls;
 /// use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
-/// let mut calls = Calls::new(Calls::params().check()?);
+/// let mut calls = Calls::default();
 /// let thread = calls.stream(StreamKey { program: 0, rank: 3, thread: 0 });
 /// let (solve, dot) = (calls.region(0, "solve"), calls.region(0, "dot"));
 /// calls.push(thread, Nanos(100), StreamEvent::Enter(solve));
@@ -68,6 +68,13 @@ struct Rank {
 
 /// The id of all streams that are corrupt.
 const CORRUPT: StreamId = StreamId(u32::MAX);
+
+impl Default for Calls {
+    /// Returns a sink with the default parameters that has seen nothing.
+    fn default() -> Self {
+        Calls::new(CheckedCallsParams::default())
+    }
+}
 
 impl Calls {
     /// How events are turned into calls, to be set up and checked.

@@ -19,7 +19,7 @@ use perf_core::{Cancelled, Job};
 /// ```
 /// use perf_anomaly::{Copod, Detector, FunctionId, Label, Sample};
 /// use perf_core::{Job, Nanos};
-/// let mut copod = Copod::new(Copod::params().check()?);
+/// let mut copod = Copod::default();
 /// let call = |k: i64| {
 ///     let slow = if k == 300 { 900_000 } else { 0 };
 ///     Sample { function: FunctionId(0), runtime: Nanos(50_000 + k * 37 % 1000 + slow), first: false }
@@ -91,6 +91,13 @@ impl Scores for ByTail {
 
     fn keeps(before: f64, new: f64) -> bool {
         new < before && before > -(1.00001_f64.log2())
+    }
+}
+
+impl Default for Copod {
+    /// Returns a detector with the default parameters that knows nothing yet.
+    fn default() -> Self {
+        Copod::new(StrictChecked::default())
     }
 }
 

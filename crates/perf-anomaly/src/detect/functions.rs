@@ -154,7 +154,7 @@ impl<T> Functions<T> {
         for _ in 0..count {
             let function = next.saturating_add(from.varint("a function")?);
             let Ok(number) = u32::try_from(function) else {
-                return Err(from.error(1, "a function"));
+                return Err(from.error(1, "a function").into());
             };
             next = function + 1;
             functions.entries.push((FunctionId(number), decode(from)?));

@@ -17,7 +17,7 @@ use perf_core::{Cancelled, Job};
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Hbos, Sample};
 /// use perf_core::{Job, Nanos};
-/// let mut detector = Hbos::new(Hbos::params().check()?);
+/// let mut detector = Hbos::default();
 /// let calls = [100, 200].map(|us| Sample {
 ///     function: FunctionId(0),
 ///     runtime: Nanos(us * 1000),
@@ -59,6 +59,13 @@ impl Scores for ByBin {
 
     fn keeps(before: f64, new: f64) -> bool {
         new < before
+    }
+}
+
+impl Default for Hbos {
+    /// Returns a detector with the default parameters that knows nothing yet.
+    fn default() -> Self {
+        Hbos::new(StrictChecked::default())
     }
 }
 

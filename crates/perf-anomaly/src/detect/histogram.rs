@@ -355,7 +355,11 @@ impl Histogram {
             let count = from.varint("the count of a bin")?;
             total = match total.checked_add(count) {
                 Some(total) if total < MOST_COUNTS => total,
-                _ => return Err(from.error(1, "counts that are less than 2^53 in sum")),
+                _ => {
+                    return Err(from
+                        .error(1, "counts that are less than 2^53 in sum")
+                        .into());
+                }
             };
             counts.push(count);
         }

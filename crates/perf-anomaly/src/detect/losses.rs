@@ -74,7 +74,7 @@ impl Loss {
             too_fast: from.varint(EXPECTED)?,
             not_enough_data: from.varint(EXPECTED)?,
             time: Nanos(from.signed("the time lost")?),
-            beyond_experience: match from.has_beyond_experience {
+            beyond_experience: match from.context.has_beyond_experience {
                 true => from.varint(EXPECTED)?,
                 false => 0,
             },
@@ -86,10 +86,12 @@ impl Loss {
         let is_part = loss.beyond_experience <= loss.too_slow;
         match named.is_some_and(|named| named <= calls) && is_part && loss.time.0 >= 0 {
             true => Ok(loss),
-            false => Err(from.error(
-                1,
-                "no more anomalies than calls, and time that is not negative",
-            )),
+            false => Err(from
+                .error(
+                    1,
+                    "no more anomalies than calls, and time that is not negative",
+                )
+                .into()),
         }
     }
 
@@ -373,9 +375,10 @@ mod tests {
         loss.encode(&mut to);
         let read = |bytes: &[u8], is_latest| {
             let mut from = Reader::new(bytes);
-            from.has_beyond_experience = is_latest;
+            from.context.has_beyond_experience = is_latest;
             let loss = Loss::decode(&mut from)?;
-            from.end().map(|()| loss)
+            from.end()?;
+            Ok::<_, crate::Error>(loss)
         };
         assert_eq!(read(&to.0, true).ok(), Some(loss));
         to.0.pop();

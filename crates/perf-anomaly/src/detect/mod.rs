@@ -74,7 +74,7 @@ pub(crate) const LOOK: usize = 1 << 14;
 /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Tail};
 /// use perf_core::{Job, Nanos};
 /// let call = |runtime| Sample { function: FunctionId(0), runtime: Nanos(runtime), first: false };
-/// let mut detector: Box<dyn Detector> = Box::new(Tail::new(Tail::params().check()?));
+/// let mut detector: Box<dyn Detector> = Box::new(Tail::default());
 /// let mut judgements = Vec::new();
 /// let usual: Vec<_> = (0..1000).map(|i| call(100_000 + 10 * (i * 37 % 1000))).collect();
 /// detector.detect(&usual, &mut judgements, &Job::default())?;

@@ -63,7 +63,7 @@ impl ScoredHistogram {
         let threshold = from.f64("a threshold")?;
         match threshold.is_finite() {
             true => Ok(Self::new(Histogram::decode(from)?, threshold)),
-            false => Err(from.error(8, "a finite threshold")),
+            false => Err(from.error(8, "a finite threshold").into()),
         }
     }
 }
@@ -89,7 +89,7 @@ impl Merge for ScoredHistogram {
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Model, Sample, Sstd};
 /// use perf_core::Nanos;
-/// let mut rank = Sstd::new(Sstd::params().check()?);
+/// let mut rank = Sstd::default();
 /// rank.learn(&[Sample { function: FunctionId(3), runtime: Nanos(5_000), first: false }]);
 /// let bytes = rank.take_delta().encode();
 /// let mut server = Model::decode(&bytes)?;
@@ -144,7 +144,7 @@ impl Model {
     /// ```
     /// use perf_anomaly::{Detector, FunctionId, Sample, Tail};
     /// use perf_core::Nanos;
-    /// let mut tail = Tail::new(Tail::params().check()?);
+    /// let mut tail = Tail::default();
     /// let mut learn = |function| {
     ///     let call = |k: i64| Sample { function: FunctionId(function), runtime: Nanos(5_000 + k), first: false };
     ///     tail.learn(&(0..1_000).map(call).collect::<Vec<_>>());
@@ -337,10 +337,10 @@ impl Model {
 
     pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
         if from.u32("a model")? != MAGIC {
-            return Err(from.error(4, "a model"));
+            return Err(from.error(4, "a model").into());
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 2 of a model"));
+            return Err(from.error(2, "version 2 of a model").into());
         }
         match from.u8("the kind of a model")? {
             0 => Functions::read(from, Sketch::LEAST, Sketch::decode).map(Model::Tail),
@@ -348,7 +348,7 @@ impl Model {
             2 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Hbos),
             3 => Functions::read(from, 8, ScoredHistogram::decode).map(Model::Copod),
             4 => Ok(Model::Own),
-            _ => Err(from.error(1, "the kind of a model")),
+            _ => Err(from.error(1, "the kind of a model").into()),
         }
     }
 

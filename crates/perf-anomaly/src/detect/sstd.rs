@@ -37,6 +37,13 @@ pub struct Sstd {
     known: Known<Moments>,
 }
 
+impl Default for Sstd {
+    /// Returns a detector with the default parameters that knows nothing yet.
+    fn default() -> Self {
+        Sstd::new(StrictChecked::default())
+    }
+}
+
 impl Sstd {
     /// Parameters with their defaults.
     pub fn params() -> StrictParams {

@@ -40,7 +40,7 @@ impl Default for StrictParams {
 }
 
 /// [`StrictParams`] that were checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct StrictChecked(pub(crate) StrictParams);
 
 impl StrictParams {

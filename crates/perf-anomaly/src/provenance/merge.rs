@@ -13,15 +13,13 @@ use std::path::Path;
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, Query, open};
-/// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// # use perf_anomaly::{Monitor, Watch};
 /// # use perf_anomaly::provenance::Recorder;
 /// # use perf_core::Nanos;
 /// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-open-{name}-{}.jsonl", std::process::id()));
 /// # let run = |rank: u32, store: Lines| {
-/// #     let tail = Tail::new(Tail::params().check()?);
-/// #     let recorder = Recorder::new(Recorder::params().check()?, Box::new(store));
-/// #     let calls = Calls::new(Calls::params().check()?);
-/// #     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, rank);
+/// #     let recorder = Recorder::new(Default::default(), Box::new(store));
+/// #     let mut watch = Watch::new(Monitor::default().record(recorder), 0, rank);
 /// #     let solve = watch.region("solve");
 /// #     for at in 0..1000 {
 /// #         watch.enter(0, solve, Nanos(1_000_000 * at));
@@ -65,15 +63,13 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, Memory, Query, Store, merge, open};
-/// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// # use perf_anomaly::{Monitor, Watch};
 /// # use perf_anomaly::provenance::Recorder;
 /// # use perf_core::{Job, Nanos};
 /// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-merge-{name}-{}.jsonl", std::process::id()));
 /// # let run = |rank: u32, store: Lines| {
-/// #     let tail = Tail::new(Tail::params().check()?);
-/// #     let recorder = Recorder::new(Recorder::params().check()?, Box::new(store));
-/// #     let calls = Calls::new(Calls::params().check()?);
-/// #     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, rank);
+/// #     let recorder = Recorder::new(Default::default(), Box::new(store));
+/// #     let mut watch = Watch::new(Monitor::default().record(recorder), 0, rank);
 /// #     let solve = watch.region("solve");
 /// #     for at in 0..1000 {
 /// #         watch.enter(0, solve, Nanos(1_000_000 * at));

@@ -11,15 +11,12 @@
 //! [`prune`] judges again with the final model, [`Comparison`] tells two runs apart.
 //!
 //! ```
-//! use perf_anomaly::calls::Calls;
 //! use perf_anomaly::provenance::{Lines, Query, Recorder, Store};
-//! use perf_anomaly::{Monitor, Tail, Watch};
+//! use perf_anomaly::{Monitor, Watch};
 //! use perf_core::Nanos;
 //! let file = std::env::temp_dir().join(format!("perf-anomaly-doc-{}.jsonl", std::process::id()));
-//! let calls = Calls::new(Calls::params().check()?);
-//! let tail = Tail::new(Tail::params().check()?);
-//! let recorder = Recorder::new(Recorder::params().check()?, Box::new(Lines::create(&file)?));
-//! let monitor = Monitor::new(calls, Box::new(tail)).record(recorder);
+//! let recorder = Recorder::new(Default::default(), Box::new(Lines::create(&file)?));
+//! let monitor = Monitor::default().record(recorder);
 //! let mut watch = Watch::new(monitor, 0, 0);
 //! let solve = watch.region("solve");
 //! for at in 0..1000 {

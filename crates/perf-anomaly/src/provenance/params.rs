@@ -154,5 +154,5 @@ impl RecorderParams {
 }
 
 /// Parameters that were checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckedRecorderParams(pub(super) RecorderParams);

@@ -2,6 +2,7 @@
 
 use super::context::{launch, record, short};
 use super::json;
+use super::memory::Memory;
 use super::params::{CheckedRecorderParams, RecorderParams};
 use super::record::{Entry, Kind, ModelRecord, Record, RunRecord, StreamRecord};
 use super::reduction::Reduction;
@@ -54,6 +55,13 @@ struct Waiting {
     key: CallKey,
     needs_launch: bool,
     record: Record,
+}
+
+impl Default for Recorder {
+    /// Returns a recorder with the default parameters that keeps its records in [`Memory`].
+    fn default() -> Self {
+        Recorder::new(CheckedRecorderParams::default(), Box::new(Memory::new()))
+    }
 }
 
 impl Recorder {

@@ -29,17 +29,14 @@ pub struct Synced {
 /// silent.
 ///
 /// ```
-/// use perf_anomaly::calls::Calls;
 /// use perf_anomaly::server::{Client, Local, Server};
-/// use perf_anomaly::{Monitor, Tail, Watch};
+/// use perf_anomaly::{Monitor, Watch};
 /// use perf_core::Nanos;
 /// // Two ranks, and a server in the same process.
-/// let local = Local::new(Server::new(Server::params().check()?));
+/// let local = Local::new(Server::default());
 /// for rank in 0..2 {
-///     let calls = Calls::new(Calls::params().check()?);
-///     let tail = Tail::new(Tail::params().check()?);
 ///     let client = Client::new(u64::from(rank), local.clone());
-///     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).share(client), 0, rank);
+///     let mut watch = Watch::new(Monitor::default().share(client), 0, rank);
 ///     let solve = watch.region("solve");
 ///     for at in 0..50 {
 ///         watch.enter(0, solve, Nanos(1_000_000 * at));

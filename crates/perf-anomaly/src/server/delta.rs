@@ -64,12 +64,12 @@ impl Delta {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a delta")? != MAGIC {
-            return Err(from.error(4, "a delta"));
+            return Err(from.error(4, "a delta").into());
         }
-        from.has_beyond_experience = match from.u16("a version")? {
+        from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
             WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 3 or 4 of a delta")),
+            _ => return Err(from.error(2, "version 3 or 4 of a delta").into()),
         };
         let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));
         let known = from.u32("how many names are known")?;

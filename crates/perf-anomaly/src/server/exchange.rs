@@ -27,7 +27,7 @@ pub trait Exchange: std::fmt::Debug + Send {
 ///
 /// ```
 /// use perf_anomaly::server::{Local, Server};
-/// let local = Local::new(Server::new(Server::params().check()?));
+/// let local = Local::new(Server::default());
 /// let (one, two) = (local.clone(), local.clone());
 /// assert_eq!(local.server(|server| server.clients())?, 0);
 /// # Ok::<(), perf_anomaly::Error>(())

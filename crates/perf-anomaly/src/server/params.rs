@@ -110,5 +110,5 @@ impl ServerParams {
 }
 
 /// Parameters that were checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckedServerParams(pub(super) ServerParams);

@@ -263,7 +263,9 @@ impl Ranks {
             let older = Moments::decode(from)?;
             let range = (from.varint("a step")?, from.varint("a step")?);
             if range.0 > range.1 {
-                return Err(from.error(1, "a last step that is not before the first"));
+                return Err(from
+                    .error(1, "a last step that is not before the first")
+                    .into());
             }
             let mut rank = Rank {
                 loss,
@@ -273,7 +275,7 @@ impl Ranks {
             };
             for step in StepStats::read(from)? {
                 if rank.steps.back().is_some_and(|last| last.step >= step.step) {
-                    return Err(from.error(1, "steps in order"));
+                    return Err(from.error(1, "steps in order").into());
                 }
                 rank.steps.push_back(step);
             }

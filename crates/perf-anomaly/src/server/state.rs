@@ -34,9 +34,9 @@ const RECENT: u64 = 16;
 /// use perf_anomaly::server::{Client, Local, Ranking, Server};
 /// use perf_anomaly::{Detector, Tail, Watch};
 /// use perf_core::{Job, Nanos};
-/// let local = Local::new(Server::new(Server::params().check()?));
+/// let local = Local::new(Server::default());
 /// for rank in 0..2 {
-///     let calls = Calls::new(Calls::params().check()?);
+///     let calls = Calls::default();
 ///     let mut watch = Watch::new(calls, 0, rank);
 ///     let solve = watch.region("solve");
 ///     for k in 0..40 {
@@ -44,7 +44,7 @@ const RECENT: u64 = 16;
 ///         watch.exit(0, solve, Nanos(1_000_000 * k + 50_000));
 ///     }
 ///     watch.end_step();
-///     let mut detector = Tail::new(Tail::params().check()?);
+///     let mut detector = Tail::default();
 ///     let mut client = Client::new(rank.into(), local.clone());
 ///     let mut judgements = Vec::new();
 ///     detector.detect(watch.sink().batch().samples(), &mut judgements, &Job::default())?;
@@ -80,6 +80,13 @@ pub struct Server {
     taken: u64,
     since: u64,
     refused: u64,
+}
+
+impl Default for Server {
+    /// Returns a server with the default parameters that knows nothing yet.
+    fn default() -> Self {
+        Server::new(CheckedServerParams::default())
+    }
 }
 
 impl Server {
@@ -321,7 +328,7 @@ impl Server {
     ///
     /// ```
     /// use perf_anomaly::server::Server;
-    /// let mut server = Server::new(Server::params().check()?);
+    /// let mut server = Server::default();
     /// server.go_on_from(1000);
     /// assert_eq!(server.latest(), 1000);
     /// server.go_on_from(7);
@@ -436,7 +443,7 @@ impl Server {
     ///
     /// ```
     /// use perf_anomaly::server::Server;
-    /// let server = Server::new(Server::params().check()?);
+    /// let server = Server::default();
     /// assert_eq!(server.memory(), 0);
     /// # Ok::<(), perf_anomaly::Error>(())
     /// ```
@@ -498,19 +505,19 @@ impl Server {
     pub fn decode(params: CheckedServerParams, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a server")? != MAGIC {
-            return Err(from.error(4, "a server"));
+            return Err(from.error(4, "a server").into());
         }
-        from.has_beyond_experience = match from.u16("a version")? {
+        from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
             WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 3 or 4 of a server")),
+            _ => return Err(from.error(2, "version 3 or 4 of a server").into()),
         };
         let mut server = Server::new(params);
         server.params.session = from.u64("a session")?;
         // Which functions are new to whom is not kept: everybody is told all of them once.
         server.base = from.u64("the number of a view")?;
         if server.base > MOST_VIEWS {
-            return Err(from.error(8, "the number of a view, at most 2^63"));
+            return Err(from.error(8, "the number of a view, at most 2^63").into());
         }
         for name in FunctionName::read(&mut from)? {
             server.names.number(&name, usize::MAX);
@@ -526,7 +533,7 @@ impl Server {
                 .clients
                 .insert(client, (from.u64("the last delta")?, 0));
         }
-        if from.has_beyond_experience {
+        if from.context.has_beyond_experience {
             for _ in 0..from.count(12, "as many clients as there are")? {
                 let client = from.u64("a client")?;
                 let positions = Position::read(&mut from)?;

@@ -52,8 +52,8 @@ impl StepStats {
             let Some(step) = all.last_mut() else {
                 continue;
             };
-            let calls = batch.calls().get(rows.clone()).unwrap_or_default();
-            let samples = batch.samples().get(rows.clone()).unwrap_or_default();
+            let calls = &batch.calls()[rows.clone()];
+            let samples = &batch.samples()[rows.clone()];
             let judgements = judgements.get(rows.clone()).unwrap_or_default();
             for ((call, sample), judgement) in calls.iter().zip(samples).zip(judgements) {
                 step.start = step.start.min(call.entry);
@@ -173,7 +173,7 @@ impl FunctionStats {
         let loss = Loss::decode(from)?;
         let flags = from.u8("what is told of a function")?;
         if flags & !(LEAF | ABNORMAL | STEPS) != 0 {
-            return Err(from.error(1, "what is told of a function"));
+            return Err(from.error(1, "what is told of a function").into());
         }
         let exclusive = Moments::decode(from)?;
         let mut stats = FunctionStats {
@@ -201,7 +201,7 @@ fn read_step(from: &mut Reader<'_>) -> Result<u64> {
     let before = *from;
     match from.varint("a step")? {
         step if step <= 1 << 63 => Ok(step),
-        _ => Err(before.error(0, "a step up to 2^63")),
+        _ => Err(before.error(0, "a step up to 2^63").into()),
     }
 }
 

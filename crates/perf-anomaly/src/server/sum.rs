@@ -39,7 +39,7 @@ const WITHOUT_BEYOND: u16 = 1;
 /// #     fn receive(&mut self) -> perf_anomaly::Result<Option<View>> { Ok(None) }
 /// # }
 /// # fn delta(rank: u32) -> perf_anomaly::Result<Delta> {
-/// #     let mut watch = Watch::new(Calls::new(Calls::params().check()?), 0, rank);
+/// #     let mut watch = Watch::new(Calls::default(), 0, rank);
 /// #     let solve = watch.region("solve");
 /// #     for k in 0..10 {
 /// #         watch.enter(0, solve, Nanos(1_000_000 * k));
@@ -55,7 +55,7 @@ const WITHOUT_BEYOND: u16 = 1;
 /// # }
 /// // Deltas of two ranks of 10 calls each.
 /// let deltas = [delta(0)?, delta(1)?];
-/// let mut server = Server::new(Server::params().check()?);
+/// let mut server = Server::default();
 /// let mut sum = server.sum(&deltas[0])?;
 /// sum.merge(&server.sum(&deltas[1])?)?;
 /// server.add(&Sum::decode(&sum.encode())?)?;
@@ -199,12 +199,12 @@ impl Sum {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a sum")? != MAGIC {
-            return Err(from.error(4, "a sum"));
+            return Err(from.error(4, "a sum").into());
         }
-        from.has_beyond_experience = match from.u16("a version")? {
+        from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
             WITHOUT_BEYOND => false,
-            _ => return Err(from.error(2, "version 1 or 2 of a sum")),
+            _ => return Err(from.error(2, "version 1 or 2 of a sum").into()),
         };
         let mut sum = Sum {
             deltas: from.varint("how many deltas there are")?,

@@ -107,10 +107,10 @@ impl View {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a view")? != MAGIC {
-            return Err(from.error(4, "a view"));
+            return Err(from.error(4, "a view").into());
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 3 of a view"));
+            return Err(from.error(2, "version 3 of a view").into());
         }
         let session = from.u64("a session")?;
         let merged = from.u64("the last delta")?;

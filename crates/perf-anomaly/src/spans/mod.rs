@@ -7,11 +7,10 @@
 //! them and judges these, once a [period](Spans::period).
 //!
 //! ```
-//! use perf_anomaly::{Monitor, Tail, calls::Calls, spans::Spans};
+//! use perf_anomaly::{Monitor, spans::Spans};
 //! use tracing_subscriber::prelude::*;
 //!
-//! let calls = Calls::new(Calls::params().check()?);
-//! let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?)));
+//! let monitor = Monitor::default();
 //!
 //! let (layer, watching) = Spans::new(monitor).start()?;
 //! let _guard = tracing_subscriber::registry().with(layer).set_default();

@@ -46,7 +46,7 @@ fn json() -> Vec<u8> {
 fn monitor(method: usize) -> Monitor {
     let strict = || Sstd::params().check().unwrap();
     let detector: Box<dyn Detector> = match method % 4 {
-        0 => Box::new(Tail::new(Tail::params().check().unwrap())),
+        0 => Box::new(Tail::default()),
         1 => Box::new(Sstd::new(strict())),
         2 => Box::new(Hbos::new(strict())),
         _ => Box::new(Copod::new(strict())),

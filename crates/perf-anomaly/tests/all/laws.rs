@@ -236,7 +236,7 @@ fn detectors() -> [Box<dyn Detector>; 4] {
 }
 
 fn tail() -> Tail {
-    Tail::new(Tail::params().check().expect("defaults"))
+    Tail::default()
 }
 
 #[test]

@@ -84,8 +84,8 @@ fn rules_are_given_by_name() {
     );
     // In deviations for one detector, as alarms in a million for the other.
     let sstd = |sigma| {
-        let calls = Calls::new(Calls::params().check().expect("defaults"));
-        let sstd = Sstd::new(Sstd::params().check().expect("defaults"));
+        let calls = Calls::default();
+        let sstd = Sstd::default();
         let monitor = Monitor::new(calls, Box::new(sstd)).threshold("MPI_dot", sigma);
         Ok::<_, Error>(too_slow(&run(monitor?, 0, 6).into_sink(), 1).0)
     };
@@ -96,7 +96,7 @@ fn rules_are_given_by_name() {
 
 #[test]
 fn ranks_share_what_they_learn() {
-    let local = Local::new(Server::new(Server::params().check().expect("defaults")));
+    let local = Local::new(Server::default());
     let share = |rank: u32, steps| {
         let monitor = monitor(Calls::params()).share(Client::new(rank.into(), local.clone()));
         let mut monitor = run(monitor, rank, steps).into_sink();
@@ -168,7 +168,7 @@ fn detection_goes_on_when_the_store_fails() {
 #[test]
 fn parts_of_a_step_are_one_step() {
     let local = || {
-        let server = Server::new(Server::params().check().expect("defaults"));
+        let server = Server::default();
         Local::new(server)
     };
     // The same calls, once with a flush after each call.
@@ -343,7 +343,7 @@ fn a_step_ends_without_an_event_where_one_says_the_time() {
 #[test]
 fn a_function_that_slowed_is_told_once_and_the_model_starts_over() {
     let run = |starts_over: bool| {
-        let drift = Drift::new(Drift::params().check().expect("defaults"));
+        let drift = Drift::default();
         let mut monitor = monitor(Calls::params())
             .watch_drift(drift)
             .start_over(starts_over);

@@ -19,9 +19,9 @@ use std::collections::BTreeMap;
 
 fn detector(method: &str) -> Box<dyn Detector> {
     match method {
-        "sstd" => Box::new(Sstd::new(Sstd::params().check().expect("defaults"))),
-        "hbos" => Box::new(Hbos::new(Hbos::params().check().expect("defaults"))),
-        _ => Box::new(Copod::new(Copod::params().check().expect("defaults"))),
+        "sstd" => Box::new(Sstd::default()),
+        "hbos" => Box::new(Hbos::default()),
+        _ => Box::new(Copod::default()),
     }
 }
 

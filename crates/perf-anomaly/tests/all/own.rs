@@ -1,6 +1,6 @@
 //! A detector of one's own: what the trait asks for, and what it does without.
 
-use perf_anomaly::provenance::{Memory, Recorder};
+use perf_anomaly::provenance::Recorder;
 use perf_anomaly::server::{Client, Local, Server};
 use perf_anomaly::{
     Detector, Error, FunctionId, Judgement, Label, Model, Monitor, Sample, Tail, Watch,
@@ -61,7 +61,7 @@ impl Detector for Longest {
 }
 
 fn monitor() -> Monitor {
-    let calls = Calls::new(Calls::params().check().expect("defaults"));
+    let calls = Calls::default();
     Monitor::new(calls, Box::new(Longest::new(Nanos(1_000))))
 }
 
@@ -79,10 +79,7 @@ fn push(watch: &mut Watch<Monitor>) {
 
 #[test]
 fn four_methods_are_enough_for_a_monitor() {
-    let recorder = Recorder::new(
-        Recorder::params().check().expect("defaults"),
-        Box::new(Memory::new()),
-    );
+    let recorder = Recorder::default();
     let mut watch = Watch::new(monitor().ignore("idle").record(recorder), 0, 0);
     push(&mut watch);
     let mut report = watch.into_sink().finish().expect("a report");
@@ -111,7 +108,7 @@ fn what_it_knows_merges_with_nothing() {
     assert_eq!(sum, Model::Own);
     assert!(own.adopt(&sum).is_ok() && own.restore(&sum).is_ok());
 
-    let other = Tail::new(Tail::params().check().expect("defaults")).snapshot();
+    let other = Tail::default().snapshot();
     let wrong = own.adopt(&other).expect_err("of another detector");
     assert_eq!(
         wrong.to_string(),
@@ -125,7 +122,7 @@ fn what_it_knows_merges_with_nothing() {
 
 #[test]
 fn ranks_with_one_share_their_counts_and_judge_alone() {
-    let server = Server::new(Server::params().check().expect("defaults"));
+    let server = Server::default();
     let local = Local::new(server);
     let client = Client::new(0, local.clone());
     let mut watch = Watch::new(monitor().share(client), 0, 0);

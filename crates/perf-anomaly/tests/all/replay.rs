@@ -1,7 +1,7 @@
 //! A recording replayed is the same stream, however fast it goes.
 
 use perf_anomaly::calls::{Calls, StreamHealth};
-use perf_anomaly::provenance::{Kind, Memory, Query, Recorder};
+use perf_anomaly::provenance::{Kind, Query, Recorder};
 use perf_anomaly::{Monitor, Replay, Tail};
 use perf_core::{
     Event, EventId, EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId,
@@ -126,7 +126,7 @@ fn pace_and_length_of_steps_change_no_call() {
     let nonsense = kept(Replay::new(trace.view(), Nanos(50_000_000)).pace(f64::NAN));
     assert_eq!(fast, nonsense);
     let calls = |period| {
-        let mut calls = Calls::new(Calls::params().check().unwrap());
+        let mut calls = Calls::default();
         let mut replay = Replay::new(trace.view(), period);
         let mut all = Vec::new();
         while replay
@@ -206,7 +206,7 @@ fn recordings_of_accelerators_tell_which_streams_are_theirs() {
     let options = perf_formats::OpenOptions::new();
     let opened = perf_formats::open(&path, &options, &Job::default()).expect("it is an archive");
     let trace = opened.into_trace().expect("it is a trace");
-    let mut calls = Calls::new(Calls::params().check().unwrap());
+    let mut calls = Calls::default();
     let mut replay = Replay::new(trace.view(), Nanos(10_000_000));
     let mut count = 0;
     while replay
@@ -265,7 +265,7 @@ fn linked(trace: &Trace) -> Vec<(i64, String, i64, i64)> {
 
 /// The same of the calls that a replay makes of it.
 fn tied(trace: &Trace, mut replay: Replay<'_>) -> (Vec<(i64, String, i64, i64)>, Calls) {
-    let mut calls = Calls::new(Calls::params().check().unwrap());
+    let mut calls = Calls::default();
     let mut found = Vec::new();
     let mut look = |calls: &Calls| {
         for call in calls
@@ -336,7 +336,7 @@ fn launches_out_of_view_are_not_missed() {
         trace.view().only(&devices),
         trace.view().between(window),
     ] {
-        let mut calls = Calls::new(Calls::params().check().unwrap());
+        let mut calls = Calls::default();
         let mut replay = Replay::in_steps(view, 2);
         while replay
             .next_step(&mut calls, &Job::default())
@@ -382,9 +382,9 @@ fn anomalies_of_accelerators_carry_their_launch_at_once() {
             })
             .collect();
         let trace = perf_testdata::device::build(&pieces);
-        let tail = Box::new(Tail::new(Tail::params().check().unwrap()));
+        let tail = Box::new(Tail::default());
         let calls = Calls::new(Calls::params().context(0).check().unwrap());
-        let recorder = Recorder::new(Recorder::params().check().unwrap(), Box::new(Memory::new()));
+        let recorder = Recorder::default();
         let mut monitor = Monitor::new(calls, tail).record(recorder);
         let mut replay = Replay::in_steps(trace.view(), 100);
         let mut recorded = None;

@@ -101,7 +101,7 @@ fn an_ignored_function_has_no_anomalies_and_the_other_has() {
         Box::new(Sstd::new(defaults())),
         Box::new(Hbos::new(defaults())),
         Box::new(Copod::new(defaults())),
-        Box::new(Tail::new(Tail::params().check().expect("defaults"))),
+        Box::new(Tail::default()),
     ];
     for mut detector in detectors {
         detector.ignore(FunctionId(1), true);
@@ -553,7 +553,7 @@ fn thresholds_of_scores_are_parts_of_their_range() {
 
 #[test]
 fn a_function_that_is_forgotten_is_learned_anew() {
-    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let tail = Tail::default();
     let detectors: [Box<dyn Detector>; 4] = [
         Box::new(Sstd::new(defaults())),
         Box::new(Hbos::new(defaults())),

@@ -12,8 +12,8 @@ use tracing::{Dispatch, dispatcher, info_span};
 use tracing_subscriber::prelude::*;
 
 fn monitor() -> Monitor {
-    let calls = Calls::new(Calls::params().check().unwrap());
-    Monitor::new(calls, Box::new(Tail::new(Tail::params().check().unwrap())))
+    let calls = Calls::default();
+    Monitor::new(calls, Box::new(Tail::default()))
 }
 
 /// Calls by path, such as `main > solve`, without the targets.

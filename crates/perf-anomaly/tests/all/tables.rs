@@ -1,20 +1,17 @@
 //! Tables say the same as the results they are made of.
 
-use perf_anomaly::calls::Calls;
 use perf_anomaly::provenance::{Comparison, Entry, Memory, ModelRecord, Query, Record, Recorder};
 use perf_anomaly::server::{RankSummary, Ranking};
-use perf_anomaly::{Change, Drift, Judgement, Monitor, Report, Tail, Watch};
+use perf_anomaly::{Change, Drift, Judgement, Monitor, Report, Watch};
 use perf_core::{Cell, Nanos, Table};
 
 /// Rank 3 runs `main` and `solve` in it; one call of `solve` in the third step takes long, and from the
 /// thirtieth step on all do.
 fn report() -> Report {
-    let calls = Calls::new(Calls::params().check().expect("defaults"));
-    let tail = Tail::new(Tail::params().check().expect("defaults"));
     let recorder = Recorder::params().check().expect("defaults");
-    let monitor = Monitor::new(calls, Box::new(tail))
+    let monitor = Monitor::default()
         .record(Recorder::new(recorder, Box::new(Memory::new())))
-        .watch_drift(Drift::new(Drift::params().check().expect("defaults")));
+        .watch_drift(Drift::default());
     let mut watch = Watch::new(monitor, 0, 3);
     let (main, solve) = (watch.region("main"), watch.region("solve"));
     for step in 0..60_i64 {

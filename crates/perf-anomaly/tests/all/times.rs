@@ -269,7 +269,7 @@ fn strict_repair_believes_all_times() {
 
 #[test]
 fn one_wrong_time_ends_no_step_and_poisons_no_model() {
-    let tail = || Box::new(Tail::new(Tail::params().check().unwrap()));
+    let tail = || Box::new(Tail::default());
     let events = regular(30);
     for place in [0, 1, 700, 1599, 1600, events.len() - 1] {
         for wrong in [i64::MAX, ORIGIN + 400 * 86_400 * SECOND, 0] {
@@ -331,7 +331,7 @@ fn steps_follow_a_program_that_was_quiet_for_long() {
 fn a_strict_method_is_not_poisoned_either() {
     let mut events = regular(10);
     events[333].0 += 50 * 86_400 * SECOND;
-    let strict = Sstd::new(Sstd::params().check().unwrap());
+    let strict = Sstd::default();
     let mut monitor = Monitor::new(sink(Calls::params()), Box::new(strict));
     let stream = monitor.stream(StreamKey::default());
     let work = monitor.region(0, "work");

@@ -1,7 +1,7 @@
 //! [`ClockViolations`]: messages and collectives that contradict the clocks of their locations.
 
 use super::{CollectiveInstance, Messages};
-use crate::{CollectiveOp, LocationId, Ticks};
+use crate::{Clock, CollectiveOp, Column, LocationId, Table, Ticks};
 use std::collections::BTreeMap;
 
 /// Count of conditions on the clocks of two locations, and of those that are violated.
@@ -67,6 +67,32 @@ impl ClockViolations {
     /// Returns `true` if a condition is violated, and the clocks therefore disagree.
     pub fn is_any(&self) -> bool {
         self.messages.violated + self.collectives.violated > 0
+    }
+
+    /// Returns a row for each condition: `condition`, the numbers `checked` and `violated`, and `largest`, the time by
+    /// which it is violated at most.
+    ///
+    /// ```
+    /// use perf_core::{Clock, ClockViolations};
+    /// let table = ClockViolations::default().table(Clock::default());
+    /// assert_eq!(table.text_of(1, "condition"), "collective");
+    /// ```
+    pub fn table(&self, clock: Clock) -> Table {
+        let rows = [("message", self.messages), ("collective", self.collectives)];
+        let largest = rows.map(|row| clock.total(u128::from(row.1.largest)));
+        Table::new("clocks", "Events that contradict the clocks.")
+            .with(Column::text("condition", rows.map(|row| row.0)))
+            .with(Column::unsigned(
+                "checked",
+                "",
+                rows.map(|row| row.1.checked),
+            ))
+            .with(Column::unsigned(
+                "violated",
+                "",
+                rows.map(|row| row.1.violated),
+            ))
+            .with(Column::times("largest", largest))
     }
 }
 

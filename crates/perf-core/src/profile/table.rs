@@ -32,7 +32,7 @@ impl Profile {
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
-    /// use perf_core::{Profile, Scope};
+    /// use perf_core::{Job, Profile, Scope};
     /// # let mut definitions = Definitions::default();
     /// # let location = Location { name: "thread 0".into(), ..Location::default() };
     /// # definitions.system = SystemTree::new(vec![], vec![], vec![location], &Default::default())?;
@@ -44,7 +44,7 @@ impl Profile {
     /// # events.push(Ticks(100), Event::Leave { region: RegionId(0) })?;
     /// # let trace = Trace::new(definitions, vec![events])?;
     /// // main runs from 0 to 100 ns, solve within it from 20 to 90 ns.
-    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let metric = |name| profile.metric(name).expect("profiles of traces have it");
     /// let table = profile.table(&[
     ///     (metric("time"), Scope::Exclusive),
@@ -121,7 +121,7 @@ impl Profile {
     ///
     /// ```
     /// # use perf_core::{Definitions, Event, Events, Location, Region, RegionId, SystemTree, Ticks, Trace};
-    /// use perf_core::{Profile, Scope};
+    /// use perf_core::{Job, Profile, Scope};
     /// # let mut definitions = Definitions::default();
     /// # definitions.system = SystemTree::new(vec![], vec![], vec![Location::default()], &Default::default())?;
     /// # definitions.regions = vec![Region::named("main"), Region::named("solve")];
@@ -132,7 +132,7 @@ impl Profile {
     /// # events.push(Ticks(100), Event::Leave { region: RegionId(0) })?;
     /// # let trace = Trace::new(definitions, vec![events])?;
     /// // main runs from 0 to 100 ns, solve within it from 20 to 90 ns.
-    /// let (profile, _) = Profile::from_trace(trace.view(), &(), &Default::default())?;
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let time = profile.metric("time").expect("profiles of traces have it");
     /// let top = profile.top_call_paths(&[(time, Scope::Exclusive)], 1)?;
     /// assert_eq!((top.rows(), top.text_of(0, "call path")), (1, "main > solve".into()));

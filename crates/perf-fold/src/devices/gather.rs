@@ -2,11 +2,11 @@
 
 use super::Piece;
 use super::work::WorkTable;
-use crate::{Result, par};
+use crate::Result;
 use perf_core::{
     Close, Definitions, Event, EventId, GroupKind, Interval, Job, Link, LinkKind, LocationGroupId,
     LocationId, LocationView, Merge, RegionId, ReplayCounts, SystemTree, Ticks, TraceView, Visitor,
-    intervals, replay,
+    intervals, parallel, replay,
 };
 use std::collections::BTreeMap;
 
@@ -146,7 +146,8 @@ pub(super) fn add_ends(view: TraceView<'_>, launches: &mut Launches, job: &Job) 
         of.push(launch.from.index as usize);
     }
     let calls: Vec<_> = calls.into_iter().collect();
-    let ends = par::map(&calls, |(id, enters)| {
+    let ends = parallel::try_map(calls.len(), |at| -> Result<_> {
+        let (id, enters) = &calls[at];
         let mut enters = enters.clone();
         job.sort_by(&mut enters, Ord::cmp)?;
         enters.dedup();

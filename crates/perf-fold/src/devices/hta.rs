@@ -3,8 +3,10 @@
 use super::gather::{self, Part};
 use super::work::WorkTable;
 use super::{Piece, WorkRules};
-use crate::{Result, par};
-use perf_core::{Clock, Definitions, Event, Job, LinkKind, RegionId, Ticks, TraceView, fits};
+use crate::Result;
+use perf_core::{
+    Clock, Definitions, Event, Job, LinkKind, RegionId, Ticks, TraceView, fits, parallel,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which of the rules of Holistic Trace Analysis (HTA) are applied.
@@ -131,7 +133,8 @@ impl Hta {
         }
         let ranks: Vec<_> = ranks.into_iter().collect();
         let rounder = Rounder::new(view.definitions(), params.round_inwards);
-        let found = par::map(&ranks, |(rank, parts)| {
+        let found = parallel::try_map(ranks.len(), |at| -> Result<_> {
+            let (rank, parts) = &ranks[at];
             let limit = ends.get(rank).filter(|_| distinct.len() > 1);
             let counts = |piece: &Piece| match limit {
                 None => true,

@@ -13,9 +13,11 @@ pub use hta::{Hta, HtaParams};
 pub use idle::{Cause, Gap};
 pub use work::{Work, WorkRules};
 
-use crate::{Error, Result, Utilisation, par};
+use crate::{Error, Result, Utilisation};
 use gather::Part;
-use perf_core::{Job, LocationGroupId, LocationId, Merge, ReplayCounts, TimeRange, TraceView};
+use perf_core::{
+    Job, LocationGroupId, LocationId, Merge, ReplayCounts, TimeRange, TraceView, parallel,
+};
 use work::WorkTable;
 
 /// Work on a device, as the analyses of this module see it.
@@ -255,7 +257,8 @@ impl Devices {
         gather::add_ends(view, &mut launches, job)?;
         let table = WorkTable::new(&params.rules, view.definitions());
         let total = view.locations().map(|it| it.all().len() as u64).sum();
-        let gathered = par::map(&parts, |part| {
+        let gathered = parallel::try_map(parts.len(), |at| -> Result<_> {
+            let part = &parts[at];
             job.check()?;
             gather::pieces(view, part, &launches, &table, job)
         })?;
@@ -271,7 +274,8 @@ impl Devices {
             end: a.end.max(b.end),
         });
         let work: Vec<_> = parts.into_iter().zip(&gathered).collect();
-        let devices = par::map(&work, |(part, gathered)| {
+        let devices = parallel::try_map(work.len(), |at| {
+            let (part, gathered) = &work[at];
             job.check()?;
             let window = match params.span {
                 Span::Own => own(&gathered.pieces),

@@ -60,10 +60,10 @@ impl Devices {
     /// Kinds of work, overlaps and causes that do not occur on a device are skipped.
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_fold::{DeviceParams, Devices};
     /// let trace = perf_testdata::device::trace();
-    /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true))?;
+    /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true), &Job::default())?;
     /// let [devices, work, overlap, causes, streams, gaps] = devices.tables(trace.definitions());
     /// assert_eq!(devices.text_of(0, "utilisation"), "70.0 %");
     /// assert_eq!(work.cell(0, "work"), Some(Cell::Text("compute")));
@@ -290,9 +290,10 @@ impl Hta {
     /// | `steps` | unsigned | names of profiler steps in the recording |
     ///
     /// ```
+    /// use perf_core::Job;
     /// use perf_fold::{Hta, HtaParams};
     /// let trace = perf_testdata::device::trace();
-    /// let ranks = Hta::of(trace.view(), &HtaParams::default().round_inwards(false))?;
+    /// let ranks = Hta::of(trace.view(), &HtaParams::default().round_inwards(false), &Job::default())?;
     /// let table = Hta::table(&ranks);
     /// assert_eq!((table.text_of(0, "idle"), table.text_of(0, "utilisation")), ("30 ns".into(), "70.0 %".into()));
     /// # Ok::<(), perf_fold::Error>(())
@@ -333,12 +334,14 @@ impl DeviceCopies {
     /// `reason` (`within or between devices`, `direction unknown` or `launch unknown`) and `copies`, a count.
     ///
     /// ```
-    /// use perf_core::Cell;
+    /// use perf_core::{Cell, Job};
     /// use perf_fold::{WorkRules, device_copies};
     /// let trace = perf_testdata::device::trace();
-    /// let [copies, others] = device_copies(trace.view(), &WorkRules::default()).tables(trace.definitions());
+    /// let found = device_copies(trace.view(), &WorkRules::default(), &Job::default())?;
+    /// let [copies, others] = found.tables(trace.definitions());
     /// assert_eq!(copies.text_of(0, "bytes"), "4 096 B");
     /// assert_eq!(others.cell(2, "copies"), Some(Cell::Unsigned(0)));
+    /// # Ok::<(), perf_core::Cancelled>(())
     /// ```
     pub fn tables(&self, definitions: &Definitions) -> [Table; 2] {
         let others = [

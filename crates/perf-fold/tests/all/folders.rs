@@ -253,7 +253,7 @@ fn a_child_without_streams_that_exist_is_absent() {
 fn the_operation_goes_by_kind() {
     let timelines = timelines();
     let groups = Groups::by(&timelines, GroupBy::All);
-    let folder = Folder::new(&timelines, groups, Folder::params().check().unwrap()).unwrap();
+    let folder = Folder::new(&timelines, groups, Default::default()).unwrap();
     let checked = folder.checked();
     assert_eq!(checked.op(LocationKind::CpuThread), Some(Op::Max));
     assert_eq!(checked.op(LocationKind::AcceleratorStream), Some(Op::Idle));
@@ -426,7 +426,7 @@ fn what_cannot_be_folded_is_an_error() {
     ));
 
     let groups = Groups::by(&timelines, GroupBy::All);
-    let folder = Folder::new(&timelines, groups, Folder::params().check().unwrap()).unwrap();
+    let folder = Folder::new(&timelines, groups, Default::default()).unwrap();
     let job = Job::default();
     job.cancel();
     let (mut scratch, mut fold) = (folder.scratch(), folder.empty());

@@ -1,4 +1,7 @@
 //! The tar archive around a profile: which members it has and where.
+//!
+//! Rows are read by offset from the file, by several threads, so only headers are read here. The crate tar lends members
+//! one after the other as streams, and refuses a header whose checksum is wrong, which is counted here and read.
 
 use super::rules;
 use crate::bytes::Bytes;

@@ -9,8 +9,8 @@ use super::rules;
 use super::schema::internal;
 use super::source::{Shape, Source};
 use super::wire::Cursor;
-use crate::parallel::Threads;
 use crate::{Error, Result};
+use perf_core::parallel::Threads;
 use perf_core::{Diagnostics, Events, LocationId, Merge, Place, Ticks, TimeRange, Trace};
 use std::ops::Range;
 use std::sync::Arc;
@@ -140,7 +140,7 @@ impl Reader<'_> {
             .collect();
         let mut rest = pass
             .threads
-            .map(&rest, |id| self.location(*id, false, pass))?
+            .try_map(&rest, |id| self.location(*id, false, pass))?
             .into_iter();
         let parts = parts.into_iter();
         Ok(parts
@@ -326,7 +326,7 @@ impl Reader<'_> {
                 })?;
                 Ok::<_, Error>((events, stop, decoder.state))
             };
-            let decoded = pass.threads.map(&group, |chunk| decode(*chunk, 0))?;
+            let decoded = pass.threads.try_map(&group, |chunk| decode(*chunk, 0))?;
             for (chunk, mut done) in group.into_iter().zip(decoded) {
                 let first = self.first_time(context, shape, chunk)?;
                 let is_doubtful = done.2.is_doubtful || first.is_none_or(|first| first < time);

@@ -6,10 +6,10 @@ use super::record::{Batch, Kind, Skip};
 use super::rules;
 use super::source::{Chunk, Source, longest};
 use crate::bytes::GZIP;
-use crate::parallel::{Pool, Threads};
 use crate::reading::Reading;
 use crate::{Error, OpenOptions, Result};
 use flate2::read::MultiGzDecoder;
+use perf_core::parallel::{self, Pool, Threads};
 use perf_core::{Diagnostics, Job, Place};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
                 chunks,
                 spare: Vec::new(),
             },
-            pool: Pool::new(options.get_threads()),
+            pool: Threads::new(options.get_threads()).pool(),
             batches: VecDeque::new(),
             current: Batch::default(),
             read: Account {
@@ -264,10 +264,13 @@ impl<'a> Reader<'a> {
                 })
             };
             let parser = &mut self.parser;
-            let (done, parsed) = match parser.group() {
-                1 => (each(), Vec::new()),
-                _ => self.pool.join(each, || parser.parse()),
-            };
+            let (mut done, mut parsed) = (Ok(()), Vec::new());
+            match parser.group() {
+                1 => done = each(),
+                _ => self.pool.install(|| {
+                    parallel::join(&mut || done = each(), &mut || parsed = parser.parse());
+                }),
+            }
             self.batches.extend(parsed);
             self.parser.spare.append(&mut ready);
             done?;
@@ -316,20 +319,16 @@ impl Parser<'_> {
             .map(|chunk| (chunk, self.spare.pop().unwrap_or_default()))
             .collect();
         let one = |(chunk, batch): &mut (Chunk, Batch)| parse(&chunk.text, chunk.offset, batch);
-        #[cfg(feature = "parallel")]
-        {
-            use rayon::prelude::*;
-            let count = self.group();
-            if count > 1 {
-                let source = &mut self.source;
-                let all = work.par_iter_mut().with_max_len(1);
-                (self.chunks, ()) = rayon::join(|| source.chunks(count), || all.for_each(one));
-            } else {
-                work.iter_mut().for_each(one);
+        match self.group() {
+            1 => work.iter_mut().for_each(one),
+            count => {
+                let (source, next) = (&mut self.source, &mut self.chunks);
+                let mut all: Vec<_> = work.iter_mut().collect();
+                parallel::join(&mut || *next = source.chunks(count), &mut || {
+                    parallel::for_each(std::mem::take(&mut all), |_, it| one(it));
+                });
             }
         }
-        #[cfg(not(feature = "parallel"))]
-        work.iter_mut().for_each(one);
         let mut parsed = Vec::with_capacity(work.len());
         for (chunk, batch) in work {
             self.source.spare.push(chunk.text);

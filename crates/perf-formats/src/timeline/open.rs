@@ -1,9 +1,9 @@
 //! Files, a rank each, as one recording: what the readers of GPU recordings do alike.
 
 use super::{Granted, Part, assemble, rank_of};
-use crate::parallel::Threads;
 use crate::reading::Reading;
 use crate::{Content, Error, Recording, Result};
+use perf_core::parallel::Threads;
 use std::path::Path;
 
 /// Reads files side by side and puts what they say together.
@@ -20,7 +20,7 @@ pub(crate) fn open_files<P: AsRef<Path> + Sync>(
     let granted = Granted::new(options.get_limits());
     let threads = Threads::new(options.get_threads());
     let parts: Result<Vec<Vec<Part>>> = threads.install(|| {
-        threads.map(paths, |path| {
+        threads.try_map(paths, |path| {
             let path = path.as_ref();
             let mut parts = read(path, &granted)?;
             set_helpers(&mut parts);

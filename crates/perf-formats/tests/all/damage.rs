@@ -4,13 +4,13 @@
 #![cfg(feature = "otf2")]
 use crate::archives;
 
-use archives::Random;
 use perf_core::Members as Ranks;
 use perf_core::{Job, Limits, Ticks, TimeRange};
 use perf_core::{Paradigm, RegionRole};
 use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions, rules};
 use perf_formats::{Error, OpenOptions};
-use perf_testdata::wide;
+use perf_testdata::damage::below;
+use perf_testdata::wide::{self, Xorshift};
 use std::ops::ControlFlow;
 
 /// Small archives, as (name, bytes): real ones where the corpus is, and one of our own.
@@ -83,14 +83,14 @@ fn names(members: &MemoryArchive) -> Vec<String> {
 #[test]
 fn files_that_end_anywhere() {
     for (archive, members) in archives() {
-        let mut random = Random(7);
+        let mut random = Xorshift::new(7);
         // Anchor and definitions, and the files of two locations.
         let mut names = names(&members);
         names.sort_by_key(|name| name.contains('/'));
         for name in names.into_iter().take(6) {
             let whole = members.get(&name).unwrap().to_vec();
             let mut ends: Vec<usize> = (0..whole.len().min(30)).collect();
-            ends.extend((0..10).map(|_| random.below(whole.len())));
+            ends.extend((0..10).map(|_| below(&mut random, whole.len())));
             for end in ends {
                 let mut cut = members.clone();
                 cut.get_mut(&name).unwrap().truncate(end);
@@ -104,19 +104,24 @@ fn files_that_end_anywhere() {
 fn bytes_that_are_flipped() {
     for (archive, members) in archives() {
         let names = names(&members);
-        let mut random = Random(11);
+        let mut random = Xorshift::new(11);
         for round in 0..150 {
             let mut bad = members.clone();
             let mut what = format!("{archive}, round {round}");
-            for _ in 0..1 + random.below(4) {
+            for _ in 0..1 + below(&mut random, 4) {
                 // The anchor and the definitions are small and matter most.
-                let some = if random.below(2) == 0 { 2 } else { names.len() };
+                let some = if below(&mut random, 2) == 0 {
+                    2
+                } else {
+                    names.len()
+                };
                 let mut order: Vec<&String> = names.iter().collect();
                 order.sort_by_key(|name| name.contains('/'));
-                let name = order[random.below(some)];
+                let name = order[below(&mut random, some)];
                 let bytes = bad.get_mut(name).unwrap();
-                let at = random.below(bytes.len());
-                let value = [0, 1, 0x7F, 0x80, 0xFF, random.below(256) as u8][random.below(6)];
+                let at = below(&mut random, bytes.len());
+                let value =
+                    [0, 1, 0x7F, 0x80, 0xFF, below(&mut random, 256) as u8][below(&mut random, 6)];
                 if let Some(byte) = bytes.get_mut(at) {
                     *byte = value;
                     what += &format!(", {name} byte {at} = {value:#x}");

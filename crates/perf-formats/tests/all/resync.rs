@@ -3,25 +3,14 @@
 #![cfg(all(feature = "otf2", feature = "chrome"))]
 use crate::archives;
 
-use archives::Random;
 use perf_core::{Diagnostics, Events, Job, Trace};
 use perf_formats::otf2::{MemoryArchive, Reader, WriteOptions};
 use perf_formats::{OpenOptions, chrome};
 use perf_testdata::corpus::corpus;
-use perf_testdata::wide;
+use perf_testdata::damage;
+use perf_testdata::wide::{self, Xorshift};
 use std::collections::HashMap;
 use std::io::Read;
-
-/// Damages one byte: a flipped bit, another value, a byte too few or one too many.
-fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
-    let at = random.below(bytes.len());
-    match random.below(4) {
-        0 => bytes[at] ^= 1 << random.below(8),
-        1 => bytes[at] = random.below(256) as u8,
-        2 => drop(bytes.remove(at)),
-        _ => bytes.insert(at, random.below(256) as u8),
-    }
-}
 
 /// Events by what they are and when, with how often there are such.
 fn census(events: &Events, trace: &Trace) -> HashMap<(u64, String), i64> {
@@ -106,7 +95,7 @@ fn archives() -> Vec<(String, MemoryArchive)> {
 
 #[test]
 fn a_damaged_byte_of_an_event_file_costs_few_events() {
-    let mut random = Random(0x5eed);
+    let mut random = Xorshift::new(0x5eed);
     for (name, whole) in archives() {
         let (trace, before) = read(&whole).unwrap();
         let longest = whole.iter().filter(|(name, _)| name.ends_with(".evt"));
@@ -126,8 +115,7 @@ fn a_damaged_byte_of_an_event_file_costs_few_events() {
         let cases = 240.min(40_000_000 / bytes.len().max(1)).max(24);
         for _ in 0..cases {
             let mut members = whole.clone();
-            let mut changed = bytes.to_vec();
-            damage(&mut changed, &mut random);
+            let changed = damage::one_byte(bytes, &mut random).apply(bytes);
             members.insert(member, changed);
             let (damaged, found) = read(&members).unwrap();
             let seen = census(&damaged.events()[location], &damaged);
@@ -167,7 +155,7 @@ fn all_events(trace: &Trace) -> HashMap<(u64, String), i64> {
 
 #[test]
 fn a_damaged_byte_of_json_costs_few_events() {
-    let mut random = Random(0x5eed);
+    let mut random = Xorshift::new(0x5eed);
     let mut texts = Vec::new();
     for name in [
         "gpu/hta/tests/data/trace_filter/sampled_rank-0.json.gz",
@@ -199,8 +187,7 @@ fn a_damaged_byte_of_json_costs_few_events() {
             ..Sums::default()
         };
         for _ in 0..200.min(60_000_000 / text.len()).max(20) {
-            let mut changed = text.clone();
-            damage(&mut changed, &mut random);
+            let changed = damage::one_byte(&text, &mut random).apply(&text);
             match open(&changed) {
                 Ok(damaged) => {
                     let found = damaged.diagnostics.clone();

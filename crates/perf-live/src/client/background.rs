@@ -19,10 +19,10 @@ use std::time::Duration;
 /// use perf_anomaly::{Detector, Tail};
 /// use perf_live::client::Background;
 /// // Any exchange: here with a server in this process, elsewhere that of a `Link`.
-/// let local = Local::new(Server::new(Server::params().check()?));
+/// let local = Local::new(Server::default());
 /// let mut client = Client::new(7, Background::new(local.clone())?);
-/// let calls = Calls::new(Calls::params().check()?);
-/// let mut detector = Tail::new(Tail::params().check()?);
+/// let calls = Calls::default();
+/// let mut detector = Tail::default();
 /// client.step(&calls, &[], &mut detector)?;
 /// # Ok::<(), perf_anomaly::Error>(())
 /// ```

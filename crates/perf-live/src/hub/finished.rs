@@ -19,12 +19,12 @@ use std::sync::Arc;
 /// use perf_live::wire::Hello;
 /// # let file = std::env::temp_dir().join(format!("perf-live-finished-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
-/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let hub = Hub::open(&file, Default::default())?;
 /// let hello = Hello { client: 7, name: "lammps".into(), ..Hello::default() };
 /// hub.say(Message::Hello(hello), 64)?;
 /// hub.close();
 ///
-/// let run = Finished::open(&file, Hub::params().check()?)?;
+/// let run = Finished::open(&file, Default::default())?;
 /// assert_eq!(&*run.overview().programs[0].name, "lammps");
 /// assert!(run.functions().is_empty());
 /// # std::fs::remove_file(&file).ok();

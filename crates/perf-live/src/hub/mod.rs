@@ -46,7 +46,7 @@ struct Request {
 /// use perf_live::wire::Hello;
 /// # let file = std::env::temp_dir().join(format!("perf-live-hub-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
-/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let hub = Hub::open(&file, Default::default())?;
 /// let hello = Hello { client: 7, program: 0, rank: 3, name: "lammps".into(), host: "n12".into() };
 /// let told = hub.say(Message::Hello(hello), 64)?;
 /// assert_eq!((told.delta, told.records), (0, 0));

@@ -180,5 +180,5 @@ impl HubParams {
 }
 
 /// Parameters that were checked.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct CheckedHubParams(pub(super) HubParams);

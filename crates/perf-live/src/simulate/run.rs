@@ -118,7 +118,7 @@ impl Figures {
 /// use std::time::Duration;
 /// # let file = std::env::temp_dir().join(format!("perf-live-load-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
-/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let hub = Hub::open(&file, Default::default())?;
 /// let token = "0123456789abcdef0123456789abcdef";
 /// let service = Service::start(hub.clone(), Service::params().token(token).check()?)?;
 /// let target = Target::new(&format!("http://{}", service.address()))?.token(token);

@@ -2,10 +2,9 @@
 
 use crate::client::{Link, Target, Who};
 use crate::{Error, Result};
-use perf_anomaly::calls::Calls;
 use perf_anomaly::provenance::{Entry, Memory, Query, Record, Recorder, Revision, Store};
 use perf_anomaly::server::{Client, Delta, Exchange, FunctionName, View};
-use perf_anomaly::{Functions, Monitor, Replay, Result as AnomalyResult, Tail};
+use perf_anomaly::{Functions, Monitor, Replay, Result as AnomalyResult};
 use perf_core::{
     EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
     TraceView,
@@ -196,15 +195,8 @@ impl Split {
             view: self.known.clone(),
         };
         let client = Client::new(1, writing).in_flight(usize::MAX);
-        let tail = Tail::new(Tail::params().check()?);
-        let recorder = Recorder::new(
-            Recorder::params().check()?,
-            Box::new(Keeping(heard.clone())),
-        );
-        let calls = Calls::new(Calls::params().check()?);
-        let mut monitor = Monitor::new(calls, Box::new(tail))
-            .record(recorder)
-            .share(client);
+        let recorder = Recorder::new(Default::default(), Box::new(Keeping(heard.clone())));
+        let mut monitor = Monitor::default().record(recorder).share(client);
         for (program, name) in &self.regions {
             monitor.region(*program, name);
         }

@@ -5,7 +5,7 @@ mod reader;
 mod schema;
 mod writer;
 
-pub(crate) use question::{Axis, Filter, Order, Table};
+pub(crate) use question::{Axis, Filter, Order};
 pub(crate) use reader::Reader;
 pub(crate) use writer::{Client, Stored, Total, Writer, append_block, fresh};
 

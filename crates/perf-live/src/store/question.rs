@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use std::ops::RangeInclusive;
 
 /// Rows with the names of their columns.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, serde::Serialize)]
 pub(crate) struct Table {
     pub(crate) columns: &'static [&'static str],
     pub(crate) rows: Vec<Vec<Json>>,

@@ -3,7 +3,7 @@
 use super::app::{App, Source, answered, come_again, refusal};
 use super::query::{Asked, Fields};
 use crate::hub::{Overview, ProgramSummary};
-use crate::store::{Axis, Filter, Order, Table};
+use crate::store::{Axis, Filter, Order};
 use crate::{Error, Result, page};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -11,7 +11,8 @@ use axum::response::{IntoResponse, Response};
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{RankSummary, Ranking};
 use perf_anomaly::{Loss, Moments};
-use serde_json::{Value, json};
+use perf_core::Nanos;
+use serde::Serialize;
 use std::sync::Arc;
 
 /// Most rows of an answer.
@@ -48,7 +49,12 @@ fn given(text: String) -> Response {
 }
 
 fn wrong(status: StatusCode, what: &str) -> Response {
-    let text = json!({ "error": what }).to_string();
+    #[derive(Serialize)]
+    struct Failure<'a> {
+        error: &'a str,
+    }
+    // A text always has a form in JSON.
+    let text = serde_json::to_string(&Failure { error: what }).unwrap_or_default();
     (status, given(text)).into_response()
 }
 
@@ -82,50 +88,160 @@ async fn answer<Q: Send + 'static>(
     }
 }
 
-fn table(table: Table) -> Result<Option<String>> {
-    Ok(Some(
-        json!({ "columns": table.columns, "rows": table.rows }).to_string(),
-    ))
+/// Writes an answer as JSON.
+pub(super) fn json(answer: &impl Serialize) -> Result<Option<String>> {
+    let text = serde_json::to_string(answer);
+    let text = text.map_err(|error| Error::Json {
+        what: error.to_string(),
+    });
+    text.map(Some)
 }
 
-pub(super) fn loss(loss: &Loss) -> Value {
-    json!({
-        "calls": loss.calls, "slow": loss.too_slow, "fast": loss.too_fast,
-        "beyond_experience": loss.beyond_experience,
-        "not_enough_data": loss.not_enough_data, "time": loss.time.0,
-    })
+/// Sums over calls.
+#[derive(Debug, Serialize)]
+pub(super) struct LossData {
+    calls: u64,
+    slow: u64,
+    fast: u64,
+    beyond_experience: u64,
+    not_enough_data: u64,
+    time: Nanos,
 }
 
-pub(super) fn program(one: &ProgramSummary) -> Value {
-    json!({
-        "program": one.program, "name": one.name, "ranks": one.ranks, "active": one.active,
-        "clients": one.clients, "step": one.step, "loss": loss(&one.loss),
-    })
+impl From<&Loss> for LossData {
+    fn from(loss: &Loss) -> Self {
+        LossData {
+            calls: loss.calls,
+            slow: loss.too_slow,
+            fast: loss.too_fast,
+            beyond_experience: loss.beyond_experience,
+            not_enough_data: loss.not_enough_data,
+            time: loss.time,
+        }
+    }
 }
 
-fn moments(of: &Moments) -> Value {
-    json!({
-        "count": of.count(), "sum": of.sum(), "mean": of.mean(), "deviation": of.std_dev(),
-        "minimum": of.min(), "maximum": of.max(),
-    })
+/// A program of a workflow.
+#[derive(Debug, Serialize)]
+pub(super) struct ProgramData<'a> {
+    program: u32,
+    name: &'a str,
+    ranks: usize,
+    active: usize,
+    clients: usize,
+    step: u64,
+    loss: LossData,
 }
 
-fn rank(one: &RankSummary) -> Value {
-    let of = &one.anomalies;
-    json!({
-        "program": one.program, "rank": one.rank, "steps": of.count(), "total": of.sum(),
-        "mean": of.mean(), "deviation": of.std_dev(), "minimum": of.min(), "maximum": of.max(),
-        "calls": one.loss.calls, "slow": one.loss.too_slow, "fast": one.loss.too_fast,
-        "beyond_experience": one.loss.beyond_experience, "time": one.loss.time.0,
-    })
+impl<'a> From<&'a ProgramSummary> for ProgramData<'a> {
+    fn from(one: &'a ProgramSummary) -> Self {
+        ProgramData {
+            program: one.program,
+            name: &one.name,
+            ranks: one.ranks,
+            active: one.active,
+            clients: one.clients,
+            step: one.step,
+            loss: (&one.loss).into(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct MomentsData {
+    count: u64,
+    sum: f64,
+    mean: f64,
+    deviation: f64,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+}
+
+impl From<&Moments> for MomentsData {
+    fn from(of: &Moments) -> Self {
+        MomentsData {
+            count: of.count(),
+            sum: of.sum(),
+            mean: of.mean(),
+            deviation: of.std_dev(),
+            minimum: of.min(),
+            maximum: of.max(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct RankData {
+    program: u32,
+    rank: u32,
+    steps: u64,
+    total: f64,
+    mean: f64,
+    deviation: f64,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    #[serde(flatten)]
+    loss: LossData,
+}
+
+impl From<&RankSummary> for RankData {
+    fn from(one: &RankSummary) -> Self {
+        let of = &one.anomalies;
+        RankData {
+            program: one.program,
+            rank: one.rank,
+            steps: of.count(),
+            total: of.sum(),
+            mean: of.mean(),
+            deviation: of.std_dev(),
+            minimum: of.min(),
+            maximum: of.max(),
+            loss: (&one.loss).into(),
+        }
+    }
 }
 
 /// Returns 200 as long as the database can be written.
 pub(super) async fn health(State(app): State<Arc<App>>) -> Response {
     match &app.source.overview().failure {
-        None => given(json!({ "store": "ok" }).to_string()),
+        None => given(r#"{"store":"ok"}"#.into()),
         Some(why) => wrong(StatusCode::SERVICE_UNAVAILABLE, why),
     }
+}
+
+/// State of all programs.
+#[derive(Debug, Serialize)]
+pub(super) struct StateData<'a> {
+    revision: u64,
+    total: LossData,
+    clients: usize,
+    failure: Option<&'a str>,
+    unstored: u64,
+    programs: Vec<ProgramData<'a>>,
+}
+
+impl<'a> StateData<'a> {
+    pub(super) fn of(overview: &'a Overview) -> Self {
+        StateData {
+            revision: overview.revision,
+            total: (&overview.total).into(),
+            clients: overview.clients,
+            failure: overview.failure.as_deref(),
+            unstored: overview.unstored,
+            programs: overview.programs.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Run<'a> {
+    live: bool,
+    name: Option<&'a str>,
+    ranks: usize,
+    dropped: u64,
+    axes: Vec<&'static str>,
+    #[serde(flatten)]
+    state: StateData<'a>,
 }
 
 /// What the page shows first.
@@ -141,18 +257,14 @@ pub(super) async fn run(State(app): State<Arc<App>>, RawQuery(query): RawQuery) 
                 .path()
                 .file_name()
                 .map(|name| name.to_string_lossy());
-            Ok(Some(
-                json!({
-                    "live": matches!(app.source, Source::Live(_)), "name": name,
-                    "revision": overview.revision, "total": loss(&overview.total),
-                    "ranks": overview.ranks.len(), "clients": overview.clients,
-                    "dropped": overview.dropped,
-                    "failure": overview.failure, "unstored": overview.unstored,
-                    "programs": overview.programs.iter().map(program).collect::<Vec<_>>(),
-                    "axes": Axis::names().collect::<Vec<_>>(),
-                })
-                .to_string(),
-            ))
+            json(&Run {
+                live: matches!(app.source, Source::Live(_)),
+                name: name.as_deref(),
+                ranks: overview.ranks.len(),
+                dropped: overview.dropped,
+                axes: Axis::names().collect(),
+                state: StateData::of(&overview),
+            })
         },
     )
     .await
@@ -165,6 +277,16 @@ pub(super) struct Ranked {
     top: usize,
     bottom: usize,
     program: Option<u32>,
+}
+
+/// The first and the last ranks.
+#[derive(Debug, Serialize)]
+pub(super) struct RankingData {
+    by: &'static str,
+    ranks: usize,
+    revision: u64,
+    top: Vec<RankData>,
+    bottom: Vec<RankData>,
 }
 
 const BY: [(&str, (&str, Ranking)); 6] = [
@@ -187,24 +309,26 @@ impl Ranked {
     }
 
     /// The first ones and the last ones.
-    pub(super) fn of(&self, overview: &Overview) -> Value {
+    pub(super) fn of(&self, overview: &Overview) -> RankingData {
         let mut all = overview.ranked(self.by.1);
         all.retain(|one| self.program.is_none_or(|program| program == one.program));
         let top = all.iter().take(self.top);
         let left = all.len().saturating_sub(self.top).min(self.bottom);
         let bottom = all.iter().skip(all.len() - left);
-        json!({
-            "by": self.by.0, "ranks": all.len(), "revision": overview.revision,
-            "top": top.map(|one| rank(one)).collect::<Vec<_>>(),
-            "bottom": bottom.map(|one| rank(one)).collect::<Vec<_>>(),
-        })
+        RankingData {
+            by: self.by.0,
+            ranks: all.len(),
+            revision: overview.revision,
+            top: top.map(|one| RankData::from(*one)).collect(),
+            bottom: bottom.map(|one| RankData::from(*one)).collect(),
+        }
     }
 }
 
 /// Ranks by a statistic of their anomalies a step.
 pub(super) async fn ranking(State(app): State<Arc<App>>, RawQuery(query): RawQuery) -> Response {
     answer(app, query, Ranked::asked, |app, asked| {
-        Ok(Some(asked.of(&app.source.overview()).to_string()))
+        json(&asked.of(&app.source.overview()))
     })
     .await
 }
@@ -216,7 +340,7 @@ pub(super) async fn steps(State(app): State<Arc<App>>, RawQuery(query): RawQuery
         Ok((fields.ranks(RANKS)?, fields.steps()?, limit))
     };
     answer(app, query, ask, |app, (ranks, steps, limit)| {
-        table(app.read(|reader| reader.steps(&ranks, &steps, limit))?)
+        json(&app.read(|reader| reader.steps(&ranks, &steps, limit))?)
     })
     .await
 }
@@ -228,9 +352,26 @@ pub(super) async fn totals(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         Ok((fields.get("program")?, fields.steps()?, limit))
     };
     answer(app, query, ask, |app, (program, steps, limit)| {
-        table(app.read(|reader| reader.totals(program, &steps, limit))?)
+        json(&app.read(|reader| reader.totals(program, &steps, limit))?)
     })
     .await
+}
+
+#[derive(Serialize)]
+struct Profile<'a> {
+    functions: Vec<FunctionData<'a>>,
+}
+
+#[derive(Serialize)]
+struct FunctionData<'a> {
+    program: u32,
+    function: &'a str,
+    loss: LossData,
+    exclusive: MomentsData,
+    inclusive: MomentsData,
+    score: MomentsData,
+    severity: MomentsData,
+    steps: Option<(u64, u64)>,
 }
 
 /// What the calls of each function were.
@@ -244,18 +385,19 @@ pub(super) async fn profile(State(app): State<Arc<App>>, RawQuery(query): RawQue
         let wanted = all
             .iter()
             .filter(|(name, _)| program.is_none_or(|one| one == name.program));
-        let rows: Vec<Value> = wanted
-            .take(limit)
-            .map(|(name, stats)| {
-                json!({
-                    "program": name.program, "function": *name.name, "loss": loss(&stats.loss),
-                    "exclusive": moments(&stats.exclusive), "inclusive": moments(&stats.inclusive),
-                    "score": moments(&stats.scores), "severity": moments(&stats.severities),
-                    "steps": stats.steps,
-                })
-            })
-            .collect();
-        Ok(Some(json!({ "functions": rows }).to_string()))
+        let functions = wanted.take(limit).map(|(name, stats)| FunctionData {
+            program: name.program,
+            function: &name.name,
+            loss: (&stats.loss).into(),
+            exclusive: (&stats.exclusive).into(),
+            inclusive: (&stats.inclusive).into(),
+            score: (&stats.scores).into(),
+            severity: (&stats.severities).into(),
+            steps: stats.steps,
+        });
+        json(&Profile {
+            functions: functions.collect(),
+        })
     })
     .await
 }
@@ -292,7 +434,7 @@ pub(super) async fn functions(State(app): State<Arc<App>>, RawQuery(query): RawQ
         Ok((filter, fields.within("limit", USUAL, MOST)?))
     };
     answer(app, query, ask, |app, (filter, limit)| {
-        table(app.read(|reader| reader.functions(&filter, limit))?)
+        json(&app.read(|reader| reader.functions(&filter, limit))?)
     })
     .await
 }
@@ -310,7 +452,7 @@ pub(super) async fn samples(State(app): State<Arc<App>>, RawQuery(query): RawQue
         Ok((filter(fields)?, axes, fields.within("limit", USUAL, MOST)?))
     };
     answer(app, query, ask, |app, (filter, axes, limit)| {
-        table(app.read(|reader| reader.samples(&filter, axes, limit))?)
+        json(&app.read(|reader| reader.samples(&filter, axes, limit))?)
     })
     .await
 }
@@ -322,7 +464,7 @@ pub(super) async fn records(State(app): State<Arc<App>>, RawQuery(query): RawQue
         Ok((filter(fields)?, order, fields.within("limit", 100, MOST)?))
     };
     answer(app, query, ask, |app, (filter, order, limit)| {
-        table(app.read(|reader| reader.records(&filter, order, limit))?)
+        json(&app.read(|reader| reader.records(&filter, order, limit))?)
     })
     .await
 }

@@ -1,15 +1,17 @@
 //! News for pages, as they come, but never faster than a page can draw.
 
-use super::api::{RANKS, Ranked, loss, program};
+use super::api::{RANKS, Ranked, RankingData, StateData, json};
 use super::app::{App, Source, aside, refusal};
 use super::body::Streamed;
 use super::query::{Asked, Fields};
+use crate::Result;
 use crate::hub::Overview;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
-use serde_json::{Value, json};
+use perf_core::Nanos;
+use serde::Serialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OwnedSemaphorePermit;
@@ -81,7 +83,7 @@ async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSem
             return;
         }
         let (all, mut own) = (Arc::clone(&app), wanted.clone());
-        let found = aside(&app, move || Ok((news(&all, &mut own), own))).await;
+        let found = aside(&app, move || Ok((news(&all, &mut own)?, own))).await;
         let Ok((news, own)) = found else {
             return;
         };
@@ -98,29 +100,36 @@ async fn tell(app: Arc<App>, wanted: Wanted, to: Sender<Bytes>, _place: OwnedSem
     }
 }
 
-/// What is new, if anything is.
-fn news(app: &App, wanted: &mut Wanted) -> Option<Value> {
+/// Program, rank, step, calls that are too slow and too fast, time lost, start and end of a step of a rank.
+type Step = (u32, u32, u64, u64, u64, Nanos, Nanos, Nanos);
+
+#[derive(Serialize)]
+struct News<'a> {
+    #[serde(flatten)]
+    state: StateData<'a>,
+    ranking: RankingData,
+    steps: Vec<Step>,
+}
+
+/// Returns the news as JSON, `None` if there are none.
+fn news(app: &App, wanted: &mut Wanted) -> Result<Option<String>> {
     let overview = app.source.overview();
     let active = overview.programs.iter().map(|one| one.active).collect();
     let now = Last(overview.revision, active);
     if wanted.last.as_ref() == Some(&now) {
-        return None;
+        return Ok(None);
     }
     wanted.last = Some(now);
-    Some(json!({
-        "revision": overview.revision,
-        "total": loss(&overview.total),
-        "clients": overview.clients,
-        "failure": overview.failure,
-        "unstored": overview.unstored,
-        "programs": overview.programs.iter().map(program).collect::<Vec<_>>(),
-        "ranking": wanted.ranked.of(&overview),
-        "steps": steps(app, &overview, wanted),
-    }))
+    let news = News {
+        state: StateData::of(&overview),
+        ranking: wanted.ranked.of(&overview),
+        steps: steps(app, &overview, wanted),
+    };
+    json(&news)
 }
 
 /// New steps of the chosen ranks, and the last one again, since it may have grown.
-fn steps(app: &App, overview: &Overview, wanted: &mut Wanted) -> Vec<Value> {
+fn steps(app: &App, overview: &Overview, wanted: &mut Wanted) -> Vec<Step> {
     let Source::Live(hub) = &app.source else {
         return Vec::new();
     };
@@ -138,16 +147,16 @@ fn steps(app: &App, overview: &Overview, wanted: &mut Wanted) -> Vec<Value> {
             *last = step.step.max(*last);
             let loss = &step.loss;
             if loss.anomalies() > 0 {
-                all.push(json!([
+                all.push((
                     step.program,
                     step.rank,
                     step.step,
                     loss.too_slow,
                     loss.too_fast,
-                    loss.time.0,
-                    step.start.0,
-                    step.end.0,
-                ]));
+                    loss.time,
+                    step.start,
+                    step.end,
+                ));
             }
         }
     }

@@ -43,7 +43,7 @@ use tokio::sync::oneshot;
 /// use perf_live::web::Service;
 /// # let file = std::env::temp_dir().join(format!("perf-live-service-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
-/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let hub = Hub::open(&file, Default::default())?;
 /// let service = Service::start(hub.clone(), Service::params().token("sixteen letters.".replace(' ', "-")).check()?)?;
 /// assert!(service.address().ip().is_loopback());
 /// drop(service);

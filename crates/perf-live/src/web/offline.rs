@@ -23,7 +23,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 /// use perf_live::web::{Offline, Service};
 /// # let file = std::env::temp_dir().join(format!("perf-live-offline-{}.sqlite", std::process::id()));
 /// # std::fs::remove_file(&file).ok();
-/// let hub = Hub::open(&file, Hub::params().check()?)?;
+/// let hub = Hub::open(&file, Default::default())?;
 /// let offline = Offline::new(hub.clone(), Service::params().token("sixteen-letters.").check()?)?;
 /// let reply = offline.answer("GET", "/api/run", &[("host", b"localhost")], Vec::new());
 /// assert_eq!(reply.status, 200);

@@ -22,16 +22,34 @@
 //! # Ok::<(), perf_live::Error>(())
 //! ```
 
-mod bytes;
-
 use crate::Result;
-use bytes::{Reader, Writer};
 use perf_anomaly::provenance::Entry;
 use perf_anomaly::server::{Delta, Position};
 use perf_core::Nanos;
+use perf_core::codec::{Reader, Writer};
 
 /// Version of the messages.
 pub const VERSION: u16 = 1;
+
+/// Begins a message of a kind, of about `capacity` bytes.
+fn begin(kind: u8, capacity: usize) -> Writer {
+    let mut to = Writer(Vec::with_capacity(capacity + 16));
+    to.bytes(&[b'P', b'K', b'L', kind]);
+    to.u16(VERSION);
+    to
+}
+
+/// Returns a reader of the fields of a message of a kind.
+fn open<'a>(bytes: &'a [u8], kind: u8, expected: &'static str) -> Result<Reader<'a>> {
+    let mut from = Reader::new(bytes);
+    if from.array(expected)? != [b'P', b'K', b'L', kind] {
+        return Err(from.error(4, expected).into());
+    }
+    match from.u16("a version")? {
+        VERSION => Ok(from),
+        _ => Err(from.error(2, "version 1 of a message").into()),
+    }
+}
 
 /// Longest name of a program or host, in bytes.
 pub const LONGEST_NAME: usize = 256;
@@ -66,7 +84,7 @@ impl Hello {
 
     /// As bytes. Names that are too long are cut.
     pub fn encode(&self) -> Vec<u8> {
-        let mut to = Writer::new(Self::KIND, 64 + self.name.len() + self.host.len());
+        let mut to = begin(Self::KIND, 64 + self.name.len() + self.host.len());
         to.u64(self.client);
         to.u32(self.program);
         to.u32(self.rank);
@@ -80,13 +98,17 @@ impl Hello {
     /// # Errors
     /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut from = Reader::new(bytes, Self::KIND, "a hello")?;
+        let mut from = open(bytes, Self::KIND, "a hello")?;
         let hello = Hello {
             client: from.u64("a client")?,
             program: from.u32("a program")?,
             rank: from.u32("a rank")?,
-            name: from.text(LONGEST_NAME, "the name of a program")?.into(),
-            host: from.text(LONGEST_NAME, "the name of a host")?.into(),
+            name: from
+                .text_block(LONGEST_NAME as u64, "the name of a program")?
+                .into(),
+            host: from
+                .text_block(LONGEST_NAME as u64, "the name of a host")?
+                .into(),
         };
         from.end()?;
         Ok(hello)
@@ -128,7 +150,7 @@ impl Welcome {
 
     /// As bytes, with the last merged steps of the client's ranks.
     pub fn encode_with(&self, positions: &[Position]) -> Vec<u8> {
-        let mut to = Writer::new(Self::KIND, 36 + 24 * positions.len());
+        let mut to = begin(Self::KIND, 36 + 24 * positions.len());
         for number in [self.session, self.delta, self.records, self.most] {
             to.u64(number);
         }
@@ -157,7 +179,7 @@ impl Welcome {
     /// # Errors
     /// As [`decode`](Self::decode).
     pub fn decode_with(bytes: &[u8]) -> Result<(Self, Vec<Position>)> {
-        let mut from = Reader::new(bytes, Self::KIND, "a welcome")?;
+        let mut from = open(bytes, Self::KIND, "a welcome")?;
         let welcome = Welcome {
             session: from.u64("a session")?,
             delta: from.u64("the last delta")?,
@@ -230,7 +252,7 @@ impl Push {
     ) -> Vec<u8> {
         let lines = records.map_or(&[][..], |(_, lines)| lines);
         let room: usize = lines.iter().map(|line| line.len() + 4).sum();
-        let mut to = Writer::new(Self::KIND, 64 + room + delta.map_or(0, <[u8]>::len));
+        let mut to = begin(Self::KIND, 64 + room + delta.map_or(0, <[u8]>::len));
         to.u64(client);
         to.u64(view);
         to.u8(u8::from(delta.is_some()) + 2 * u8::from(records.is_some()));
@@ -258,7 +280,7 @@ impl Push {
 
     /// The message, and the bytes of its delta.
     pub(crate) fn decode_with(bytes: &[u8]) -> Result<(Self, &[u8])> {
-        let mut from = Reader::new(bytes, Self::KIND, "a push")?;
+        let mut from = open(bytes, Self::KIND, "a push")?;
         let mut push = Push {
             client: from.u64("a client")?,
             view: from.u64("the last view")?,
@@ -294,7 +316,7 @@ fn read_bundle(from: &mut Reader<'_>) -> Result<Bundle> {
     let count = from.u32("how many records there are")?;
     let mut entries = Vec::new();
     for _ in 0..count {
-        entries.push(from.text(usize::MAX, "a record")?.parse()?);
+        entries.push(from.text_block(u64::MAX, "a record")?.parse()?);
     }
     Ok(Bundle { sequence, entries })
 }
@@ -331,7 +353,7 @@ impl Answer {
     /// As bytes.
     pub fn encode(&self) -> Vec<u8> {
         let view = self.view.as_deref();
-        let mut to = Writer::new(Self::KIND, 64 + view.map_or(0, <[u8]>::len));
+        let mut to = begin(Self::KIND, 64 + view.map_or(0, <[u8]>::len));
         for number in [self.session, self.delta, self.records, self.number] {
             to.u64(number);
         }
@@ -347,7 +369,7 @@ impl Answer {
     /// # Errors
     /// [`Error::Wire`](crate::Error::Wire) with the place of what is wrong.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        let mut from = Reader::new(bytes, Self::KIND, "an answer")?;
+        let mut from = open(bytes, Self::KIND, "an answer")?;
         let mut answer = Answer {
             session: from.u64("a session")?,
             delta: from.u64("the last delta")?,

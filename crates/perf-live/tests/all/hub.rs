@@ -118,8 +118,7 @@ fn what_comes_twice_counts_once_also_after_a_restart() {
     drop(hub);
 
     // After the end, from the database alone.
-    let finished =
-        Finished::open(&place.0, Hub::params().check().expect("defaults")).expect("it is there");
+    let finished = Finished::open(&place.0, Default::default()).expect("it is there");
     assert_eq!(finished.overview().ranks, overview.ranks);
     assert_eq!(finished.overview().total.calls, expected);
     assert_eq!(finished.functions().len(), functions.len());
@@ -231,10 +230,10 @@ fn records_are_there_once_and_find_their_models() {
 fn one_database_has_one_server() {
     let place = Place::new("lock");
     let hub = open(&place, Hub::params());
-    let second = Hub::open(&place.0, Hub::params().check().expect("defaults"));
+    let second = Hub::open(&place.0, Default::default());
     assert!(second.is_err_and(|error| error.to_string().contains("another server")));
     // It can be read meanwhile.
-    assert!(Finished::open(&place.0, Hub::params().check().expect("defaults")).is_ok());
+    assert!(Finished::open(&place.0, Default::default()).is_ok());
     drop(hub);
 }
 
@@ -532,7 +531,7 @@ fn records_that_are_too_many_go_the_old_and_harmless_ones_first() {
         Some(worst)
     );
     // That some were dropped is known afterwards, too.
-    let finished = Finished::open(&place.0, Hub::params().check().expect("defaults"));
+    let finished = Finished::open(&place.0, Default::default());
     assert_eq!(finished.expect("it is there").overview().dropped, dropped);
 }
 
@@ -628,7 +627,7 @@ fn a_database_that_cannot_be_written_is_shown() {
         }
         let only_read = |mode| std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(&folder, only_read(0o500)).expect("it is ours");
-        let finished = Finished::open(&copied, Hub::params().check().expect("defaults"));
+        let finished = Finished::open(&copied, Default::default());
         std::fs::set_permissions(&folder, only_read(0o700)).expect("it is ours");
         let finished = finished.expect("it can be read");
         assert_eq!(finished.overview().total.calls, common::CALLS);

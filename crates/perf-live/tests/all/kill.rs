@@ -206,7 +206,7 @@ fn a_client_that_is_killed_loses_nothing_that_was_answered() {
     for round in 0..rounds {
         let own = std::env::current_exe().expect("it runs");
         let mut client = Command::new(own)
-            .args(["--exact", "a_client_process", "--nocapture"])
+            .args(["--exact", "kill::a_client_process", "--nocapture"])
             .env(SERVER, &url)
             .stdout(Stdio::piped())
             .spawn()

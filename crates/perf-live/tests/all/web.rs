@@ -582,8 +582,7 @@ fn a_rank_in_the_background_waits_for_nobody() {
     for _ in 0..5 {
         rank.step();
     }
-    served.hub =
-        Hub::open(&served.path, Hub::params().check().expect("defaults")).expect("it is there");
+    served.hub = Hub::open(&served.path, Default::default()).expect("it is there");
     let web = Service::params()
         .address(address)
         .token(TOKEN)
@@ -664,8 +663,7 @@ fn a_run_that_is_over_is_shown_from_its_database() {
         "/api/profile",
     ];
     let live: Vec<Value> = paths.iter().map(|path| served.json(path)).collect();
-    let finished = Finished::open(&served.path, Hub::params().check().expect("defaults"))
-        .expect("it is there");
+    let finished = Finished::open(&served.path, Default::default()).expect("it is there");
     let web = Service::params().token(TOKEN).check().expect("in range");
     let service = Service::start(finished, web).expect("it can listen");
     let address = service.address().to_string();
@@ -688,7 +686,7 @@ fn a_run_that_is_over_is_shown_from_its_database() {
 fn a_server_without_a_network_answers_who_waits_for_the_keeper() {
     let path = std::env::temp_dir().join("perf-live-web-offline.sqlite");
     clear(&path);
-    let hub = Hub::open(&path, Hub::params().check().expect("in range")).expect("it can be made");
+    let hub = Hub::open(&path, Default::default()).expect("it can be made");
     // One after the other on the same server: each has answers of its own.
     for client in 1..=3 {
         let web = Service::params().token(TOKEN).check().expect("in range");

@@ -47,7 +47,7 @@ impl Rank {
         let schedule = Schedule::every(every)?.staggered(number);
         Ok(Rank {
             number,
-            calls: Calls::new(Calls::params().check()?),
+            calls: Calls::default(),
             detector: tail()?,
             client: Client::new(number.into(), post).schedule(schedule),
             judgements: Vec::new(),
@@ -102,7 +102,7 @@ pub(crate) fn single(shape: &Shape, is_wanted: bool) -> Result<Vec<Vec<Label>>, 
     if !is_wanted {
         return Ok(labels);
     }
-    let mut calls = Calls::new(Calls::params().check()?);
+    let mut calls = Calls::default();
     let mut detector = tail()?;
     let mut now = vec![0; labels.len()];
     let mut judgements = Vec::new();

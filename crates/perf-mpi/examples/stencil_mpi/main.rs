@@ -19,7 +19,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::Communicator;
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Server};
-use perf_anomaly::{Monitor, Tail, Watch};
+use perf_anomaly::{Monitor, Watch};
 use perf_core::{EventSink, Nanos, RegionId};
 use perf_mpi::{Background, Finished, Pace, Polled, Post, Ranks};
 use plate::Plate;
@@ -243,7 +243,7 @@ fn once(
             (solved, found) = (begin.elapsed(), None);
         }
         Kind::Events => {
-            let calls = Calls::new(Calls::params().check()?);
+            let calls = Calls::default();
             let mut told = Told::new(calls, ranks.rank(), None);
             residual = solve(plan, &world, &mut told);
             (solved, found) = (begin.elapsed(), None);
@@ -252,9 +252,7 @@ fn once(
             let pace = Pace::default().period(Duration::from_millis(plan.period));
             let (post, polled, background) = exchange(plan, universe, pace)?;
             let client = Client::new(ranks.rank() as u64, post);
-            let calls = Calls::new(Calls::params().check()?);
-            let tail = Tail::new(Tail::params().check()?);
-            let monitor = Monitor::new(calls, Box::new(tail)).share(client);
+            let monitor = Monitor::default().share(client);
             let mut told = Told::new(monitor, ranks.rank(), polled);
             residual = solve(plan, &world, &mut told);
             solved = begin.elapsed();

@@ -29,9 +29,9 @@ use std::time::Instant;
 /// let (universe, _) = mpi::initialize_with_threading(mpi::Threading::Multiple).ok_or("twice")?;
 /// let rank = universe.world().rank();
 /// let background = Background::start(Server::params(), Pace::default())?;
-/// let calls = Calls::new(Calls::params().check()?);
+/// let calls = Calls::default();
 /// let client = Client::new(rank as u64, background.post());
-/// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))).share(client);
+/// let monitor = Monitor::new(calls, Box::new(Tail::default())).share(client);
 /// let mut watch = Watch::new(monitor, 0, rank as u32);
 /// // The program runs and calls watch.enter and watch.exit; then
 /// let report = watch.into_sink().finish()?;

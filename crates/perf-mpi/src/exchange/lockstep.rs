@@ -24,9 +24,9 @@ use perf_anomaly::server::{Server, ServerParams};
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
 /// let ranks = Ranks::new(&universe.world());
 /// let mut lockstep = Lockstep::new(&ranks, Server::params())?;
-/// let calls = Calls::new(Calls::params().check()?);
+/// let calls = Calls::default();
 /// let client = Client::new(ranks.rank() as u64, lockstep.post());
-/// let mut monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))).share(client);
+/// let mut monitor = Monitor::new(calls, Box::new(Tail::default())).share(client);
 /// for step in 0..10 {
 ///     // Events of the step into the monitor, its end, and then:
 ///     lockstep.round()?;

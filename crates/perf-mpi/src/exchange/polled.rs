@@ -29,9 +29,9 @@ use std::time::Instant;
 /// let (mut universe, _) = mpi::initialize_with_threading(mpi::Threading::Funneled).ok_or("twice")?;
 /// let rank = universe.world().rank();
 /// let mut polled = Polled::start(&mut universe, Server::params(), Pace::default())?;
-/// let calls = Calls::new(Calls::params().check()?);
+/// let calls = Calls::default();
 /// let client = Client::new(rank as u64, polled.post());
-/// let monitor = Monitor::new(calls, Box::new(Tail::new(Tail::params().check()?))).share(client);
+/// let monitor = Monitor::new(calls, Box::new(Tail::default())).share(client);
 /// let mut watch = Watch::new(monitor, 0, rank as u32);
 /// for step in 0..1000 {
 ///     // A step of the program calls watch.enter and watch.exit; after it:

@@ -274,7 +274,7 @@ impl Wire for Parcel {
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let refused = u64::read(from)?;
-        let count = from.count(1, "as many bytes as a sum has")?;
+        let count = from.count64(1, "as many bytes as a sum has")?;
         let start = from.at();
         let sum = Sum::decode(from.bytes(count, "a sum")?);
         let sum = sum.map_err(|error| match error {
@@ -298,9 +298,9 @@ mod tests {
 
     /// A client that handed in what it learned of some calls.
     fn told(post: &Post, steps: u64) -> Vec<Delta> {
-        let calls = Calls::new(Calls::params().check().unwrap());
+        let calls = Calls::default();
         let mut watch = Watch::new(calls, 0, 0).period(Nanos(0));
-        let mut detector = Tail::new(Tail::params().check().unwrap());
+        let mut detector = Tail::default();
         let mut client = Client::new(5, post.clone()).in_flight(1);
         let region = watch.region("solve");
         for step in 0..steps as i64 {
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn what_is_no_sum_is_an_error_with_its_place() {
         let delta = &told(&Post::new(), 1)[0];
-        let server = Server::new(Server::params().check().unwrap());
+        let server = Server::default();
         let parcel = Parcel::new(server.sum(delta).unwrap());
         let bytes = parcel.to_bytes();
         assert_eq!(Parcel::from_bytes(&bytes).unwrap().sum, parcel.sum);
@@ -352,7 +352,7 @@ mod tests {
 
     #[test]
     fn detectors_that_differ_are_counted() {
-        let server = Server::new(Server::params().check().unwrap());
+        let server = Server::default();
         let delta = &told(&Post::new(), 1)[0];
         let mut other = delta.clone();
         other.model = perf_anomaly::Model::Sstd(Default::default());

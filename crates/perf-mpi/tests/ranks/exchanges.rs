@@ -38,7 +38,7 @@ impl<E: Exchange> Watched<E> {
         post: E,
         detector: Box<dyn Detector>,
     ) -> Result<Self, perf_anomaly::Error> {
-        let calls = Calls::new(Calls::params().check()?);
+        let calls = Calls::default();
         Ok(Watched {
             client: Client::new(number, post),
             watch: Watch::new(calls, 0, number as u32).period(Nanos(0)),
@@ -102,10 +102,10 @@ const DETECTORS: [&str; 4] = ["tail", "sstd", "hbos", "copod"];
 
 pub(crate) fn detector(name: &str) -> Result<Box<dyn Detector>, perf_anomaly::Error> {
     Ok(match name {
-        "tail" => Box::new(Tail::new(Tail::params().check()?)),
-        "sstd" => Box::new(Sstd::new(Sstd::params().check()?)),
-        "hbos" => Box::new(Hbos::new(Hbos::params().check()?)),
-        _ => Box::new(Copod::new(Copod::params().check()?)),
+        "tail" => Box::new(Tail::default()),
+        "sstd" => Box::new(Sstd::default()),
+        "hbos" => Box::new(Hbos::default()),
+        _ => Box::new(Copod::default()),
     })
 }
 
@@ -229,7 +229,7 @@ impl Exchange for Late {
 
 fn served(ranks: &Ranks) -> Outcome {
     let known = run(ranks, &mine(ranks), "tail")?;
-    let local = Local::new(Server::new(Server::params().check()?));
+    let local = Local::new(Server::default());
     let mut all = Vec::new();
     for client in 0..CLIENTS {
         let (local, view) = (local.clone(), None);
@@ -255,7 +255,7 @@ fn served(ranks: &Ranks) -> Outcome {
     };
     let served = local.server(|server| model(server))?;
     let known = match ranks.is_root() {
-        true => model(&Server::decode(Server::params().check()?, &known.bytes)?),
+        true => model(&Server::decode(Default::default(), &known.bytes)?),
         false => served.clone(),
     };
     equal("names and models", &known, &served)
@@ -319,7 +319,7 @@ pub(crate) fn complete(ranks: &Ranks, finished: &perf_mpi::Finished) -> Outcome 
         .sum();
     equal("calls", &calls, &(CLIENTS * STEPS * 60))?;
     // When views came changes labels, not what is known in the end.
-    let whole = Server::decode(Server::params().check()?, &run_alone("tail")?.bytes)?;
+    let whole = Server::decode(Default::default(), &run_alone("tail")?.bytes)?;
     let named = |server: &Server| {
         let mut names: Vec<_> = server.names().iter().enumerate().collect();
         names.sort_by_key(|(_, name)| (*name).clone());

@@ -82,7 +82,7 @@ fn long(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     use perf_anomaly::{Detector, Tail, Watch};
     use perf_core::Nanos;
     let mut polled = Polled::start(universe, Server::params(), pace())?;
-    let calls = Calls::new(Calls::params().check()?);
+    let calls = Calls::default();
     let mut watch = Watch::new(calls, 0, ranks.rank() as u32).period(Nanos(0));
     for function in 0..40 {
         let name = format!("{} of {} {}", function, ranks.rank(), "x".repeat(9000));

@@ -88,7 +88,7 @@ impl Wire for Odd {
     fn read(from: &mut Reader<'_>) -> perf_mpi::Result<Self> {
         match u8::read(from)? {
             1 => Ok(Odd(false)),
-            _ => Err(from.error("a one before here")),
+            _ => Err(from.error(0, "a one before here").into()),
         }
     }
 }

@@ -7,11 +7,10 @@ use super::names::{caller_text, processes};
 use super::params::Extract;
 use super::plan::{Plan, Planned, Source};
 use super::scan::{Call, Callers, Scanned, scan};
-use crate::par;
 use crate::{Burst, Bursts, ChainId, Kind, Result, Thread};
 use perf_core::{
     CallPathId, CallTree, Definitions, Job, LocationId, LocationKind, LocationView, Merge, Nanos,
-    RegionId, Ticks, TimeRange, TraceView,
+    RegionId, Ticks, TimeRange, TraceView, parallel,
 };
 use std::collections::HashMap;
 
@@ -59,7 +58,7 @@ impl Extract {
         };
         let ids: Vec<LocationId> = view.ids().filter(is_thread).collect();
         let total = view.len() as u64;
-        let ready = par::map(ids.len(), |at| {
+        let ready = parallel::try_map(ids.len(), |at| -> Result<_> {
             let Some(location) = view.location(ids[at]) else {
                 return Ok(None);
             };

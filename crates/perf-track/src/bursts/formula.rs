@@ -175,7 +175,7 @@ fn is_word(c: char) -> bool {
 
 impl Parser<'_> {
     fn rest(&self) -> &str {
-        self.text.get(self.at..).unwrap_or_default()
+        &self.text[self.at..]
     }
 
     fn error(&self, expected: &'static str) -> Error {
@@ -285,7 +285,7 @@ impl Parser<'_> {
         if length == 0 {
             return Err(self.error(expected));
         }
-        let word = rest.get(..length).unwrap_or_default().to_owned();
+        let word = rest[..length].to_owned();
         self.at += length;
         Ok((word, false))
     }

@@ -239,6 +239,20 @@ pub struct Extract {
     pub(super) zero: ZeroDivision,
 }
 
+impl Default for Extract {
+    /// Returns the default parameters: all bursts, with their duration alone.
+    fn default() -> Self {
+        Extract {
+            delimiter: Delimiter::default(),
+            asked: Vec::new(),
+            all_counters: false,
+            durations: (Nanos(0), Nanos(i64::MAX)),
+            ranges: Vec::new(),
+            zero: ZeroDivision::default(),
+        }
+    }
+}
+
 impl Extract {
     /// Parameters with their defaults.
     pub fn params() -> ExtractParams {

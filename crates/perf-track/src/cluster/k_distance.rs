@@ -2,8 +2,8 @@
 
 use super::tree;
 use super::tree::{KdTree, Nearest, by_dimension};
-use crate::{Error, Points, Result, par};
-use perf_core::Job;
+use crate::{Error, Points, Result};
+use perf_core::{Job, parallel};
 
 /// Points that a thread takes at a time.
 const PIECE: usize = 512;
@@ -57,9 +57,9 @@ pub(crate) fn some_squared(tree: &KdTree, k: usize, step: usize, job: &Job) -> R
     if k >= tree.len() {
         return Ok(vec![f64::INFINITY; count]);
     }
-    let found = by_dimension!(tree, view => par::map(par::pieces(count, PIECE), |piece| {
+    let found = by_dimension!(tree, view => parallel::try_map(parallel::chunk_count(count, PIECE), |piece| -> Result<_> {
         job.check()?;
-        let range = par::piece_of(count, PIECE, piece);
+        let range = parallel::chunk(count, PIECE, piece);
         let mut nearest = Nearest::new(k);
         let mut found = Vec::with_capacity(range.len());
         for at in range {

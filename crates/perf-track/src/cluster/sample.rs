@@ -1,8 +1,8 @@
 //! [`Sampled`]: clusters of a sample, and all other points by their nearest neighbour in it.
 
 use super::{Clusterer, KdTree};
-use crate::{ClusterId, Error, Labels, Points, Result, par};
-use perf_core::Job;
+use crate::{ClusterId, Error, Labels, Points, Result};
+use perf_core::{Job, parallel};
 use std::collections::BTreeMap;
 
 /// Points that a thread takes at a time.
@@ -119,22 +119,25 @@ impl Clusterer for Sampled<'_> {
         }
         let tree = KdTree::new(chosen, job)?;
         let d = points.dimensions();
-        let classified = par::map(par::pieces(points.len(), PIECE), |piece| {
-            job.check()?;
-            let range = par::piece_of(points.len(), PIECE, piece);
-            let rows = points.values()[range.start * d..range.end * d].chunks_exact(d);
-            let classify = |point: &[f64]| {
-                // A point of the sample may have an equal before it with another label.
-                let near = tree
-                    .nearest(point)?
-                    .filter(|near| near.distance <= self.near);
-                let label = near.and_then(|near| labels.as_slice().get(near.index as usize));
-                Ok(label.copied().unwrap_or(ClusterId::NOISE))
-            };
-            let all: Result<Vec<ClusterId>> = rows.map(classify).collect();
-            job.advance("classification", range.len() as u64, points.len() as u64);
-            all
-        })?;
+        let classified = parallel::try_map(
+            parallel::chunk_count(points.len(), PIECE),
+            |piece| -> Result<_> {
+                job.check()?;
+                let range = parallel::chunk(points.len(), PIECE, piece);
+                let rows = points.values()[range.start * d..range.end * d].chunks_exact(d);
+                let classify = |point: &[f64]| {
+                    // A point of the sample may have an equal before it with another label.
+                    let near = tree
+                        .nearest(point)?
+                        .filter(|near| near.distance <= self.near);
+                    let label = near.and_then(|near| labels.as_slice().get(near.index as usize));
+                    Ok(label.copied().unwrap_or(ClusterId::NOISE))
+                };
+                let all: Result<Vec<ClusterId>> = rows.map(classify).collect();
+                job.advance("classification", range.len() as u64, points.len() as u64);
+                all
+            },
+        )?;
         let mut all = classified.concat();
         for (&at, &label) in sample.iter().zip(labels.as_slice()) {
             all[at as usize] = label;

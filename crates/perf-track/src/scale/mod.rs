@@ -267,7 +267,8 @@ impl Scale {
                 });
             }
         }
-        let raw: Vec<Raw> = crate::par::map(frames.len(), |at| self.raw(frames[at], job))?;
+        let raw: Vec<Raw> =
+            perf_core::parallel::try_map(frames.len(), |at| self.raw(frames[at], job))?;
         let unit = |metric: &str| match frames.first().and_then(|f| f.column(metric).ok()) {
             Some(column) => column.unit.clone(),
             None if metric == "duration" => "ns".into(),
@@ -330,19 +331,17 @@ impl Scale {
         for row in bursts.complete() {
             checks.next(self.dimensions.len())?;
             let start = raw.values.len();
-            let time = durations.get(row as usize).copied().unwrap_or_default();
+            let time = durations[row as usize];
             let each = self.dimensions.iter().zip(&columns);
             let values = each.map(|(dimension, column)| {
-                let value = column.get(row as usize).copied().unwrap_or(f64::NAN);
+                let value = column[row as usize];
                 if dimension.log { value.ln() } else { value }
             });
             raw.values.extend(values);
-            let added = raw.values.get(start..).unwrap_or_default();
+            let added = &raw.values[start..];
             if let Some(axis) = added.iter().position(|value| !value.is_finite()) {
                 raw.values.truncate(start);
-                if let Some(amount) = raw.left_out.get_mut(axis) {
-                    amount.add(Nanos(time as i64));
-                }
+                raw.left_out[axis].add(Nanos(time as i64));
                 continue;
             }
             raw.rows.push(row);
@@ -386,6 +385,7 @@ impl Scale {
         let base = of.iter().position(|values| !values.is_empty()).unwrap_or(0);
         for (index, frame) in found.iter_mut().enumerate() {
             if let Shift::Fixed(shifts) = &dimension.shift {
+                // Frames beyond the shifts that were given stay in their place.
                 frame.shift = shifts.get(index).copied().unwrap_or_default();
             } else if fits
                 && index > base

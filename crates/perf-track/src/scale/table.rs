@@ -73,7 +73,7 @@ impl ScaledFrame {
     /// and a column with the coordinates of each axis, named after its metric.
     ///
     /// ```
-    /// use perf_core::{Cell, Nanos};
+    /// use perf_core::{Cell, Job, Nanos};
     /// use perf_track::{Burst, Bursts, Dimension, Scale, Thread};
     /// let mut bursts = Bursts::default();
     /// let thread = bursts.add_thread(Thread::default())?;
@@ -81,7 +81,7 @@ impl ScaledFrame {
     ///     bursts.push(Burst { thread, begin: Nanos(begin), end: Nanos(end), ..Burst::default() }, &[])?;
     /// }
     /// let scale = Scale::params().dimension(Dimension::new("duration")).check()?;
-    /// let scaled = scale.fit(&[&bursts])?;
+    /// let scaled = scale.fit(&[&bursts], &Job::default())?;
     /// let table = scaled.frames[0].table(&scaled.transform);
     /// assert_eq!(table.cell(1, "burst"), Some(Cell::Unsigned(1)));
     /// assert_eq!(table.cell(1, "duration"), Some(Cell::Float(0.0)));

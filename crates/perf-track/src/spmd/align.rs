@@ -4,8 +4,8 @@ use super::consensus::{Consensus, Worth};
 use super::kernel::{LONGEST, Place, Scratch, align};
 use super::progressive;
 use super::{Alignment, Sequences};
-use crate::{ClusterId, Error, Result, par};
-use perf_core::Job;
+use crate::{ClusterId, Error, Result};
+use perf_core::{Job, parallel};
 use std::collections::HashMap;
 
 /// Deepest nesting of bursts between columns between columns. Beyond it they are put side by side.
@@ -112,14 +112,14 @@ impl AlignParams {
 /// // Cluster 3 is computed by one thread alone, in the middle.
 /// let sequences = Sequences::new(vec![ids(&[1, 2, 1, 2]), ids(&[1, 2, 3, 1, 2])]);
 /// let shares = [0.0, 0.5, 0.4, 0.1];
-/// let align = Align::params().check()?;
+/// let align = Align::default();
 /// let alignment = align.align(&sequences, &shares, &Job::default())?;
 /// assert_eq!(alignment.columns(), 5);
 /// assert_eq!(alignment.row(0).expect("a thread")[2], None);
 /// assert!((alignment.score(&shares).global - 0.95).abs() < 1e-12);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Align(AlignParams);
 
 /// Sequences in columns: how many, and the column of each symbol of each sequence.
@@ -146,7 +146,7 @@ impl Align {
             return Err(Error::NotFinite {
                 point: at,
                 dimension: 0,
-                value: shares.get(at).copied().unwrap_or_default(),
+                value: shares[at],
             });
         }
         if sequences
@@ -187,6 +187,7 @@ impl Align {
             let (columns, places) = found?;
             return Ok(Alignment::new(sequences.clone(), places, columns));
         }
+        // A cluster without a share weighs nothing.
         let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
         let worth = Worth::new(&counts, &clusters.iter().map(of).collect::<Vec<_>>());
         let group = Group {
@@ -198,7 +199,7 @@ impl Align {
         };
         let work = |consensus: &Consensus| {
             let total = (group.sequences.len() * self.0.rounds) as u64;
-            let places = par::map(group.sequences.len(), |at| {
+            let places = parallel::try_map(group.sequences.len(), |at| -> Result<_> {
                 job.check()?;
                 let sequence = group.sequences[at];
                 let mut scratch = Scratch::default();
@@ -318,20 +319,14 @@ impl<'a> Group<'a> {
             };
             let mut which = Vec::with_capacity(of_slot.len());
             for (_, sequence, from, to) in of_slot {
-                let symbols = self
-                    .sequences
-                    .get(*sequence)
-                    .and_then(|s| s.get(*from..*to));
-                let symbols = symbols.unwrap_or_default();
-                let weight = self.weights.get(*sequence).copied().unwrap_or_default();
+                let symbols = &self.sequences[*sequence][*from..*to];
+                let weight = self.weights[*sequence];
                 let index = *known.entry(symbols).or_insert(group.sequences.len());
                 if index == group.sequences.len() {
                     group.sequences.push(symbols);
                     group.weights.push(0);
                 }
-                if let Some(sum) = group.weights.get_mut(index) {
-                    *sum += weight;
-                }
+                group.weights[index] += weight;
                 which.push(index);
             }
             let layout = group.arrange(depth + 1, job)?;
@@ -341,7 +336,7 @@ impl<'a> Group<'a> {
                 *width = layout.columns;
             }
             for ((_, sequence, from, _), index) in of_slot.iter().zip(which) {
-                let places = layout.places.get(index).cloned().unwrap_or_default();
+                let places = layout.places[index].clone();
                 inner.push((*sequence, *from, places));
             }
         }

@@ -183,7 +183,7 @@ impl Alignment {
             }
         }
         for (i, row) in both.iter_mut().enumerate() {
-            let own = row.get(i).copied().unwrap_or_default();
+            let own = row[i];
             if own > 0.0 {
                 row.iter_mut().for_each(|entry| *entry *= 100.0 / own);
             }

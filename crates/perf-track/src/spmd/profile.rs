@@ -233,7 +233,7 @@ fn joined(a: Profile, b: Profile, path: &[usize]) -> Profile {
     for (all, new) in [(a.members, of_a), (b.members, of_b)] {
         for (member, mut places) in all {
             for place in &mut places {
-                *place = new.get(*place as usize).copied().unwrap_or_default();
+                *place = new[*place as usize];
             }
             members.push((member, places));
         }

@@ -2,8 +2,8 @@
 
 use super::join::{Tree, join_order};
 use super::profile::{Profile, Sweep, merge};
-use crate::{ClusterId, Error, Result, par};
-use perf_core::{CancellationChecks, Cancelled, Job};
+use crate::{ClusterId, Error, Result};
+use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 
 /// The most cells of the pairwise alignments together.
 const MOST_CELLS: u128 = 1 << 40;
@@ -28,6 +28,7 @@ pub(super) const GAP: f64 = 50.0;
 impl Worth {
     /// The worth of symbols that stand for these clusters, ascending.
     pub(super) fn new(clusters: &[ClusterId], shares: &[f64]) -> Self {
+        // A cluster without a share weighs nothing.
         let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
         let all: Vec<f64> = clusters.iter().map(of).collect();
         let most = clusters.last().map_or(0.0, |id| f64::from(id.0)) + 1.0;
@@ -48,9 +49,9 @@ impl Worth {
     }
 
     pub(super) fn pair(&self, a: usize, b: usize) -> f64 {
-        let share = |symbol: usize| self.shares.get(symbol).copied().unwrap_or_default();
+        let share = |symbol: usize| self.shares[symbol];
         match (a == b, self.noise) {
-            (true, _) => self.own.get(a).copied().unwrap_or_default(),
+            (true, _) => self.own[a],
             (_, Some(noise)) if a == noise => 100.0 * share(b),
             (_, Some(noise)) if b == noise => 100.0 * share(a),
             _ => 50.0 * (share(a) + share(b)),
@@ -81,7 +82,7 @@ pub(super) fn align(
             limit: MOST_CELLS as u64,
         });
     }
-    let rows = par::map(count, |first| {
+    let rows = parallel::try_map(count, |first| -> Result<_> {
         let mut row = Vec::with_capacity(count - first - 1);
         let mut checks = job.checks();
         for second in &sequences[first + 1..] {

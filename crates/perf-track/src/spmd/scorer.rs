@@ -25,7 +25,7 @@ use perf_core::Job;
 ///     }
 /// }
 /// values.iter_mut().enumerate().for_each(|(at, value)| *value += 0.001 * (at % 7) as f64);
-/// let scorer = SpmdScorer::new(&bursts, &rows, Align::params().check()?);
+/// let scorer = SpmdScorer::new(&bursts, &rows, Align::default());
 /// let refinement = Refinement::new(Refinement::params().min_points(4).check()?);
 /// let points = Points::new(&values, 1)?;
 /// let refined = refinement.run(points, &bursts.durations(), &scorer, &Job::default())?;

@@ -1,7 +1,7 @@
 //! [`TimeChange`]: why an object takes longer or shorter than before.
 
 use super::trends::Trends;
-use crate::track::ObjectId;
+use crate::tracking::ObjectId;
 use crate::{ClusterId, Result};
 
 /// The metrics that make up the time of a burst.

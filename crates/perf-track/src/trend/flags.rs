@@ -2,7 +2,7 @@
 
 use super::Summary;
 use super::trends::Trends;
-use crate::track::ObjectId;
+use crate::tracking::ObjectId;
 use crate::{Error, Result};
 
 /// What a metric is expected to do from frame to frame.

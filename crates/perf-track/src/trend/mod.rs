@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use perf_core::Job;
-//! use perf_track::track::{Observation, Tracking};
+//! use perf_track::tracking::{Observation, Tracking};
 //! use perf_track::trend::{Counters, Expect, Measured, Trends};
 //! use perf_track::{ClusterId, Points};
 //!
@@ -47,7 +47,6 @@ mod change;
 mod fit;
 mod flags;
 mod measured;
-mod student;
 mod summary;
 mod table;
 mod trends;

@@ -3,7 +3,7 @@
 use super::trends::{Metric, Trends};
 use super::{Counters, Flag, PowerLaw, Prediction, Summary, TimeChange};
 use crate::Result;
-use crate::track::ObjectId;
+use crate::tracking::ObjectId;
 use perf_core::{Column, Table};
 
 /// A law of a metric of a region, and its prediction for the next number of tasks.
@@ -32,7 +32,7 @@ impl Trends {
     /// use perf_core::Cell;
     /// use perf_track::trend::{Measured, Trends};
     /// # use perf_core::Job;
-    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::tracking::{Observation, Tracking};
     /// # use perf_track::{ClusterId, Points};
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
@@ -41,7 +41,7 @@ impl Trends {
     /// # for (run, points) in runs.iter().zip(&points) {
     /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// // One region on 4, 8 and 16 tasks, which divide its work.
     /// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
     /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;
@@ -67,7 +67,7 @@ impl Trends {
         }
         let clusters = rows.iter().map(|row| {
             let members = self.members.get(row.0).and_then(|frames| frames.get(row.1));
-            members.map(|ids| crate::track::clusters(ids))
+            members.map(|ids| crate::tracking::clusters(ids))
         });
         let tasks = |frame: usize| self.frames.get(frame).map(|frame| frame.1);
         let floats = |name: &'static str, of: fn(&Summary) -> f64| {
@@ -210,7 +210,7 @@ impl Trends {
     /// ```
     /// use perf_track::trend::{Counters, Measured, Trends};
     /// # use perf_core::Job;
-    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::tracking::{Observation, Tracking};
     /// # use perf_track::{ClusterId, Points};
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
@@ -219,7 +219,7 @@ impl Trends {
     /// # for (run, points) in runs.iter().zip(&points) {
     /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// // Half of the instructions take half of the time.
     /// let frame = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("duration", "s", vec![run.1 / 2e9; 2])?;
@@ -299,7 +299,7 @@ impl Trends {
     /// use perf_core::Cell;
     /// use perf_track::trend::{Expect, Measured, Trends};
     /// # use perf_core::Job;
-    /// # use perf_track::track::{Observation, Tracking};
+    /// # use perf_track::tracking::{Observation, Tracking};
     /// # use perf_track::{ClusterId, Points};
     /// # let id = [ClusterId(1); 2];
     /// # let runs = [(4_u32, 8e9_f64), (8, 4e9)];
@@ -309,7 +309,7 @@ impl Trends {
     /// #     let name = format!("{} tasks", run.0);
     /// #     frames.push(Observation::new(name, run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
     /// # }
-    /// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+    /// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
     /// // The instructions are divided, instructions a cycle fall.
     /// let frame = |run: &(u32, f64)| {
     ///     let measured = Measured::new(&id).column("instructions", "", vec![run.1; 2])?;
@@ -359,6 +359,6 @@ impl Trends {
     }
 
     fn frame_name(&self, frame: usize) -> &str {
-        self.frames.get(frame).map_or("", |frame| &frame.0)
+        &self.frames[frame].0
     }
 }

@@ -1,7 +1,7 @@
 //! [`Trends`]: every metric of every object in every frame.
 
 use super::{Measured, PowerLaw, Summary};
-use crate::track::{ObjectId, Tracking};
+use crate::tracking::{ObjectId, Tracking};
 use crate::{ClusterId, Error, Result};
 
 /// A metric.
@@ -19,7 +19,7 @@ pub struct Metric {
 /// ```
 /// use perf_track::trend::{Measured, Trends};
 /// # use perf_core::Job;
-/// # use perf_track::track::{Observation, Tracking};
+/// # use perf_track::tracking::{Observation, Tracking};
 /// # use perf_track::{ClusterId, Points};
 /// # let id = [ClusterId(1); 2];
 /// # let runs = [(4_u32, 8e9_f64), (8, 4e9), (16, 2e9)];
@@ -28,7 +28,7 @@ pub struct Metric {
 /// # for (run, points) in runs.iter().zip(&points) {
 /// #     frames.push(Observation::new("", run.0, Points::new(points, 1)?, &id, &[run.1 / 2e9; 2])?);
 /// # }
-/// # let tracking = Tracking::of(&frames, &Tracking::params().check()?, &Job::default())?;
+/// # let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
 /// // One phase on 4, 8 and 16 tasks, which divide its work.
 /// let frame = |run: &(u32, f64)| Measured::new(&id).column("instructions", "", vec![run.1; 2]);
 /// let measured = runs.iter().map(frame).collect::<Result<_, _>>()?;

@@ -52,7 +52,7 @@ fn by_hand(apart: f64) -> (Bursts, Vec<u32>, Vec<f64>) {
 }
 
 fn scorer<'a>(bursts: &'a Bursts, rows: &'a [u32]) -> SpmdScorer<'a> {
-    let align = Align::params().check().expect("in range");
+    let align = Align::default();
     SpmdScorer::new(bursts, rows, align)
 }
 
@@ -164,7 +164,7 @@ fn refinement_of_a_recording_beats_one_radius() {
         let all = Labels::new(all.expect("one each"));
         let sequences = Sequences::of(&bursts, &all).expect("one each");
         let shares = time_shares(&bursts, &all).expect("one each");
-        let align = Align::params().check().expect("in range");
+        let align = Align::default();
         let aligned = align.align(&sequences, &shares, &Job::default());
         aligned.expect("not cancelled").score(&shares).global
     };

@@ -21,7 +21,7 @@ fn row(text: &str) -> Vec<Option<ClusterId>> {
 }
 
 fn align(sequences: Vec<Vec<ClusterId>>, shares: &[f64]) -> Alignment {
-    let align = Align::params().check().expect("it is valid");
+    let align = Align::default();
     let sequences = Sequences::new(sequences);
     let alignment = align
         .align(&sequences, shares, &Job::default())
@@ -283,7 +283,7 @@ fn wrong_input_is_an_error() {
         Align::params().rounds(0).check(),
         Err(Error::Parameter { .. })
     ));
-    let align = Align::params().check().unwrap();
+    let align = Align::default();
     let sequences = Sequences::new(vec![ids(&[1, 2]), ids(&[2])]);
     let job = Job::default();
     let nan = align.align(&sequences, &[0.0, f64::NAN], &job);

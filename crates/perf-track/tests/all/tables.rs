@@ -3,7 +3,7 @@
 use crate::planted;
 
 use perf_core::{Cell, Table};
-use perf_track::track::{TrackParams, Tracking};
+use perf_track::tracking::{TrackParams, Tracking};
 use planted::{Planted, alone, moved, order, track, twelve};
 
 fn float(table: &Table, row: usize, column: &str) -> f64 {

@@ -2,7 +2,7 @@
 
 use perf_core::{Job, Merge, Nanos};
 use perf_testdata::wide::Xorshift;
-use perf_track::track::{Observation, Tracking, Windows, windows};
+use perf_track::tracking::{Observation, Tracking, Windows, windows};
 use perf_track::{
     Amount, Burst, Bursts, ClusterId, Dimension, DurationCut, Error, Frame, Kind, Labels, Scale,
     Thread, TimeBalance,

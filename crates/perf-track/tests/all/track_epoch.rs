@@ -2,7 +2,7 @@
 
 use perf_core::Job;
 use perf_testdata::corpus::corpus;
-use perf_track::track::{
+use perf_track::tracking::{
     AlignedBursts, Callers, Event, Mode, Observation, Threshold, TrackParams, Tracking,
 };
 use perf_track::{Alignment, ClusterId, Points};

@@ -3,7 +3,7 @@
 use crate::planted;
 
 use perf_testdata::wide::Xorshift;
-use perf_track::track::{Mode, Tracking};
+use perf_track::tracking::{Mode, Tracking};
 use planted::{Phase, Planted, moved, order, phase, track, unit};
 
 /// Phases at random, no two of them nearer than 0.08.

@@ -4,7 +4,7 @@ use crate::planted;
 
 use perf_core::Job;
 use perf_testdata::wide::Xorshift;
-use perf_track::track::{
+use perf_track::tracking::{
     Evaluator, Event, LinkKind, Mode, Observation, Tracking, split_by_callers,
 };
 use perf_track::{ClusterId, Points};

@@ -1,7 +1,7 @@
 //! Parts of a run that objects are seen in: start-up, and experiments that have them in no cluster.
 
 use perf_core::{Job, Nanos};
-use perf_track::track::{Event, Object, Observation, Occurrence, Tracking};
+use perf_track::tracking::{Event, Object, Observation, Occurrence, Tracking};
 use perf_track::{Burst, Bursts, ClusterId, Frame, Kind, Labels, Points, Thread};
 
 const THREADS: u32 = 4;

@@ -1,9 +1,9 @@
 //! Abnormal ranks, steps, functions and calls.
 
 use super::{HOSTILE, Outcome, noise, save};
-use perf_anomaly::provenance::{Memory, Recorder};
+use perf_anomaly::provenance::Recorder;
 use perf_anomaly::server::{Ranks, StepStats};
-use perf_anomaly::{Loss, Monitor, Tail, calls::Calls};
+use perf_anomaly::{Loss, Monitor};
 use perf_core::{EventSink, Job, Nanos, Peer, StreamEvent, StreamKey};
 use perf_view::{Page, Theme, anomaly};
 use std::error::Error;
@@ -13,10 +13,8 @@ use std::time::Instant;
 /// 12 ranks of 100 steps, of which one waits for two others now and then, and one has a slow function
 /// in the end.
 fn found() -> Result<anomaly::Anomalies, Box<dyn Error>> {
-    let calls = Calls::new(Calls::params().check()?);
-    let recorder = Recorder::new(Recorder::params().check()?, Box::new(Memory::new()));
-    let tail = Tail::new(Tail::params().check()?);
-    let mut sink = Monitor::new(calls, Box::new(tail)).record(recorder);
+    let recorder = Recorder::default();
+    let mut sink = Monitor::default().record(recorder);
     let regions = [
         "main",
         "solve",

@@ -2,7 +2,7 @@
 
 use super::{HOSTILE, Outcome, noise, save};
 use perf_core::{Job, Nanos};
-use perf_track::track::{Observation, Tracking};
+use perf_track::tracking::{Observation, Tracking};
 use perf_track::trend::{Measured, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
 use perf_view::{Page, Theme, track};
@@ -87,7 +87,7 @@ fn through(runs: &[(&str, u32)], steps: usize) -> Result<track::Clusters, Box<dy
         measured.push(Measured::of(bursts, of.rows(), labels)?);
     }
     let job = Job::default();
-    let tracking = Tracking::of(&seen, &Tracking::params().check()?, &job)?;
+    let tracking = Tracking::of(&seen, &Default::default(), &job)?;
     let trends = Trends::of(&tracking, measured)?;
     let labels: Vec<&[ClusterId]> = all.iter().map(|(_, labels)| labels.as_slice()).collect();
     Ok(track::Clusters::of(&tracking, &trends, &scaled, &labels)?)

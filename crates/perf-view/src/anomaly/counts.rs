@@ -110,7 +110,7 @@ fn important(summaries: &[RankSummary]) -> Vec<usize> {
     let mut lists: Vec<Vec<usize>> = Vec::new();
     for (by, _) in RANKINGS {
         let mut order: Vec<usize> = (0..summaries.len()).collect();
-        let value = |at: &usize| summaries.get(*at).map_or(0.0, |rank| statistic(rank, by));
+        let value = |at: &usize| statistic(&summaries[*at], by);
         order.sort_by(|one, other| value(other).total_cmp(&value(one)));
         lists.push(order.clone());
         order.reverse();

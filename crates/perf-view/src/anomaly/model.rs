@@ -11,14 +11,12 @@ use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 /// Ranks, their steps, functions and recorded calls: what pictures and pages of anomalies are drawn from.
 ///
 /// ```
-/// use perf_anomaly::provenance::{Memory, Recorder};
-/// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// use perf_anomaly::provenance::Recorder;
+/// use perf_anomaly::{Monitor, Watch};
 /// use perf_core::{Job, Nanos};
 /// use perf_view::{Page, anomaly::{Anomalies, View}};
-/// let calls = Calls::new(Calls::params().check()?);
-/// let tail = Tail::new(Tail::params().check()?);
-/// let recorder = Recorder::new(Recorder::params().check()?, Box::new(Memory::new()));
-/// let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, 3);
+/// let recorder = Recorder::default();
+/// let mut watch = Watch::new(Monitor::default().record(recorder), 0, 3);
 /// let solve = watch.region("solve");
 /// for at in 0..1000 {
 ///     watch.enter(0, solve, Nanos(1_000_000 * at));

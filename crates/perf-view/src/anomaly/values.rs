@@ -3,9 +3,11 @@
 use super::distribution::Distribution;
 use super::label_name;
 use super::model::{Anomalies, Function, RANKINGS, rank_name, statistic};
-use perf_anomaly::provenance::{CallRecord, Kind, LeftOut, Record};
+use crate::{Result, section};
+use perf_anomaly::provenance::{CallRecord, Kind, Record};
 use perf_anomaly::server::RankSummary;
-use serde_json::{Value, json};
+use perf_core::Nanos;
+use serde::Serialize;
 use std::collections::HashMap;
 
 impl Anomalies {
@@ -24,70 +26,16 @@ impl Anomalies {
     /// | `origin` | nanoseconds, as text, that times of calls count from |
     ///
     /// Times are nanoseconds.
-    pub fn json(&self) -> String {
-        self.value(usize::MAX).to_string()
+    ///
+    /// # Errors
+    /// Returns [`Error::Io`](crate::Error::Io) if a value has no form in JSON.
+    pub fn json(&self) -> Result<String> {
+        Ok(section::data(&self.data(usize::MAX))?.to_string())
     }
 
-    /// Ranks, steps and the rest alone: what changes with every step of a program that runs.
-    pub fn ranks_json(&self) -> String {
-        let mut value = json!({"statistics": statistics()});
-        self.rank_values(&mut value);
-        value.to_string()
-    }
-
-    /// The recorded calls alone, with the names they refer to.
-    pub fn calls_json(&self) -> String {
-        let mut value = json!({});
-        self.call_values(usize::MAX, &mut value);
-        value.to_string()
-    }
-
-    pub(super) fn value(&self, most: usize) -> Value {
-        let mut value = json!({
-            "statistics": statistics(),
-            "functions": self.functions.iter().map(function_value).collect::<Vec<_>>(),
-            "unrecorded": self.unrecorded,
-        });
-        self.rank_values(&mut value);
-        self.call_values(most, &mut value);
-        value
-    }
-
-    fn rank_values(&self, value: &mut Value) {
-        value["ranks"] = self.ranks.iter().map(rank_value).collect();
-        value["others"] = json!(self.counts.others);
-        value["steps"] = self
-            .counts
-            .ranks
-            .iter()
-            .map(|(at, steps)| {
-                let steps = steps
-                    .iter()
-                    .map(|one| json!([one.step, one.anomalies, one.lost]));
-                json!([at, steps.collect::<Vec<_>>()])
-            })
-            .collect();
-        value["rest"] = self
-            .counts
-            .rest
-            .iter()
-            .map(|one| {
-                json!([
-                    one.step,
-                    one.ranks,
-                    rounded(one.mean()),
-                    rounded(one.deviation()),
-                    one.most
-                ])
-            })
-            .collect();
-    }
-
-    fn call_values(&self, most: usize, value: &mut Value) {
-        let records = self
-            .records
-            .get(..most.min(self.records.len()))
-            .unwrap_or_default();
+    /// Returns the data of a page with the first `most` recorded calls.
+    pub(super) fn data(&self, most: usize) -> Data<'_> {
+        let records = &self.records[..most.min(self.records.len())];
         // Times as they are in the recording, unless they are too large for the numbers of a page.
         let entries = || records.iter().map(|record| record.call.entry.0);
         let origin = match entries().all(|entry| entry.unsigned_abs() < LARGEST) {
@@ -95,20 +43,58 @@ impl Anomalies {
             false => entries().min().unwrap_or(0),
         };
         let mut names = Names::default();
-        let calls: Vec<Value> = records
+        let calls = records
             .iter()
-            .map(|one| record_value(one, origin, &mut names))
+            .map(|one| recorded(one, origin, &mut names))
             .collect();
-        value["origin"] = json!(origin.to_string());
-        value["calls"] = calls.into();
         let palette = self.palette();
-        value["name_colours"] = names
-            .all
-            .iter()
-            .map(|name| palette.of(name).to_string())
-            .collect();
-        value["names"] = json!(names.all);
+        let colour = |name: &String| palette.of(name).to_string();
+        let unit = |name: &str| if name == "time lost" { "ns" } else { "" };
+        let steps = self.counts.ranks.iter().map(|(at, steps)| {
+            let steps = steps.iter();
+            let steps = steps.map(|one| (one.step, one.anomalies, one.lost));
+            (*at, steps.collect())
+        });
+        let rest = self.counts.rest.iter().map(|one| {
+            let (mean, deviation) = (rounded(one.mean()), rounded(one.deviation()));
+            (one.step, one.ranks, mean, deviation, one.most)
+        });
+        Data {
+            statistics: RANKINGS.map(|(_, name)| (name, unit(name))),
+            functions: self.functions.iter().map(FunctionData::of).collect(),
+            unrecorded: self.unrecorded,
+            ranks: self.ranks.iter().map(RankData::of).collect(),
+            others: self.counts.others,
+            steps: steps.collect(),
+            rest: rest.collect(),
+            origin: origin.to_string(),
+            calls,
+            name_colours: names.all.iter().map(colour).collect(),
+            names: names.all,
+        }
     }
+}
+
+/// A step of a rank: step, anomalies, time lost.
+type Step = (u64, u64, i64);
+
+/// A step of several ranks: step, ranks, mean, deviation and largest number of anomalies.
+type Rest = (u64, u64, f64, f64, u64);
+
+/// Data of a page, see [`Anomalies::json`].
+#[derive(Debug, Serialize)]
+pub(super) struct Data<'a> {
+    statistics: [(&'static str, &'static str); RANKINGS.len()],
+    functions: Vec<FunctionData<'a>>,
+    unrecorded: u64,
+    ranks: Vec<RankData>,
+    others: usize,
+    steps: Vec<(usize, Vec<Step>)>,
+    rest: Vec<Rest>,
+    origin: String,
+    calls: Vec<RecordData<'a>>,
+    name_colours: Vec<String>,
+    names: Vec<String>,
 }
 
 /// The script has 53 bits for a number; calls around a recorded one are a little earlier and later.
@@ -132,116 +118,167 @@ impl Names {
     }
 }
 
-fn statistics() -> Vec<Value> {
-    let unit = |name: &str| if name == "time lost" { "ns" } else { "" };
-    RANKINGS
-        .iter()
-        .map(|(_, name)| json!([name, unit(name)]))
-        .collect()
+#[derive(Debug, Serialize)]
+struct RankData {
+    program: u32,
+    rank: u32,
+    name: String,
+    calls: u64,
+    slow: u64,
+    beyond: u64,
+    fast: u64,
+    values: [f64; RANKINGS.len()],
 }
 
-fn rank_value(rank: &RankSummary) -> Value {
-    json!({
-        "program": rank.program,
-        "rank": rank.rank,
-        "name": rank_name(rank.program, rank.rank),
-        "calls": rank.loss.calls,
-        "slow": rank.loss.too_slow,
-        "beyond": rank.loss.beyond_experience,
-        "fast": rank.loss.too_fast,
-        "values": RANKINGS.map(|(by, _)| rounded(statistic(rank, by))),
-    })
+impl RankData {
+    fn of(rank: &RankSummary) -> Self {
+        RankData {
+            program: rank.program,
+            rank: rank.rank,
+            name: rank_name(rank.program, rank.rank),
+            calls: rank.loss.calls,
+            slow: rank.loss.too_slow,
+            beyond: rank.loss.beyond_experience,
+            fast: rank.loss.too_fast,
+            values: RANKINGS.map(|(by, _)| rounded(statistic(rank, by))),
+        }
+    }
 }
 
-fn function_value(function: &Function) -> Value {
-    let Function {
-        name,
-        loss,
-        distribution,
-    } = function;
-    json!({
-        "name": name,
-        "calls": loss.calls,
-        "slow": loss.too_slow,
-        "beyond": loss.beyond_experience,
-        "fast": loss.too_fast,
-        "unknown": loss.not_enough_data,
-        "lost": loss.time.0,
-        "distribution": distribution.as_ref().map(distribution_value),
-    })
+#[derive(Debug, Serialize)]
+struct FunctionData<'a> {
+    name: &'a str,
+    calls: u64,
+    slow: u64,
+    beyond: u64,
+    fast: u64,
+    unknown: u64,
+    lost: Nanos,
+    distribution: Option<DistributionData<'a>>,
 }
 
-fn distribution_value(of: &Distribution) -> Value {
-    let bins = of
-        .bins
-        .iter()
-        .map(|([from, to], count)| json!([from, to, count]));
-    json!({
-        "bins": bins.collect::<Vec<_>>(),
-        "normal": of.normal,
-        "seen": of.seen,
-        "facts": of.facts,
-        "text": perf_anomaly::facts_text(&of.facts).join("; "),
-    })
+impl<'a> FunctionData<'a> {
+    fn of(function: &'a Function) -> Self {
+        let loss = &function.loss;
+        FunctionData {
+            name: &function.name,
+            calls: loss.calls,
+            slow: loss.too_slow,
+            beyond: loss.beyond_experience,
+            fast: loss.too_fast,
+            unknown: loss.not_enough_data,
+            lost: loss.time,
+            distribution: function.distribution.as_ref().map(DistributionData::of),
+        }
+    }
 }
 
-fn record_value(record: &Record, origin: i64, names: &mut Names) -> Value {
+#[derive(Debug, Serialize)]
+struct DistributionData<'a> {
+    /// From, to and count of each.
+    bins: Vec<(f64, f64, u64)>,
+    normal: &'a [[f64; 2]],
+    seen: &'a [[f64; 2]],
+    facts: &'a [(String, f64)],
+    text: String,
+}
+
+impl<'a> DistributionData<'a> {
+    fn of(of: &'a Distribution) -> Self {
+        let bins = of.bins.iter();
+        DistributionData {
+            bins: bins
+                .map(|([from, to], count)| (*from, *to, *count))
+                .collect(),
+            normal: &of.normal,
+            seen: &of.seen,
+            facts: &of.facts,
+            text: perf_anomaly::facts_text(&of.facts).join("; "),
+        }
+    }
+}
+
+/// A call: its name, entry, exit, whether it is an anomaly, its number and that of its caller.
+type CallData = (usize, i64, Option<i64>, bool, u64, Option<u64>);
+
+#[derive(Debug, Serialize)]
+struct RecordData<'a> {
+    id: &'a str,
+    is: &'static str,
+    program: u32,
+    rank: u32,
+    thread: u32,
+    host: Option<&'a str>,
+    model: usize,
+    step: u64,
+    call: CallData,
+    stack: Vec<CallData>,
+    before: Vec<CallData>,
+    after: Vec<CallData>,
+    time: Nanos,
+    exclusive: Nanos,
+    expected: Option<Nanos>,
+    lost: Nanos,
+    score: f64,
+    /// Time, whether it is sent, other rank, tag and bytes of each.
+    messages: Vec<(i64, bool, u32, u32, u64)>,
+    counters: Vec<(&'a str, String)>,
+    launch: Option<String>,
+    repair: Option<&'a str>,
+    /// Numbers of frames and messages that the record does not hold.
+    cut: [u64; 2],
+}
+
+fn recorded<'a>(record: &'a Record, origin: i64, names: &mut Names) -> RecordData<'a> {
+    let since = |time: Nanos| time.0.saturating_sub(origin);
     let mut short = |call: &CallRecord| {
-        json!([
-            names.of(&call.function),
-            call.entry.0.saturating_sub(origin),
-            call.exit.map(|exit| exit.0.saturating_sub(origin)),
+        let exit = call.exit.map(since);
+        let name = names.of(&call.function);
+        (
+            name,
+            since(call.entry),
+            exit,
             call.is_anomaly,
             call.number,
             call.caller,
-        ])
+        )
     };
-    let own = short(&record.call);
-    let stack: Vec<Value> = record.stack.iter().map(&mut short).collect();
-    let before: Vec<Value> = record.before.iter().map(&mut short).collect();
-    let after: Vec<Value> = record.after.iter().map(&mut short).collect();
-    let messages = record.messages.iter().map(|one| {
-        json!([
-            one.at.0.saturating_sub(origin),
-            one.is_sent,
-            one.rank,
-            one.tag,
-            one.bytes
-        ])
+    let call = short(&record.call);
+    let mut all = |calls: &[CallRecord]| calls.iter().map(&mut short).collect();
+    let (stack, before, after) = (all(&record.stack), all(&record.before), all(&record.after));
+    let messages = record.messages.iter();
+    let messages = messages.map(|one| (since(one.at), one.is_sent, one.rank, one.tag, one.bytes));
+    let counters = record.counters.iter().chain(&record.node).map(|one| {
+        let value = crate::number::short(one.value.as_f64(), "");
+        (one.name.as_str(), value)
     });
-    let counters = record.counters.iter().chain(&record.node);
-    let counters =
-        counters.map(|one| json!([one.name, crate::number::short(one.value.as_f64(), "")]));
-    let launch = record.launch.as_ref().map(|one| one.path.join(" > "));
-    let LeftOut {
-        frames,
-        messages: more,
-        ..
-    } = record.left_out;
-    json!({
-        "id": record.call.id,
-        "is": if record.kind == Kind::Normal { "normal" } else { label_name(record.label) },
-        "program": record.program,
-        "rank": record.rank,
-        "thread": record.thread,
-        "host": record.host,
-        "model": names.of(&record.function),
-        "step": record.step,
-        "call": own,
-        "stack": stack,
-        "before": before,
-        "after": after,
-        "time": record.runtime.0,
-        "exclusive": record.exclusive.0,
-        "expected": record.expected.map(|one| one.0),
-        "lost": record.severity.0,
-        "score": rounded(record.score),
-        "messages": messages.collect::<Vec<_>>(),
-        "counters": counters.collect::<Vec<_>>(),
-        "launch": launch,
-        "repair": record.repair,
-        "cut": [frames, more],
-    })
+    RecordData {
+        id: &record.call.id,
+        is: match record.kind {
+            Kind::Normal => "normal",
+            _ => label_name(record.label),
+        },
+        program: record.program,
+        rank: record.rank,
+        thread: record.thread,
+        host: record.host.as_deref(),
+        model: names.of(&record.function),
+        step: record.step,
+        call,
+        stack,
+        before,
+        after,
+        time: record.runtime,
+        exclusive: record.exclusive,
+        expected: record.expected,
+        lost: record.severity,
+        score: rounded(record.score),
+        messages: messages.collect(),
+        counters: counters.collect(),
+        launch: record.launch.as_ref().map(|one| one.path.join(" > ")),
+        repair: record.repair.as_deref(),
+        cut: [record.left_out.frames, record.left_out.messages],
+    }
 }
 
 fn rounded(value: f64) -> f64 {

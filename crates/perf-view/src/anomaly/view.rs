@@ -1,12 +1,15 @@
 //! [`View`]: anomalies in a page.
 
 use super::model::{Anomalies, rank_name};
+use super::values::Data;
 use super::{Picture, STYLE};
 use crate::pack::base64;
+use crate::section;
 use crate::{Result, Section, number, numbered};
 use maud::{Markup, html};
 use perf_anomaly::provenance::Kind;
 use perf_core::Job;
+use serde::Serialize;
 
 /// Anomalies in a page: the ranking of ranks, counts by step, functions with their executions in axes of
 /// choice and their distribution, and the call stack of a call. A click leads from a rank to its steps,
@@ -59,9 +62,16 @@ impl<'a> View<'a> {
     /// [`Error::Cancelled`](crate::Error::Cancelled).
     pub fn section(&self, job: &Job) -> Result<Section> {
         job.check()?;
-        let mut data = self.found.value(self.most);
-        let colours: Vec<String> = (0..COLOURS).map(|at| numbered(at).to_string()).collect();
-        data["colours"] = colours.into();
+        #[derive(Serialize)]
+        struct Coloured<'a> {
+            #[serde(flatten)]
+            data: Data<'a>,
+            colours: Vec<String>,
+        }
+        let data = section::data(&Coloured {
+            data: self.found.data(self.most),
+            colours: (0..COLOURS).map(|at| numbered(at).to_string()).collect(),
+        })?;
         job.advance("anomalies", 1, 2);
         job.check()?;
         let scene = Picture::new(self.found).titled(&self.heading).scene();

@@ -1,12 +1,12 @@
 //! What lies over the rows of a page: messages between them, and marks of what is abnormal.
 
+use super::View;
 use super::links::{self, Bundles};
 use super::pyramid::Node;
-use super::{Marker, View};
 use crate::Result;
 use perf_core::LocationId;
 use perf_fold::{Folder, GroupId};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::collections::HashMap;
 
 /// Most bundles of messages and most markers in a page.
@@ -14,15 +14,30 @@ pub(super) const MOST_LINKS: usize = 8_000;
 /// Fewest columns of bundles between these rows: in fewer, lines move up to rows that fold more.
 const FEWEST_COLUMNS: u32 = 64;
 
+/// Row of the sender, time of sending, row of the receiver, time of receiving, number and bytes of messages. The times
+/// are those of one message, in nanoseconds since the start of the window.
+type Link = (usize, i64, usize, i64, u64, u64);
+
+/// Row, nanoseconds since the start of the window, and label of a marker.
+pub(super) type Mark<'a> = (usize, i64, &'a str);
+
+/// Messages of a page.
+#[derive(Debug, Serialize)]
+pub(super) struct Links {
+    columns: Option<u32>,
+    bundles: Vec<Link>,
+}
+
 impl View<'_> {
-    /// Returns the messages of the page, or null if there are none.
-    ///
-    /// A line is `[from row, sent, to row, received, messages, bytes]`, with the times of one message
-    /// in nanoseconds since `start`. Lines lie between the rows that unfold no further or, if these are
+    /// Returns the messages of the page, `None` if there are none. Lines lie between the rows that unfold no further or, if these are
     /// too many for lines to be told apart, between rows above.
-    pub(super) fn link_values(&self, nodes: &[Node], start: i64) -> Result<(Value, [u64; 2])> {
+    pub(super) fn link_values(
+        &self,
+        nodes: &[Node],
+        start: i64,
+    ) -> Result<(Option<Links>, [u64; 2])> {
         if self.lines.is_empty() {
-            return Ok((Value::Null, [0; 2]));
+            return Ok((None, [0; 2]));
         }
         let deepest = nodes.iter().map(|node| depth(nodes, node)).max();
         let mut depths = (0..=deepest.unwrap_or(0)).rev().peekable();
@@ -46,27 +61,26 @@ impl View<'_> {
             // The rows at the top may have no lines between them at all.
             if is_fine || depths.peek().is_none_or(|next| *next == 0) {
                 let hidden = [found.inside, found.elsewhere];
-                return Ok((self.link_value(&rows, &found, start), hidden));
+                return Ok((Some(self.links_of(&rows, &found, start)), hidden));
             }
         }
-        Ok((Value::Null, [0; 2]))
+        Ok((None, [0; 2]))
     }
 
-    fn link_value(&self, rows: &[(usize, GroupId)], found: &Bundles, start: i64) -> Value {
+    fn links_of(&self, rows: &[(usize, GroupId)], found: &Bundles, start: i64) -> Links {
         let clock = self.timelines.clock();
+        // Ends of messages lie in the recording, of which all times are known.
         let time = |at| clock.nanos(at).unwrap_or_default().0.saturating_sub(start);
-        let node = |row: u32| rows.get(row as usize).map(|(node, _)| *node);
+        let node = |row: u32| rows[row as usize].0;
         let bundles = found.all.iter().map(|bundle| {
-            json!([
-                node(bundle.from),
-                time(bundle.message.sent),
-                node(bundle.to),
-                time(bundle.message.received),
-                bundle.count,
-                bundle.bytes
-            ])
+            let (from, to) = (node(bundle.from), node(bundle.to));
+            let (sent, received) = (time(bundle.message.sent), time(bundle.message.received));
+            (from, sent, to, received, bundle.count, bundle.bytes)
         });
-        json!({"columns": found.columns, "bundles": bundles.collect::<Vec<_>>()})
+        Links {
+            columns: found.columns,
+            bundles: bundles.collect(),
+        }
     }
 
     fn folder_of(&self, ids: &[GroupId]) -> Result<Folder> {
@@ -78,19 +92,19 @@ impl View<'_> {
         )?)
     }
 
-    /// Markers as [node, nanoseconds since the start, label].
-    pub(super) fn marker_values(&self, leaves: &Leaves, start: i64) -> Vec<Value> {
+    /// Returns the markers in the window.
+    pub(super) fn marker_values(&self, leaves: &Leaves, start: i64) -> Vec<Mark<'_>> {
         let clock = self.timelines.clock();
         let inside = self
             .markers
             .iter()
             .filter(|marker| self.window.contains(marker.at));
-        let value = |marker: &Marker| {
+        let marks = inside.filter_map(|marker| {
             let node = leaves.0.get(&marker.location)?;
             let at = clock.nanos(marker.at)?.0 - start;
-            Some(json!([node, at, marker.label]))
-        };
-        inside.filter_map(value).take(MOST_LINKS).collect()
+            Some((*node, at, marker.label.as_str()))
+        });
+        marks.take(MOST_LINKS).collect()
     }
 }
 

@@ -95,7 +95,7 @@ impl Codes {
 }
 
 /// One resolution of a window: the cells of each group by each operation.
-#[derive(Debug)]
+#[derive(Debug, serde::Serialize)]
 pub(super) struct Level {
     pub(super) columns: usize,
     /// By operation and node; single streams have one row for all operations, with the first.

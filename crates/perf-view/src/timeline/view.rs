@@ -1,14 +1,14 @@
 //! [`View`]: a timeline that folds, unfolds and zooms in a page.
 
-use super::over::{Leaves, MOST_LINKS};
+use super::over::{Leaves, Links, MOST_LINKS, Mark};
 use super::paint::MEASURE;
 use super::picture::{busy_share, busy_words};
-use super::pyramid::{Codes, NUMBER, Node, OTHERS, Plan, most, nodes};
+use super::pyramid::{Codes, Level, NUMBER, Node, OTHERS, Plan, most, nodes};
 use super::{Marker, Picture, legend, markup};
-use crate::{Error, OTHER, Result, Section, Theme, number};
+use crate::{Error, OTHER, Result, Section, Theme, number, section};
 use perf_core::{Job, LocationKind, TimeRange};
 use perf_fold::{FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// A timeline in a page: rows that unfold, operations to choose from, zoom and pan. The cells of
 /// several resolutions travel with the page, so what is shown was folded at that resolution, and never
@@ -42,6 +42,40 @@ pub struct View<'a> {
     budget: usize,
     command: Option<String>,
     has_own_spans: bool,
+}
+
+/// Name, description, whether agreement is shown, and the largest number with its unit.
+type OpData = (String, String, bool, Option<(f64, &'static str)>);
+
+#[derive(Serialize)]
+struct Data<'a> {
+    start: i64,
+    span: i64,
+    busy: &'static str,
+    groups: Vec<GroupData<'a>>,
+    /// Names with their colours.
+    states: Vec<(&'a str, String)>,
+    /// Name, colour and code of all other states.
+    others: (String, String, u8),
+    /// Code and colour of numbers.
+    number: (u8, String),
+    ops: Vec<OpData>,
+    levels: &'a [Level],
+    links: Option<Links>,
+    command: Option<&'a str>,
+    markers: Vec<Mark<'a>>,
+}
+
+#[derive(Serialize)]
+struct GroupData<'a> {
+    label: &'a str,
+    streams: usize,
+    parent: Option<usize>,
+    children: &'a [usize],
+    cut: bool,
+    busy: f64,
+    /// Shares of the states that take most time.
+    shares: Vec<(&'a str, f64)>,
 }
 
 const SCRIPT: &str = include_str!("../../assets/timeline.js");
@@ -154,7 +188,7 @@ impl<'a> View<'a> {
             .iter()
             .take_while(|node| node.parent.is_none())
             .count();
-        let totals = legend::totals(usage.get(..roots).unwrap_or_default());
+        let totals = legend::totals(&usage[..roots]);
         let codes = Codes::of(&totals);
         let palette = legend::palette(&totals, self.timelines.classes());
         let plan = Plan {
@@ -175,24 +209,28 @@ impl<'a> View<'a> {
         let others = others.count().saturating_sub(codes.states.len());
         let leaves = Leaves::of(&nodes, &folder);
         let (links, hidden) = self.link_values(&nodes, start)?;
-        let data = json!({
-            "start": start,
-            "span": span,
-            "busy": busy_words(self.has_own_spans),
-            "groups": self.group_values(&nodes, &usage),
-            "states": codes.states.iter().map(|class| {
-                let name = self.timelines.classes().name(*class);
-                json!([name, palette.of(name).to_string()])
-            }).collect::<Vec<_>>(),
-            "others": [format!("one of {others} other states"), OTHER.to_string(), OTHERS],
-            "number": [NUMBER, MEASURE.to_string()],
-            "ops": ops.iter().map(|op| self.operation(*op)).collect::<Vec<_>>(),
-            "levels": levels.iter().map(|level| json!({"columns": level.columns, "cells": level.cells}))
-                .collect::<Vec<_>>(),
-            "links": links,
-            "command": self.command,
-            "markers": self.marker_values(&leaves, start),
+        let states = codes.states.iter().map(|class| {
+            let name = self.timelines.classes().name(*class);
+            (name, palette.of(name).to_string())
         });
+        let data = section::data(&Data {
+            start,
+            span,
+            busy: busy_words(self.has_own_spans),
+            groups: self.groups_of(&nodes, &usage),
+            states: states.collect(),
+            others: (
+                format!("one of {others} other states"),
+                OTHER.to_string(),
+                OTHERS,
+            ),
+            number: (NUMBER, MEASURE.to_string()),
+            ops: ops.iter().map(|op| self.operation(*op)).collect(),
+            levels: &levels,
+            links,
+            command: self.command.as_deref(),
+            markers: self.marker_values(&leaves, start),
+        })?;
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
@@ -255,7 +293,7 @@ impl<'a> View<'a> {
 
     /// Name, what it shows, whether agreement is shown, and of what gives numbers the largest one and what
     /// they are: 0 for the number of streams.
-    fn operation(&self, op: Option<Op>) -> Value {
+    fn operation(&self, op: Option<Op>) -> OpData {
         let (name, words) = match op {
             None => ("usual".into(), "what is usual for each kind of row".into()),
             Some(Op::Max) => ("max".into(), "what most do".into()),
@@ -294,27 +332,26 @@ impl<'a> View<'a> {
         };
         let number = op.filter(|op| !op.selects());
         let number = number.map(|op| match most(op, self.timelines) {
-            Some(most) => json!([most, "nats"]),
-            None => json!([0, "streams"]),
+            Some(most) => (most, "nats"),
+            None => (0.0, "streams"),
         });
-        json!([name, words, shaded, number])
+        (name, words, shaded, number)
     }
 
-    fn group_values(&self, nodes: &[Node], usage: &[Usage]) -> Vec<Value> {
+    fn groups_of<'n>(&'n self, nodes: &'n [Node], usage: &'n [Usage]) -> Vec<GroupData<'n>> {
         let classes = self.timelines.classes();
-        let value = |(node, usage): (&Node, &Usage)| {
+        let value = |(node, usage): (&'n Node, &'n Usage)| {
             let group = self.groups.get(node.group);
             let shares = usage.named(classes).take(4);
-            let shares = shares.map(|(name, share)| json!([name, rounded(share)]));
-            json!({
-                "label": group.map_or("", |group| &group.label),
-                "streams": group.map_or(0, |group| group.streams.len()),
-                "parent": node.parent,
-                "children": node.children,
-                "cut": node.cut,
-                "busy": rounded(busy_share(usage, self.has_own_spans)),
-                "shares": shares.collect::<Vec<_>>(),
-            })
+            GroupData {
+                label: group.map_or("", |group| &group.label),
+                streams: group.map_or(0, |group| group.streams.len()),
+                parent: node.parent,
+                children: &node.children,
+                cut: node.cut,
+                busy: rounded(busy_share(usage, self.has_own_spans)),
+                shares: shares.map(|(name, share)| (name, rounded(share))).collect(),
+            }
         };
         nodes.iter().zip(usage).map(value).collect()
     }
@@ -354,7 +391,7 @@ impl<'a> View<'a> {
         let rows = self.groups.rows();
         let groups = self
             .groups
-            .with_rows(rows.get(..rows.len().min(self.most_rows)).unwrap_or(rows))?;
+            .with_rows(&rows[..rows.len().min(self.most_rows)])?;
         let params = Folder::params().columns(STILL).instants(true).check()?;
         let folder = Folder::new(self.timelines, groups, params)?;
         let fold = folder.fold(self.window, job)?;

@@ -4,11 +4,11 @@ use super::coarse::{Coarse, MOST_CUBES, range};
 use super::cubes::{self, Picture};
 use super::spectrum::{self, Plane};
 use crate::pack::base64;
-use crate::{ColourMap, Error, Result, Section, Unit, number};
+use crate::{ColourMap, Error, Result, Section, Unit, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
 use perf_topology::{Grid, Shape};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// One line of a list of correlated views.
 #[derive(Clone, Debug, PartialEq)]
@@ -208,29 +208,32 @@ impl View {
     /// # Errors
     /// [`Error::Empty`] if no cell of the reference holds a location, and [`Error::Cancelled`].
     pub fn section(&self, job: &Job) -> Result<Section> {
-        let mut values = Vec::with_capacity(self.grids.len());
+        let mut grids = Vec::with_capacity(self.grids.len());
         let mut first = None;
         for shown in &self.grids {
             job.check()?;
             let coarse = Coarse::of(&shown.grid, self.most);
-            values.push(grid_value(shown, &coarse));
+            grids.push(GridData::of(shown, &coarse));
             first.get_or_insert(coarse);
             job.advance("cubes", 1, self.grids.len() as u64);
         }
         let coarse = first.ok_or(Error::Empty { what: "no grid" })?;
-        let data = json!({
-            "axes": self.axes(&coarse),
-            "grids": values,
-            "chosen": self.chosen,
-            "lists": self.lists.iter().map(|list| json!([mask(&list.f), list.found.iter().map(|found| {
-                json!([found.view, found.r, found.shift, found.unshifted])
-            }).collect::<Vec<_>>(), list.f])).collect::<Vec<_>>(),
-            "names": self.cell_names(&coarse),
-            "maps": map_values(&self.maps),
-            "waves": map_values(&[ColourMap::BlueYellow]),
-            "coarser": coarse.is_coarser(),
-            "spectra": spectrum::planes(&coarse).iter().map(plane_value).collect::<Vec<_>>(),
+        let lists = self.lists.iter().map(|list| {
+            let found = list.found.iter();
+            let found = found.map(|it| (it.view, it.r, it.shift.as_slice(), it.unshifted));
+            (mask(&list.f), found.collect(), list.f.as_slice())
         });
+        let data = section::data(&Data {
+            axes: self.axes(&coarse),
+            grids,
+            chosen: self.chosen,
+            lists: lists.collect(),
+            names: self.cell_names(&coarse),
+            maps: map_data(&self.maps),
+            waves: map_data(&[ColourMap::BlueYellow]),
+            coarser: coarse.is_coarser(),
+            spectra: spectrum::planes(&coarse).iter().map(plane_data).collect(),
+        })?;
         let body = self.body(&coarse)?;
         Ok(Section::new(
             "topology",
@@ -243,15 +246,11 @@ impl View {
         ))
     }
 
-    fn axes(&self, coarse: &Coarse) -> Vec<Value> {
+    fn axes(&self, coarse: &Coarse) -> Vec<AxisData> {
         let axes = self.shape.axes().iter().enumerate();
         let value = |(at, axis): (usize, &perf_topology::Axis)| {
-            json!([
-                axis_name(at, &axis.name),
-                coarse.lens.get(at),
-                coarse.blocks.get(at),
-                axis.len
-            ])
+            let (len, block) = (coarse.lens[at], coarse.blocks[at]);
+            (axis_name(at, &axis.name), len, block, axis.len)
         };
         axes.map(value).collect()
     }
@@ -387,25 +386,60 @@ fn flat(grid: &Grid) -> Result<Grid> {
     }
 }
 
-/// Mean, and where cells are taken together largest and spread: 255 steps of a byte from the smallest
-/// number to the largest, 0 where there is no location.
-fn grid_value(shown: &Shown, coarse: &Coarse) -> Value {
-    let kinds = match coarse.is_coarser() {
-        true => vec![&coarse.mean, &coarse.max, &coarse.spread],
-        false => vec![&coarse.mean],
-    };
-    let kinds: Vec<Value> = kinds.into_iter().map(|values| quantised(values)).collect();
-    let unit = match &shown.unit {
-        Unit::Nanos => "ns",
-        Unit::Bytes => "B",
-        Unit::Share => "%",
-        Unit::Number => "",
-        Unit::Other(unit) => unit,
-    };
-    json!({"name": shown.name, "unit": unit, "kinds": kinds})
+/// Name, cubes along the axis, cells of a cube along the axis, and cells along the axis.
+type AxisData = (String, usize, usize, usize);
+
+/// View, r, shift and r without shift.
+type FoundData<'a> = (usize, f64, &'a [usize], f64);
+
+/// Smallest and largest value, and 255 steps of a byte from one to the other in base64; 0 where there is no location.
+type Quantised = (f64, f64, String);
+
+#[derive(Serialize)]
+struct Data<'a> {
+    axes: Vec<AxisData>,
+    grids: Vec<GridData<'a>>,
+    chosen: Option<u32>,
+    /// Axes that count, matches, and weights of the axes.
+    lists: Vec<(u32, Vec<FoundData<'a>>, &'a [f64])>,
+    names: &'a [String],
+    /// Names and colours.
+    maps: Vec<(&'a str, String)>,
+    waves: Vec<(&'static str, String)>,
+    coarser: bool,
+    /// Axes, lengths and values.
+    spectra: Vec<([usize; 2], [usize; 2], String)>,
 }
 
-fn quantised(values: &[f64]) -> Value {
+#[derive(Serialize)]
+struct GridData<'a> {
+    name: &'a str,
+    unit: &'a str,
+    /// Mean, and where cells are taken together largest and spread.
+    kinds: Vec<Quantised>,
+}
+
+impl<'a> GridData<'a> {
+    fn of(shown: &'a Shown, coarse: &Coarse) -> Self {
+        let kinds = match coarse.is_coarser() {
+            true => vec![&coarse.mean, &coarse.max, &coarse.spread],
+            false => vec![&coarse.mean],
+        };
+        GridData {
+            name: &shown.name,
+            unit: match &shown.unit {
+                Unit::Nanos => "ns",
+                Unit::Bytes => "B",
+                Unit::Share => "%",
+                Unit::Number => "",
+                Unit::Other(unit) => unit,
+            },
+            kinds: kinds.into_iter().map(|values| quantised(values)).collect(),
+        }
+    }
+}
+
+fn quantised(values: &[f64]) -> Quantised {
     let [low, high] = range(values);
     let step = |value: &f64| match value.is_finite() {
         true if high > low => 1 + (254.0 * (value - low) / (high - low)).round() as u8,
@@ -413,21 +447,21 @@ fn quantised(values: &[f64]) -> Value {
         false => 0,
     };
     let bytes: Vec<u8> = values.iter().map(step).collect();
-    json!([low, high, base64(&bytes)])
+    (low, high, base64(&bytes))
 }
 
-fn plane_value(plane: &Plane) -> Value {
+fn plane_data(plane: &Plane) -> ([usize; 2], [usize; 2], String) {
     // The power of waves spans decades: what is below 1e-4 of the largest is dark.
     let step =
         |value: &f64| (255.0 * (1.0 + value.max(1e-12).log10() / 4.0).max(0.0)).round() as u8;
     let bytes: Vec<u8> = plane.values.iter().map(step).collect();
-    json!([plane.axes, plane.lens, base64(&bytes)])
+    (plane.axes, plane.lens, base64(&bytes))
 }
 
-fn map_values(maps: &[ColourMap]) -> Vec<Value> {
+fn map_data(maps: &[ColourMap]) -> Vec<(&str, String)> {
     let value = |map: &ColourMap| {
         let bytes: Vec<u8> = map.table().iter().flat_map(|c| [c.r, c.g, c.b]).collect();
-        json!([map.name(), base64(&bytes)])
+        (map.name(), base64(&bytes))
     };
     maps.iter().map(value).collect()
 }

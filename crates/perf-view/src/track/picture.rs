@@ -275,7 +275,7 @@ impl<'a> Picture<'a> {
         let steps = self.clusters.frames.len();
         for frame in 0..steps {
             let mut seen = Scene::new(1, 1, self.theme.paper);
-            let name = self.clusters.frames.get(frame).map_or("", |of| &of.name);
+            let name = &self.clusters.frames[frame].name;
             self.around(&panel, (frame, name), pair, &mut seen);
             let circles = cells
                 .get(frame)

@@ -2,7 +2,7 @@
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
-use perf_track::track::{Event, Link, LinkKind, Mixture, Object, Occurrence, Pair, Tracking};
+use perf_track::tracking::{Event, Link, LinkKind, Mixture, Object, Occurrence, Pair, Tracking};
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 
@@ -95,7 +95,7 @@ fn links(object: &Object) -> Vec<Match> {
 
 /// What happens to an object, in words.
 fn said(event: &Event, tracking: &Tracking) -> String {
-    let name = |frame: &usize| tracking.frames.get(*frame).map_or("", |frame| &frame.name);
+    let name = |frame: &usize| &tracking.frames[*frame].name;
     let list = |ids: &[ClusterId]| {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         ids.join(" + ")

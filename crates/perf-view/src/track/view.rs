@@ -4,11 +4,11 @@ use super::model::{Clusters, Compared, Match, Metric, Shown};
 use super::picture::note;
 use super::{Picture, balance};
 use crate::pack::base64;
-use crate::{Result, Section, Theme, number};
+use crate::{Result, Section, Theme, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
 use perf_track::trend::Summary;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 /// Clusters in a page: a frame in axes of choice with a slider to the next ones, all frames beside one
 /// another, trends, matrices, and for each object why it is one.
@@ -79,30 +79,47 @@ impl<'a> View<'a> {
                     .map(|count| (1000.0 * (*count as f64).ln()).round() as u16);
                 words(all)
             });
-            frames.push(json!({
-                "name": frame.name,
-                "tasks": frame.tasks,
-                "points": frame.objects.len(),
-                "noise": clusters.noise(at),
-                "cells": cells.len(),
-                "places": (0..clusters.axes.len()).map(axis).collect::<Vec<_>>(),
-                "objects": words(cells.objects.iter().map(|id| (*id).min(u32::from(u16::MAX)) as u16)),
-                "counts": counts,
-            }));
+            frames.push(FrameData {
+                name: &frame.name,
+                tasks: frame.tasks,
+                points: frame.objects.len(),
+                noise: clusters.noise(at),
+                cells: cells.len(),
+                places: (0..clusters.axes.len()).map(axis).collect(),
+                objects: words(
+                    cells
+                        .objects
+                        .iter()
+                        .map(|id| (*id).min(u32::from(u16::MAX)) as u16),
+                ),
+                counts,
+            });
             job.advance("clusters", 1, clusters.frames.len() as u64);
         }
         let shown = clusters.objects.len().min(OBJECTS);
-        let data = json!({
-            "noun": clusters.noun,
-            "ranges": ranges,
-            "axes": clusters.axes.iter().map(|axis| json!({
-                "name": axis.name, "unit": axis.unit, "log": axis.log, "frames": axis.frames,
-            })).collect::<Vec<_>>(),
-            "frames": frames,
-            "objects": clusters.objects.iter().take(shown).map(object_value).collect::<Vec<_>>(),
-            "metrics": clusters.metrics.iter().map(|metric| metric_value(metric, shown)).collect::<Vec<_>>(),
-            "pairs": clusters.pairs.iter().map(pair_value).collect::<Vec<_>>(),
+        let axes = clusters.axes.iter().map(|axis| AxisData {
+            name: &axis.name,
+            unit: &axis.unit,
+            log: axis.log,
+            frames: &axis.frames,
         });
+        let metrics = clusters.metrics.iter();
+        let data = section::data(&Data {
+            noun: clusters.noun,
+            ranges: &ranges,
+            axes: axes.collect(),
+            frames,
+            objects: clusters
+                .objects
+                .iter()
+                .take(shown)
+                .map(ObjectData::of)
+                .collect(),
+            metrics: metrics
+                .map(|metric| MetricData::of(metric, shown))
+                .collect(),
+            pairs: clusters.pairs.iter().map(PairData::of).collect(),
+        })?;
         let mut notes = Vec::new();
         notes.extend(steps.map(|steps| note(clusters.points(), &cells, steps)));
         let more = clusters.objects.len() - shown;
@@ -261,72 +278,146 @@ fn words(values: impl Iterator<Item = u16>) -> String {
     base64(&values.flat_map(u16::to_le_bytes).collect::<Vec<_>>())
 }
 
-fn object_value(object: &Shown) -> Value {
-    let centre = |centre: &Option<(Vec<f64>, usize)>| {
-        centre
-            .as_ref()
-            .map(|(at, count)| json!([at.iter().map(|v| rounded(*v)).collect::<Vec<_>>(), count]))
-    };
-    json!({
-        "id": object.id,
-        "colour": super::colour(object.id, &Theme::light()).to_string(),
-        "members": object.members,
-        "share": object.share.iter().map(|share| rounded(*share)).collect::<Vec<_>>(),
-        "links": object.links.iter().map(link_value).collect::<Vec<_>>(),
-        "centres": object.centres.iter().map(centre).collect::<Vec<_>>(),
-        "events": object.events,
-    })
+#[derive(Serialize)]
+struct Data<'a> {
+    noun: &'static str,
+    ranges: &'a [[f64; 2]],
+    axes: Vec<AxisData<'a>>,
+    frames: Vec<FrameData<'a>>,
+    objects: Vec<ObjectData<'a>>,
+    metrics: Vec<MetricData<'a>>,
+    pairs: Vec<PairData>,
 }
 
-fn link_value(link: &Match) -> Value {
-    let votes = link
-        .votes
-        .iter()
-        .map(|(who, value)| json!([who, rounded(*value)]));
-    json!({
-        "from": link.from, "to": link.to, "kind": link.kind,
-        "confidence": rounded(link.confidence), "evidence": rounded(link.evidence),
-        "votes": votes.collect::<Vec<_>>(),
-    })
+#[derive(Serialize)]
+struct AxisData<'a> {
+    name: &'a str,
+    unit: &'a str,
+    log: bool,
+    frames: &'a [[f64; 2]],
 }
 
-/// Of each object and frame mean, deviation, then the box from its least to its largest value.
-fn metric_value(metric: &Metric, shown: usize) -> Value {
-    let summary = |s: &Option<Summary>| {
-        s.as_ref().map(|s| {
-            [
-                s.mean,
-                s.deviation,
-                s.min,
-                s.low,
-                s.q1,
-                s.median,
-                s.q3,
-                s.high,
-                s.max,
-            ]
-        })
-    };
-    let series = metric.series.iter().take(shown);
-    let series = series.map(|series| series.iter().map(summary).collect::<Vec<_>>());
-    json!({"name": metric.name, "unit": metric.unit, "series": series.collect::<Vec<_>>()})
+#[derive(Serialize)]
+struct FrameData<'a> {
+    name: &'a str,
+    tasks: u32,
+    points: usize,
+    noise: usize,
+    cells: usize,
+    /// 16-bit numbers in base64, an axis each, as are `objects` and `counts`.
+    places: Vec<String>,
+    objects: String,
+    counts: Option<String>,
 }
 
-fn pair_value(pair: &Compared) -> Value {
-    let row = |row: &Vec<f64>| -> Vec<Value> {
-        let cell = |value: &f64| match value.is_nan() {
-            true => Value::Null,
-            false => json!(rounded(*value)),
+#[derive(Serialize)]
+struct ObjectData<'a> {
+    id: u32,
+    colour: String,
+    members: &'a [Vec<u32>],
+    share: Vec<f64>,
+    links: Vec<LinkData>,
+    /// Place and number of bursts in each frame.
+    centres: Vec<Option<(Vec<f64>, usize)>>,
+    events: &'a [String],
+}
+
+impl<'a> ObjectData<'a> {
+    fn of(object: &'a Shown) -> Self {
+        let centre = |centre: &Option<(Vec<f64>, usize)>| {
+            let (at, count) = centre.as_ref()?;
+            Some((at.iter().map(|value| rounded(*value)).collect(), *count))
         };
-        row.iter().map(cell).collect()
-    };
-    let matrices = pair.matrices.iter();
-    let matrices =
-        matrices.map(|(name, rows)| json!([name, rows.iter().map(row).collect::<Vec<_>>()]));
-    json!({
-        "from": pair.from, "to": pair.to, "left_out": pair.left_out,
-        "matrices": matrices.collect::<Vec<_>>(),
-    })
+        ObjectData {
+            id: object.id,
+            colour: super::colour(object.id, &Theme::light()).to_string(),
+            members: &object.members,
+            share: object.share.iter().map(|share| rounded(*share)).collect(),
+            links: object.links.iter().map(LinkData::of).collect(),
+            centres: object.centres.iter().map(centre).collect(),
+            events: &object.events,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct LinkData {
+    from: (usize, u32),
+    to: (usize, u32),
+    kind: &'static str,
+    confidence: f64,
+    evidence: f64,
+    votes: Vec<(&'static str, f64)>,
+}
+
+impl LinkData {
+    fn of(link: &Match) -> Self {
+        let votes = link.votes.iter();
+        LinkData {
+            from: link.from,
+            to: link.to,
+            kind: link.kind,
+            confidence: rounded(link.confidence),
+            evidence: rounded(link.evidence),
+            votes: votes.map(|(who, value)| (*who, rounded(*value))).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct MetricData<'a> {
+    name: &'a str,
+    unit: &'a str,
+    /// Of each object and frame mean, deviation, then the box from its least to its largest value.
+    series: Vec<Vec<Option<[f64; 9]>>>,
+}
+
+impl<'a> MetricData<'a> {
+    fn of(metric: &'a Metric, shown: usize) -> Self {
+        let summary = |s: &Option<Summary>| {
+            let s = s.as_ref()?;
+            let boxed = [s.min, s.low, s.q1, s.median, s.q3, s.high, s.max];
+            let mut all = [s.mean; 9];
+            all[1] = s.deviation;
+            all[2..].copy_from_slice(&boxed);
+            Some(all)
+        };
+        let series = metric.series.iter().take(shown);
+        MetricData {
+            name: &metric.name,
+            unit: &metric.unit,
+            series: series
+                .map(|series| series.iter().map(summary).collect())
+                .collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PairData {
+    from: usize,
+    to: usize,
+    left_out: [usize; 2],
+    /// Rows of each evaluator, null where it has no opinion.
+    matrices: Vec<(&'static str, Vec<Vec<Option<f64>>>)>,
+}
+
+impl PairData {
+    fn of(pair: &Compared) -> Self {
+        let row = |row: &Vec<f64>| {
+            let cell = |value: &f64| (!value.is_nan()).then(|| rounded(*value));
+            row.iter().map(cell).collect()
+        };
+        let matrices = pair.matrices.iter();
+        PairData {
+            from: pair.from,
+            to: pair.to,
+            left_out: pair.left_out,
+            matrices: matrices
+                .map(|(name, rows)| (*name, rows.iter().map(row).collect()))
+                .collect(),
+        }
+    }
 }
 
 fn rounded(value: f64) -> f64 {

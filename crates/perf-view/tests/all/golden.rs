@@ -1,6 +1,6 @@
 //! Pictures are as they were: SVG files by their structure, PNG files by their pixels.
 //!
-//! `PERFKIT_GOLDEN=write` writes them anew.
+//! `PERFKIT_GOLDEN=overwrite` writes them anew.
 
 use crate::made;
 
@@ -21,7 +21,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn writes() -> bool {
-    std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write")
+    std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "overwrite")
 }
 
 fn check(name: &str, scene: &Scene) {

@@ -1,78 +1,115 @@
-//! What is said about clusters, as JSON, and their bursts as a table.
+//! Clusters as JSON and as tables.
 
 use super::{Found, How};
 use crate::findings;
-use crate::phases::radius;
-use crate::phases::skipped;
-use crate::phases::time_balance;
+use crate::phases::radius::Neighbourhood;
+use crate::phases::time_balance::MinDuration;
 use perfkit::core::{Column, Table};
-use perfkit::track::Burst;
-use serde_json::json;
+use perfkit::track::cluster::{EpsChoice, RefineNode};
+use perfkit::track::{Amount, Burst, Dropped, TimeBalance};
+use serde::Serialize;
+use std::collections::BTreeMap;
 
 impl Found {
-    pub(super) fn json(&self) -> serde_json::Value {
-        let clusters = self.clusters();
-        let each = self.score.clusters.iter().zip(&clusters).skip(1);
-        let each = each.map(|(score, (size, means))| {
-            let metrics: serde_json::Map<_, _> = self
-                .metrics
-                .iter()
-                .cloned()
-                .zip(means.iter().map(|mean| json!(mean)))
-                .collect();
-            json!({
-                "id": score.cluster.0,
-                "size": size.bursts,
-                "time_ns": size.time.0,
-                "share_of_time": self.balance.share(*size),
-                "metrics": metrics,
-                "spmd_score": score.score,
-            })
-        });
-        let noise = clusters.first().map_or(0, |cluster| cluster.0.bursts);
-        json!({
-            "bursts": clusters.iter().map(|cluster| cluster.0.bursts).sum::<u64>(),
-            "clusters": each.collect::<Vec<_>>(),
-            "noise": noise,
-            "mode": self.mode.to_string(),
-            "eps": self.eps,
-            "eps_choice": match &self.how {
-                How::Chosen(choice) => radius::json(choice),
-                _ => serde_json::Value::Null,
+    pub(super) fn json(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Refinement<'a> {
+            eps: &'a [f64],
+            tree: &'a [RefineNode],
+        }
+        #[derive(Serialize)]
+        struct Document<'a> {
+            mode: String,
+            eps: f64,
+            eps_choice: Option<&'a EpsChoice>,
+            refinement: Option<Refinement<'a>>,
+            min_points: usize,
+            noise_again: Option<Neighbourhood>,
+            min_duration: MinDuration,
+            clusters: Table,
+            spmd_score: f64,
+            balance: TimeBalance,
+            extraction: &'a Dropped,
+            no_points: BTreeMap<&'a str, Amount>,
+            findings: Vec<findings::Found>,
+        }
+        let (eps_choice, refinement) = match &self.how {
+            How::Given => (None, None),
+            How::Chosen(choice) => (Some(choice), None),
+            How::Refined(eps, tree) => (None, Some(Refinement { eps, tree })),
+        };
+        Document {
+            mode: self.mode.to_string(),
+            eps: self.eps,
+            eps_choice,
+            refinement,
+            min_points: self.min_points,
+            noise_again: Neighbourhood::of_rest(self.rest),
+            min_duration: MinDuration {
+                ns: self.min_duration,
+                is_chosen: self.is_chosen,
             },
-            "refinement": self.refinement_json(),
-            "min_points": self.min_points,
-            "noise_again": self.rest.map(|(eps, points)| json!({"eps": eps, "min_points": points})),
-            "min_duration": {"ns": self.min_duration.0, "chosen": self.is_chosen},
-            "balance": time_balance::json(&self.balance, false),
-            "spmd_score": self.score.global,
-            "found": {
-                "bursts": self.from.dropped.found.bursts,
-                "time_ns": self.from.dropped.found.time.0,
-            },
-            "left_out": skipped::json(&self.from.dropped),
-            "no_points": self.no_points().into_iter()
-                .map(|(why, amount)| skipped::amount_json(why, amount)).collect::<Vec<_>>(),
-            "counted": skipped::counted_json(&self.from.dropped),
-            "findings": findings::json(&self.from.diagnostics),
-        })
+            clusters: self.clusters_table(),
+            spmd_score: self.score.global,
+            balance: self.balance,
+            extraction: &self.from.dropped,
+            no_points: self.no_points().into_iter().collect(),
+            findings: findings::found(&self.from.diagnostics),
+        }
     }
 
-    fn refinement_json(&self) -> serde_json::Value {
-        let How::Refined(eps, tree) = &self.how else {
-            return serde_json::Value::Null;
+    /// Returns a row for each cluster, the noise last.
+    pub(super) fn clusters_table(&self) -> Table {
+        let clusters = self.clusters();
+        let each = || {
+            let rows = || self.score.clusters.iter().zip(&clusters);
+            rows().skip(1).chain(rows().take(1))
         };
-        let tree = tree.iter().map(|node| {
-            json!({
-                "step": node.step,
-                "cluster": node.cluster.0,
-                "points": node.points,
-                "score": node.score,
-                "parents": node.parents,
-                "last": node.last.map(|id| id.0),
+        let share = |size: &Amount| 100.0 * self.balance.share(*size);
+        let table = Table::new(
+            "clusters",
+            "Clusters of bursts with the means of their metrics.",
+        )
+        .with(Column::text(
+            "cluster",
+            each().map(|it| it.0.cluster.to_string()),
+        ))
+        .with(Column::unsigned(
+            "bursts",
+            "",
+            each().map(|it| it.1.0.bursts),
+        ))
+        .with(Column::times("time", each().map(|it| it.1.0.time)))
+        .with(Column::floats(
+            "CPU time",
+            "%",
+            each().map(|it| share(&it.1.0)),
+        ))
+        .with(Column::floats(
+            "SPMD score",
+            "",
+            each().map(|it| it.0.score),
+        ));
+        self.metrics
+            .iter()
+            .enumerate()
+            .fold(table, |table, (at, name)| {
+                table.with(Column::floats(
+                    format!("mean {name}"),
+                    self.unit(name),
+                    each().map(|it| it.1.1[at]),
+                ))
             })
-        });
-        json!({"eps": eps, "tree": tree.collect::<Vec<_>>()})
+    }
+
+    /// Returns the unit of a metric for people; empty for plain counts.
+    fn unit(&self, metric: &str) -> String {
+        match self.bursts().column(metric) {
+            Ok(column) if column.unit == "#" => String::new(),
+            Ok(column) => column.unit.clone(),
+            // Durations are in none of the columns.
+            Err(_) => "ns".into(),
+        }
     }
 
     pub(super) fn table(&self) -> Table {

@@ -72,8 +72,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         found.recolour(path)?;
     }
     if options.general.json {
-        writeln!(out, "{}", found.json())?;
-        return Ok(());
+        return output::json(out, &found.json());
     }
     writeln!(out, "{}", options.file.display())?;
     found.text(options.sweep, out)

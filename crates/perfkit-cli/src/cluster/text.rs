@@ -5,17 +5,16 @@ use crate::failure::Outcome;
 use crate::phases::radius;
 use crate::phases::skipped;
 use crate::phases::time_balance;
-use crate::table::{self, counted, grouped, short};
+use crate::table::{self, counted, grouped};
 use std::io::Write;
 
 impl Found {
     pub(super) fn text(&self, sweep: bool, out: &mut dyn Write) -> Outcome {
-        let clusters = self.clusters();
-        let bursts: u64 = clusters.iter().map(|cluster| cluster.0.bursts).sum();
+        let bursts = self.bursts().complete().len();
         writeln!(
             out,
             "{}, {}, eps {:.4}, {} points, {}; SPMD score {:.3}",
-            counted(bursts as usize, "burst"),
+            counted(bursts, "burst"),
             counted(self.labels.clusters(), "cluster"),
             self.eps,
             self.min_points,
@@ -28,7 +27,7 @@ impl Found {
                 writeln!(out, "{}", radius::sentence(choice))?;
                 if sweep {
                     writeln!(out)?;
-                    radius::sweep(choice, out)?;
+                    table::print(out, &choice.sweep_table(), 60)?;
                 }
             }
             How::Refined(eps, tree) => {
@@ -49,22 +48,7 @@ impl Found {
             )?;
         }
         writeln!(out)?;
-        let rows = self.score.clusters.iter().zip(&clusters).skip(1);
-        let noise = self.score.clusters.iter().zip(&clusters).take(1);
-        let rows = rows.chain(noise).map(|(score, (size, means))| {
-            let mut row = vec![
-                score.cluster.to_string(),
-                grouped(size.bursts),
-                format!("{:.1} %", 100.0 * self.balance.share(*size)),
-                format!("{:.3}", score.score),
-            ];
-            row.extend(means.iter().map(|mean| short(*mean)));
-            row
-        });
-        let means: Vec<String> = self.metrics.iter().map(|name| self.heading(name)).collect();
-        let mut head = vec!["cluster", "bursts", "CPU time", "SPMD score"];
-        head.extend(means.iter().map(String::as_str));
-        table::write(out, &head, &rows.collect::<Vec<_>>())?;
+        table::print(out, &self.clusters_table(), 60)?;
         writeln!(out, "\n{}", time_balance::TOTAL)?;
         let balance = [(self.from.name.clone(), self.balance)];
         time_balance::write(&balance, false, out)?;
@@ -78,18 +62,6 @@ impl Found {
             )?;
         }
         Ok(())
-    }
-
-    /// The heading of a column with the means of a metric.
-    fn heading(&self, metric: &str) -> String {
-        let unit = match self.bursts().column(metric) {
-            Ok(column) => column.unit.as_str(),
-            Err(_) => "ns",
-        };
-        match unit {
-            "" | "#" => format!("mean {metric}"),
-            unit => format!("mean {metric} [{unit}]"),
-        }
     }
 
     /// Complete bursts that are no points, by the axis that keeps them from it.

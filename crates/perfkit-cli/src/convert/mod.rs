@@ -4,7 +4,7 @@ mod events;
 mod format;
 
 use crate::failure::{self, Failure, Outcome, input};
-use crate::findings;
+use crate::findings::{self, Found};
 use crate::inspect::severity_table;
 use crate::options::{General, TRACE};
 use crate::output;
@@ -15,7 +15,7 @@ use clap::Args;
 use format::Format;
 use perfkit::core::{Diagnostics, Profile};
 use perfkit::formats::{chrome, cube, otf2, paraver};
-use serde_json::json;
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -90,17 +90,26 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     };
     if options.general.json {
         let (lost, what) = written.lost;
-        let object = json!({
-            "format": format.name(),
-            "file": to.display().to_string(),
-            "records": written.records,
-            "record_kind": written.what,
-            "findings": findings::json(&written.diagnostics),
-            "events_lossy": lost,
-            "events_lossy_why": (lost > 0).then_some(what),
-        });
-        writeln!(out, "{object}")?;
-        return Ok(());
+        #[derive(Serialize)]
+        struct Document {
+            format: &'static str,
+            file: String,
+            records: u64,
+            record_kind: &'static str,
+            findings: Vec<Found>,
+            events_lossy: u64,
+            events_lossy_why: Option<&'static str>,
+        }
+        let document = Document {
+            format: format.name(),
+            file: to.display().to_string(),
+            records: written.records,
+            record_kind: written.what,
+            findings: findings::found(&written.diagnostics),
+            events_lossy: lost,
+            events_lossy_why: (lost > 0).then_some(what),
+        };
+        return output::json(out, &document);
     }
     writeln!(
         out,

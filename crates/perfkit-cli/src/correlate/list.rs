@@ -3,16 +3,17 @@
 use super::grid::Grid;
 use super::{Options, Related, call_path, metric};
 use crate::failure::{Failure, Outcome, input};
+use crate::findings::Findings;
 use crate::progress::Bar;
 use crate::table::{self, shortened};
 use perfkit::core::{CallPathId, Column, Combine, Job, MetricId, Profile, Table};
 use perfkit::spectral::{
-    AxisFilter, AxisPower, CheckedRank, Confidence, Match, Missing, NullParams, RankParams, Score,
-    Spectra, TOLERANCE, stored_rows,
+    AxisFilter, AxisPower, CheckedRank, Confidence, Correlation, Match, Missing, NullParams,
+    RankParams, Score, Spectra, TOLERANCE, stored_rows,
 };
 use perfkit::topology::Topology;
 use perfkit::view::Section;
-use serde_json::json;
+use serde::Serialize;
 use std::io::Write;
 
 /// The ordered list, and what it was made of.
@@ -42,6 +43,66 @@ pub(super) struct List<'a> {
 struct Chances {
     surrogates: usize,
     confidence: Confidence,
+}
+
+/// Metric and call path of a view, for `--json`.
+#[derive(Serialize)]
+struct ViewName {
+    metric: String,
+    scope: String,
+    path: String,
+}
+
+/// Correlation of a view, for `--json`.
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    view: ViewName,
+    r: f64,
+    shift: Vec<usize>,
+    max: f64,
+    max_shift: Vec<usize>,
+    min: f64,
+    min_shift: Vec<usize>,
+    zero: f64,
+    pearson: Option<f64>,
+    missing: usize,
+    p: Option<f64>,
+    p_of_all: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Axis {
+    name: String,
+    len: usize,
+    periodic: bool,
+}
+
+/// Result of `--json`.
+#[derive(Serialize)]
+struct Document<'a> {
+    reference: ViewName,
+    axes: &'a [f64],
+    dims: Vec<usize>,
+    axis_names: Vec<Axis>,
+    axis_power: &'a [f64],
+    suggested_axes: Vec<f64>,
+    cells_missing: usize,
+    cells_shared: usize,
+    locations: usize,
+    locations_placed: usize,
+    locations_unplaced: usize,
+    locations_outside: usize,
+    locations_repeated: usize,
+    locations_unknown: usize,
+    tolerance: f64,
+    score: &'static str,
+    notes: Vec<String>,
+    surrogates: Option<usize>,
+    null_band: Option<f64>,
+    #[serde(flatten)]
+    findings: Findings,
+    views: Vec<Listed>,
 }
 
 /// Weights of axes with commas between them, as `--axes` takes them.
@@ -293,65 +354,66 @@ impl<'a> List<'a> {
         shift.join(",")
     }
 
-    fn dims(&self) -> Vec<serde_json::Value> {
-        let axes = self.topology.shape().axes().iter();
-        axes.map(|axis| json!({ "name": axis.name, "len": axis.len, "periodic": axis.periodic }))
-            .collect()
+    /// Returns the first `top` views for `--json`.
+    pub(super) fn json(&self, top: usize, findings: Findings) -> impl Serialize {
+        let plan = self.spectra.plan();
+        let views = self.matches.iter().take(top).enumerate();
+        let views = views.map(|(at, found)| {
+            let Correlation { max, min, zero, .. } = found.correlation;
+            Listed {
+                view: self.view(self.row(found)),
+                r: found.r(),
+                shift: plan.shift(found.peak),
+                max: max.r,
+                max_shift: plan.shift(max),
+                min: min.r,
+                min_shift: plan.shift(min),
+                zero,
+                pearson: found.pearson,
+                missing: found.missing,
+                p: self.chance(at).map(|(p, _)| p),
+                p_of_all: self.chance(at).map(|(_, p)| p),
+            }
+        });
+        let axes = self.topology.shape().axes().iter().map(|axis| Axis {
+            name: axis.name.to_string(),
+            len: axis.len,
+            periodic: axis.periodic,
+        });
+        let check = self.topology.check();
+        let chances = self.chances.as_ref();
+        Document {
+            reference: self.view(self.reference),
+            axes: &self.axes,
+            dims: self.topology.shape().lens(),
+            axis_names: axes.collect(),
+            axis_power: &self.power.share,
+            suggested_axes: self.power.rest().f().to_vec(),
+            cells_missing: check.missing,
+            cells_shared: check.shared,
+            locations: check.locations,
+            locations_placed: check.placed,
+            locations_unplaced: check.unplaced,
+            locations_outside: check.outside,
+            locations_repeated: check.repeated,
+            locations_unknown: check.strangers,
+            tolerance: self.params.tolerance(),
+            score: if self.is_paper() { "max" } else { "magnitude" },
+            notes: self.notes(top),
+            surrogates: chances.map(|chances| chances.surrogates),
+            null_band: chances.map(|chances| chances.confidence.band),
+            findings,
+            views: views.collect(),
+        }
     }
 
-    pub(super) fn json(&self, top: usize) -> serde_json::Value {
-        let (metric, path) = self.name(self.reference);
-        let plan = self.spectra.plan();
-        let views = self
-            .matches
-            .iter()
-            .take(top)
-            .enumerate()
-            .map(|(at, found)| {
-                let scope = self.scope(self.row(found).0);
-                let (metric, path) = self.name(self.row(found));
-                let correlation = found.correlation;
-                let chance = self.chance(at);
-                json!({
-                    "metric": metric,
-                    "scope": scope,
-                    "path": path,
-                    "r": found.r(),
-                    "shift": plan.shift(found.peak),
-                    "max": correlation.max.r,
-                    "max_shift": plan.shift(correlation.max),
-                    "min": correlation.min.r,
-                    "min_shift": plan.shift(correlation.min),
-                    "zero": correlation.zero,
-                    "pearson": found.pearson,
-                    "missing": found.missing,
-                    "p": chance.map(|(p, _)| p),
-                    "p_of_all": chance.map(|(_, p)| p),
-                })
-            });
-        let check = self.topology.check();
-        json!({
-            "reference": { "metric": metric, "scope": self.scope(self.reference.0), "path": path },
-            "axes": self.axes,
-            "dims": self.topology.shape().lens(),
-            "axis_names": self.dims(),
-            "axis_power": self.power.share,
-            "suggested_axes": self.power.rest().f(),
-            "cells_missing": check.missing,
-            "cells_shared": check.shared,
-            "locations": check.locations,
-            "locations_placed": check.placed,
-            "locations_unplaced": check.unplaced,
-            "locations_outside": check.outside,
-            "locations_repeated": check.repeated,
-            "locations_unknown": check.strangers,
-            "tolerance": self.params.tolerance(),
-            "score": if self.is_paper() { "max" } else { "magnitude" },
-            "notes": self.notes(top),
-            "surrogates": self.chances.as_ref().map(|chances| chances.surrogates),
-            "null_band": self.chances.as_ref().map(|chances| chances.confidence.band),
-            "views": views.collect::<Vec<_>>(),
-        })
+    fn view(&self, row: (MetricId, CallPathId)) -> ViewName {
+        let (metric, path) = self.name(row);
+        ViewName {
+            metric,
+            scope: self.scope(row.0),
+            path,
+        }
     }
 
     /// The list as text.

@@ -10,7 +10,7 @@ mod results;
 pub use options::Options;
 
 use crate::failure::{self, Failure, Outcome};
-use crate::findings;
+use crate::findings::{self, Findings};
 use crate::messages;
 use crate::output;
 use crate::recording;
@@ -57,10 +57,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     };
     options.files.write(&title, scene, sections)?;
     if options.general.json {
-        let mut object = list.json(options.top);
-        object["findings"] = findings::json(&opened.diagnostics);
-        object["mended_frames"] = findings::mended_json(&opened.counts);
-        writeln!(out, "{object}")?;
+        let findings = Findings::new(&opened.diagnostics, opened.counts);
+        output::json(out, &list.json(options.top, findings))?;
     } else {
         writeln!(out, "{}", options.file.display())?;
         list.text(options.top, out)?;

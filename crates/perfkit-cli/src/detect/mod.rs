@@ -44,7 +44,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let mut found = find(options.clone(), !files.is_empty(), out)?;
     output::csv(options.csv.as_ref(), || found.records())?;
     match options.general.json {
-        true => writeln!(out, "{}", found.json())?,
+        true => output::json(out, &found.json())?,
         false => found.text(out)?,
     }
     if let Some(anomalies) = found.drawn() {
@@ -173,7 +173,7 @@ fn monitor(options: &Options) -> Result<Monitor, Failure> {
     let server = Server::open(url, token, run, &options.files)?;
     let store = server.keep(store(options)?);
     let recorder = Recorder::new(recorder.check().map_err(usage)?, store);
-    let drift = Drift::new(Drift::params().check().map_err(usage)?);
+    let drift = Drift::default();
     let mut monitor = Monitor::new(calls, detector)
         .record(recorder)
         .watch_drift(drift)

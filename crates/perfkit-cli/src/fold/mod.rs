@@ -50,7 +50,7 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
         view.export(path)?;
     }
     if options.general.json {
-        writeln!(out, "{}", view.json())?;
+        output::json(out, &view.json())?;
     } else {
         writeln!(out, "{}", options.names())?;
         view.text(out)?;

@@ -3,9 +3,9 @@
 use super::View;
 use crate::failure::Outcome;
 use crate::table::{counted, shortened};
-use perfkit::core::{Job, TimeRange};
-use perfkit::fold::{Cell, ClassId, State, Usage, Value as Shown};
-use serde_json::json;
+use perfkit::core::{Column, Job, Nanos, Table, TimeRange};
+use perfkit::fold::{Cell, ClassId, Usage, Value as Shown};
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::ops::Range;
@@ -45,40 +45,72 @@ impl View {
         pieces.iter().filter_map(shade).collect()
     }
 
-    /// One object.
-    pub(crate) fn json(&self) -> serde_json::Value {
-        let classes = self.fold.classes();
-        let rows = self.fold.rows().zip(&self.usage).map(|(row, usage)| {
-            let shares = self.shares(row.cells()).into_iter();
-            let states: BTreeMap<_, _> = shares
-                .map(|(class, share)| (classes.name(class), share))
-                .collect();
+    /// Returns the fold for `--json`.
+    pub(crate) fn json(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            op: &'a str,
+            start_ns: Nanos,
+            end_ns: Nanos,
+            columns: usize,
+            rows: Table,
+            shown: Table,
+            utilisation: Table,
+            states: Table,
+        }
+        let (start_ns, end_ns) = self.times(self.fold.window());
+        let [utilisation, states] = self.folder.usage_tables(&self.usage);
+        Document {
+            op: &self.op,
+            start_ns,
+            end_ns,
+            columns: self.fold.columns(),
+            rows: self.rows_table(),
+            shown: self.shown_table(),
+            utilisation,
+            states,
+        }
+    }
+
+    /// Returns a row for each row of the fold.
+    fn rows_table(&self) -> Table {
+        let rows = || self.fold.rows();
+        let mean = rows().map(|row| {
             let numbers = row.cells().iter().filter_map(|cell| cell.value.number());
-            let count = numbers.clone().count();
-            let mean = numbers.map(f64::from).sum::<f64>() / count.max(1) as f64;
-            json!({
-                "group": row.label(),
-                "kind": format!("{:?}", row.group().kind),
-                "streams": row.streams(),
-                "utilisation": usage.utilisation.utilisation(),
-                "overlap": usage.utilisation.overlap_share(),
-                "mean_concurrency": usage.utilisation.mean_concurrency(),
-                "cells_idle": row.idle_cells(),
-                "states": states,
-                "time_shares": usage.named_classes(classes).collect::<BTreeMap<_, _>>(),
-                "time_idle": usage.share_of(State::Idle),
-                "time_absent": usage.share_of(State::Absent),
-                "mean": (count > 0).then_some(mean),
-            })
+            // Operations that give states have no mean.
+            numbers.clone().map(f64::from).sum::<f64>() / numbers.count() as f64
         });
-        let (start, end) = self.times(self.fold.window());
-        json!({
-            "op": self.op,
-            "start_ns": start.0,
-            "end_ns": end.0,
-            "columns": self.fold.columns(),
-            "rows": rows.collect::<Vec<_>>(),
-        })
+        Table::new("rows", "Rows of the folded timeline.")
+            .with(Column::text("row", rows().map(|row| row.label())))
+            .with(Column::text(
+                "kind",
+                rows().map(|row| format!("{:?}", row.group().kind)),
+            ))
+            .with(Column::unsigned(
+                "streams",
+                "",
+                rows().map(|row| row.streams()),
+            ))
+            .with(Column::unsigned(
+                "idle cells",
+                "",
+                rows().map(|row| row.idle_cells()),
+            ))
+            .with(Column::floats("mean", "", mean))
+    }
+
+    /// Returns the share of the cells of each row that show each state.
+    fn shown_table(&self) -> Table {
+        let rows = self.fold.rows().flat_map(|row| {
+            let shares = self.shares(row.cells()).into_iter();
+            shares.map(move |(class, share)| (row.label(), class, 100.0 * share))
+        });
+        let rows: Vec<_> = rows.collect();
+        let states = rows.iter().map(|row| self.fold.classes().name(row.1));
+        Table::new("shown states", "States that the cells of each row show.")
+            .with(Column::text("row", rows.iter().map(|row| row.0)))
+            .with(Column::text("state", states))
+            .with(Column::floats("share", "%", rows.iter().map(|row| row.2)))
     }
 
     /// Rows of letters, and what they mean.

@@ -69,7 +69,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let name = pictures::name(file);
     let title = format!("{name}: where the time goes");
-    let object = match recording::any_by(file, unify)? {
+    match recording::any_by(file, unify)? {
         Any::Trace(_) if metric.is_some() => {
             let what = "--metric is for profiles, call paths of a trace are ordered by time";
             return Err(Failure::Usage(what.into()));
@@ -77,7 +77,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         Any::Trace(trace) => {
             let explain = findings::explain(&trace.diagnostics);
             let summary = Summary::by(&trace, unify).map_err(explain)?;
-            summary.text(top, &mut text)?;
+            if general.json {
+                output::json(&mut text, &summary.json(top))?;
+            } else {
+                writeln!(text, "{}", file.display())?;
+                summary.text(top, &mut text)?;
+            }
             files.write(
                 &name,
                 || Ok(summary.bars(top, &title)),
@@ -89,27 +94,24 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
                 },
             )?;
             output::csv(csv.as_ref(), || summary.table())?;
-            summary.json(top)
         }
         Any::Profile(profile) => {
             let explain = findings::explain(&profile.diagnostics);
             let summary = ProfileSummary::of(&profile, metric.as_deref(), top).map_err(explain)?;
-            summary.text(&mut text)?;
+            if general.json {
+                output::json(&mut text, &summary.json())?;
+            } else {
+                writeln!(text, "{}", file.display())?;
+                summary.text(&mut text)?;
+            }
             let scene = || Ok(summary.bars(&name));
             files.write(&name, scene, || Ok(summary.sections()))?;
             let regions = profile.profile.regions();
             let table = || severity_table(&profile.profile, regions);
             output::csv(csv.as_ref(), table)?;
-            summary.json()
         }
-    };
-    if general.json {
-        writeln!(out, "{object}")?;
-    } else {
-        writeln!(out, "{}", file.display())?;
-        out.write_all(&text)?;
     }
-    Ok(())
+    Ok(out.write_all(&text)?)
 }
 
 /// Returns the summary, the `top` call paths and the timeline of a trace as parts of a page.

@@ -1,17 +1,18 @@
 //! What is in a call-path profile, as text and as JSON.
 
 use crate::failure::{Failure, Outcome, input};
-use crate::findings::{self, Found};
+use crate::findings::{self, Findings, Found};
 use crate::inspect::severities::{About, Spread, about, number};
 use crate::pictures;
 use crate::recording::Profiled;
 use crate::suggest::hint;
-use crate::table::{self, counted, grouped, shortened};
+use crate::table::{self, counted, grouped};
 use perfkit::core::{
-    CallPathId, CartMembers, CartTopology, Column, Combine, MetricId, Nanos, Profile, Scope, Table,
+    CallPathId, CartDimension, CartMembers, CartTopology, Column, Combine, MetricId, Nanos,
+    Profile, ProfileMetric, Scope, Table,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
-use serde_json::{Value as Json, json};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -83,52 +84,75 @@ impl<'a> ProfileSummary<'a> {
         })
     }
 
-    fn metric(&self, id: MetricId) -> &perfkit::core::ProfileMetric {
+    fn metric(&self, id: MetricId) -> &ProfileMetric {
         &self.opened.profile.metrics()[id.index()]
     }
 
-    /// Its metrics and its top call paths, as parts of a page.
+    /// Returns the metrics and the top call paths as parts of a page.
     pub(crate) fn sections(&self) -> Vec<Section> {
+        let metrics = ["metric", "unit", "scope", "rows", "total"];
+        let metrics = self.metrics_table().select(&metrics);
+        let metrics = Section::table("metrics", "What was measured", &metrics);
+        let paths = self.call_paths();
+        let paths = paths.map(|paths| Section::table("paths", "Where it goes", &paths));
+        [metrics].into_iter().chain(paths).collect()
+    }
+
+    /// Returns a row for each metric.
+    fn metrics_table(&self) -> Table {
         let all = || self.metrics.iter();
-        let of = |about: &About| self.metric(about.id).clone();
-        let total = |about: &About| about.severities.as_ref().map(|of| number(of.total));
-        let scope = |about: &About| format!("{:?}", of(about).scope).to_lowercase();
-        let metrics = Table::new("metrics", "")
-            .with(Column::text("metric", all().map(|it| of(it).metric.name)))
-            .with(Column::text("unit", all().map(|it| of(it).metric.unit)))
-            .with(Column::text("scope", all().map(scope)))
-            .with(Column::unsigned(
-                "call paths with values",
-                "",
-                all().map(|it| it.rows),
+        let text = |name: &'static str, of: fn(&ProfileMetric) -> String| {
+            Column::text(name, all().map(|it| of(self.metric(it.id))))
+        };
+        let floats = |name: &'static str, of: fn(&Spread) -> f64| {
+            Column::floats(name, "", all().map(|it| it.severities.as_ref().map(of)))
+        };
+        let parent = |it: &About| {
+            let parent = self.metric(it.id).metric.parent?;
+            Some(self.metric(parent).metric.name.as_str())
+        };
+        let words = "Totals are over all call paths and locations, the others over locations.";
+        Table::new("metrics", words)
+            .with(text("metric", |it| it.metric.name.clone()))
+            .with(text("unit", |it| it.metric.unit.clone()))
+            .with(text("type", |it| format!("{:?}", it.metric.value_type)))
+            .with(text("scope", |it| format!("{:?}", it.scope).to_lowercase()))
+            .with(text("combine", |it| format!("{:?}", it.combine)))
+            .with(Column::text("parent", all().map(parent)))
+            .with(Column::unsigned("rows", "", all().map(|it| it.rows)))
+            .with(floats("total", |it| it.total))
+            .with(floats("minimum", |it| it.min))
+            .with(floats("mean", |it| it.mean))
+            .with(floats("maximum", |it| it.max))
+            .with(Column::text("error", all().map(|it| it.failed.as_deref())))
+    }
+
+    /// Returns the top call paths, `None` without a metric to order them by.
+    fn call_paths(&self) -> Option<Table> {
+        let by = self.metric(self.by?);
+        let (unit, factor) = pictures::unit(&by.metric.unit);
+        let paths = || self.paths.iter();
+        let values = |name: &'static str, of: fn(&Path) -> f64| {
+            let values = paths().map(|it| of(it) * factor);
+            match unit {
+                Unit::Nanos => Column::times(name, values.map(|it| Nanos(it.round() as i64))),
+                Unit::Bytes => Column::floats(name, "B", values),
+                _ => Column::floats(name, "", values),
+            }
+        };
+        let share = paths().map(|it| 100.0 * it.exclusive / self.exclusive);
+        let visits = paths().map(|it| it.visits.map(|visits| visits.round() as u64));
+        let words = format!("By exclusive {}, summed over locations.", by.quantity());
+        let table = Table::new("call paths", words)
+            .with(Column::text(
+                "call path",
+                paths().map(|it| it.name.as_str()),
             ))
-            .with(Column::text("total", all().map(total)));
-        let mut sections = vec![Section::table("metrics", "What was measured", &metrics)];
-        if let Some(by) = self.by {
-            let (unit, factor) = pictures::unit(&self.metric(by).metric.unit);
-            let quantity = self.metric(by).quantity();
-            let words = format!("By exclusive {quantity}, summed over locations.");
-            let paths = || self.paths.iter();
-            let values = |name: &'static str, of: fn(&Path) -> f64| {
-                let values = paths().map(|it| of(it) * factor);
-                match unit {
-                    Unit::Nanos => Column::times(name, values.map(|it| Nanos(it.round() as i64))),
-                    Unit::Bytes => Column::floats(name, "B", values),
-                    _ => Column::floats(name, "", values),
-                }
-            };
-            let visits = paths().map(|it| it.visits.map(|visits| visits.round() as u64));
-            let paths = Table::new("call paths", words)
-                .with(Column::text(
-                    "call path",
-                    paths().map(|it| it.name.as_str()),
-                ))
-                .with(values("exclusive", |it| it.exclusive))
-                .with(values("inclusive", |it| it.inclusive))
-                .with(Column::unsigned("visits", "", visits));
-            sections.push(Section::table("paths", "Where it goes", &paths));
-        }
-        sections
+            .with(values("exclusive", |it| it.exclusive))
+            .with(Column::floats("share", "%", share))
+            .with(values("inclusive", |it| it.inclusive))
+            .with(Column::unsigned("visits", "", visits));
+        Some(table)
     }
 
     /// The top call paths of the recording `name` as bars of their exclusive values.
@@ -144,67 +168,61 @@ impl<'a> ProfileSummary<'a> {
         bars.scene()
     }
 
-    /// The summary as one object.
-    pub(crate) fn json(&self) -> Json {
+    /// Returns the summary for `--json`.
+    pub(crate) fn json(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Grid<'a> {
+            name: &'a str,
+            of: &'static str,
+            axes: &'a [CartDimension],
+            coordinates: usize,
+        }
+        #[derive(Serialize)]
+        struct Document<'a> {
+            format: &'static str,
+            locations: usize,
+            groups: usize,
+            nodes: usize,
+            node_classes: BTreeMap<String, usize>,
+            regions: usize,
+            call_path_count: usize,
+            call_path_roots: usize,
+            call_path_depth: usize,
+            topologies: Vec<Grid<'a>>,
+            properties: usize,
+            repairs: u64,
+            #[serde(flatten)]
+            findings: Findings,
+            metrics: Table,
+            by: Option<&'a str>,
+            call_paths: Option<Table>,
+        }
         let profile = &self.opened.profile;
         let system = profile.system();
-        let metrics = self.metrics.iter().map(|about| {
-            let metric = self.metric(about.id);
-            let parent = metric.metric.parent.map(|id| &self.metric(id).metric.name);
-            let spread = about.severities.as_ref();
-            json!({
-                "name": metric.metric.name,
-                "unit": metric.metric.unit,
-                "type": format!("{:?}", metric.metric.value_type),
-                "scope": format!("{:?}", metric.scope),
-                "combine": format!("{:?}", metric.combine),
-                "parent": parent,
-                "rows": about.rows,
-                "total": spread.map(|spread| spread.total),
-                "min": spread.map(|spread| spread.min),
-                "mean": spread.map(|spread| spread.mean),
-                "max": spread.map(|spread| spread.max),
-                "error": about.failed,
-            })
-        });
-        let topologies = profile.topologies().iter().map(|cart| {
-            let axes = cart.dimensions.iter().map(
-                |axis| json!({ "name": axis.name, "len": axis.size, "periodic": axis.periodic }),
-            );
-            json!({
-                "name": cart.name,
-                "of": members(cart.of),
-                "axes": axes.collect::<Vec<_>>(),
-                "coordinates": cart.coordinates.len(),
-            })
-        });
-        let paths = self.paths.iter().map(|path| {
-            json!({
-                "path": path.name,
-                "exclusive": path.exclusive,
-                "inclusive": path.inclusive,
-                "visits": path.visits,
-            })
-        });
-        json!({
-            "format": self.opened.format,
-            "locations": system.locations().len(),
-            "groups": system.groups().len(),
-            "nodes": system.nodes().len(),
-            "node_classes": classes(profile),
-            "regions": profile.regions().len(),
-            "call_path_count": profile.calls().paths().len(),
-            "call_path_roots": self.roots,
-            "call_path_depth": self.deepest,
-            "metrics": metrics.collect::<Vec<_>>(),
-            "topologies": topologies.collect::<Vec<_>>(),
-            "properties": profile.properties().len(),
-            "repairs": self.repairs(),
-            "findings": findings::json(&self.opened.diagnostics),
-            "mended_frames": findings::mended_json(&self.opened.counts),
-            "by": self.by.map(|by| &self.metric(by).metric.name),
-            "call_paths": paths.collect::<Vec<_>>(),
-        })
+        let grid = |cart: &'a CartTopology| Grid {
+            name: &cart.name,
+            of: members(cart.of),
+            axes: &cart.dimensions,
+            coordinates: cart.coordinates.len(),
+        };
+        Document {
+            format: self.opened.format,
+            locations: system.locations().len(),
+            groups: system.groups().len(),
+            nodes: system.nodes().len(),
+            node_classes: classes(profile),
+            regions: profile.regions().len(),
+            call_path_count: profile.calls().paths().len(),
+            call_path_roots: self.roots,
+            call_path_depth: self.deepest,
+            topologies: profile.topologies().iter().map(grid).collect(),
+            properties: profile.properties().len(),
+            repairs: self.repairs(),
+            findings: Findings::new(&self.opened.diagnostics, self.opened.counts),
+            metrics: self.metrics_table(),
+            by: self.by.map(|by| self.metric(by).metric.name.as_str()),
+            call_paths: self.call_paths(),
+        }
     }
 
     fn repairs(&self) -> u64 {
@@ -252,7 +270,7 @@ impl<'a> ProfileSummary<'a> {
         writeln!(out, "  repairs     {}", grouped(self.repairs()))?;
         let (repaired, noted): (Vec<_>, Vec<_>) = findings::found(&self.opened.diagnostics)
             .into_iter()
-            .partition(Found::is_repair);
+            .partition(|found: &Found| found.is_repair);
         for found in repaired {
             writeln!(out, "              {found}")?;
         }
@@ -267,7 +285,7 @@ impl<'a> ProfileSummary<'a> {
             writeln!(out, "              {found}")?;
         }
         self.metrics(out)?;
-        self.call_paths(out)
+        self.write_call_paths(out)
     }
 
     /// Nodes with what is on them, as far as a few lines go.
@@ -338,35 +356,17 @@ impl<'a> ProfileSummary<'a> {
         Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
     }
 
-    fn call_paths(&self, out: &mut dyn Write) -> Outcome {
-        let (Some(by), false) = (self.by, self.paths.is_empty()) else {
+    fn write_call_paths(&self, out: &mut dyn Write) -> Outcome {
+        let paths = self.call_paths();
+        let (Some(by), Some(paths)) = (self.by, paths.filter(|paths| paths.rows() > 0)) else {
             return Ok(());
         };
-        let metric = self.metric(by);
-        let unit = match metric.metric.unit.as_str() {
-            "" => String::new(),
-            unit => format!(" in {unit}"),
-        };
-        let quantity = metric.quantity();
+        let quantity = self.metric(by).quantity();
         writeln!(
             out,
-            "  top call paths by exclusive {quantity}{unit}, summed over locations"
+            "  top call paths by exclusive {quantity}, summed over locations"
         )?;
-        let rows = self.paths.iter().map(|path| {
-            let share = match self.exclusive > 0.0 {
-                true => format!("{:.1} %", 100.0 * path.exclusive / self.exclusive),
-                false => String::new(),
-            };
-            vec![
-                format!("  {}", shortened(&path.name, 60)),
-                number(path.exclusive),
-                share,
-                number(path.inclusive),
-                path.visits.map_or_else(String::new, number),
-            ]
-        });
-        let head = ["  call path", "exclusive", "share", "inclusive", "visits"];
-        Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
+        Ok(table::print(out, &paths, 60)?)
     }
 }
 

@@ -2,16 +2,16 @@
 
 use super::severity_table::severity_table;
 use crate::failure::{Failure, Outcome, input};
-use crate::findings::{self, Found};
+use crate::findings::{self, Findings, Found};
 use crate::progress::Bar;
 use crate::recording::Recording;
-use crate::table::{self, counted, grouped, shortened};
+use crate::table::{self, counted, grouped};
 use perfkit::core::{
     CallPathId, Clock, ClockViolations, Column, Diagnostics, Nanos, Profile, Region, ReplayCounts,
     Table, Ticks, Unify, Value, match_messages,
 };
 use perfkit::view::{Bars, Scene, Section, Unit};
-use serde_json::json;
+use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
@@ -24,33 +24,47 @@ struct Path {
     visits: u64,
 }
 
-/// What is in a recording.
-#[derive(Clone, Debug)]
+/// Summary of a recording.
+#[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     format: &'static str,
     creator: Option<String>,
     locations: usize,
+    absent_locations: usize,
     groups: usize,
     nodes: usize,
-    absent: usize,
     regions: usize,
     events: u64,
-    kinds: BTreeMap<String, u64>,
-    start: Nanos,
-    end: Nanos,
-    paths: Vec<Path>,
-    messages: usize,
-    collectives: usize,
-    accesses: usize,
-    unmatched: Vec<(String, usize)>,
-    clock: Clock,
-    clocks: ClockViolations,
-    diagnostics: Diagnostics,
-    counts: ReplayCounts,
+    event_kinds: BTreeMap<String, u64>,
+    start_ns: Nanos,
+    end_ns: Nanos,
     repairs: u64,
+    messages: MessageCounts,
+    #[serde(skip)]
+    paths: Vec<Path>,
+    #[serde(skip)]
+    clock: Clock,
+    #[serde(skip)]
+    clocks: ClockViolations,
+    #[serde(skip)]
+    diagnostics: Diagnostics,
+    #[serde(skip)]
+    counts: ReplayCounts,
+    #[serde(skip)]
     profile: Profile,
     /// Regions of the profile, named apart.
+    #[serde(skip)]
     labelled: Vec<Region>,
+}
+
+/// Numbers of messages and of their ends.
+#[derive(Clone, Debug, Serialize)]
+struct MessageCounts {
+    matched: usize,
+    collectives: usize,
+    remote_accesses: usize,
+    /// Ends without the other one, by cause.
+    unmatched: BTreeMap<String, usize>,
 }
 
 impl Summary {
@@ -96,28 +110,31 @@ impl Summary {
             locations: definitions.system.locations().len(),
             groups: definitions.system.groups().len(),
             nodes: definitions.system.nodes().len(),
-            absent: trace
+            absent_locations: trace
                 .events()
                 .iter()
                 .filter(|events| events.is_absent())
                 .count(),
             regions: definitions.regions.len(),
             events: trace.len() as u64,
-            kinds: kinds
+            event_kinds: kinds
                 .into_iter()
                 .map(|(name, count)| (name.to_string(), count))
                 .collect(),
-            start: start.unwrap_or_default(),
-            end: end.unwrap_or_default(),
+            // A recording without events has no duration.
+            start_ns: start.unwrap_or_default(),
+            end_ns: end.unwrap_or_default(),
             paths: paths(&profile, &labelled)?,
-            messages: found.messages.len(),
-            collectives: found.collectives.len(),
-            accesses: found.accesses.len(),
-            unmatched: found
-                .causes()
-                .into_iter()
-                .map(|(cause, count)| (format!("{cause:?}"), count))
-                .collect(),
+            messages: MessageCounts {
+                matched: found.messages.len(),
+                collectives: found.collectives.len(),
+                remote_accesses: found.accesses.len(),
+                unmatched: found
+                    .causes()
+                    .into_iter()
+                    .map(|(cause, count)| (format!("{cause:?}"), count))
+                    .collect(),
+            },
             clock,
             clocks: found.clock_violations(),
             diagnostics: diagnostics.clone(),
@@ -136,40 +153,47 @@ impl Summary {
         severity_table(&self.profile, &self.labelled)
     }
 
-    /// The summary as one object, with `top` call paths.
-    pub fn json(&self, top: usize) -> serde_json::Value {
-        let paths = self.paths.iter().take(top);
-        json!({
-            "format": self.format,
-            "creator": self.creator,
-            "locations": self.locations,
-            "absent_locations": self.absent,
-            "groups": self.groups,
-            "nodes": self.nodes,
-            "regions": self.regions,
-            "events": self.events,
-            "event_kinds": self.kinds,
-            "start_ns": self.start.0,
-            "end_ns": self.end.0,
-            "repairs": self.repairs,
-            "findings": findings::json(&self.diagnostics),
-            "mended_frames": findings::mended_json(&self.counts),
-            "messages": {
-                "matched": self.messages,
-                "collectives": self.collectives,
-                "remote_accesses": self.accesses,
-                "unmatched": self.unmatched.iter().cloned().collect::<BTreeMap<_, _>>(),
-            },
-            "clocks": findings::clocks_json(&self.clocks, self.clock),
-            "call_paths": paths
-                .map(|path| json!({
-                    "path": path.name,
-                    "exclusive_ns": path.exclusive,
-                    "inclusive_ns": path.inclusive,
-                    "visits": path.visits,
-                }))
-                .collect::<Vec<_>>(),
-        })
+    /// Returns the summary for `--json`, with `top` call paths.
+    pub fn json(&self, top: usize) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Document<'a> {
+            #[serde(flatten)]
+            summary: &'a Summary,
+            #[serde(flatten)]
+            findings: Findings,
+            clocks: Table,
+            call_paths: Table,
+        }
+        Document {
+            summary: self,
+            findings: Findings::new(&self.diagnostics, self.counts),
+            clocks: self.clocks.table(self.clock),
+            call_paths: self.call_paths(top),
+        }
+    }
+
+    /// Returns the `top` call paths.
+    fn call_paths(&self, top: usize) -> Table {
+        let paths = || self.paths.iter().take(top);
+        let time = |time: u64| Nanos(time as i64);
+        let total: u64 = self.paths.iter().map(|path| path.exclusive).sum();
+        let share = |path: &Path| 100.0 * path.exclusive as f64 / total as f64;
+        let words = "Most exclusive time first, summed over locations.";
+        Table::new("call paths", words)
+            .with(Column::text(
+                "call path",
+                paths().map(|it| it.name.as_str()),
+            ))
+            .with(Column::times(
+                "exclusive",
+                paths().map(|it| time(it.exclusive)),
+            ))
+            .with(Column::floats("share", "%", paths().map(share)))
+            .with(Column::times(
+                "inclusive",
+                paths().map(|it| time(it.inclusive)),
+            ))
+            .with(Column::unsigned("visits", "", paths().map(|it| it.visits)))
     }
 
     /// The summary as text, with `top` call paths.
@@ -187,7 +211,7 @@ impl Summary {
             self.format,
             creator.unwrap_or_default()
         )?;
-        let absent = match self.absent {
+        let absent = match self.absent_locations {
             0 => String::new(),
             absent => format!("; {absent} without events"),
         };
@@ -200,30 +224,30 @@ impl Summary {
         )?;
         writeln!(out, "  regions     {regions}")?;
         let kinds = self
-            .kinds
+            .event_kinds
             .iter()
             .map(|(name, count)| format!("{} {name}", grouped(*count)));
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         writeln!(out, "  events      {}: {kinds}", grouped(self.events))?;
-        let duration = Nanos(self.end.0.saturating_sub(self.start.0));
+        let duration = Nanos(self.end_ns.0.saturating_sub(self.start_ns.0));
         writeln!(
             out,
             "  duration    {duration}, from {} to {}",
-            self.start, self.end
+            self.start_ns, self.end_ns
         )?;
-        let Summary {
-            messages,
+        let MessageCounts {
+            matched,
             collectives,
-            accesses,
-            ..
-        } = self;
+            remote_accesses,
+            unmatched,
+        } = &self.messages;
         writeln!(
             out,
-            "  messages    {messages} matched, {}, {}",
+            "  messages    {matched} matched, {}, {}",
             counted(*collectives, "collective"),
-            counted(*accesses, "remote transfer")
+            counted(*remote_accesses, "remote transfer")
         )?;
-        for (cause, count) in &self.unmatched {
+        for (cause, count) in unmatched {
             writeln!(out, "              {count} unmatched: {cause}")?;
         }
         let clocks = findings::clocks(&self.clocks, self.clock);
@@ -233,7 +257,7 @@ impl Summary {
         writeln!(out, "  repairs     {}", grouped(self.repairs))?;
         let (repaired, noted): (Vec<_>, Vec<_>) = findings::found(&self.diagnostics)
             .into_iter()
-            .partition(Found::is_repair);
+            .partition(|found: &Found| found.is_repair);
         for found in repaired {
             writeln!(out, "              {found}")?;
         }
@@ -252,21 +276,7 @@ impl Summary {
                 out,
                 "  top call paths by exclusive time, summed over locations"
             )?;
-            let total: u64 = self.paths.iter().map(|path| path.exclusive).sum();
-            let rows = self.paths.iter().take(top).map(|path| {
-                vec![
-                    format!("  {}", shortened(&path.name, 60)),
-                    Nanos(path.exclusive as i64).to_string(),
-                    format!(
-                        "{:.1} %",
-                        100.0 * path.exclusive as f64 / total.max(1) as f64
-                    ),
-                    Nanos(path.inclusive as i64).to_string(),
-                    grouped(path.visits),
-                ]
-            });
-            let head = ["  call path", "exclusive", "share", "inclusive", "visits"];
-            table::write(out, &head, &rows.collect::<Vec<_>>())?;
+            table::print(out, &self.call_paths(top), 60)?;
         }
         Ok(())
     }
@@ -283,10 +293,10 @@ impl Summary {
             ("nodes", grouped(self.nodes as u64)),
             ("regions", grouped(self.regions as u64)),
             ("events", grouped(self.events)),
-            ("from", self.start.to_string()),
-            ("to", self.end.to_string()),
-            ("messages", grouped(self.messages as u64)),
-            ("collectives", grouped(self.collectives as u64)),
+            ("from", self.start_ns.to_string()),
+            ("to", self.end_ns.to_string()),
+            ("messages", grouped(self.messages.matched as u64)),
+            ("collectives", grouped(self.messages.collectives as u64)),
             ("repairs", grouped(self.repairs)),
         ];
         let clocks = findings::clocks(&self.clocks, self.clock);
@@ -296,26 +306,9 @@ impl Summary {
         let facts = Table::new("facts", "")
             .with(Column::text("fact", names))
             .with(Column::text("value", values));
-        let paths = || self.paths.iter().take(top);
-        let time = |time: u64| Nanos(time as i64);
-        let words = "Most exclusive time first, summed over locations.";
-        let paths = Table::new("call paths", words)
-            .with(Column::text(
-                "call path",
-                paths().map(|it| it.name.as_str()),
-            ))
-            .with(Column::times(
-                "exclusive",
-                paths().map(|it| time(it.exclusive)),
-            ))
-            .with(Column::times(
-                "inclusive",
-                paths().map(|it| time(it.inclusive)),
-            ))
-            .with(Column::unsigned("visits", "", paths().map(|it| it.visits)));
         vec![
             Section::table("facts", "What is in it", &facts),
-            Section::table("paths", "Where the time goes", &paths),
+            Section::table("paths", "Where the time goes", &self.call_paths(top)),
         ]
     }
 

@@ -129,7 +129,7 @@ pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered
 
 /// The minimum duration of the bursts of a trace.
 fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
-    let extract = Extract::params().check().map_err(usage)?;
+    let extract = Extract::default();
     let (bursts, _) = extracted(&extract, trace, name)?;
     DurationCut::of(&bursts, DROPPED).map_err(input)
 }

@@ -1,9 +1,7 @@
 //! The radius that was found: why it is that, and how much it matters.
 
-use crate::table;
 use perfkit::track::cluster::{EpsChoice, EpsWhy};
-use serde_json::{Value, json};
-use std::io::{self, Write};
+use serde::Serialize;
 
 /// One sentence.
 pub fn sentence(choice: &EpsChoice) -> String {
@@ -31,63 +29,16 @@ pub fn sentence(choice: &EpsChoice) -> String {
     )
 }
 
-/// A table of the sweep.
-///
-/// # Errors
-/// What `out` fails with.
-pub fn sweep(choice: &EpsChoice, out: &mut dyn Write) -> io::Result<()> {
-    let rows = choice.sweep.iter().enumerate().map(|(at, step)| {
-        let is_last = at + 1 == choice.sweep.len();
-        vec![
-            format!("{:.4}", step.eps),
-            step.clusters.to_string(),
-            format!("{:.1} %", 100.0 * step.noise),
-            format!("{:.1} %", 100.0 * step.noise_weight),
-            match is_last {
-                true => String::new(),
-                false => format!("{:.3}", step.rand),
-            },
-        ]
-    });
-    let head = [
-        "eps",
-        "clusters",
-        "noise",
-        "of the time",
-        "agreement with the next",
-    ];
-    table::write(out, &head, &rows.collect::<Vec<_>>())
+/// Radius of a neighbourhood, and its points, for `--json`.
+#[derive(Debug, Serialize)]
+pub struct Neighbourhood {
+    eps: f64,
+    min_points: usize,
 }
 
-/// All of it.
-pub fn json(choice: &EpsChoice) -> Value {
-    let stable = match choice.why {
-        EpsWhy::Stable { low, high } => json!([low, high]),
-        _ => Value::Null,
-    };
-    let taken_in = match choice.why {
-        EpsWhy::Noise { from, noise } => json!({ "from": from, "noise_of_time": noise }),
-        _ => Value::Null,
-    };
-    let sweep = choice.sweep.iter().map(|step| {
-        json!({
-            "eps": step.eps,
-            "clusters": step.clusters,
-            "noise": step.noise,
-            "noise_of_time": step.noise_weight,
-            "rand_with_next": step.rand,
-        })
-    });
-    json!({
-        "eps": choice.eps,
-        "least": choice.least,
-        "knee": choice.knee,
-        "stable": stable,
-        "noise_taken_in": taken_in,
-        "sensitivity": choice.sensitivity,
-        "clusters": choice.clusters,
-        "noise": choice.noise,
-        "noise_of_time": choice.noise_weight,
-        "sweep": sweep.collect::<Vec<_>>(),
-    })
+impl Neighbourhood {
+    /// Returns the neighbourhood in which the noise of a first clustering was clustered.
+    pub fn of_rest(rest: Option<(f64, usize)>) -> Option<Self> {
+        rest.map(|(eps, min_points)| Neighbourhood { eps, min_points })
+    }
 }

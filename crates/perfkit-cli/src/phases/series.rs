@@ -8,7 +8,7 @@ use crate::progress::Bar;
 use perfkit::core::{Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
-use perfkit::track::track::{
+use perfkit::track::tracking::{
     Observation, TrackChecked, Tracking, Windows, split_by_callers, windows,
 };
 use perfkit::track::trend::{Measured, Trends};

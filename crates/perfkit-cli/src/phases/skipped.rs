@@ -5,7 +5,6 @@ use crate::messages;
 use crate::table::{self, grouped};
 use perfkit::core::{Diagnostics, Nanos};
 use perfkit::track::{Amount, Dropped};
-use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// What was left out, with why.
@@ -96,23 +95,4 @@ pub fn write(dropped: &Dropped, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "  {} {what}", grouped(count))?;
     }
     Ok(())
-}
-
-/// What was left out as a list.
-pub fn json(dropped: &Dropped) -> Value {
-    let all = reasons(dropped).into_iter();
-    all.map(|(why, amount)| amount_json(&why, amount)).collect()
-}
-
-/// A reason with how much it left out.
-pub fn amount_json(why: &str, amount: Amount) -> Value {
-    json!({"why": why, "bursts": amount.bursts, "time_ns": amount.time.0})
-}
-
-/// What was counted as an object.
-pub fn counted_json(dropped: &Dropped) -> Value {
-    let all = counted(dropped).into_iter();
-    all.map(|(what, count)| (what.to_owned(), json!(count)))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
 }

@@ -1,9 +1,9 @@
-//! The division of the CPU time of experiments: as a table, as JSON, and the minimum duration.
+//! The division of the CPU time of experiments: as a table, and the minimum duration.
 
 use crate::table;
 use perfkit::core::Nanos;
 use perfkit::track::{Amount, TimeBalance};
-use serde_json::{Value, json};
+use serde::Serialize;
 use std::io::{self, Write};
 
 /// A definition of what is divided, for tables.
@@ -84,16 +84,12 @@ pub fn write_min(
     )
 }
 
-/// All classes, with exact times.
-pub fn json(balance: &TimeBalance, is_tracked: bool) -> Value {
-    let amount = |amount: Amount| json!({"bursts": amount.bursts, "time_ns": amount.time.0, "share": balance.share(amount)});
-    let parts = parts(balance, is_tracked).into_iter();
-    let parts: serde_json::Map<_, _> = parts
-        .map(|(name, of)| (name.replace(' ', "_"), amount(of)))
-        .collect();
-    json!({
-        "bursts": balance.total.bursts,
-        "time_ns": balance.total.time.0,
-        "parts": parts,
-    })
+/// Minimum duration of bursts, for `--json`.
+#[derive(Debug, Serialize)]
+pub struct MinDuration {
+    /// The minimum.
+    pub ns: Nanos,
+    /// `true` if it was chosen from the bursts.
+    #[serde(rename = "chosen")]
+    pub is_chosen: bool,
 }

@@ -4,7 +4,7 @@ use super::Part;
 use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
 use crate::failure::{Failure, input};
-use crate::findings;
+use crate::findings::{self, Found};
 use crate::progress::Bar;
 use crate::table::grouped;
 use perfkit::core::{ClockViolations, Diagnostics, ReplayCounts, Trace, Weight, match_messages};
@@ -19,10 +19,9 @@ const DURATION: &str = "duration";
 /// Returns the findings about losses and repairs. `calls` is the number of calls that were replayed.
 pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &ReplayCounts) -> Part {
     let mut part = Part::default();
-    let lost = findings::found(diagnostics).into_iter();
-    let lost: Vec<_> = lost
-        .filter(|found| found.rule.weight == Weight::Loss)
-        .collect();
+    let lost = diagnostics.iter();
+    let lost = lost.filter(|(rule, _)| rule.weight == Weight::Loss);
+    let lost: Vec<_> = lost.map(Found::of).collect();
     let inspect = || source.command(&["inspect"], &[]);
     for found in &lost {
         let figure = ("losses", found.count as f64, "1");

@@ -3,7 +3,7 @@
 use super::{Report, ids, percent};
 use crate::failure::Outcome;
 use crate::table::{self, short};
-use perfkit::track::track::{Event, Mixture, Occurrence};
+use perfkit::track::tracking::{Event, Mixture, Occurrence};
 use perfkit::track::trend::Flag;
 use std::io::Write;
 

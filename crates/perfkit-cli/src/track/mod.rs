@@ -7,6 +7,7 @@ mod text;
 use crate::failure::{self, Failure, Outcome};
 use crate::messages;
 use crate::options::{General, TRACE};
+use crate::output;
 use crate::phases::options::ClusterArgs;
 use crate::phases::recolour;
 use crate::phases::series::{self, ClusterOptions, Series};
@@ -15,7 +16,7 @@ use crate::progress::Bar;
 use crate::table;
 use clap::Args;
 use perfkit::formats::paraver::Cluster;
-use perfkit::track::track::{Object, ObjectId};
+use perfkit::track::tracking::{Object, ObjectId};
 use perfkit::track::trend::{Counters, Expect, Flag, TimeChange};
 use perfkit::view::track::{Clusters, Picture, View};
 use perfkit::view::{Section, Theme};
@@ -112,8 +113,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let report = Report::of(&series, &clustering)?;
     if options.general.json {
-        writeln!(out, "{}", report.json(clustering.mode()))?;
-        return Ok(());
+        return output::json(out, &report.json(clustering.mode())?);
     }
     report.text(options.top, out)
 }

@@ -72,11 +72,22 @@ fn bursts_without_a_logarithm_are_missing_data() {
     let printed = print("cluster", &words).expect("it clusters");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     check(&coloured);
+    let sizes = result["clusters"]["rows"].as_array().expect("a list");
+    let sizes: Vec<_> = sizes
+        .iter()
+        .map(|of| (of["cluster"].as_str(), of["bursts"].as_u64()))
+        .collect();
     assert_eq!(
-        (&result["bursts"], &result["noise"]),
-        (&64.into(), &0.into())
+        sizes,
+        [
+            (Some("1"), Some(40)),
+            (Some("2"), Some(24)),
+            (Some("noise"), Some(0))
+        ]
     );
-    assert_eq!(result["no_points"][0]["bursts"], 14);
+    let no_points = result["no_points"].as_object().expect("by metric");
+    let no_points: Vec<_> = no_points.values().map(|of| of["bursts"].as_u64()).collect();
+    assert_eq!(no_points, [Some(14)]);
     let all = folder.join("all");
     let to = all.display().to_string();
     print("track", &[&trace, "--eps", "0.1", "--recolour", &to]).expect("it tracks");
@@ -111,7 +122,7 @@ fn clusters_as_the_established_tool_has_them() {
     for (frame, score) in [0.98332, 0.92344, 0.73945].into_iter().enumerate() {
         let (ours, read) = (&ours["frames"][frame], &read["frames"][frame]);
         for of in [ours, read] {
-            let found = of["spmd_score"].as_f64().expect("a score");
+            let found = of["score"].as_f64().expect("a score");
             assert!((found - score).abs() < 2e-5, "{found} {score}");
         }
         for key in ["clusters", "bursts", "tasks"] {
@@ -123,7 +134,10 @@ fn clusters_as_the_established_tool_has_them() {
         objects.map(|object| object["members"].clone()).collect()
     };
     assert_eq!(members(&ours), members(&read));
-    assert_eq!(ours["recordings"][0]["left_out"][0]["bursts"], 3_336);
+    assert_eq!(
+        ours["recordings"][0]["extraction"]["duration"]["bursts"],
+        3_336
+    );
 
     // The traces have their objects as colours, and are packed as they were.
     let path = folder.join("epoch_2proc.prv.gz");
@@ -142,7 +156,9 @@ fn clusters_as_the_established_tool_has_them() {
     let words = [traces[2].as_str(), "--like", &definition, "--json"];
     let printed = print("cluster", &words).expect("it clusters");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
-    assert_eq!(result["clusters"].as_array().map(Vec::len), Some(19));
+    // One row is noise.
+    let clusters = result["clusters"]["rows"].as_array();
+    assert_eq!(clusters.map(Vec::len), Some(19 + 1));
     let refused = print("track", &[a, "--recolour", &colour]).expect_err("a table is no trace");
     assert!(format!("{refused:?}").contains("Paraver"), "{refused:?}");
     for (words, expected) in [
@@ -202,11 +218,11 @@ fn epoch_on_2_4_and_16_tasks() {
         assert_eq!(part["of"], 1);
     }
     for id in [1, 3] {
-        let factor = |step: usize| {
-            object(id)["changes"][step]["work"]
-                .as_f64()
-                .expect("a factor")
-        };
+        let changes = result["time_changes"]["rows"].as_array().expect("a list");
+        let changes = changes.iter().filter(|of| of["tracked region"] == id);
+        let factors = changes.filter_map(|of| of["factor of instructions"].as_f64());
+        let factors: Vec<f64> = factors.collect();
+        let factor = |step: usize| factors[step];
         assert!((factor(0) - 0.5).abs() < 0.01, "{}", factor(0));
         assert!((factor(1) - 0.25).abs() < 0.01, "{}", factor(1));
         assert!(
@@ -250,6 +266,12 @@ fn epoch_on_2_4_and_16_tasks() {
     );
 }
 
+/// Returns the share of a class of the CPU time.
+fn share(balance: &serde_json::Value, class: &str) -> f64 {
+    let time = |class: &str| balance[class]["time"].as_f64().expect("a time");
+    time(class) / time("total")
+}
+
 /// Without a hand on the radius: little of the time is noise, and both tracks are there.
 #[test]
 fn epoch_needs_no_radius() {
@@ -266,7 +288,7 @@ fn epoch_needs_no_radius() {
     let printed = print("track", &words).expect("it tracks");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     for frame in result["frames"].as_array().expect("three") {
-        assert!(frame["noise"].as_f64().is_some_and(|share| share < 0.1));
+        assert!(share(&frame["balance"], "noise") < 0.1, "{frame}");
     }
     for share in result["coverage"].as_array().expect("one a frame") {
         assert!(share.as_f64().is_some_and(|share| share > 0.89), "{share}");
@@ -274,10 +296,7 @@ fn epoch_needs_no_radius() {
     // No more than 1 % of the time of any of them is in bursts that are too short.
     let min = &result["min_duration"];
     assert_eq!(min["chosen"], true);
-    let shares = [0, 1, 2].map(|frame| {
-        let parts = &result["frames"][frame]["balance"]["parts"];
-        parts["duration_filter"]["share"].as_f64().expect("a share")
-    });
+    let shares = [0, 1, 2].map(|frame| share(&result["frames"][frame]["balance"], "duration"));
     assert!(shares.iter().all(|share| *share <= 0.01), "{shares:?}");
     assert!(shares[2] > 0.0099, "{shares:?}");
     // The shared radius keeps modes apart in every run, so that the first region has two clusters in small ones.
@@ -298,18 +317,14 @@ fn many_short_bursts_are_a_handful_of_clusters() {
     let printed = print("cluster", &[&file.display().to_string(), "--json"]);
     let result: serde_json::Value =
         serde_json::from_str(&printed.expect("it clusters")).expect("it is JSON");
-    let parts = &result["balance"]["parts"];
-    let share = |name: &str| parts[name]["share"].as_f64().expect("a share");
-    assert!(share("duration_filter") <= 0.01, "{parts}");
-    assert!(share("in_clusters") > 0.95, "{parts}");
-    let clusters = result["clusters"].as_array().expect("a list");
-    assert!((5..=12).contains(&clusters.len()), "{}", clusters.len());
+    let balance = &result["balance"];
+    assert!(share(balance, "duration") <= 0.01, "{balance}");
+    assert!(share(balance, "untracked") > 0.95, "{balance}");
+    let clusters = result["clusters"]["rows"].as_array().expect("a list");
+    assert!((6..=13).contains(&clusters.len()), "{}", clusters.len());
     // The four longest, one a rank, are a cluster in spite of 14,355 shorter ones.
     assert!(clusters.iter().any(|of| {
-        of["size"] == 4
-            && of["share_of_time"]
-                .as_f64()
-                .is_some_and(|share| share > 0.16)
+        of["bursts"] == 4 && of["CPU time"].as_f64().is_some_and(|share| share > 16.0)
     }));
     assert_eq!(result["min_duration"]["ns"], 900);
 }

@@ -74,6 +74,71 @@ fn each_subcommand_has_help_and_the_shared_options() {
     }
 }
 
+/// The gate builds and runs the programs.
+#[test]
+fn new_crates_depend_on_the_library_alone_and_replace_nothing() {
+    let folder = scratch("new");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("tests may write here");
+    let new = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_perfkit"));
+        let output = command.arg("new").args(words).current_dir(&folder).output();
+        let output = output.expect("the program is built");
+        let text = |bytes| String::from_utf8(bytes).expect("it prints UTF-8");
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    for (kind, argument) in [
+        ("experiment", "RECORDING"),
+        ("detector", "RECORDING"),
+        ("format", "sample.txt"),
+    ] {
+        let name = format!("my-{kind}");
+        let (code, printed, error) = new(&[kind, &name]);
+        assert_eq!(code, Some(0), "{error}");
+        let next = format!("next:\n  cd {name}\n  cargo run --release -- {argument}\n");
+        assert!(printed.ends_with(&next), "{printed}");
+        let read = |file: &str| {
+            let file = folder.join(&name).join(file);
+            std::fs::read_to_string(file).expect("it was written")
+        };
+        let manifest = read("Cargo.toml");
+        let (_, after) = manifest
+            .split_once("[dependencies]\n")
+            .expect("it has some");
+        let dependencies: Vec<&str> = after.lines().take_while(|line| !line.is_empty()).collect();
+        let [dependency] = dependencies[..] else {
+            panic!("{manifest}");
+        };
+        assert!(
+            dependency.starts_with("perfkit = { path = \""),
+            "{dependency}"
+        );
+        assert!(read("src/main.rs").contains("use perfkit::prelude::*;"));
+
+        std::fs::write(folder.join(&name).join("src/main.rs"), "mine").expect("it can be written");
+        let (code, _, error) = new(&[kind, &name]);
+        assert!(code == Some(1) && error.contains("exists"), "{error}");
+        assert_eq!(read("src/main.rs"), "mine");
+    }
+    for name in ["../above", "1st", "std", "a b"] {
+        let (code, _, error) = new(&["format", name]);
+        assert!(
+            code == Some(2) && error.contains("no name of a crate"),
+            "{error}"
+        );
+    }
+    let (code, _, error) = new(&["format", "other", "--perfkit", "src"]);
+    assert!(
+        code == Some(2) && error.contains("not the library perfkit"),
+        "{error}"
+    );
+    assert!(!folder.join("other").exists());
+}
+
 #[test]
 fn exit_codes_tell_usage_from_input() {
     let (code, out, error) = perfkit(&["fold", "x", "--op", "best"]);
@@ -126,7 +191,10 @@ fn tables_are_complete() {
         &output(["inspect", &small, "--json", "--top", "99"]).expect("it prints"),
     )
     .expect("JSON");
-    let paths = inspected["call_paths"].as_array().expect("a list").len();
+    let paths = inspected["call_paths"]["rows"]
+        .as_array()
+        .expect("a list")
+        .len();
     assert!(rows > 3 * paths && rows <= 4 * paths, "{rows} of {paths}");
 
     let words = [small.as_str(), "--by", "rank", "--columns", "7"];

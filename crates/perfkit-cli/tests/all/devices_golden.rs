@@ -3,6 +3,8 @@
 use perf_testdata::bundled::{devices as planted, recording as bundled};
 use perfkit_cli::command;
 use perfkit_cli::failure::Failure;
+use snapbox::Data;
+use snapbox::data::DataFormat;
 use std::path::Path;
 
 fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
@@ -23,15 +25,9 @@ fn golden(name: &str, command: &str, words: &[&str]) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/golden")
         .join(name);
-    if std::env::var_os("PERFKIT_GOLDEN").is_some_and(|mode| mode == "write") {
-        std::fs::write(&file, printed).expect("golden files can be written");
-        return;
-    }
-    let expected = std::fs::read_to_string(&file).unwrap_or_default();
-    assert_eq!(
-        printed, expected,
-        "{name}; `cargo xtask golden` rewrites it"
-    );
+    let expected = Data::read_from(&file, Some(DataFormat::Text)).raw();
+    let assert = snapbox::Assert::new().action_env("PERFKIT_GOLDEN");
+    assert.eq(printed, expected);
 }
 
 /// The busy share that a row of `fold` shows by its characters, and the one that it prints.
@@ -99,33 +95,38 @@ fn planted_numbers_come_out() {
     golden("fold-device.txt", "fold", &[file, "--by", "device"]);
 
     let result = json(&[file, "--json"]);
-    let devices = result["devices"].as_array().expect("a list");
+    let devices = result["devices"]["rows"].as_array().expect("a list");
     assert_eq!(devices.len(), 6);
+    let causes = result["idle"]["rows"].as_array().expect("a list");
     for (number, device) in (1..).zip(devices) {
-        assert_eq!(
-            device["utilisation"].as_f64(),
-            Some(f64::from(15 * number) / 100.0)
-        );
-        assert_eq!(device["busy_ns"], 60_000_000 / 100 * 15 * number);
-        assert_eq!(device["span_ns"], 60_000_000);
-        let idle = device["idle_ns"].as_object().expect("by cause");
-        let idle: u64 = idle.values().filter_map(serde_json::Value::as_u64).sum();
-        let busy = device["busy_ns"].as_u64().expect("a number");
+        assert_eq!(device["utilisation"].as_f64(), Some(f64::from(15 * number)));
+        assert_eq!(device["busy"], 60_000_000 / 100 * 15 * number);
+        assert_eq!(device["span"], 60_000_000);
+        let idle = causes
+            .iter()
+            .filter(|cause| cause["device"] == device["device"]);
+        let idle: u64 = idle.filter_map(|cause| cause["time"].as_u64()).sum();
+        assert_eq!(device["idle"], idle);
+        let busy = device["busy"].as_u64().expect("a number");
         assert_eq!(idle + busy, 60_000_000);
     }
     // All work is of one kind, whatever the default rules say.
     let result = json(&[file, "--work", "communication=*", "--json"]);
-    assert_eq!(result["devices"][0]["work"]["communication"]["events"], 480);
+    let work = &result["work"]["rows"];
+    assert_eq!(
+        (&work[0]["work"], &work[0]["events"]),
+        (&"communication".into(), &480.into())
+    );
     // Two files are two ranks.
     let result = json(&[file, file, "--json"]);
-    assert_eq!(result["devices"].as_array().map(Vec::len), Some(6));
-    assert_eq!(result["diagnostics"]["same-file"], 1);
+    assert_eq!(result["devices"]["rows"].as_array().map(Vec::len), Some(6));
+    assert_eq!(finding(&result, "same-file"), Some(1));
     // Shares are of the window that was asked for, however little of it was recorded.
     let result = json(&[file, "--to", "600ms", "--json"]);
-    let device = &result["devices"][5];
+    let device = &result["devices"]["rows"][5];
     assert_eq!(
-        (device["busy_ns"].as_u64(), device["utilisation"].as_f64()),
-        (Some(54_000_000), Some(0.09))
+        (device["busy"].as_u64(), device["utilisation"].as_f64()),
+        (Some(54_000_000), Some(9.0))
     );
 }
 
@@ -165,14 +166,22 @@ fn all_kinds_of_work_have_columns_and_patterns_must_match() {
     // A device that is busy all of the window has no gap.
     let file = planted().display().to_string();
     let result = json(&[&file, "--json", "--gaps", "1"]);
-    let gap = &result["devices"][0]["gaps"][0];
-    let end = gap["start_ns"].as_i64().unwrap_or_default()
-        + gap["length_ns"].as_i64().unwrap_or_default();
+    let gaps = result["gaps"]["rows"].as_array().expect("a list");
+    let parts = gaps.iter().filter(|gap| gap["device"] == gaps[0]["device"]);
+    let end = parts.filter_map(|gap| gap["end"].as_i64()).max();
+    let end = end.expect("it has a gap");
     let words = [format!("{end}ns"), format!("{}ns", end + 1_000)];
     let words = [&file, "--from", &words[0], "--to", &words[1], "--gaps", "2"];
     let text = print("utilisation", &words).expect("it has devices");
     assert!(text.contains("\n  no gaps of device 0\n"), "{text}");
     assert!(!text.contains("longest gaps of device 0"), "{text}");
+}
+
+/// Returns the count of a finding of the reader.
+fn finding(result: &serde_json::Value, rule: &str) -> Option<u64> {
+    let findings = result["findings"].as_array().expect("a list");
+    let found = findings.iter().find(|found| found["rule"] == rule);
+    found.and_then(|found| found["count"].as_u64())
 }
 
 const ROCPROF: &str = r#"{"rocprofiler-sdk-tool": [{"metadata": {"pid": 7},
@@ -190,8 +199,8 @@ fn files_of_one_format_are_ranks_and_those_of_several_are_not() {
     assert_eq!(result["format"], "rocprof");
     let busy = |at: usize| {
         (
-            result["devices"][at]["rank"].clone(),
-            result["devices"][at]["busy_ns"].clone(),
+            result["devices"]["rows"][at]["rank"].clone(),
+            result["devices"]["rows"][at]["busy"].clone(),
         )
     };
     assert_eq!(
@@ -234,15 +243,15 @@ fn exports_of_nsight_systems_are_ranks_too() {
     };
     let file = path.display().to_string();
     let result = json(&[&file, &file, "--json"]);
-    let devices = result["devices"].as_array().expect("a list");
+    let devices = result["devices"]["rows"].as_array().expect("a list");
     let found: Vec<_> = devices
         .iter()
-        .map(|it| (it["rank"].as_u64(), it["busy_ns"].as_u64()))
+        .map(|it| (it["rank"].as_u64(), it["busy"].as_u64()))
         .collect();
     let busy = Some(303_795_463);
     assert_eq!(found, [(None, busy)]);
-    assert_eq!(result["diagnostics"]["same-file"], 1);
-    assert_eq!(result["diagnostics"].get("clocks-disagree"), None);
+    assert_eq!(finding(&result, "same-file"), Some(1));
+    assert_eq!(finding(&result, "clocks-disagree"), None);
 }
 
 #[test]
@@ -288,9 +297,9 @@ fn hostile_names_are_names() {
     }
     // A device without a host.
     let result = json(&[file, "--json"]);
-    let device = &result["devices"][0];
-    assert_eq!(device["events_without_launch"], 1);
-    assert_eq!(device["utilisation"], 1.0);
+    let device = &result["devices"]["rows"][0];
+    assert_eq!(device["unlinked"], 1);
+    assert_eq!(device["utilisation"], 100.0);
     assert_eq!(device["rank"], serde_json::Value::Null);
 }
 

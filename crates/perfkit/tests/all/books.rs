@@ -100,8 +100,8 @@ fn each_recipe_has_a_program_what_it_prints_and_what_to_mind() {
         let name = recipe.lines().next().unwrap_or_default();
         let has = |what: &str| recipe.contains(what);
         assert!(
-            has("```rust\n") && has("fn main()") && has("assert"),
-            "{name}: a program that asserts"
+            has("```rust\n") && has("fn main()") && has("](../examples/"),
+            "{name}: a program and the link to its file"
         );
         assert!(has("It prints:\n\n```text\n"), "{name}: what it prints");
         assert!(has("\nMind: "), "{name}: what to mind");

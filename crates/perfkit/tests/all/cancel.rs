@@ -152,14 +152,14 @@ fn one_long_step_is_looked_at_often() {
     const EVENTS: usize = 400_000;
     let trace = &wide::trace(1, EVENTS);
     let detectors: [fn() -> Box<dyn Detector>; 4] = [
-        || Box::new(Tail::new(Tail::params().check().unwrap())),
-        || Box::new(Sstd::new(Sstd::params().check().unwrap())),
-        || Box::new(Hbos::new(Hbos::params().check().unwrap())),
-        || Box::new(Copod::new(Copod::params().check().unwrap())),
+        || Box::new(Tail::default()),
+        || Box::new(Sstd::default()),
+        || Box::new(Hbos::default()),
+        || Box::new(Copod::default()),
     ];
     for detector in detectors {
         let work: Work<'_> = Box::new(move |job, _| {
-            let calls = Calls::new(Calls::params().check()?);
+            let calls = Calls::default();
             let mut monitor = Monitor::new(calls, detector()).job(job);
             let mut replay = Replay::in_steps(trace.view(), 1);
             while replay.next_step(&mut monitor, job)? {}

@@ -83,7 +83,7 @@ impl Change {
 /// ```
 /// use perf_anomaly::{Drift, FunctionId, Judgement, Sample};
 /// use perf_core::Nanos;
-/// let mut drift = Drift::new(Drift::params().check()?);
+/// let mut drift = Drift::default();
 /// for step in 0..40_u64 {
 ///     let usual = if step < 25 { 100_000 } else { 150_000 };
 ///     let calls: Vec<Sample> = (0..100)
@@ -107,6 +107,13 @@ pub struct Drift {
     /// In order, at most as many as the parameters say.
     changes: Vec<Change>,
     count: u64,
+}
+
+impl Default for Drift {
+    /// Returns a drift with the default parameters that has seen nothing.
+    fn default() -> Self {
+        Drift::new(DriftChecked::default())
+    }
 }
 
 impl Drift {
@@ -201,23 +208,25 @@ impl Drift {
     pub fn decode(params: DriftChecked, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         if from.u32("a drift")? != MAGIC {
-            return Err(from.error(4, "a drift"));
+            return Err(from.error(4, "a drift").into());
         }
         if from.u16("a version")? != VERSION {
-            return Err(from.error(2, "version 1 of a drift"));
+            return Err(from.error(2, "version 1 of a drift").into());
         }
         let mut drift = Drift::new(params);
         let before = from;
         let count = from.varint("a number of changes")?;
         if count > MOST {
-            return Err(before.error(0, "less than 2^53 changes"));
+            return Err(before.error(0, "less than 2^53 changes").into());
         }
         for _ in 0..from.count(27, "as many changes as there are")? {
             let change = read_change(&mut from)?;
             drift.insert(change);
         }
         if count < drift.count {
-            return Err(from.error(0, "at least as many changes as there are"));
+            return Err(from
+                .error(0, "at least as many changes as there are")
+                .into());
         }
         drift.count = count;
         drift.functions = Functions::read(&mut from, State::LEAST, State::decode)?;
@@ -262,7 +271,7 @@ fn read_change(from: &mut Reader<'_>) -> Result<Change> {
     };
     match change.score.is_finite() {
         true => Ok(change),
-        false => Err(from.error(8, "a finite score")),
+        false => Err(from.error(8, "a finite score").into()),
     }
 }
 

@@ -110,14 +110,25 @@ impl DriftParams {
         )?;
         check_resolution(self.resolution)?;
         within(self.most > 0, "most", self.most, "at least 1")?;
-        Ok(DriftChecked {
-            bound: bound(rate / 1e6),
-            params: self,
-        })
+        Ok(DriftChecked::of(self))
+    }
+}
+
+impl Default for DriftChecked {
+    /// Returns the default parameters.
+    fn default() -> Self {
+        DriftChecked::of(DriftParams::default())
     }
 }
 
 impl DriftChecked {
+    fn of(params: DriftParams) -> Self {
+        DriftChecked {
+            bound: bound(params.false_alarms / 1e6),
+            params,
+        }
+    }
+
     pub(super) fn window(&self) -> u64 {
         self.params.window
     }

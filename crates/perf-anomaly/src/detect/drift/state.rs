@@ -185,7 +185,7 @@ impl State {
             window.since = from.varint("a step")?.wrapping_sub(1);
             window.calls = Sketch::decode(from)?;
             if (window.since == u64::MAX) != window.is_empty() {
-                return Err(from.error(0, "a step where there are calls"));
+                return Err(from.error(0, "a step where there are calls").into());
             }
         }
         let [recent, slower, faster] = windows;

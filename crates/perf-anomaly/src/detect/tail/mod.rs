@@ -161,6 +161,13 @@ impl Watched {
     }
 }
 
+impl Default for Tail {
+    /// Returns a detector with the default parameters that knows nothing yet.
+    fn default() -> Self {
+        Tail::new(TailChecked::default())
+    }
+}
+
 impl Tail {
     /// Parameters with their defaults.
     pub fn params() -> TailParams {

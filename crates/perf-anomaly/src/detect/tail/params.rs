@@ -25,7 +25,7 @@ pub struct TailParams {
 }
 
 /// [`TailParams`] that were checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct TailChecked(TailParams);
 
 impl Default for TailParams {

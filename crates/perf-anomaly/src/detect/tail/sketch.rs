@@ -202,11 +202,11 @@ impl Sketch {
     pub(crate) fn decode(from: &mut Reader<'_>) -> Result<Self> {
         let resolution = from.varint("a resolution")?;
         if resolution == 0 || resolution > i64::MAX as u64 {
-            return Err(from.error(1, "a resolution from 1 to 2^63"));
+            return Err(from.error(1, "a resolution from 1 to 2^63").into());
         }
         let filled = from.varint("a number of buckets")?;
         if filled > BUCKETS as u64 {
-            return Err(from.error(1, "a number of buckets"));
+            return Err(from.error(1, "a number of buckets").into());
         }
         let mut sketch = Sketch {
             resolution,
@@ -222,7 +222,11 @@ impl Sketch {
             range = Some((first, bucket));
             sketch.total = match sketch.total.checked_add(count) {
                 Some(total) if count > 0 && total < 1 << 53 => total,
-                _ => return Err(ahead.error(1, "counts that are less than 2^53 in sum")),
+                _ => {
+                    return Err(ahead
+                        .error(1, "counts that are less than 2^53 in sum")
+                        .into());
+                }
             };
         }
         if let Some((first, last)) = range {
@@ -244,7 +248,7 @@ fn read_bucket(from: &mut Reader<'_>, next: usize) -> Result<(usize, u64)> {
     let skipped = from.varint("buckets to skip")?;
     let bucket = (next as u64).saturating_add(skipped);
     if bucket >= BUCKETS as u64 {
-        return Err(from.error(1, "a bucket of a sketch"));
+        return Err(from.error(1, "a bucket of a sketch").into());
     }
     Ok((bucket as usize, from.varint("the count of a bucket")?))
 }

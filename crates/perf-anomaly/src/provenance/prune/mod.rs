@@ -45,15 +45,13 @@ pub struct Pruned {
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, open, prune};
-/// # use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
+/// # use perf_anomaly::{Monitor, Watch, calls::Calls};
 /// # use perf_anomaly::provenance::Recorder;
 /// # use perf_core::{Job, Nanos};
 /// # let file = |name: &str| std::env::temp_dir().join(format!("perf-anomaly-prune-{name}-{}.jsonl", std::process::id()));
 /// # let run = |rank: u32, store: Lines| {
-/// #     let tail = Tail::new(Tail::params().check()?);
-/// #     let recorder = Recorder::new(Recorder::params().check()?, Box::new(store));
-/// #     let calls = Calls::new(Calls::params().check()?);
-/// #     let mut watch = Watch::new(Monitor::new(calls, Box::new(tail)).record(recorder), 0, rank);
+/// #     let recorder = Recorder::new(Default::default(), Box::new(store));
+/// #     let mut watch = Watch::new(Monitor::default().record(recorder), 0, rank);
 /// #     let solve = watch.region("solve");
 /// #     for at in 0..1000 {
 /// #         watch.enter(0, solve, Nanos(1_000_000 * at));
@@ -65,9 +63,9 @@ pub struct Pruned {
 /// use perf_anomaly::Sstd;
 /// let path = file("run");
 /// let report = run(0, Lines::create(&path)?)?;
-/// # let calls = Calls::new(Calls::params().check()?);
+/// # let calls = Calls::default();
 /// // By a detector that has learned nothing, no record is abnormal, nor is its function known.
-/// let nothing = Sstd::new(Sstd::params().check()?);
+/// let nothing = Sstd::default();
 /// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000, &Job::default())?;
 /// assert_eq!((pruned.unknown, pruned.normal_after_all), (2, 0));
 /// # std::fs::remove_file(&path).ok();

@@ -38,7 +38,7 @@ fn stores(name: &str) -> Vec<Box<dyn Store>> {
 
 fn monitor(params: CallsParams, recorder: RecorderParams, store: Box<dyn Store>) -> Monitor {
     let calls = Calls::new(params.check().expect("values in range"));
-    let tail = Tail::new(Tail::params().check().expect("defaults"));
+    let tail = Tail::default();
     let recorder = Recorder::new(recorder.check().expect("values in range"), store);
     Monitor::new(calls, Box::new(tail)).record(recorder)
 }
@@ -312,9 +312,7 @@ fn synthetic(
         program.exit(&mut monitor, &phase);
     }
     program.exit(&mut monitor, "main(int, char**)");
-    let calls = Calls::new(Calls::params().check().expect("defaults"));
-    let tail = Tail::new(Tail::params().check().expect("defaults"));
-    let empty = Monitor::new(calls, Box::new(tail));
+    let empty = Monitor::default();
     let report = std::mem::replace(&mut monitor, empty).finish();
     let (store, reduction) = report
         .expect("nothing fails")

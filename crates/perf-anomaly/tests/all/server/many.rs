@@ -108,10 +108,7 @@ fn labels_of_80_ranks_are_those_of_one() {
     let program = programs(80, 120);
     let makes: [(Make, &str); 2] = [
         (|| Box::new(tail()), "tail"),
-        (
-            || Box::new(Sstd::new(Sstd::params().check().expect("defaults"))),
-            "sstd",
-        ),
+        (|| Box::new(Sstd::default()), "sstd"),
     ];
     for (make, name) in makes {
         let (one, alone) = single(make, &program);

@@ -23,7 +23,7 @@ fn server(params: ServerParams) -> Server {
 }
 
 fn sink() -> Calls {
-    Calls::new(Calls::params().check().expect("defaults"))
+    Calls::default()
 }
 
 fn tail() -> Tail {
@@ -351,7 +351,7 @@ proptest! {
                 }
             }
             let _ = View::decode(&bytes);
-            let _ = Server::decode(Server::params().check().expect("defaults"), &bytes);
+            let _ = Server::decode(Default::default(), &bytes);
         }
     }
 }
@@ -452,7 +452,7 @@ fn what_does_not_fit_is_refused_as_a_whole() {
         Err(Error::OtherSession { session: 1 })
     ));
     other.session = 1;
-    other.model = Sstd::new(Sstd::params().check().expect("defaults")).snapshot();
+    other.model = Sstd::default().snapshot();
     let error = server.take(&other).expect_err("another detector");
     assert_eq!(
         error.to_string(),

@@ -1,9 +1,8 @@
 //! A detector that is stopped and starts again on the same stream counts nothing twice.
 
 use crate::common::Random;
-use perf_anomaly::calls::Calls;
+use perf_anomaly::Monitor;
 use perf_anomaly::server::{Client, Local, Ranking, Server};
-use perf_anomaly::{Monitor, Tail};
 use perf_core::{EventSink, Nanos, StreamEvent, StreamKey};
 
 const CLIENT: u64 = 77;
@@ -15,9 +14,7 @@ fn start(local: &Local) -> Monitor {
         .server(|server| (server.sequence(CLIENT), server.positions(CLIENT).to_vec()))
         .expect("nobody panicked");
     let client = Client::new(CLIENT, local.clone()).resume(sequence, &positions);
-    let calls = Calls::new(Calls::params().check().expect("defaults"));
-    let tail = Tail::new(Tail::params().check().expect("defaults"));
-    Monitor::new(calls, Box::new(tail)).share(client)
+    Monitor::default().share(client)
 }
 
 /// The calls of a rank in a step, from a time on.
@@ -71,7 +68,7 @@ fn run(local: &Local, stop: Option<u64>, late: u64, begin: i64) {
 }
 
 fn local() -> Local {
-    Local::new(Server::new(Server::params().check().expect("defaults")))
+    Local::new(Server::default())
 }
 
 /// Calls, anomalies and time of each rank and step, and of each function, and the model.

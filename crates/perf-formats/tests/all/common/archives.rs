@@ -1,5 +1,6 @@
 //! Archives in memory for tests of damage: a written one, those of the corpus, and random numbers.
 
+#![cfg(feature = "otf2")]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use perf_core::{Job, SystemTree, Trace};
@@ -37,17 +38,4 @@ pub(crate) fn locations(keys: std::ops::Range<u64>) -> SystemTree {
     };
     let all = keys.map(location).collect();
     SystemTree::new(vec![], vec![], all, &Default::default()).unwrap()
-}
-
-/// xorshift64*.
-pub(crate) struct Random(pub(crate) u64);
-
-impl Random {
-    pub(crate) fn below(&mut self, most: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let value = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
-        value as usize % most.max(1)
-    }
 }

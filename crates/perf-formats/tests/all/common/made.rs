@@ -1,5 +1,6 @@
 //! Chrome traces made of bytes: reading them, and what is in them.
 
+#![cfg(feature = "chrome")]
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use perf_core::{Job, LocationKind, Trace, Visitor, intervals, replay};

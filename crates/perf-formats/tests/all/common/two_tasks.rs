@@ -1,5 +1,7 @@
 //! A header with three threads in two tasks, and names for what happens on them.
 
+#![cfg(feature = "paraver")]
+
 pub(crate) const HEADER: &str = "#Paraver (09/10/2019 at 16:09):1000_ns:1(4):1:2(2:1,1:1),1\n";
 pub(crate) const PCF: &str = "\
 EVENT_TYPE

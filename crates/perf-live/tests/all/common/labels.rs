@@ -1,5 +1,7 @@
 //! Labels of ranks that share over HTTP, beside those of one detector that sees all calls.
 
+#![cfg(all(feature = "server", feature = "client"))]
+
 use super::common::Random;
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::Client;
@@ -15,7 +17,7 @@ const TOKEN: &str = "a-token-of-a-test";
 type Labels = HashMap<(u32, u64), Label>;
 
 fn sink() -> Calls {
-    Calls::new(Calls::params().check().expect("defaults"))
+    Calls::default()
 }
 
 fn tail() -> Tail {

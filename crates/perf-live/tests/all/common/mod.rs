@@ -1,10 +1,9 @@
 //! Ranks that run the same functions, some calls of them slow.
 #![allow(dead_code, reason = "each test uses some of it")]
 
-use perf_anomaly::calls::Calls;
 use perf_anomaly::provenance::{Entry, Memory, Recorder, Store};
 use perf_anomaly::server::{Client, Delta, Exchange, View};
-use perf_anomaly::{Monitor, Result, Tail, Watch};
+use perf_anomaly::{Monitor, Result, Watch};
 use perf_core::Nanos;
 use std::io::{BufRead, BufReader};
 use std::process::Child;
@@ -56,12 +55,8 @@ impl Rank {
         client: Client<E>,
         store: Box<dyn Store>,
     ) -> Self {
-        let calls = Calls::new(Calls::params().check().expect("defaults"));
-        let tail = Tail::new(Tail::params().check().expect("defaults"));
-        let recorder = Recorder::new(Recorder::params().check().expect("defaults"), store);
-        let monitor = Monitor::new(calls, Box::new(tail))
-            .record(recorder)
-            .share(client);
+        let recorder = Recorder::new(Default::default(), store);
+        let monitor = Monitor::default().record(recorder).share(client);
         Rank {
             watch: Watch::new(monitor, program, rank).period(Nanos(0)),
             random: Random::new(u64::from(rank) + 7),

@@ -1,9 +1,8 @@
 //! Points sorted into a grid of cells so small that all points of a cell are neighbours.
 
 use crate::cluster::distance::{Bounds, enclose};
-use crate::par;
 use crate::{Points, Result};
-use perf_core::{CancellationChecks, Cancelled, Job};
+use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Cells along an axis that a grid can have at most: so few that the rounding of a cell's number
@@ -105,18 +104,18 @@ impl<const D: usize> Cells<D> {
             return Ok(None);
         };
         let room = 4 * points.len() as u64 / layout.cells;
-        let (index, start, keys) = match (room as usize).min(par::lanes()) {
+        let (index, start, keys) = match (room as usize).min(parallel::current_threads()) {
             0 => sorted(points, &layout, job)?,
             lanes => counted(points, &layout, lanes, job)?,
         };
         let values = points.values();
-        let points: Vec<[f64; D]> = par::collect(index.len(), [0.0; D], job, |place| {
+        let points: Vec<[f64; D]> = parallel::fill(index.len(), [0.0; D], job, |place| {
             let mut point = [0.0; D];
             point.copy_from_slice(&values[index[place] as usize * D..][..D]);
             point
         })?;
         let nothing = ([0.0; D], [0.0; D]);
-        let boxes = par::collect(keys.len(), nothing, job, |cell| {
+        let boxes = parallel::fill(keys.len(), nothing, job, |cell| {
             let (mut low, mut high) = ([0.0; D], [0.0; D]);
             let inside = &points[start[cell] as usize..start[cell + 1] as usize];
             enclose(inside.iter().map(|point| &point[..]), &mut low, &mut high);
@@ -205,7 +204,7 @@ impl<const D: usize> Cells<D> {
 /// is no grid.
 pub(super) fn memory<const D: usize>(points: Points<'_>, eps: f64) -> Option<(usize, usize)> {
     let layout = Layout::<D>::new(points, eps)?;
-    let (count, lanes) = (points.len(), par::lanes());
+    let (count, lanes) = (points.len(), parallel::current_threads());
     let cells = usize::try_from(layout.cells).unwrap_or(usize::MAX);
     let sorting = match (4 * count / cells.max(1)).min(lanes) {
         // Pairs of key and index; as much again to merge them, and for the stretches of threads.
@@ -237,8 +236,8 @@ type Sorted = (Vec<u32>, Vec<u32>, Vec<u64>);
 /// The smallest box around all points.
 fn extent<const D: usize>(points: Points<'_>) -> ([f64; D], [f64; D]) {
     const PIECE: usize = 1 << 16;
-    let pieces = par::jobs(par::pieces(points.len(), PIECE), |piece| {
-        let range = par::piece_of(points.len(), PIECE, piece);
+    let pieces = parallel::map(parallel::chunk_count(points.len(), PIECE), |piece| {
+        let range = parallel::chunk(points.len(), PIECE, piece);
         let (mut low, mut high) = ([0.0; D], [0.0; D]);
         let inside = points.values()[range.start * D..range.end * D].chunks_exact(D);
         enclose(inside, &mut low, &mut high);
@@ -260,12 +259,12 @@ fn counted<const D: usize>(
     job: &Job,
 ) -> Result<Sorted> {
     let stretch = points.len().div_ceil(lanes);
-    let stretch_of = |lane| par::piece_of(points.len(), stretch, lane);
+    let stretch_of = |lane| parallel::chunk(points.len(), stretch, lane);
     let points_of = |piece: std::ops::Range<usize>| {
         let inside = points.values()[piece.start * D..piece.end * D].chunks_exact(D);
         inside.zip(piece.start as u32..)
     };
-    let mut next = par::jobs(par::pieces(points.len(), stretch), |lane| {
+    let mut next = parallel::map(parallel::chunk_count(points.len(), stretch), |lane| {
         let mut counts = vec![0_u32; layout.cells as usize];
         let mut checks = job.checks();
         for piece in checks.pieces(stretch_of(lane)).map_while(Result::ok) {
@@ -291,7 +290,7 @@ fn counted<const D: usize>(
     }
     // Lanes write to places of their own, all over the list: shared, but never the same.
     let index: Vec<AtomicU32> = (0..points.len()).map(|_| AtomicU32::default()).collect();
-    par::each(next, |lane, mut next| {
+    parallel::for_each(next, |lane, mut next| {
         let mut checks = job.checks();
         for piece in checks.pieces(stretch_of(lane)).map_while(Result::ok) {
             for (point, at) in points_of(piece) {
@@ -307,11 +306,11 @@ fn counted<const D: usize>(
 }
 
 fn sorted<const D: usize>(points: Points<'_>, layout: &Layout<D>, job: &Job) -> Result<Sorted> {
-    let mut keyed = par::collect(points.len(), (0, 0), job, |at| {
+    let mut keyed = parallel::fill(points.len(), (0, 0), job, |at| {
         let point = &points.values()[at * D..][..D];
         (layout.key(point), at as u32)
     })?;
-    par::sort(&mut keyed, job)?;
+    parallel::sort(&mut keyed, job)?;
     let (mut start, mut keys) = (Vec::new(), Vec::new());
     for (at, &(key, _)) in keyed.iter().enumerate() {
         if keys.last() != Some(&key) {

@@ -11,9 +11,8 @@ use super::near::near;
 use super::{Checked, Found};
 use crate::cluster::distance::squared;
 use crate::cluster::union::Union;
-use crate::par;
 use crate::{Points, Result};
-use perf_core::{CancellationChecks, Cancelled, Job};
+use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 use std::ops::Range;
 
 /// Cells that a thread takes at a time.
@@ -39,7 +38,7 @@ pub(super) fn scan<const D: usize>(
     let core = grid.pieces("core points", job, |range, checks| grid.core(range, checks))?;
     let core: Vec<bool> = core.concat();
     let sets = Union::new(grid.cells.len());
-    let has_core = par::collect(grid.cells.len(), false, job, |cell| {
+    let has_core = parallel::fill(grid.cells.len(), false, job, |cell| {
         core[grid.cells.range(cell)].contains(&true)
     })?;
     // Cells side by side first: most of those farther apart are together by then.
@@ -100,9 +99,9 @@ impl<const D: usize> Grid<D> {
         work: impl Fn(Range<usize>, &mut CancellationChecks<'_>) -> Result<R, Cancelled> + Send + Sync,
     ) -> Result<Vec<R>> {
         let all = self.cells.len();
-        par::map(par::pieces(all, PIECE), |piece| {
+        parallel::try_map(parallel::chunk_count(all, PIECE), |piece| -> Result<_> {
             job.check()?;
-            let range = par::piece_of(all, PIECE, piece);
+            let range = parallel::chunk(all, PIECE, piece);
             let done = range.len() as u64;
             let result = work(range, &mut job.checks())?;
             job.advance(phase, done, all as u64);
@@ -254,7 +253,7 @@ impl<const D: usize> Grid<D> {
     /// of the lowest index of each cluster: clusters are numbered in the order of these.
     fn number(&self, core: &[bool], sets: &Union, job: &Job) -> Result<(Vec<u32>, Vec<u32>)> {
         let count = self.cells.len();
-        let roots_and_firsts = par::collect(count, (0, 0), job, |cell| {
+        let roots_and_firsts = parallel::fill(count, (0, 0), job, |cell| {
             // Points of a cell are in the order of their indices.
             let first = self.cells.range(cell).find(|&place| core[place]);
             let first = first.map_or(u32::MAX, |place| self.cells.index[place]);
@@ -276,7 +275,7 @@ impl<const D: usize> Grid<D> {
         for (&(_, root), cluster) in seeds.iter().zip(0..) {
             cluster_of_root[root as usize] = cluster;
         }
-        let cluster_of = par::collect(count, 0, job, |cell| {
+        let cluster_of = parallel::fill(count, 0, job, |cell| {
             cluster_of_root[roots_and_firsts[cell].0 as usize]
         })?;
         let seeds = seeds.into_iter().map(|(least, _)| least);

@@ -1,4 +1,8 @@
 //! [`Dbscan`]: clusters of density, exactly.
+//!
+//! The grid is our own: 100,000 points with eps 0.002 take 10.5 ms on one core, and 2.93 s with linfa, whose labels are
+//! equal. With eps 0.01, which makes balls 25 times as full, it is 4.04 ms against 35.1 s (`docs/benchmarks.md`).
+//! linfa serves as the oracle of tests, and as another [`Clusterer`] behind the feature `linfa`.
 
 mod border;
 mod cells;
@@ -37,7 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 /// assert_eq!((scan.core_points(), scan.border_points(), scan.noise_points()), (6, 0, 1));
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dbscan(Checked);
 
 impl Dbscan {

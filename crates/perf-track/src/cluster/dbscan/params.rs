@@ -109,7 +109,7 @@ impl DbscanParams {
 }
 
 /// Parameters that [`DbscanParams::check`] let pass: what a [`Dbscan`](super::Dbscan) runs with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checked(DbscanParams);
 
 impl Checked {

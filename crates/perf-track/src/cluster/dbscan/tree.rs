@@ -9,9 +9,8 @@ use super::{Checked, Found};
 use crate::cluster::distance::squared;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use crate::cluster::union::Union;
-use crate::par;
 use crate::{Points, Result};
-use perf_core::Job;
+use perf_core::{Job, parallel};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Points that a thread takes at a time.
@@ -27,11 +26,11 @@ pub(super) fn scan(points: Points<'_>, params: &Checked, job: &Job) -> Result<Fo
 fn walk<const D: usize>(view: View<'_, D>, params: &Checked, job: &Job) -> Result<Found> {
     let count = view.tree.len();
     let (limit, least) = (params.eps() * params.eps(), params.min_points());
-    let pieces = par::pieces(count, PIECE);
-    let range = |piece| par::piece_of(count, PIECE, piece);
+    let pieces = parallel::chunk_count(count, PIECE);
+    let range = |piece| parallel::chunk(count, PIECE, piece);
     let dense = dense(view, limit, least);
     job.check()?;
-    let core = par::map(pieces, |piece| {
+    let core = parallel::try_map(pieces, |piece| -> Result<_> {
         let enough = |place: usize| {
             // A ball may take as many distances as there are points.
             job.check()?;
@@ -61,7 +60,7 @@ fn walk<const D: usize>(view: View<'_, D>, params: &Checked, job: &Job) -> Resul
     job.advance("clusters", count as u64, count as u64);
     let (cluster_of, seeds) = join.number();
     let found = Found::new(count);
-    par::map(pieces, |piece| {
+    parallel::try_map(pieces, |piece| -> Result<_> {
         for place in range(piece) {
             job.check()?;
             let index = view.tree.indices()[place];
@@ -161,7 +160,7 @@ impl<const D: usize> Join<'_, D> {
         }
         let (left, right) = node.halves();
         if node.len() > ALONE {
-            par::join(&mut || self.within(left), &mut || self.within(right));
+            parallel::join(&mut || self.within(left), &mut || self.within(right));
         } else {
             self.within(left);
             self.within(right);
@@ -216,7 +215,7 @@ impl<const D: usize> Join<'_, D> {
         };
         let (left, right) = large.halves();
         if large.len() > ALONE {
-            par::join(&mut || self.across(left, small), &mut || {
+            parallel::join(&mut || self.across(left, small), &mut || {
                 self.across(right, small)
             });
         } else {

@@ -62,7 +62,7 @@ use perf_core::Job;
 /// assert_eq!(choice.sensitivity, 0.0);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct EpsSearch(EpsChecked);
 
 /// Why [`EpsChoice::eps`] is what it is.

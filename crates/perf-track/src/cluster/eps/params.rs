@@ -118,7 +118,7 @@ impl EpsParams {
 }
 
 /// Parameters that [`EpsParams::check`] let pass: what an [`EpsSearch`](super::EpsSearch) runs with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct EpsChecked(EpsParams);
 
 impl EpsChecked {

@@ -36,7 +36,7 @@ use perf_core::Job;
 /// assert_eq!(found.labels().noise(), 1);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hdbscan(HdbscanChecked);
 
 /// What [`Hdbscan::scan`] finds.

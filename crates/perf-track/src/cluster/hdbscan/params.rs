@@ -57,7 +57,7 @@ impl HdbscanParams {
 }
 
 /// Parameters that [`HdbscanParams::check`] let pass: what an [`Hdbscan`](super::Hdbscan) runs with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct HdbscanChecked(HdbscanParams);
 
 impl HdbscanChecked {

@@ -7,8 +7,7 @@ use crate::Result;
 use crate::cluster::distance::squared;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
 use crate::cluster::union::Union;
-use crate::par;
-use perf_core::Job;
+use perf_core::{Job, parallel};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Points that a thread takes at a time.
@@ -71,7 +70,7 @@ fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Ve
     let mut edges: Vec<Edge> = Vec::with_capacity(count.saturating_sub(1));
     let mut known = vec![Known::Beyond(0.0); count];
     while edges.len() + 1 < count {
-        let of: Vec<u32> = par::collect(count, 0, job, |place| sets.find(place as u32))?;
+        let of: Vec<u32> = parallel::fill(count, 0, job, |place| sets.find(place as u32))?;
         let mut of_node = vec![MIXED; view.tree.nodes()];
         fold(
             view.tree.root(),
@@ -96,9 +95,9 @@ fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Ve
             of_node,
             shortest,
         };
-        known = par::map(par::pieces(count, PIECE), |piece| {
+        known = parallel::try_map(parallel::chunk_count(count, PIECE), |piece| -> Result<_> {
             job.check()?;
-            let range = par::piece_of(count, PIECE, piece);
+            let range = parallel::chunk(count, PIECE, piece);
             Ok(range
                 .map(|place| round.nearest(place, known[place]))
                 .collect::<Vec<_>>())

@@ -104,11 +104,7 @@ impl Clusterer for LinfaOptics {
         for sample in order.iter() {
             let at = sample.index();
             let is_core = whole.core().get(at) == Some(&true);
-            let id = whole
-                .labels()
-                .as_slice()
-                .get(at)
-                .map_or(0, |id| id.0 as usize);
+            let id = whole.labels().as_slice()[at].0 as usize;
             let begins = is_core && !std::mem::replace(&mut begun[id], true);
             if begins || !within(sample.reachability_distance()) {
                 current = within(sample.core_distance()).then_some(next);

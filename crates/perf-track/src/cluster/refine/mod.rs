@@ -84,7 +84,7 @@ impl<F: Fn(&Labels) -> Result<Vec<f64>>> Score for F {
 /// assert_eq!(refined.labels.sizes()?, [20, 20, 20]);
 /// # Ok::<(), perf_track::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Refinement(RefineChecked);
 
 /// A cluster, or the noise, of one step.
@@ -248,11 +248,7 @@ impl Refinement {
 
     fn scale_free(&self, falling: &[f64]) -> Result<Vec<f64>> {
         let low = knee(falling).ok_or(Error::NoScale)?;
-        let high = falling
-            .get(falling.len() / 200)
-            .copied()
-            .unwrap_or(low)
-            .max(low);
+        let high = falling[falling.len() / 200].max(low);
         Ok(self.ratios(low, high))
     }
 

@@ -128,7 +128,7 @@ impl RefineParams {
 
 /// Parameters that [`RefineParams::check`] let pass: what a [`Refinement`](super::Refinement) runs
 /// with.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RefineChecked(RefineParams);
 
 impl RefineChecked {

@@ -3,8 +3,7 @@
 use super::{KdTree, LEAF, nodes};
 use crate::Points;
 use crate::cluster::distance::enclose;
-use crate::par;
-use perf_core::{CancellationChecks, Job};
+use perf_core::{CancellationChecks, Job, parallel};
 use std::cmp::Ordering;
 
 /// Below this many points one thread builds the rest.
@@ -97,7 +96,7 @@ fn halve(
     let (left_boxes, right_boxes) = boxes.split_at_mut(boxes.len() / 2);
     let levels = levels - 1;
     if left.len() + right.len() > ALONE {
-        par::join(
+        parallel::join(
             &mut || halve(points, left, (left_boxes, levels), left_space, job),
             &mut || halve(points, right, (right_boxes, levels), right_space, job),
         );

@@ -5,7 +5,7 @@
 
 use perf_core::Job;
 use perf_testdata::wide::Xorshift;
-use perf_track::track::{Callers, Observation, TrackParams, Tracking};
+use perf_track::tracking::{Callers, Observation, TrackParams, Tracking};
 use perf_track::{ClusterId, Points};
 
 /// From 0 to 1.

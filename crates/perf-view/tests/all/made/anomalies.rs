@@ -8,7 +8,7 @@ const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&\"'";
 
 /// 4 ranks of 100 steps of ten calls. Rank 2 waits for two others now and then, since step 50 more often.
 pub fn report(detector: Box<dyn perf_anomaly::Detector>) -> Report {
-    let calls = Calls::new(Calls::params().check().expect("good"));
+    let calls = Calls::default();
     let params = Recorder::params().check().expect("good");
     let recorder = Recorder::new(params, Box::new(Memory::new()));
     let mut sink = Monitor::new(calls, detector).record(recorder);
@@ -73,5 +73,5 @@ pub fn report(detector: Box<dyn perf_anomaly::Detector>) -> Report {
 
 /// The default detector.
 pub fn tail() -> Box<dyn perf_anomaly::Detector> {
-    Box::new(Tail::new(Tail::params().check().expect("good")))
+    Box::new(Tail::default())
 }

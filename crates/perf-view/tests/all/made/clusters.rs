@@ -1,7 +1,7 @@
 //! Two runs with three phases, one of which has a name that pages must not run.
 
 use perf_core::{Job, Nanos};
-use perf_track::track::{Observation, Tracking};
+use perf_track::tracking::{Observation, Tracking};
 use perf_track::trend::{Measured, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
 use perf_view::track::Clusters;

@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, Outcome, input};
 use crate::table::{self, grouped, shortened};
-use perfkit::anomaly::provenance::{Comparison, Difference, Side, Store};
-use serde_json::{Value, json};
+use perfkit::anomaly::provenance::{Comparison, Difference, Store};
+use perfkit::core::{Nanos, Table};
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ impl Compared {
         other: &mut dyn Store,
         own: &mut dyn Store,
     ) -> Result<Self, Failure> {
-        let found = Comparison::of(other, own).map_err(input)?;
+        let found = Comparison::of(own, other).map_err(input)?;
         Ok(Compared {
             with: with.into(),
             found,
@@ -46,14 +47,15 @@ impl Compared {
             return Ok(writeln!(out, "  nothing differs")?);
         }
         let rows = all.iter().take(top).map(|one| {
-            let more = one.more_time_lost();
+            // The table has the time that the other run lost more.
+            let more = Nanos(one.more_time_lost().0.saturating_neg());
             let sign = if more.0 > 0 { "+" } else { "" };
             vec![
                 shortened(&one.name, 48),
-                grouped(one.one.anomalies),
                 grouped(one.other.anomalies),
-                one.one.time_lost.to_string(),
+                grouped(one.one.anomalies),
                 one.other.time_lost.to_string(),
+                one.one.time_lost.to_string(),
                 format!("{sign}{more}"),
             ]
         });
@@ -73,28 +75,18 @@ impl Compared {
         }
     }
 
-    pub(super) fn json(&self) -> Value {
-        let all = |differences: &[Difference]| -> Vec<Value> {
-            let most = differences.iter().take(MOST);
-            most.map(difference).collect()
-        };
-        json!({
-            "with": self.with.display().to_string(),
-            "by_function": all(&self.found.functions),
-            "by_path": all(&self.found.paths),
-        })
+    pub(super) fn json(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Document {
+            with: String,
+            by_function: Table,
+            by_path: Table,
+        }
+        let [functions, paths] = self.found.tables();
+        Document {
+            with: self.with.display().to_string(),
+            by_function: functions.head(MOST),
+            by_path: paths.head(MOST),
+        }
     }
-}
-
-fn difference(one: &Difference) -> Value {
-    let side = |side: &Side| {
-        json!({
-            "anomalies": side.anomalies, "too_fast": side.too_fast,
-            "time_lost_ns": side.time_lost.0, "score": side.score,
-        })
-    };
-    json!({
-        "program": one.program, "name": one.name, "then": side(&one.one), "now": side(&one.other),
-        "more_time_lost_ns": one.more_time_lost().0,
-    })
 }

@@ -6,6 +6,7 @@ mod places;
 mod records;
 
 use crate::failure::{Failure, Outcome, input};
+use crate::findings::{self, Found};
 use crate::table::{self, counted, grouped, shortened};
 use comparison::Compared;
 use perfkit::anomaly::calls::Calls;
@@ -14,9 +15,10 @@ use perfkit::anomaly::provenance::{
 };
 use perfkit::anomaly::server::{RankSummary, Ranking};
 use perfkit::anomaly::{Change, Error, Loss, Monitor, Report};
-use perfkit::core::{Diagnostics, Job, Weight};
+use perfkit::core::{Diagnostics, Job, Nanos, Table, Weight};
 use perfkit::view::anomaly::Anomalies;
-use serde_json::json;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -464,95 +466,82 @@ impl Detected {
         Ok(())
     }
 
-    /// All of it, for programs.
-    pub(crate) fn json(&self) -> serde_json::Value {
+    /// Returns all results for `--json`.
+    pub(crate) fn json(&self) -> impl Serialize {
+        let calls = &self.report.calls;
         let total = self.report.losses.total();
-        let health = self.report.calls.health();
-        let functions = self.functions.iter().map(|(program, name, loss)| {
-            json!({
-                "program": program, "name": name, "calls": loss.calls, "anomalies": loss.anomalies(),
-                "beyond_experience": loss.beyond_experience, "too_fast": loss.too_fast,
-                "not_enough_data": loss.not_enough_data,
-                "time_lost_ns": loss.time.0,
-            })
-        });
-        let ranks = self.ranks.iter().map(|rank| {
-            let anomalies = &rank.anomalies;
-            json!({
-                "program": rank.program, "rank": rank.rank, "calls": rank.loss.calls,
-                "anomalies": rank.loss.anomalies(), "steps": anomalies.count(),
-                "mean": anomalies.mean(), "deviation": anomalies.std_dev(),
-                "minimum": anomalies.min(), "maximum": anomalies.max(),
-                "time_lost_ns": rank.loss.time.0,
-            })
-        });
-        let worst = self.worst.iter().map(|record| {
-            let names = |calls: &[CallRecord]| {
-                let names = calls.iter().map(|one| one.function.clone());
-                names.collect::<Vec<_>>()
+        let abnormal = |table: Table| {
+            let is_abnormal = |row: &usize| {
+                let anomalies = table.cell(*row, "anomalies");
+                anomalies.and_then(|cell| cell.number()) > Some(0.0)
             };
-            json!({
-                "program": record.program, "rank": record.rank, "thread": record.thread,
-                "step": record.step, "function": record.call.function,
-                "label": record.label.to_string(), "score": record.score,
-                "entry_ns": record.call.entry.0, "runtime_ns": record.runtime.0,
-                "expected_ns": record.expected.map(|one| one.0), "severity_ns": record.severity.0,
-                "launch": record.launch.as_ref().map(|launch| json!({
-                    "thread": launch.thread, "entry_ns": launch.entry.0, "path": launch.path,
-                })),
-                "stack": names(&record.stack), "before": names(&record.before),
-                "after": names(&record.after),
-            })
-        });
-        let drift = self.report.drift.iter();
-        let changes = drift.flat_map(|drift| drift.changes()).map(|change| {
-            json!({
-                "program": self.report.calls.function_program(change.function),
-                "function": self.report.calls.function_name(change.function),
-                "step": change.step, "from_ns": change.from.0, "to_ns": change.to.0,
-                "calls": change.calls, "score": change.score,
-            })
-        });
-        let left_out = self.left_out().into_iter();
-        let left_out: serde_json::Map<_, _> = left_out
-            .map(|(name, count)| (name.to_string(), count.into()))
-            .collect();
-        let counts: serde_json::Map<_, _> = health
-            .counts()
-            .map(|(name, count)| (name.to_string(), count.into()))
-            .collect();
-        let reader = self.diagnostics.iter();
-        let reader = reader.map(|(rule, found)| (rule.name.to_string(), json!(found.count)));
-        let reader: serde_json::Map<_, _> = reader.collect();
-        json!({
-            "method": self.shown.method,
-            "events": health.events(),
-            "calls": total.calls,
-            "steps": self.report.steps,
-            "anomalies": total.anomalies(),
-            "too_slow": total.too_slow,
-            "beyond_experience": total.beyond_experience,
-            "too_fast": total.too_fast,
-            "not_enough_data": total.not_enough_data,
-            "time_lost_ns": total.time.0,
-            "by_function": functions.collect::<Vec<_>>(),
-            "by_rank": ranks.collect::<Vec<_>>(),
-            "by_path": self.paths_json(),
-            "by_step": self.steps_json(),
-            "worst": worst.collect::<Vec<_>>(),
-            "not_judged": self.not_judged_json(),
-            "changes": changes.collect::<Vec<_>>(),
-            "compared": self.compared.as_ref().map(|one| one.json()),
-            "left_out": left_out,
-            "health": counts,
-            "reader": reader,
-            "raw_bytes": self.reduction.raw_bytes,
-            "kept_bytes": self.reduction.kept_bytes,
-            "recorded": self.reduction.recorded,
-            "pruned": self.pruned.map(|pruned| pruned.normal_after_all),
-            "error": self.failed.as_ref().map(|error| error.to_string()),
-        })
+            table.pick(&(0..table.rows()).filter(is_abnormal).collect::<Vec<_>>())
+        };
+        let [by_function, paths, _, steps] = self.report.losses.tables(calls);
+        let drift = self.report.drift.as_ref();
+        Document {
+            method: self.shown.method,
+            events: calls.health().events(),
+            calls: total.calls,
+            steps: self.report.steps,
+            anomalies: total.anomalies(),
+            too_slow: total.too_slow,
+            beyond_experience: total.beyond_experience,
+            too_fast: total.too_fast,
+            not_enough_data: total.not_enough_data,
+            time_lost_ns: total.time,
+            by_function,
+            by_rank: RankSummary::table(&self.ranks),
+            by_path: abnormal(paths).head(MAX_PATHS),
+            by_step: abnormal(steps),
+            worst: &self.worst,
+            not_judged: self.not_judged_table(),
+            changes: Change::table(drift.map_or(&[], |drift| drift.changes()), calls),
+            compared: self.compared.as_ref().map(Compared::json),
+            left_out: self.left_out().into_iter().collect(),
+            health: calls.health().counts().collect(),
+            findings: findings::found(&self.diagnostics),
+            raw_bytes: self.reduction.raw_bytes,
+            kept_bytes: self.reduction.kept_bytes,
+            recorded: self.reduction.recorded,
+            pruned: self.pruned.map(|pruned| pruned.normal_after_all),
+            error: self.failed.as_ref().map(ToString::to_string),
+        }
     }
+}
+
+/// Most call paths in JSON.
+const MAX_PATHS: usize = 100;
+
+/// Result of `--json`.
+#[derive(Serialize)]
+struct Document<'a, C> {
+    method: &'static str,
+    events: u64,
+    calls: u64,
+    steps: u64,
+    anomalies: u64,
+    too_slow: u64,
+    beyond_experience: u64,
+    too_fast: u64,
+    not_enough_data: u64,
+    time_lost_ns: Nanos,
+    by_function: Table,
+    by_rank: Table,
+    by_path: Table,
+    by_step: Table,
+    worst: &'a [Record],
+    not_judged: Table,
+    changes: Table,
+    compared: Option<C>,
+    left_out: BTreeMap<&'static str, u64>,
+    health: BTreeMap<&'static str, u64>,
+    findings: Vec<Found>,
+    raw_bytes: u64,
+    kept_bytes: u64,
+    recorded: u64,
+    pruned: Option<u64>,
+    error: Option<String>,
 }
 
 fn ranking_name(ranking: Ranking) -> &'static str {

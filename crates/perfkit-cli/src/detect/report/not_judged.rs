@@ -2,8 +2,9 @@
 
 use super::Detected;
 use crate::failure::Outcome;
-use crate::table::{self, grouped, shortened};
-use serde_json::{Value, json};
+use crate::table;
+use perfkit::anomaly::UnjudgedCall;
+use perfkit::core::Table;
 use std::io::Write;
 
 /// Calls in JSON, at most.
@@ -20,45 +21,17 @@ impl Detected {
             out,
             "\nlongest calls that were not judged, one a function: not enough data to tell normal from abnormal"
         )?;
-        let rows = longest.iter().map(|call| {
-            let name = self.report.calls.function_name(call.function);
-            let known = match call.is_first {
-                true => format!("{} (first on its thread)", grouped(call.known)),
-                false => grouped(call.known),
-            };
-            vec![
-                shortened(&name, 48),
-                self.of_program(call.stream.program, call.stream.rank.to_string()),
-                call.stream.thread.to_string(),
-                call.step.to_string(),
-                call.entry.to_string(),
-                call.runtime.to_string(),
-                known,
-            ]
-        });
-        let head = [
-            "function",
-            "rank",
-            "thread",
-            "step",
-            "from",
-            "took",
-            "calls known",
-        ];
-        Ok(table::write(out, &head, &rows.collect::<Vec<_>>())?)
+        let table = UnjudgedCall::table(&longest, &self.report.calls);
+        let program = self.many.then_some("program");
+        let columns = ["function", "rank", "thread", "step", "entry", "run time"];
+        let columns = program.into_iter().chain(columns);
+        let columns = columns.chain(["calls known", "first call"]);
+        let table = table.select(&columns.collect::<Vec<_>>());
+        Ok(table::print(out, &table, 48)?)
     }
 
     /// Returns the longest calls for which there was not enough data.
-    pub(super) fn not_judged_json(&self) -> Vec<Value> {
-        let longest = self.report.unjudged.longest(CALLS).into_iter();
-        let call = longest.map(|call| {
-            json!({
-                "program": call.stream.program, "rank": call.stream.rank, "thread": call.stream.thread,
-                "step": call.step, "function": self.report.calls.function_name(call.function),
-                "entry_ns": call.entry.0, "runtime_ns": call.runtime.0,
-                "calls_known": call.known, "is_first_on_thread": call.is_first,
-            })
-        });
-        call.collect()
+    pub(super) fn not_judged_table(&self) -> Table {
+        UnjudgedCall::table(&self.report.unjudged.longest(CALLS), &self.report.calls)
     }
 }

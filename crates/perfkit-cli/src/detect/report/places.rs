@@ -1,15 +1,11 @@
-//! Call paths and steps that lost time, as text and as JSON.
+//! Call paths and steps that lost time, as text.
 
 use super::Detected;
 use crate::failure::Outcome;
 use crate::table::{self, counted, grouped, shortened};
 use perfkit::anomaly::Loss;
 use perfkit::core::CallPathId;
-use serde_json::{Value, json};
 use std::io::Write;
-
-/// Call paths in JSON, at most.
-const PATHS: usize = 100;
 
 impl Detected {
     /// Call paths with anomalies, most time lost first.
@@ -75,30 +71,4 @@ impl Detected {
             more => Ok(writeln!(out, "  and {} more", counted(more, what))?),
         }
     }
-
-    /// Those that lost most time.
-    pub(super) fn paths_json(&self) -> Vec<Value> {
-        let paths = self.paths().take(PATHS);
-        paths
-            .map(|(name, loss)| lost("name", name.into(), &loss))
-            .collect()
-    }
-
-    /// In order.
-    pub(super) fn steps_json(&self) -> Vec<Value> {
-        let steps = self.report.losses.steps();
-        let abnormal = steps.filter(|(_, loss)| loss.anomalies() > 0);
-        abnormal
-            .map(|(step, loss)| lost("step", step.into(), &loss))
-            .collect()
-    }
-}
-
-fn lost(what: &str, which: Value, loss: &Loss) -> Value {
-    json!({
-        what: which, "calls": loss.calls, "anomalies": loss.anomalies(),
-        "beyond_experience": loss.beyond_experience, "too_fast": loss.too_fast,
-        "not_enough_data": loss.not_enough_data,
-        "time_lost_ns": loss.time.0,
-    })
 }

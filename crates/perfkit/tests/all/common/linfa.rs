@@ -1,5 +1,21 @@
 //! What the library linfa does.
 
+#![cfg(all(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "adios",
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly",
+    feature = "chrome",
+    feature = "streams",
+    feature = "view",
+    feature = "linfa"
+))]
+
 use crate::work::{Planted, Work, digest};
 use perfkit::track::cluster::Clusterer;
 use perfkit::track::cluster::linfa::{LinfaDbscan, LinfaKMeans, LinfaMixture, LinfaOptics};

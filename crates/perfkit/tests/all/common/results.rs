@@ -1,5 +1,20 @@
 //! More of what is read and found: every operation, every detector with its records, pictures and pages.
 
+#![cfg(all(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "adios",
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly",
+    feature = "chrome",
+    feature = "streams",
+    feature = "view"
+))]
+
 use crate::work::{Given, Work, digest};
 use perf_testdata::{device, planted};
 use perfkit::anomaly::calls::Calls;
@@ -62,7 +77,7 @@ pub(crate) fn of_folds(trace: &Trace) -> Vec<(String, Work<'_>)> {
         let map = RegionMap::by_name(trace.definitions())?;
         let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
         let groups = Groups::by(&timelines, GroupBy::Process);
-        let folder = Folder::new(&timelines, groups.clone(), Folder::params().check()?)?;
+        let folder = Folder::new(&timelines, groups.clone(), Default::default())?;
         let fold = folder.fold(timelines.range(), &Job::default())?;
         let scene = timeline::Picture::new(&folder, &fold)?.scene();
         let section = timeline::View::new(&timelines, groups).section(job)?;
@@ -97,10 +112,10 @@ pub(crate) fn of_devices() -> Vec<(&'static str, Work<'static>)> {
 
 fn detector(name: &str) -> Result<Box<dyn Detector>, Box<dyn Error>> {
     Ok(match name {
-        "sstd" => Box::new(Sstd::new(Sstd::params().check()?)),
-        "hbos" => Box::new(Hbos::new(Hbos::params().check()?)),
-        "copod" => Box::new(Copod::new(Copod::params().check()?)),
-        _ => Box::new(Tail::new(Tail::params().check()?)),
+        "sstd" => Box::new(Sstd::default()),
+        "hbos" => Box::new(Hbos::default()),
+        "copod" => Box::new(Copod::default()),
+        _ => Box::new(Tail::default()),
     })
 }
 
@@ -110,12 +125,12 @@ pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(Strin
         Box::new(move |_, threads| {
             let file = folder.join(format!("{name}-{threads}.jsonl"));
             let recorder = |store: Box<dyn Store>| -> Result<Recorder, Box<dyn Error>> {
-                Ok(Recorder::new(Recorder::params().check()?, store))
+                Ok(Recorder::new(Default::default(), store))
             };
             let report = |store: Box<dyn Store>| -> Result<_, Box<dyn Error>> {
-                let calls = Calls::new(Calls::params().check()?);
+                let calls = Calls::default();
                 let monitor = Monitor::new(calls, detector(name)?).record(recorder(store)?);
-                let mut monitor = monitor.watch_drift(Drift::new(Drift::params().check()?));
+                let mut monitor = monitor.watch_drift(Drift::default());
                 let mut replay = Replay::in_steps(trace.view(), 40);
                 while replay.next_step(&mut monitor, &Job::default())? {}
                 Ok(monitor.finish()?)

@@ -1,8 +1,21 @@
 //! Everything that reads or analyses, as one list: what it gives is told as a short text.
 
+#![cfg(all(
+    feature = "otf2",
+    feature = "paraver",
+    feature = "cube",
+    feature = "tau",
+    feature = "adios",
+    feature = "fold",
+    feature = "spectral",
+    feature = "track",
+    feature = "anomaly",
+    feature = "chrome",
+    feature = "streams"
+))]
+
 use perf_testdata::{clusters, cosmo};
-use perfkit::anomaly::calls::Calls;
-use perfkit::anomaly::{Monitor, Replay, Tail};
+use perfkit::anomaly::{Monitor, Replay};
 use perfkit::core::{EventSource, Job, MetricId, Nanos, Profile, Trace, match_messages};
 use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};
 use perfkit::formats::otf2::{self, Cut, MemoryArchive, NewArchive, Reader};
@@ -10,7 +23,7 @@ use perfkit::formats::{OpenOptions, Recording, cube, paraver};
 use perfkit::spectral::{AxisFilter, Missing, NullParams, RankParams, Spectra, stored_rows};
 use perfkit::topology::{AxisOrder, Shape, Topology, balanced};
 use perfkit::track::cluster::{Dbscan, EpsSearch, Hdbscan, Index, Refinement, k_distances};
-use perfkit::track::track::{Observation, Tracking};
+use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{Align, Bursts, ClusterId, Extract, Labels, Points, Sequences, SpmdScorer};
 use std::error::Error;
 use std::fmt::{self, Debug, Write};
@@ -209,9 +222,7 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
         (
             "anomalies",
             Box::new(move |job, _| {
-                let calls = Calls::new(Calls::params().check()?);
-                let tail = Tail::new(Tail::params().check()?);
-                let mut monitor = Monitor::new(calls, Box::new(tail)).job(job);
+                let mut monitor = Monitor::default().job(job);
                 let mut replay = Replay::new(view, Nanos(10_000_000));
                 while replay.next_step(&mut monitor, job)? {
                     job.advance("replay", 1, replay.steps());
@@ -248,7 +259,7 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
             let states = RegionMap::by_name(trace.definitions())?;
             let timelines = Timelines::new(view, &states, &Job::default())?;
             let groups = Groups::by(&timelines, GroupBy::Process);
-            let folder = Folder::new(&timelines, groups, Folder::params().check()?)?;
+            let folder = Folder::new(&timelines, groups, Default::default())?;
             digest(&folder.usage(timelines.range(), job)?)
         }),
     ));
@@ -412,7 +423,7 @@ pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
     all.push((
         "hdbscan",
         Box::new(|job, _| {
-            let scan = Hdbscan::new(Hdbscan::params().check()?);
+            let scan = Hdbscan::default();
             digest(&scan.scan(planted.points()?, job)?)
         }),
     ));
@@ -423,15 +434,15 @@ pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
     all.push((
         "eps",
         Box::new(|job, _| {
-            let search = EpsSearch::new(EpsSearch::params().check()?);
+            let search = EpsSearch::default();
             digest(&search.choose(planted.points()?, job)?)
         }),
     ));
     all.push((
         "refinement",
         Box::new(|job, _| {
-            let refinement = Refinement::new(Refinement::params().check()?);
-            let align = Align::params().check()?;
+            let refinement = Refinement::default();
+            let align = Align::default();
             let scorer = SpmdScorer::new(&planted.bursts, &planted.rows, align);
             let weights = planted.bursts.durations();
             let points = planted.points()?;
@@ -444,7 +455,7 @@ pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
             let labels = Labels::new(planted.labels.clone());
             let sequences = Sequences::of(&planted.bursts, &labels)?;
             let shares = vec![1.0 / 13.0; 13];
-            let align = Align::params().check()?;
+            let align = Align::default();
             digest(&align.align(&sequences, &shares, job)?)
         }),
     ));

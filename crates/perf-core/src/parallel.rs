@@ -1,0 +1,359 @@
+//! Parallel loops of all crates, and their serial twins.
+//!
+//! With the feature `parallel` the loops run on the threads of the current pool of rayon, and without it on the
+//! calling thread. Results come in the order of their numbers either way, and of several errors the one with the
+//! lowest number is returned, so that no result depends on the number of threads.
+//!
+//! Loops receive their tasks as `dyn` functions: the code of rayon behind them is compiled once, not once for each
+//! closure. The indirect call costs nothing beside a task, which takes microseconds or more.
+//!
+//! ```
+//! use perf_core::{Cancelled, Job, parallel};
+//! let job = Job::default();
+//! let squares = parallel::try_map(4, |number| {
+//!     job.check()?;
+//!     Ok::<_, Cancelled>(number * number)
+//! })?;
+//! assert_eq!(squares, [0, 1, 4, 9]);
+//! // A task that fails ends the loop, and so does a job that is cancelled.
+//! assert_eq!(parallel::try_map(4, |number| if number > 1 { Err(number) } else { Ok(()) }), Err(2));
+//! job.cancel();
+//! assert!(parallel::fill(1_000, 0, &job, |number| number).is_err());
+//! # Ok::<(), Cancelled>(())
+//! ```
+
+mod threads;
+
+pub use threads::{Pool, Threads, Workspaces};
+
+use crate::{CancellationChecks, Cancelled, Job};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Smallest number of elements of a task of [`fill`].
+const MIN_TASK: usize = 1_024;
+/// Tasks of [`fill`] for each thread: enough that no thread waits long for the last one.
+const TASKS_PER_THREAD: usize = 8;
+
+/// Runs `task` with each number below `count`.
+#[cfg(feature = "parallel")]
+fn run(count: usize, task: &(dyn Fn(usize) + Sync)) {
+    use rayon::prelude::*;
+    (0..count).into_par_iter().with_max_len(1).for_each(task);
+}
+
+/// Runs `task` with each number below `count`.
+#[cfg(not(feature = "parallel"))]
+fn run(count: usize, task: &(dyn Fn(usize) + Sync)) {
+    (0..count).for_each(task);
+}
+
+/// Returns the number of tasks that can run at once on the current pool: 1 without the feature `parallel`.
+pub fn current_threads() -> usize {
+    #[cfg(feature = "parallel")]
+    return rayon::current_num_threads();
+    #[cfg(not(feature = "parallel"))]
+    return 1;
+}
+
+/// Runs both functions, at once if a thread is free.
+#[cfg(feature = "parallel")]
+pub fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
+    rayon::join(a, b);
+}
+
+/// Runs both functions, one after the other.
+#[cfg(not(feature = "parallel"))]
+#[inline]
+pub fn join(a: &mut (dyn FnMut() + Send), b: &mut (dyn FnMut() + Send)) {
+    a();
+    b();
+}
+
+/// Returns the results of `work` for each number below `count`, each in a task of its own.
+pub fn map<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let places: Vec<Mutex<Option<R>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    run(count, &|number| {
+        let result = work(number);
+        *places[number]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(result);
+    });
+    // Only a task that panicked leaves no result, and the loop panics with it.
+    let results = places.into_iter();
+    let results =
+        results.filter_map(|place| place.into_inner().unwrap_or_else(PoisonError::into_inner));
+    results.collect()
+}
+
+/// Returns the results of `work` for each number below `count`, each in a task of its own.
+///
+/// # Errors
+/// Returns the error of the lowest number, whichever thread met one first. Tasks of higher numbers that have not
+/// begun by then are skipped.
+pub fn try_map<R: Send, E: Send>(
+    count: usize,
+    work: impl Fn(usize) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let failed = AtomicUsize::new(usize::MAX);
+    let results = map(count, |number| {
+        // Tasks below the lowest failure so far always run: one of them may fail, too.
+        if number > failed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let result = work(number);
+        if result.is_err() {
+            failed.fetch_min(number, Ordering::Relaxed);
+        }
+        Some(result)
+    });
+    results.into_iter().flatten().collect()
+}
+
+/// Runs `work` on each item with its number, each in a task of its own.
+pub fn for_each<T: Send>(items: Vec<T>, work: impl Fn(usize, T) + Sync) {
+    let items: Vec<Mutex<Option<T>>> = items
+        .into_iter()
+        .map(|item| Mutex::new(Some(item)))
+        .collect();
+    run(items.len(), &|number| {
+        let item = items[number]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(item) = item {
+            work(number, item);
+        }
+    });
+}
+
+/// Returns the results of `work` for each number below `count`, many numbers a task. The list is filled with
+/// `default` before.
+///
+/// The job is checked once a task, of at most [`CancellationChecks::EACH`] numbers.
+///
+/// # Errors
+/// Returns [`Cancelled`] if the job is cancelled.
+pub fn fill<R: Clone + Send>(
+    count: usize,
+    default: R,
+    job: &Job,
+    work: impl Fn(usize) -> R + Sync,
+) -> Result<Vec<R>, Cancelled> {
+    let mut all = vec![default; count];
+    let size = count
+        .div_ceil(TASKS_PER_THREAD * current_threads())
+        .clamp(MIN_TASK, CancellationChecks::EACH);
+    let task = |number: usize, places: &mut [R]| {
+        if job.is_cancelled() {
+            return;
+        }
+        for (place, number) in places.iter_mut().zip(number * size..) {
+            *place = work(number);
+        }
+    };
+    match count <= size {
+        true => task(0, &mut all),
+        false => for_each(all.chunks_mut(size).collect(), task),
+    }
+    // Elements of skipped tasks are never returned.
+    job.check()?;
+    Ok(all)
+}
+
+/// Runs `work` on chunks of at most `size` columns of each row of a row-major table: the row, the first column of
+/// the chunk, and its cells. Allocates nothing.
+///
+/// # Errors
+/// Returns one of the errors of `work`. With several different ones it depends on the threads which.
+#[cfg(feature = "parallel")]
+pub fn try_for_each_chunk<T: Send, E: Send>(
+    cells: &mut [T],
+    columns: usize,
+    size: usize,
+    work: impl Fn(usize, usize, &mut [T]) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    use rayon::prelude::*;
+    let rows = cells.par_chunks_mut(columns.max(1)).enumerate();
+    rows.try_for_each(|(row, cells)| {
+        let chunks = cells.par_chunks_mut(size.max(1)).enumerate();
+        chunks.try_for_each(|(index, cells)| work(row, index * size, cells))
+    })
+}
+
+/// Runs `work` on chunks of at most `size` columns of each row of a row-major table: the row, the first column of
+/// the chunk, and its cells. Allocates nothing.
+///
+/// # Errors
+/// Returns the first error of `work`.
+#[cfg(not(feature = "parallel"))]
+pub fn try_for_each_chunk<T: Send, E: Send>(
+    cells: &mut [T],
+    columns: usize,
+    size: usize,
+    work: impl Fn(usize, usize, &mut [T]) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    for (row, cells) in cells.chunks_mut(columns.max(1)).enumerate() {
+        for (index, cells) in cells.chunks_mut(size.max(1)).enumerate() {
+            work(row, index * size, cells)?;
+        }
+    }
+    Ok(())
+}
+
+/// Sorts a list: each thread a stretch, then the calling thread the stretches.
+///
+/// # Errors
+/// Returns [`Cancelled`] if the job is cancelled. The list then has its elements in any order.
+pub fn sort<T: Ord + Copy + Send + Sync>(list: &mut Vec<T>, job: &Job) -> Result<(), Cancelled> {
+    let threads = current_threads().min(list.len().div_ceil(CancellationChecks::EACH));
+    if threads > 1 {
+        let stretch = list.len().div_ceil(threads);
+        let sorted = try_map(chunk_count(list.len(), stretch), |number| {
+            let mut own = list[chunk(list.len(), stretch, number)].to_vec();
+            job.sort_by(&mut own, Ord::cmp)?;
+            Ok(own)
+        })?;
+        *list = sorted.concat();
+    }
+    job.sort_by(list, Ord::cmp)
+}
+
+/// Returns the number of chunks of at most `size` elements, of `total` in all.
+#[inline]
+pub fn chunk_count(total: usize, size: usize) -> usize {
+    total.div_ceil(size.max(1))
+}
+
+/// Returns the elements of the chunk of a number below [`chunk_count`].
+#[inline]
+pub fn chunk(total: usize, size: usize, number: usize) -> Range<usize> {
+    let start = number * size.max(1);
+    start..(start + size.max(1)).min(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a test on pools of one, two and eight threads, and on the calling thread.
+    fn on_pools(test: impl Fn() + Sync + Send) {
+        for threads in [1, 2, 8] {
+            Threads::new(threads).install(&test);
+        }
+    }
+
+    #[test]
+    fn results_are_in_order() {
+        on_pools(|| {
+            assert_eq!(map(1_000, |number| number), (0..1_000).collect::<Vec<_>>());
+            let filled = fill(100_000, 0, &Job::default(), |number| number);
+            assert_eq!(filled, Ok((0..100_000).collect::<Vec<_>>()));
+            assert_eq!(map(0, |number| number), [0; 0]);
+        });
+    }
+
+    #[test]
+    fn the_error_of_the_lowest_number_is_returned() {
+        on_pools(|| {
+            for _ in 0..50 {
+                let fails = |number: usize| if number % 7 == 5 { Err(number) } else { Ok(()) };
+                assert_eq!(try_map(500, fails), Err(5));
+            }
+        });
+    }
+
+    #[test]
+    fn each_item_is_given_once() {
+        on_pools(|| {
+            let sum = AtomicUsize::new(0);
+            for_each((0..1_000).collect(), |number, item: usize| {
+                assert_eq!(number, item);
+                sum.fetch_add(item, Ordering::Relaxed);
+            });
+            assert_eq!(sum.into_inner(), 499_500);
+        });
+    }
+
+    #[test]
+    fn chunks_cover_the_rows() {
+        on_pools(|| {
+            let mut cells = vec![(0, 0); 3 * 10];
+            let filled = try_for_each_chunk(&mut cells, 10, 4, |row, first, cells| {
+                assert!(cells.len() <= 4);
+                for (cell, column) in cells.iter_mut().zip(first..) {
+                    *cell = (row, column);
+                }
+                Ok::<_, ()>(())
+            });
+            assert_eq!(filled, Ok(()));
+            assert!((0..30).all(|at| cells[at] == (at / 10, at % 10)));
+            let failed =
+                try_for_each_chunk(&mut cells, 10, 4, |row, first, _| match (row, first) {
+                    (1, 8) => Err("stopped"),
+                    _ => Ok(()),
+                });
+            assert_eq!(failed, Err("stopped"));
+            assert_eq!((chunk_count(10, 4), chunk(10, 4, 2)), (3, 8..10));
+        });
+    }
+
+    #[test]
+    fn sorting_equals_that_of_std_and_stops() {
+        let mut state = 1_u64;
+        let list: Vec<u64> = (0..300_000)
+            .map(|_| {
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1);
+                state >> 50
+            })
+            .collect();
+        let mut expected = list.clone();
+        expected.sort_unstable();
+        on_pools(|| {
+            let mut list = list.clone();
+            assert_eq!(sort(&mut list, &Job::default()), Ok(()));
+            assert_eq!(list, expected);
+            let job = Job::default();
+            job.cancel();
+            assert_eq!(sort(&mut list, &job), Err(Cancelled));
+            assert!(fill(10, 0, &job, |number| number).is_err());
+        });
+    }
+
+    #[test]
+    fn both_halves_of_a_join_run() {
+        on_pools(|| {
+            let (mut a, mut b) = (0, 0);
+            join(&mut || a += 1, &mut || b += 2);
+            assert_eq!((a, b), (1, 2));
+        });
+    }
+
+    #[test]
+    fn workspaces_are_used_again() {
+        let spaces = Workspaces::new();
+        let made = AtomicUsize::new(0);
+        for _ in 0..10 {
+            spaces.with(|| made.fetch_add(1, Ordering::Relaxed), |_| ());
+        }
+        assert_eq!(made.into_inner(), 1);
+    }
+
+    #[test]
+    fn threads_map_in_order_with_any_count() {
+        for count in [0, 1, 3] {
+            let threads = Threads::new(count);
+            assert!(threads.count() >= 1);
+            let found =
+                threads.install(|| threads.try_map(&[1, 2, 3], |item| Ok::<_, ()>(item * 2)));
+            assert_eq!(found, Ok(vec![2, 4, 6]));
+            assert_eq!(
+                threads.try_map(&[1, 2, 3], |item: &i32| Err::<(), _>(*item)),
+                Err(1)
+            );
+        }
+    }
+}

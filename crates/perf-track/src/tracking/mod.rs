@@ -1,0 +1,76 @@
+//! Tracking: which clusters of a series of frames are the same phase of the program.
+//!
+//! A frame is an experiment, or a window of time of one. Its clusters are images of the phases of the
+//! program; from frame to frame they move, split, merge, appear and vanish (Llort et al., "the paper"
+//! below). What tracking knows of a frame is an [`Observation`]; what it finds is a [`Tracking`].
+//!
+//! ```
+//! use perf_core::Job;
+//! use perf_track::{ClusterId, Points};
+//! use perf_track::tracking::{Observation, Tracking};
+//!
+//! // Two phases; with twice the tasks both have half the instructions (second axis, logarithms).
+//! let (a, b) = (ClusterId(1), ClusterId(2));
+//! let four = [0.50, 0.80, 0.51, 0.81, 0.20, 0.30, 0.21, 0.31];
+//! let eight = [0.20, 0.10, 0.21, 0.11, 0.50, 0.60, 0.51, 0.61];
+//! let frames = [
+//!     Observation::new("4", 4, Points::new(&four, 2)?, &[a, a, b, b], &[9.0, 9.0, 2.0, 2.0])?,
+//!     Observation::new("8", 8, Points::new(&eight, 2)?, &[b, b, a, a], &[1.0, 1.0, 4.5, 4.5])?,
+//! ];
+//! let params = Tracking::params().check()?;
+//! let tracking = Tracking::of(&frames, &params, &Job::default())?;
+//! assert_eq!(tracking.objects.len(), 2);
+//! assert_eq!(tracking.objects[0].members, [[a], [a]]);
+//! assert!(tracking.objects[0].confidence > 0.8);
+//! # Ok::<(), perf_track::Error>(())
+//! ```
+//!
+//! # How
+//! Pairs of frames are compared by [`Evaluator`]s, whose matrices are all kept ([`Pair`]). In
+//! [`Mode::Published`] links above a threshold are closed transitively and chained, as in the paper,
+//! section III.D. In [`Mode::Optimal`], the default,
+//! * the displacement that all clusters share is taken away first, and a burst counts the less the
+//!   further its nearest neighbour is, so that what has no counterpart gets none;
+//! * the evidence of a pair is the weighted mean of all evaluators with an opinion; callers count as
+//!   far as they tell clusters apart;
+//! * one assignment over all frames, of each with the next and the next but one, gives chains;
+//! * a chain that begins or ends beside another is tested for being a part of it: a split or a merge;
+//! * every link and object has a confidence.
+//!
+//! Results do not depend on the order of points or the number of threads.
+
+mod aligned;
+mod assign;
+mod callers;
+mod evaluate;
+mod evidence;
+mod grouped;
+mod matrix;
+mod mixture;
+mod observe;
+mod occurrence;
+mod optimal;
+mod params;
+mod published;
+mod result;
+mod run;
+mod side;
+mod split;
+mod table;
+mod unclustered;
+mod windows;
+
+pub use crate::Mode;
+pub use aligned::AlignedBursts;
+pub use callers::{CallerWeight, Callers};
+pub use matrix::Matrix;
+pub use mixture::Mixture;
+pub use observe::{MOST_CLUSTERS, Observation};
+pub use occurrence::Occurrence;
+pub use params::{Threshold, TrackChecked, TrackParams};
+pub use result::{
+    Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
+};
+pub use split::{Parts, split_by_callers};
+pub(crate) use table::clusters;
+pub use windows::{Windows, windows};

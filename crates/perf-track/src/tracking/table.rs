@@ -1,0 +1,392 @@
+//! Tables of tracked regions and of the evidence for them.
+
+use super::{Evaluator, Event, Link, LinkKind, Object, Pair, Tracking};
+use crate::{ClusterId, TimeBalance};
+use perf_core::{Column, Table};
+
+/// Returns numbers of clusters as text, `1, 3`.
+pub(crate) fn clusters(ids: &[ClusterId]) -> String {
+    let ids = ids.iter().map(ToString::to_string);
+    ids.collect::<Vec<_>>().join(", ")
+}
+
+impl LinkKind {
+    /// Returns the name for tables: `continues`, `bridges`, `splits`, `merges` or `groups`.
+    pub fn name(self) -> &'static str {
+        match self {
+            LinkKind::Continues => "continues",
+            LinkKind::Bridges => "bridges",
+            LinkKind::Splits => "splits",
+            LinkKind::Merges => "merges",
+            LinkKind::Groups => "groups",
+        }
+    }
+}
+
+impl Event {
+    /// Returns the name for tables: `birth`, `death`, `split`, `merge`, `gap` or `unclustered`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Event::Birth { .. } => "birth",
+            Event::Death { .. } => "death",
+            Event::Split { .. } => "split",
+            Event::Merge { .. } => "merge",
+            Event::Gap { .. } => "gap",
+            Event::Unclustered { .. } => "unclustered",
+        }
+    }
+
+    /// Returns the number of the experiment in which it happens.
+    pub fn frame(&self) -> usize {
+        match self {
+            Event::Birth { frame }
+            | Event::Death { frame }
+            | Event::Split { frame, .. }
+            | Event::Merge { frame, .. }
+            | Event::Gap { frame, .. }
+            | Event::Unclustered { frame, .. } => *frame,
+        }
+    }
+
+    /// Clusters before and after it, as text.
+    fn ends(&self) -> (Option<String>, Option<String>) {
+        match self {
+            Event::Split { from, into, .. } => (Some(from.to_string()), Some(clusters(into))),
+            Event::Merge { from, into, .. } => (Some(clusters(from)), Some(into.to_string())),
+            Event::Gap { hidden_in, .. } => (None, hidden_in.map(|id| id.to_string())),
+            Event::Birth { .. } | Event::Death { .. } | Event::Unclustered { .. } => (None, None),
+        }
+    }
+}
+
+impl Tracking {
+    /// Returns the tracked regions, their clusters, events and links, and the experiments, as six tables in this
+    /// order.
+    ///
+    /// | column of `tracked regions` | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region` | unsigned | number, see [`Object::id`] |
+    /// | `experiments` | unsigned | experiments in which it is seen |
+    /// | `confidence` | float, % | confidence of the weakest link it needs |
+    /// | `reliable` | flag | its trend can be stated |
+    /// | `filtered` | flag | dropped for its small share of the time |
+    /// | `mixed call sites` | text | call sites that it mixes, separated by `; ` |
+    ///
+    /// | column of `clusters` | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region` | unsigned | number |
+    /// | `experiment` | text | name of the experiment |
+    /// | `tasks` | unsigned | processes that computed |
+    /// | `clusters` | text | numbers of the clusters, `1, 3` |
+    /// | `share of time` | float, % | share in the CPU time of the experiment |
+    ///
+    /// | column of `events` | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region`, `experiment` | | as above |
+    /// | `event` | text | `birth`, `death`, `split`, `merge` or `gap` |
+    /// | `clusters before` | text | clusters of the experiment before, of splits and merges |
+    /// | `clusters after` | text | clusters that they became; of gaps the one that hides the region |
+    ///
+    /// | column of `links` | type | meaning |
+    /// |---|---|---|
+    /// | `tracked region` | unsigned | number |
+    /// | `experiment`, `cluster` | text | one end |
+    /// | `later experiment`, `later cluster` | text | the other end |
+    /// | `link` | text | `continues`, `bridges`, `splits`, `merges` or `groups` |
+    /// | `evidence`, `confidence` | float, % | see [`Link`] |
+    /// | one for each [`Evaluator`], such as `callers before` | float, % | its vote, missing without opinion |
+    ///
+    /// | column of `experiments` | type | meaning |
+    /// |---|---|---|
+    /// | `experiment`, `tasks` | | as above |
+    /// | `clusters` | unsigned | number of clusters |
+    /// | `clustered time`, `noise time` | float | time in clusters and in none, in the unit of the durations |
+    /// | `coverage` | float, % | tracked share of the time of clusters and noise |
+    /// | `SPMD score` | float, % | missing without an alignment |
+    /// | `untracked clusters` | text | clusters of no region, in published mode |
+    ///
+    /// The sixth table is [`TimeBalance::table`] of the experiments that have a
+    /// [balance](super::TrackedFrame::balance).
+    ///
+    /// ```
+    /// use perf_core::{Job, Cell};
+    /// use perf_track::tracking::{Observation, Tracking};
+    /// use perf_track::{ClusterId, Points};
+    /// let id = [ClusterId(1); 2];
+    /// let runs = [("4 tasks", 4_u32, 8e9_f64), ("8 tasks", 8, 4e9)];
+    /// let points: Vec<[f64; 2]> = runs.iter().map(|run| [run.2 * f64::from(run.1); 2]).collect();
+    /// let mut frames = Vec::new();
+    /// for (run, points) in runs.iter().zip(&points) {
+    ///     frames.push(Observation::new(run.0, run.1, Points::new(points, 1)?, &id, &[run.2 / 2e9; 2])?);
+    /// }
+    /// let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// let [regions, clusters, events, links, experiments, _] = tracking.tables();
+    /// assert_eq!(regions.cell(0, "experiments"), Some(Cell::Unsigned(2)));
+    /// assert_eq!(clusters.cell(1, "experiment"), Some(Cell::Text("8 tasks")));
+    /// assert_eq!(links.cell(0, "link"), Some(Cell::Text("continues")));
+    /// assert_eq!((events.rows(), experiments.rows()), (0, 2));
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    pub fn tables(&self) -> [Table; 6] {
+        let balances = self.frames.iter().filter_map(|frame| {
+            let balance = frame.balance.as_ref()?;
+            Some((frame.name.as_str(), balance))
+        });
+        [
+            self.regions(),
+            self.members(),
+            self.events(),
+            self.links(),
+            self.experiments(),
+            TimeBalance::table(balances),
+        ]
+    }
+
+    fn name(&self, frame: usize) -> &str {
+        self.frames.get(frame).map_or("", |frame| &frame.name)
+    }
+
+    fn regions(&self) -> Table {
+        let all = || self.objects.iter();
+        let mixture = |object: &Object| object.mixture.as_ref().map(|it| it.sites.join("; "));
+        Table::new(
+            "tracked regions",
+            "Clusters followed through the experiments.",
+        )
+        .with(Column::unsigned(
+            "tracked region",
+            "",
+            all().map(|it| it.id.0),
+        ))
+        .with(Column::unsigned(
+            "experiments",
+            "",
+            all().map(Object::frames),
+        ))
+        .with(Column::floats(
+            "confidence",
+            "%",
+            all().map(|it| 100.0 * it.confidence),
+        ))
+        .with(Column::flags("reliable", all().map(|it| it.is_reliable)))
+        .with(Column::flags("filtered", all().map(|it| it.is_filtered)))
+        .with(Column::text("mixed call sites", all().map(mixture)))
+    }
+
+    fn members(&self) -> Table {
+        let rows = || {
+            self.objects.iter().flat_map(|object| {
+                let members = object.members.iter().enumerate();
+                let seen = members.filter(|(_, members)| !members.is_empty());
+                seen.map(move |(frame, members)| (object, frame, members))
+            })
+        };
+        let tasks = rows().map(|(_, frame, _)| self.frames.get(frame).map(|it| it.tasks));
+        let share = rows().map(|(object, frame, _)| object.share.get(frame).map(|it| 100.0 * it));
+        Table::new("clusters", "Clusters of the tracked regions.")
+            .with(Column::unsigned(
+                "tracked region",
+                "",
+                rows().map(|row| row.0.id.0),
+            ))
+            .with(Column::text(
+                "experiment",
+                rows().map(|row| self.name(row.1)),
+            ))
+            .with(Column::unsigned("tasks", "", tasks))
+            .with(Column::text("clusters", rows().map(|row| clusters(row.2))))
+            .with(Column::floats("share of time", "%", share))
+    }
+
+    fn events(&self) -> Table {
+        let rows = || {
+            let objects = self.objects.iter();
+            objects.flat_map(|object| object.events.iter().map(move |event| (object, event)))
+        };
+        Table::new(
+            "events",
+            "Births, deaths, splits, merges and gaps of the tracked regions.",
+        )
+        .with(Column::unsigned(
+            "tracked region",
+            "",
+            rows().map(|row| row.0.id.0),
+        ))
+        .with(Column::text(
+            "experiment",
+            rows().map(|row| self.name(row.1.frame())),
+        ))
+        .with(Column::text("event", rows().map(|row| row.1.name())))
+        .with(Column::text(
+            "clusters before",
+            rows().map(|row| row.1.ends().0),
+        ))
+        .with(Column::text(
+            "clusters after",
+            rows().map(|row| row.1.ends().1),
+        ))
+    }
+
+    fn links(&self) -> Table {
+        let rows: Vec<(&Object, &Link)> = {
+            let objects = self.objects.iter();
+            let links =
+                objects.flat_map(|object| object.links.iter().map(move |link| (object, link)));
+            links.collect()
+        };
+        let of = |of: fn(&Link) -> f64| rows.iter().map(move |row| 100.0 * of(row.1));
+        let table = Table::new(
+            "links",
+            "Clusters of two experiments that are one tracked region.",
+        )
+        .with(Column::unsigned(
+            "tracked region",
+            "",
+            rows.iter().map(|row| row.0.id.0),
+        ))
+        .with(Column::text(
+            "experiment",
+            rows.iter().map(|row| self.name(row.1.from.0)),
+        ))
+        .with(Column::text(
+            "cluster",
+            rows.iter().map(|row| row.1.from.1.to_string()),
+        ))
+        .with(Column::text(
+            "later experiment",
+            rows.iter().map(|row| self.name(row.1.to.0)),
+        ))
+        .with(Column::text(
+            "later cluster",
+            rows.iter().map(|row| row.1.to.1.to_string()),
+        ))
+        .with(Column::text(
+            "link",
+            rows.iter().map(|row| row.1.kind.name()),
+        ))
+        .with(Column::floats("evidence", "%", of(|link| link.evidence)))
+        .with(Column::floats(
+            "confidence",
+            "%",
+            of(|link| link.confidence),
+        ));
+        let votes = |link: &Link, evaluator| {
+            let vote = link.votes.iter().find(|vote| vote.0 == evaluator)?;
+            Some(100.0 * vote.1)
+        };
+        let mut evaluators: Vec<Evaluator> = {
+            let votes = rows.iter().flat_map(|row| &row.1.votes);
+            votes.map(|vote| vote.0).collect()
+        };
+        evaluators.sort_unstable();
+        evaluators.dedup();
+        evaluators.into_iter().fold(table, |table, evaluator| {
+            let votes = rows.iter().map(|row| votes(row.1, evaluator));
+            table.with(Column::floats(evaluator.name(), "%", votes))
+        })
+    }
+
+    fn experiments(&self) -> Table {
+        let all = || self.frames.iter();
+        let untracked = |ids: &[ClusterId]| (!ids.is_empty()).then(|| clusters(ids));
+        Table::new("experiments", "Experiments that were compared.")
+            .with(Column::text("experiment", all().map(|it| it.name.as_str())))
+            .with(Column::unsigned("tasks", "", all().map(|it| it.tasks)))
+            .with(Column::unsigned(
+                "clusters",
+                "",
+                all().map(|it| it.clusters),
+            ))
+            .with(Column::floats(
+                "clustered time",
+                "",
+                all().map(|it| it.clustered_time),
+            ))
+            .with(Column::floats(
+                "noise time",
+                "",
+                all().map(|it| it.noise_time),
+            ))
+            .with(Column::floats(
+                "coverage",
+                "%",
+                all().map(|it| 100.0 * it.coverage),
+            ))
+            .with(Column::floats(
+                "SPMD score",
+                "%",
+                all().map(|it| it.score.map(|it| 100.0 * it)),
+            ))
+            .with(Column::text(
+                "untracked clusters",
+                all().map(|it| untracked(&it.untracked)),
+            ))
+    }
+}
+
+impl Pair {
+    /// Returns the evidence of two experiments as a table with a row for each pair of clusters.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `cluster`, `later cluster` | text | clusters of the earlier and the later experiment |
+    /// | `evidence` | float, % | evidence that they are one, missing in published mode |
+    /// | `nearest in later`, `nearest in earlier` | float, % | share of the bursts of the one whose nearest burst is in the other |
+    /// | one for each evaluator, such as `callers before` | float, % | its vote, missing without opinion |
+    ///
+    /// Pairs for which all of these are zero or missing are skipped.
+    ///
+    /// ```
+    /// use perf_core::{Job, Cell};
+    /// use perf_track::tracking::{Observation, Tracking};
+    /// use perf_track::{ClusterId, Points};
+    /// let (id, points) = ([ClusterId(1); 2], [3.2e10; 2]);
+    /// let run = |tasks: u32, time| Observation::new("", tasks, Points::new(&points, 1)?, &id, time);
+    /// let frames = [run(4, &[4.0; 2])?, run(8, &[2.0; 2])?];
+    /// let tracking = Tracking::of(&frames, &Default::default(), &Job::default())?;
+    /// let table = tracking.pairs[0].table();
+    /// assert_eq!((table.rows(), table.text_of(0, "nearest in later")), (1, "100 %".into()));
+    /// # Ok::<(), perf_track::Error>(())
+    /// ```
+    pub fn table(&self) -> Table {
+        let [there, back] = &self.cross;
+        let (rows, columns) = (there.rows(), there.columns());
+        let values = |from: ClusterId, to: ClusterId| {
+            let fixed = [
+                self.evidence.get(from, to),
+                there.get(from, to),
+                back.get(to, from),
+            ];
+            let votes = self.votes.iter().map(move |vote| vote.matrix.get(from, to));
+            fixed.into_iter().chain(votes)
+        };
+        let ids = |count: usize| (1..).map(ClusterId).take(count);
+        let pairs = ids(rows).flat_map(|from| ids(columns).map(move |to| (from, to)));
+        let is_any = |(from, to): &(ClusterId, ClusterId)| {
+            let mut values = values(*from, *to);
+            values.any(|value| value.is_some_and(|value| value != 0.0))
+        };
+        let pairs: Vec<_> = pairs.filter(is_any).collect();
+        let names = ["evidence", "nearest in later", "nearest in earlier"].into_iter();
+        let names = names.chain(self.votes.iter().map(|vote| vote.evaluator.name()));
+        let table = Table::new(
+            "evidence",
+            "Evidence that clusters of two experiments are one.",
+        )
+        .with(Column::text(
+            "cluster",
+            pairs.iter().map(|pair| pair.0.to_string()),
+        ))
+        .with(Column::text(
+            "later cluster",
+            pairs.iter().map(|pair| pair.1.to_string()),
+        ));
+        names.enumerate().fold(table, |table, (at, name)| {
+            let value = |pair: &(ClusterId, ClusterId)| values(pair.0, pair.1).nth(at).flatten();
+            let cells = pairs
+                .iter()
+                .map(|pair| value(pair).map(|value| 100.0 * value));
+            table.with(Column::floats(name, "%", cells))
+        })
+    }
+}

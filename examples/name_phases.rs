@@ -1,0 +1,49 @@
+//! Which phases are there, and what are they called?
+
+use perfkit::prelude::*;
+use std::collections::BTreeMap;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let job = Job::default();
+    let trace = open_trace("data/recordings/jacobi-16")?;
+    let extract = Extract::params()
+        .metric("work")
+        .min_duration(Nanos(20_000))
+        .check()?;
+    let (bursts, _) = extract.extract(trace.view(), &job)?;
+    let axis = |metric: &str| Dimension::new(metric).log(true);
+    let space = Scale::params()
+        .dimension(axis("duration"))
+        .dimension(axis("work"))
+        .check()?;
+    let scaled = space.fit(&[&bursts], &job)?;
+    let points = scaled.frames[0].points()?;
+    let choice = EpsSearch::new(EpsSearch::params().min_points(4).check()?).choose(points, &job)?;
+    let (clusters, sensitivity) = (choice.clusters, choice.sensitivity);
+    println!(
+        "radius {:.3}: {clusters} clusters, sensitivity {sensitivity:.2}",
+        choice.eps
+    );
+    let dbscan = Dbscan::new(Dbscan::params().eps(choice.eps).min_points(4).check()?);
+    let frame = scaled.frames[0].frame("jacobi-16", bursts, &dbscan.cluster(points, &job)?)?;
+
+    // The name of a cluster: the calls between which most of its time lies.
+    let mut time: BTreeMap<u32, BTreeMap<String, i64>> = BTreeMap::new();
+    for (burst, cluster) in frame.bursts().rows().iter().zip(frame.labels().as_slice()) {
+        let call = |chain| frame.bursts().chain(chain).next().unwrap_or("start");
+        let (before, after) = (
+            burst.before.map_or("start", call),
+            burst.after.map_or("end", call),
+        );
+        let between = time
+            .entry(cluster.0)
+            .or_default()
+            .entry(format!("{before} .. {after}"));
+        *between.or_default() += burst.end.0 - burst.begin.0;
+    }
+    for (cluster, names) in time.iter().filter(|(cluster, _)| **cluster > 0).take(3) {
+        let (name, most) = names.iter().max_by_key(|(_, time)| **time).ok_or("empty")?;
+        println!("cluster {cluster}: {name}, {}", Nanos(*most));
+    }
+    Ok(())
+}
