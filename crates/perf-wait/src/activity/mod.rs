@@ -22,7 +22,7 @@ pub use kind::CallKind;
 use crate::CallPlace;
 use perf_core::{
     CallPathId, CallTree, Clock, CollectiveOp, CommId, Definitions, LocationId, RegionId,
-    ReplayCounts, Ticks, Unmatched,
+    ReplayCounts, SystemTree, Ticks, Unmatched,
 };
 
 /// An MPI call of a location.
@@ -227,6 +227,30 @@ impl Activities {
         ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
+    /// Returns a name of each location for people: `rank 3` where each process has one location with MPI calls, and the
+    /// label of the system tree elsewhere. The numbers are those of [`Change::ranks`](crate::whatif::Change::ranks).
+    pub fn labels(&self) -> Vec<String> {
+        let system = &self.definitions.system;
+        let mut labels: Vec<String> = (0..)
+            .map(LocationId)
+            .zip(&self.locations)
+            .map(|(id, _)| system.label(id))
+            .collect();
+        let ranks = crate::whatif::Change::ranks(self);
+        let mut processes: Vec<_> = ranks.iter().map(|id| system.process(*id)).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        let is_rank = |(rank, id): (u64, &LocationId)| {
+            stated_rank(system, *id).is_none_or(|stated| stated == rank)
+        };
+        if processes.len() == ranks.len() && (0..).zip(&ranks).all(is_rank) {
+            for (rank, id) in ranks.iter().enumerate() {
+                labels[id.index()] = format!("rank {rank}");
+            }
+        }
+        labels
+    }
+
     /// Returns the place of a call, for messages.
     pub fn place(&self, id: CallId) -> Option<CallPlace> {
         let call = self.call(id)?;
@@ -237,4 +261,17 @@ impl Activities {
             time: self.clock().nanos(call.enter),
         })
     }
+}
+
+/// Returns the rank of a location that the recording states: as a property of its process, or as the only number in the
+/// name of the process.
+fn stated_rank(system: &SystemTree, id: LocationId) -> Option<u64> {
+    let process = system.group(system.process(id)?)?;
+    if let Some(rank) = process.properties.get("rank") {
+        return rank.parse().ok();
+    }
+    let is_digit = |letter: char| !letter.is_ascii_digit();
+    let mut numbers = process.name.split(is_digit).filter(|part| !part.is_empty());
+    let first = numbers.next()?.parse().ok();
+    first.filter(|_| numbers.next().is_none())
 }

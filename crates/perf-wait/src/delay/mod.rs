@@ -102,7 +102,7 @@ impl DelayCosts {
 
     /// Returns the costs of each call path and location as a table, the largest first.
     pub fn table(&self, activities: &Activities) -> Table {
-        let definitions = activities.definitions();
+        let (definitions, labels) = (activities.definitions(), activities.labels());
         let mut rows: Vec<&DelayCost> = self.costs.iter().collect();
         rows.sort_by(|a, b| (b.short + b.long).total_cmp(&(a.short + a.long)));
         let path = |cost: &DelayCost| {
@@ -117,7 +117,7 @@ impl DelayCosts {
         )
         .with(Column::text(
             "location",
-            rows().map(|it| definitions.system.label(it.location)),
+            rows().map(|it| labels.get(it.location.index()).map(String::as_str)),
         ))
         .with(Column::text("call path", rows().map(path)))
         .with(Column::text("causes", rows().map(|it| it.pattern.name())))

@@ -114,6 +114,9 @@ impl Sources<'_> {
                 cost,
                 held_up: held.map_or(0, |it| it.locations.len()),
                 factor: (peers > 0.0).then(|| own / peers),
+                own: Some(clock.total(own as u128)),
+                peers: Some(clock.total(peers as u128)),
+                longest: held.and_then(|it| it.longest),
                 window: held
                     .and_then(|it| it.longest)
                     .and_then(|it| self.window(&it)),
@@ -173,6 +176,9 @@ impl Sources<'_> {
                 cost: it.lost,
                 held_up: 0,
                 factor: Some(it.factor),
+                own: None,
+                peers: None,
+                longest: None,
                 window: None,
             })
         };
@@ -201,6 +207,9 @@ impl Sources<'_> {
             cost: self.activities.clock().total(all.saturating_sub(waiting)),
             held_up: 0,
             factor: None,
+            own: None,
+            peers: None,
+            longest: None,
             window: None,
         })
     }

@@ -16,7 +16,7 @@ mod collect;
 use crate::activity::Activities;
 use crate::delay::DelayCosts;
 use crate::stragglers::{PeerSums, Stragglers};
-use crate::waits::WaitStates;
+use crate::waits::{WaitState, WaitStates};
 use crate::whatif::{Dependency, WhatIf};
 use crate::{Error, Result};
 use perf_core::{
@@ -116,6 +116,12 @@ pub struct Finding {
     pub held_up: usize,
     /// Factor by which it is slower than its peers, where it has some.
     pub factor: Option<f64>,
+    /// Time of the location in the call path, where the finding is about one.
+    pub own: Option<Nanos>,
+    /// Median time of its peers in the call path, likewise.
+    pub peers: Option<Nanos>,
+    /// Longest wait state that it causes, where there is one.
+    pub longest: Option<WaitState>,
     /// Window with the longest wait state that it causes, where there is one.
     pub window: Option<TimeRange>,
 }
@@ -129,35 +135,39 @@ impl Finding {
                 |path| activities.paths().name(path, &definitions.regions),
             )
         };
-        let label = |location| definitions.system.label(location);
+        let labels = activities.labels();
+        let label =
+            |location: LocationId| labels.get(location.index()).cloned().unwrap_or_default();
         let (saved, share) = (self.saved, self.share * 100.0);
+        let others = match self.held_up {
+            1 => "1 other".to_owned(),
+            more => format!("{more} others"),
+        };
         match self.kind {
             FindingKind::Delay { location, path } => {
                 let times = self.factor.map_or_else(String::new, |factor| {
-                    format!(" takes {factor:.2} times as long as its peers and")
+                    format!(": it takes {factor:.3} times as long as its peers")
                 });
-                let (label, path) = (label(location), name(path));
-                let (others, cost) = (self.held_up, self.cost);
+                let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{label}{times} holds up {others} others for {cost} in `{path}`; balancing it saves {saved} ({share:.1} %)"
+                    "{label} holds up {others} for {cost} in total in `{path}`{times}; balancing it saves {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Serial { location, path } => {
-                let (label, path) = (label(location), name(path));
-                let (others, cost) = (self.held_up, self.cost);
+                let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{others} others wait {cost} for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} %)"
+                    "{others} wait {cost} in total for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::SlowStep { function, step } => {
                 let function = definitions.region_name(function);
                 let times = self.factor.unwrap_or(1.0);
                 format!(
-                    "call {step} of `{function}` takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} %)"
+                    "call {step} of `{function}` takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Transfers => format!(
-                "MPI calls take {} beyond their waiting; a faster network saves up to {saved} ({share:.1} %)",
+                "MPI calls take {} beyond their waiting, summed over ranks; a faster network saves up to {saved} ({share:.1} % of the run time)",
                 self.cost
             ),
         }

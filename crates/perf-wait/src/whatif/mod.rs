@@ -114,8 +114,7 @@ impl Imbalance {
 
     /// Returns the slowdown of each location as a table.
     pub fn table(&self, activities: &Activities) -> Table {
-        let system = &activities.definitions().system;
-        let rows = || self.locations.iter();
+        let (rows, labels) = (|| self.locations.iter(), activities.labels());
         let lost = |it: &(LocationId, f64)| Nanos((self.ideal.0 as f64 * (it.1 - 1.0)) as i64);
         Table::new(
             "imbalance",
@@ -123,7 +122,7 @@ impl Imbalance {
         )
         .with(Column::text(
             "location",
-            rows().map(|it| system.label(it.0)),
+            rows().map(|it| labels.get(it.0.index()).map(String::as_str)),
         ))
         .with(Column::floats("slowdown", "", rows().map(|it| it.1)))
         .with(Column::times("lost", rows().map(lost)))

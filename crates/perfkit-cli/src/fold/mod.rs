@@ -9,7 +9,7 @@ use crate::findings;
 use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording::{self, Recording};
+use crate::recording::{self, Reading, Recording};
 pub use options::Options;
 use perfkit::core::{Nanos, TimeRange};
 use perfkit::fold::{
@@ -28,7 +28,11 @@ use std::path::Path;
 /// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
 pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
-    let recording = recording::open_ranks_by(&options.files, options.unify.unify)?;
+    let reading = Reading {
+        unify: options.unify.unify,
+        clocks: options.clocks.clocks,
+    };
+    let recording = recording::open_ranks_by(&options.files, reading)?;
     let explain = findings::explain(&recording.diagnostics);
     let view = View::of(&recording, options).map_err(explain)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());

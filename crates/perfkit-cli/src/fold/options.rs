@@ -1,5 +1,6 @@
 //! Command line of `fold`.
 
+use crate::clocks::ClocksBy;
 use crate::failure::Failure;
 use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
 use crate::pictures::{self, Files};
@@ -45,6 +46,8 @@ pub struct Options {
     pub(crate) depth: Option<usize>,
     #[command(flatten)]
     pub(crate) unify: UnifyBy,
+    #[command(flatten)]
+    pub(crate) clocks: ClocksBy,
     #[command(flatten)]
     pub(crate) window: Window,
     /// Columns of the fold and pixels of the picture

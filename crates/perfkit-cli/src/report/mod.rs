@@ -20,6 +20,7 @@ mod window;
 
 pub use findings::{Figure, Finding, Kind, Place};
 
+use crate::clocks::{Clocks, ClocksBy};
 use crate::failure::{self, Failure, Outcome, input};
 use crate::inspect;
 use crate::messages;
@@ -70,6 +71,8 @@ pub struct Options {
     /// without one nothing is correlated]
     #[arg(long, value_name = "RULE")]
     topology: Option<String>,
+    #[command(flatten)]
+    clocks: ClocksBy,
     #[command(flatten)]
     general: General,
 }
@@ -148,7 +151,11 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     for written in std::iter::once(&options.html).chain(&options.csv) {
         spare(&options.files, written)?;
     }
-    let report = Report::of(&options.files, options.topology.as_deref());
+    let report = Report::of(
+        &options.files,
+        options.topology.as_deref(),
+        options.clocks.clocks,
+    );
     if report.recordings.is_empty() {
         let reasons = report.skipped.iter().map(|remark| remark.text.clone());
         return Err(Failure::Input(reasons.collect::<Vec<_>>().join("\n")));
@@ -184,9 +191,10 @@ fn spare(files: &[PathBuf], written: &Path) -> Outcome {
 
 impl Report {
     /// Analyses recordings. `topology` is the grid of their locations; without one that of the recording is taken.
-    pub fn of(files: &[PathBuf], topology: Option<&str>) -> Self {
+    /// `clocks` is the treatment of clocks that disagree.
+    pub fn of(files: &[PathBuf], topology: Option<&str>, clocks: Clocks) -> Self {
         let mut report = Report::default();
-        let sources = sources::open(files, &mut report);
+        let sources = sources::open(files, clocks, &mut report);
         for source in &sources {
             messages::detail(&format!("analysing {}", source.name));
             match &source.content {

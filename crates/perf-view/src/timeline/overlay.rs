@@ -1,0 +1,208 @@
+//! [`Overlay`]: waits, their causes and a path through the rows of a picture.
+
+use super::legend::Entry;
+use crate::{Mark, Scene, Theme};
+use perf_core::{LocationId, Ticks, TimeRange};
+use std::collections::{BTreeMap, HashMap};
+
+/// Pixels between two lines of a hatch.
+const HATCH: f64 = 6.0;
+/// Share of a pixel that must be hatched time for the pixel to be hatched.
+const MIN_COVERED: f64 = 0.5;
+/// Length of the head of an arrow.
+const HEAD: f64 = 6.0;
+
+/// Intervals that are hatched, arrows between locations, and a path through them, for
+/// [`Picture::overlay`](super::Picture::overlay).
+///
+/// ```
+/// use perf_core::{LocationId, Ticks};
+/// use perf_view::timeline::Overlay;
+/// let (slow, waiting) = (LocationId(0), LocationId(1));
+/// let mut overlay = Overlay::default();
+/// overlay.hatch(waiting, Ticks(10), Ticks(30));
+/// overlay.arrow((slow, Ticks(30)), (waiting, Ticks(30)));
+/// overlay.route(slow, Ticks(0), Ticks(30));
+/// overlay.route(waiting, Ticks(30), Ticks(50));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Overlay {
+    hatched: Vec<(LocationId, Ticks, Ticks)>,
+    arrows: Vec<[(LocationId, Ticks); 2]>,
+    route: Vec<(LocationId, Ticks, Ticks)>,
+}
+
+impl Overlay {
+    /// Hatches an interval of a location: the location waits.
+    pub fn hatch(&mut self, location: LocationId, start: Ticks, end: Ticks) {
+        self.hatched.push((location, start, end));
+    }
+
+    /// Draws an arrow from a cause to its effect.
+    pub fn arrow(&mut self, from: (LocationId, Ticks), to: (LocationId, Ticks)) {
+        self.arrows.push([from, to]);
+    }
+
+    /// Continues the path on a location, in order of time.
+    pub fn route(&mut self, location: LocationId, start: Ticks, end: Ticks) {
+        self.route.push((location, start, end));
+    }
+
+    /// Returns what the signs mean, for the legend.
+    pub(super) fn remarks(&self) -> Vec<Entry> {
+        let signs = [
+            (self.hatched.is_empty(), "hatched: waits for others"),
+            (
+                self.arrows.is_empty(),
+                "arrow: from the cause to a long wait",
+            ),
+            (self.route.is_empty(), "line: critical path"),
+        ];
+        let shown = signs.into_iter().filter(|(is_absent, _)| !is_absent);
+        shown.map(|(_, words)| Entry::remark(words)).collect()
+    }
+}
+
+/// Place of the rows of a picture.
+pub(super) struct Rows<'a> {
+    /// Row of each location.
+    pub(super) of: HashMap<LocationId, u32>,
+    pub(super) window: TimeRange,
+    pub(super) left: f64,
+    pub(super) top: f64,
+    /// Pixels of the window.
+    pub(super) width: f64,
+    /// Pixels of a row.
+    pub(super) height: f64,
+    pub(super) theme: &'a Theme,
+}
+
+impl Rows<'_> {
+    /// Returns the pixel of a time, at the border of the window for times outside of it.
+    fn x(&self, at: Ticks) -> f64 {
+        let at = at.clamp(self.window.start, self.window.end);
+        let offset = at.saturating_since(self.window.start) as f64;
+        self.left + self.width * offset / self.window.len().max(1) as f64
+    }
+
+    fn y(&self, row: u32) -> f64 {
+        self.top + (f64::from(row) + 0.5) * self.height
+    }
+
+    /// Draws everything.
+    pub(super) fn draw(&self, overlay: &Overlay, scene: &mut Scene) {
+        for (row, runs) in self.runs(&overlay.hatched) {
+            for (from, to) in runs {
+                self.hatch(row, from, to, scene);
+            }
+        }
+        self.route(&overlay.route, scene);
+        for [from, to] in &overlay.arrows {
+            self.arrow(*from, *to, scene);
+        }
+    }
+
+    /// Returns the runs of hatched pixels of each row, as offsets from the left.
+    fn runs(&self, hatched: &[(LocationId, Ticks, Ticks)]) -> BTreeMap<u32, Vec<(f64, f64)>> {
+        let columns = self.width.ceil() as usize;
+        let mut covered: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+        for (location, start, end) in hatched {
+            let Some(row) = self.of.get(location) else {
+                continue;
+            };
+            let (from, to) = (self.x(*start) - self.left, self.x(*end) - self.left);
+            let pixels = covered.entry(*row).or_insert_with(|| vec![0.0; columns]);
+            for column in from.floor() as usize..(to.ceil() as usize).min(columns) {
+                let part = to.min(column as f64 + 1.0) - from.max(column as f64);
+                pixels[column] += part.max(0.0);
+            }
+        }
+        let runs = |pixels: Vec<f64>| {
+            let mut runs: Vec<(f64, f64)> = Vec::new();
+            let marked = pixels.iter().enumerate();
+            for (column, _) in marked.filter(|(_, part)| **part >= MIN_COVERED) {
+                let column = column as f64;
+                match runs.last_mut() {
+                    Some(last) if last.1 == column => last.1 = column + 1.0,
+                    _ => runs.push((column, column + 1.0)),
+                }
+            }
+            runs
+        };
+        covered
+            .into_iter()
+            .map(|(row, pixels)| (row, runs(pixels)))
+            .collect()
+    }
+
+    /// Draws diagonal lines in a rectangle. Lines of neighbouring rectangles continue each other.
+    fn hatch(&self, row: u32, from: f64, to: f64, scene: &mut Scene) {
+        let colour = self.theme.ink.opacity(0.65);
+        let (left, right) = (self.left + from, self.left + to);
+        let top = self.top + f64::from(row) * self.height;
+        let bottom = top + self.height - 1.0;
+        let mut sum = ((left + top) / HATCH).ceil() * HATCH;
+        while sum <= right + bottom {
+            let x = [
+                (sum - top).clamp(left, right),
+                (sum - bottom).clamp(left, right),
+            ];
+            let line = x.map(|x| [x, sum - x]);
+            if line[0][0] > line[1][0] {
+                scene.push(Mark::Path(line.to_vec(), 1.0, colour));
+            }
+            sum += HATCH;
+        }
+    }
+
+    fn route(&self, route: &[(LocationId, Ticks, Ticks)], scene: &mut Scene) {
+        let mut points: Vec<[f64; 2]> = Vec::new();
+        for (location, start, end) in route {
+            let Some(row) = self.of.get(location) else {
+                continue;
+            };
+            if *end < self.window.start || *start > self.window.end {
+                continue;
+            }
+            for x in [self.x(*start), self.x(*end)] {
+                let point = [x, self.y(*row)];
+                let is_same = |last: &[f64; 2]| last[1] == point[1] && (last[0] - x).abs() < 0.25;
+                if !points.last().is_some_and(is_same) {
+                    points.push(point);
+                }
+            }
+        }
+        if points.len() > 1 {
+            scene.push(Mark::Path(
+                points.clone(),
+                4.0,
+                self.theme.paper.opacity(0.8),
+            ));
+            scene.push(Mark::Path(points, 2.0, self.theme.alarm));
+        }
+    }
+
+    fn arrow(&self, from: (LocationId, Ticks), to: (LocationId, Ticks), scene: &mut Scene) {
+        let rows = (self.of.get(&from.0), self.of.get(&to.0));
+        let (Some(first), Some(second)) = rows else {
+            return;
+        };
+        let is_inside = |at: Ticks| at >= self.window.start && at <= self.window.end;
+        if first == second || !is_inside(from.1) || !is_inside(to.1) {
+            return;
+        }
+        let (start, end) = (
+            [self.x(from.1), self.y(*first)],
+            [self.x(to.1), self.y(*second)],
+        );
+        let (dx, dy) = (end[0] - start[0], end[1] - start[1]);
+        let length = dx.hypot(dy).max(1.0);
+        let (along, across) = ([dx / length, dy / length], [-dy / length, dx / length]);
+        let corner = |side: f64| -> [f64; 2] {
+            std::array::from_fn(|at| end[at] - HEAD * along[at] + side * HEAD / 2.0 * across[at])
+        };
+        let ink = self.theme.ink;
+        scene.push(Mark::Path(vec![start, end], 1.4, ink));
+        scene.push(Mark::Polygon(vec![end, corner(1.0), corner(-1.0)], ink));
+    }
+}

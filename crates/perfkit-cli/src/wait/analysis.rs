@@ -1,0 +1,120 @@
+//! [`Analysis`]: all results about one trace.
+
+use crate::failure::{Failure, input};
+use crate::progress::Bar;
+use perfkit::core::{Job, LocationId, LocationKind, Nanos, TraceView};
+use perfkit::wait::activity::Activities;
+use perfkit::wait::critical::{CriticalPath, Extent};
+use perfkit::wait::delay::DelayCosts;
+use perfkit::wait::efficiency::{Efficiencies, IdealNetwork};
+use perfkit::wait::findings::Findings;
+use perfkit::wait::waits::WaitStates;
+use perfkit::wait::whatif::Change;
+
+/// Wait states of a trace and what follows from them.
+#[derive(Debug)]
+pub(crate) struct Analysis {
+    pub(crate) activities: Activities,
+    pub(crate) waits: WaitStates,
+    pub(crate) delays: DelayCosts,
+    pub(crate) path: CriticalPath,
+    pub(crate) findings: Findings,
+    pub(crate) efficiencies: Efficiencies,
+    /// Locations with MPI calls.
+    pub(crate) ranks: Vec<LocationId>,
+    /// Name of each location.
+    pub(crate) labels: Vec<String>,
+}
+
+/// Result of the analysis of a trace.
+#[derive(Debug)]
+pub(crate) enum Analysed {
+    /// The trace has waiting or could have.
+    Found(Box<Analysis>),
+    /// Nothing is recorded that a location could wait for; the reason.
+    Nothing(String),
+}
+
+impl Analysis {
+    /// Analyses a trace, with at most `top` findings.
+    ///
+    /// # Errors
+    /// [`Failure::Input`] for a trace that cannot be replayed.
+    pub(crate) fn of(view: TraceView<'_>, top: usize) -> Result<Analysed, Failure> {
+        let job = Bar::job();
+        let activities = Activities::of(view, &job).map_err(input)?;
+        if let Some(reason) = reason(view, &activities) {
+            return Ok(Analysed::Nothing(reason));
+        }
+        let waits = WaitStates::of_activities(&activities, &job).map_err(input)?;
+        let plan = Findings::params()
+            .max_findings(top)
+            .check()
+            .map_err(input)?;
+        let findings = plan.find(view, &activities, &waits, &job).map_err(input)?;
+        let network = IdealNetwork::default();
+        Ok(Analysed::Found(Box::new(Analysis {
+            delays: DelayCosts::of(view, &activities, &waits, &job).map_err(input)?,
+            path: CriticalPath::of(view, &activities, &waits, Extent::Run, &job).map_err(input)?,
+            efficiencies: Efficiencies::of_activities(view, &activities, &network, &job)
+                .map_err(input)?,
+            ranks: Change::ranks(&activities),
+            labels: activities.labels(),
+            findings,
+            waits,
+            activities,
+        })))
+    }
+
+    /// Returns the name of a location.
+    pub(crate) fn label(&self, location: LocationId) -> &str {
+        self.labels.get(location.index()).map_or("", String::as_str)
+    }
+
+    /// Returns a number of ticks as a time.
+    pub(crate) fn time(&self, ticks: u64) -> Nanos {
+        self.activities.clock().total(u128::from(ticks))
+    }
+
+    /// Returns the time of all ranks together.
+    pub(crate) fn rank_time(&self) -> f64 {
+        self.findings.runtime.0 as f64 * self.ranks.len() as f64
+    }
+}
+
+/// Returns the reason why no location of a trace can wait for another one; `None` if one can.
+fn reason(view: TraceView<'_>, activities: &Activities) -> Option<String> {
+    if !activities.messages().is_empty() || !activities.collectives().is_empty() {
+        return None;
+    }
+    let locations = view.locations().filter(|location| !location.is_empty());
+    let locations: Vec<LocationId> = locations.map(|location| location.id()).collect();
+    let calls = activities.calls().count();
+    let system = &view.definitions().system;
+    let is_stream = |id: &LocationId| {
+        let location = system.location(*id);
+        location.is_some_and(|it| it.kind == LocationKind::AcceleratorStream)
+    };
+    Some(match (locations.len(), calls) {
+        (0, _) => "no events are recorded".into(),
+        (1, _) => "one location has events, and no other one that it could wait for".into(),
+        (_, 0) if locations.iter().any(is_stream) => {
+            "no messages or collectives between ranks are recorded; for the idle time of devices and its causes run \
+             `perfkit utilisation`"
+                .into()
+        }
+        (_, 0) => "no messages or collectives between ranks are recorded, so that waiting cannot be told from other time; \
+                   `perfkit report` compares the locations"
+            .into(),
+        (_, calls) => format!(
+            "{} of MPI are recorded, but neither messages nor collectives: the time that they wait cannot be told from their \
+             other time; `perfkit report` compares the ranks",
+            crate::table::counted(calls, "call")
+        ),
+    })
+}
+
+/// Returns a job that reports nowhere.
+pub(super) fn silent() -> Job {
+    Job::default()
+}
