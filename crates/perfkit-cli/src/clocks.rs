@@ -159,7 +159,11 @@ pub fn violations(trace: &Trace) -> Result<ClockViolations, Failure> {
 /// Returns the pair of locations with the largest violation, in words.
 pub fn worst_pair(found: &ClockViolations, system: &SystemTree) -> Option<String> {
     let worst = found.pairs.iter().max_by_key(|pair| pair.count.largest)?;
-    let (sender, receiver) = (system.label(worst.sender), system.label(worst.receiver));
+    let process = |id| {
+        let group = system.process(id).and_then(|group| system.group(group));
+        group.map_or_else(|| system.label(id), |group| group.name.clone())
+    };
+    let (sender, receiver) = (process(worst.sender), process(worst.receiver));
     Some(format!("{sender} to {receiver}"))
 }
 

@@ -10,6 +10,9 @@ use crate::whatif::{Change, WhatIf};
 use perf_core::{CallPathId, Job, LocationId, Nanos, RegionId, Ticks, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Most call paths whose balance is replayed.
+const MAX_BALANCED: usize = 3;
+
 /// Factor from which a location is slower than its peers.
 const MIN_FACTOR: f64 = 1.01;
 
@@ -49,6 +52,33 @@ impl Times {
     }
 }
 
+impl Times {
+    /// Returns the locations that take long in a call path: more than half way from the mean to the maximum.
+    fn slow(&self, path: CallPathId) -> Vec<LocationId> {
+        let own = |times: &Vec<u64>| times.get(path.index()).copied().unwrap_or_default() as f64;
+        let sum: f64 = self.0.values().map(own).sum();
+        let mean = sum / self.0.len().max(1) as f64;
+        let most = self.0.values().map(own).fold(0.0, f64::max);
+        let limit = mean + (most - mean) / 2.0;
+        let slow = self.0.iter().filter(|(_, times)| own(times) > limit);
+        slow.map(|(location, _)| *location).collect()
+    }
+
+    /// Returns the mean time of some locations in a call path, and the median of all others.
+    fn slow_and_others(&self, path: CallPathId, slow: &[LocationId]) -> (f64, f64) {
+        let own = |times: &Vec<u64>| times.get(path.index()).copied().unwrap_or_default() as f64;
+        let (inside, others): (Vec<_>, Vec<_>) = self
+            .0
+            .iter()
+            .partition(|(location, _)| slow.contains(location));
+        let sum: f64 = inside.iter().map(|(_, times)| own(times)).sum();
+        let mut others: Vec<f64> = others.iter().map(|(_, times)| own(times)).collect();
+        others.sort_by(f64::total_cmp);
+        let median = others.get(others.len() / 2).copied().unwrap_or_default();
+        (sum / inside.len().max(1) as f64, median)
+    }
+}
+
 /// A location that is waited for, and the wait states that it causes.
 #[derive(Default)]
 struct HeldUp {
@@ -83,10 +113,34 @@ impl Sources<'_> {
         let times = Times::of(self.whatif, &ranks, job)?;
         // A replay changes a location as a whole: its largest delay stands for it.
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-        for ((location, path), ticks) in costs {
+        let mut balanced = BTreeSet::new();
+        for &((location, path), ticks) in &costs {
             job.check()?;
             if found.len() >= most {
                 break;
+            }
+            // Time in MPI beyond waiting is that of transfers; another distribution of work does not change it.
+            if path.is_some_and(|path| self.is_mpi(path)) {
+                continue;
+            }
+            if let Some(path) = path {
+                let slow = times.slow(path);
+                if slow.len() > 1 && slow.contains(&location) {
+                    if balanced.len() < MAX_BALANCED && balanced.insert(path) {
+                        let own = costs
+                            .iter()
+                            .filter(|((own, at), _)| *at == Some(path) && slow.contains(own));
+                        let cost = own.map(|(_, ticks)| ticks).sum();
+                        seen.extend(&slow);
+                        found.push(self.imbalance(
+                            (path, slow, cost),
+                            (&times, &held_up),
+                            recorded,
+                            job,
+                        )?);
+                    }
+                    continue;
+                }
             }
             let (own, peers) = times.own_and_peers(location, path);
             let is_serial = own > 0.0 && peers == 0.0;
@@ -109,6 +163,7 @@ impl Sources<'_> {
                     true => FindingKind::Serial { location, path },
                     false => FindingKind::Delay { location, path },
                 },
+                locations: vec![location],
                 saved,
                 share: share(saved, recorded),
                 cost,
@@ -123,6 +178,52 @@ impl Sources<'_> {
             });
         }
         Ok(found)
+    }
+
+    /// Returns `true` if a call path ends in a call of MPI.
+    fn is_mpi(&self, path: CallPathId) -> bool {
+        let path = self.activities.paths().paths().get(path.index());
+        let regions = &self.activities.definitions().regions;
+        let region = path.and_then(|path| regions.get(path.region.index()));
+        region.is_some_and(perf_core::Region::is_mpi)
+    }
+
+    /// Several locations that take long in a call path.
+    fn imbalance(
+        &self,
+        (path, slow, ticks): (CallPathId, Vec<LocationId>, f64),
+        (times, held_up): (&Times, &BTreeMap<LocationId, HeldUp>),
+        recorded: Nanos,
+        job: &Job,
+    ) -> Result<Finding> {
+        let cost = self.activities.clock().total(ticks as u128);
+        let saved = self.whatif.saved_by_balancing(path, job)?.min(cost);
+        let held: Vec<&HeldUp> = slow.iter().filter_map(|it| held_up.get(it)).collect();
+        let waiting: BTreeSet<LocationId> = held
+            .iter()
+            .flat_map(|it| &it.locations)
+            .filter(|it| !slow.contains(it))
+            .copied()
+            .collect();
+        let longest = held
+            .iter()
+            .filter_map(|it| it.longest)
+            .max_by_key(|it| it.ticks);
+        let (own, peers) = times.slow_and_others(path, &slow);
+        let clock = self.activities.clock();
+        Ok(Finding {
+            kind: FindingKind::Imbalance { path },
+            locations: slow,
+            saved,
+            share: share(saved, recorded),
+            cost,
+            held_up: waiting.len(),
+            factor: (peers > 0.0).then(|| own / peers),
+            own: Some(clock.total(own as u128)),
+            peers: Some(clock.total(peers as u128)),
+            longest,
+            window: longest.and_then(|it| self.window(&it)),
+        })
     }
 
     /// Returns the locations that each location holds up.
@@ -171,6 +272,7 @@ impl Sources<'_> {
                     function: RegionId(it.function),
                     step: it.step?,
                 },
+                locations: Vec::new(),
                 saved,
                 share: share(saved, recorded),
                 cost: it.lost,
@@ -202,6 +304,7 @@ impl Sources<'_> {
         let waiting: u128 = waits.map(|it| u128::from(it.ticks)).sum();
         Ok(Finding {
             kind: FindingKind::Transfers,
+            locations: Vec::new(),
             saved,
             share: share(saved, recorded),
             cost: self.activities.clock().total(all.saturating_sub(waiting)),

@@ -5,6 +5,7 @@
 //! | finding | condition | saved |
 //! |---|---|---|
 //! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
+//! | imbalance | as a delay, and several locations take long in the call path | replay with the call path balanced over all locations, at most the waiting that they cause |
 //! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
 //! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
@@ -82,6 +83,11 @@ pub enum FindingKind {
         /// The call path; `None` outside of all frames.
         path: Option<CallPathId>,
     },
+    /// Several locations delay others in a call path; [`Finding::locations`] lists them.
+    Imbalance {
+        /// The call path.
+        path: CallPathId,
+    },
     /// A location delays others in a call path that most others do not have.
     Serial {
         /// The location.
@@ -101,11 +107,13 @@ pub enum FindingKind {
 }
 
 /// One of the things that cost the run most time.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Finding {
     /// Kind.
     pub kind: FindingKind,
+    /// Locations that cause it, in ascending order; empty where all do.
+    pub locations: Vec<LocationId>,
     /// Run time that a fix would save.
     pub saved: Nanos,
     /// The same as a share of the run time.
@@ -116,7 +124,7 @@ pub struct Finding {
     pub held_up: usize,
     /// Factor by which it is slower than its peers, where it has some.
     pub factor: Option<f64>,
-    /// Time of the location in the call path, where the finding is about one.
+    /// Time of the location in the call path, where the finding is about one; of several locations the mean.
     pub own: Option<Nanos>,
     /// Median time of its peers in the call path, likewise.
     pub peers: Option<Nanos>,
@@ -146,11 +154,24 @@ impl Finding {
         match self.kind {
             FindingKind::Delay { location, path } => {
                 let times = self.factor.map_or_else(String::new, |factor| {
-                    format!(": it takes {factor:.3} times as long as its peers")
+                    format!(": it takes {} times as long as its peers", rounded(factor))
                 });
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
                     "{label} holds up {others} for {cost} in total in `{path}`{times}; balancing it saves {saved} ({share:.1} % of the run time)"
+                )
+            }
+            FindingKind::Imbalance { path } => {
+                let times = self.factor.map_or_else(String::new, |factor| {
+                    format!(
+                        ": they take {} times as long as the others",
+                        rounded(factor)
+                    )
+                });
+                let (ranks, path, cost) =
+                    (names(&self.locations, &labels), name(Some(path)), self.cost);
+                format!(
+                    "{ranks} hold up {others} for {cost} in total in `{path}`{times}; balancing it over all saves {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Serial { location, path } => {
@@ -167,9 +188,46 @@ impl Finding {
                 )
             }
             FindingKind::Transfers => format!(
-                "MPI calls take {} beyond their waiting, summed over ranks; a faster network saves up to {saved} ({share:.1} % of the run time)",
+                "MPI calls take {} beyond their waiting for others, summed over ranks; without this time for transfer and progress the run takes up to {saved} less ({share:.1} % of the run time)",
                 self.cost
             ),
+        }
+    }
+}
+
+/// Returns a factor with three significant digits.
+fn rounded(factor: f64) -> String {
+    match factor {
+        100.0.. => format!("{factor:.0}"),
+        10.0.. => format!("{factor:.1}"),
+        _ => format!("{factor:.2}"),
+    }
+}
+
+/// Most names of locations in a sentence.
+const MAX_NAMES: usize = 6;
+
+/// Returns the names of locations, of ranks as `ranks 5, 6 and 9`.
+fn names(locations: &[LocationId], labels: &[String]) -> String {
+    let all: Vec<&str> = locations
+        .iter()
+        .filter_map(|id| labels.get(id.index()).map(String::as_str))
+        .collect();
+    let numbers: Option<Vec<&str>> = all.iter().map(|it| it.strip_prefix("rank ")).collect();
+    let (noun, all) = match numbers {
+        Some(numbers) => ("ranks ", numbers),
+        None => ("", all),
+    };
+    match &all[..] {
+        [first @ .., last] if all.len() <= MAX_NAMES && !first.is_empty() => {
+            format!("{noun}{} and {last}", first.join(", "))
+        }
+        _ => {
+            let (shown, more) = all.split_at(all.len().min(MAX_NAMES));
+            match more.len() {
+                0 => format!("{noun}{}", shown.join(", ")),
+                more => format!("{noun}{} and {more} more", shown.join(", ")),
+            }
         }
     }
 }

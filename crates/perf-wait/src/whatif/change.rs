@@ -51,6 +51,12 @@ pub enum Change {
         /// The location.
         location: LocationId,
     },
+    /// Lets each burst spend as long in functions as the mean of its peers, those that they call included. Text:
+    /// `region solve* = mean`.
+    Balance {
+        /// Names of the functions, with `*` and `?`.
+        pattern: String,
+    },
 }
 
 /// A text that is no [`Change`].
@@ -95,7 +101,15 @@ impl Change {
             let location = location.ok_or_else(|| fault("`rank NUMBER = median`"))??;
             return Ok(Change::LikePeers { location });
         }
-        let form = "`NAME x FACTOR`, `region NAME x FACTOR`, `rank NUMBER x FACTOR` or `rank NUMBER = median`";
+        if let Some(name) = text.trim().strip_suffix("mean") {
+            let name = name.trim().strip_suffix('=').map(str::trim);
+            let pattern = name.and_then(|name| name.strip_prefix("region "));
+            let pattern = pattern.ok_or_else(|| fault("`region NAME = mean`"))?;
+            return Ok(Change::Balance {
+                pattern: pattern.trim().to_owned(),
+            });
+        }
+        let form = "`NAME x FACTOR`, `region NAME x FACTOR`, `rank NUMBER x FACTOR`, `rank NUMBER = median` or `region NAME = mean`";
         let (name, factor) = text.rsplit_once(" x ").ok_or_else(|| fault(form))?;
         let factor: f64 = factor
             .trim()
@@ -136,7 +150,7 @@ impl Change {
             Change::Function { factor, .. }
             | Change::Calls { factor, .. }
             | Change::Location { factor, .. } => *factor,
-            Change::LikePeers { .. } => 1.0,
+            Change::LikePeers { .. } | Change::Balance { .. } => 1.0,
         }
     }
 }
@@ -158,8 +172,13 @@ impl WhatIf<'_> {
         }
         match change {
             Change::Function { pattern, factor } => {
-                self.scale_function(pattern, *factor, durations)
+                let times = self.times_inside(&self.matching(pattern));
+                for (id, _) in &self.bursts {
+                    let slot = &mut durations[id.index()];
+                    *slot = slot.saturating_sub(scaled(times[id.index()], 1.0 - factor));
+                }
             }
+            Change::Balance { pattern } => self.balance(&self.matching(pattern), durations),
             Change::Calls { pattern, factor } => {
                 let definitions = self.activities.definitions();
                 for (id, call) in &self.calls {
@@ -194,10 +213,11 @@ impl WhatIf<'_> {
         Ok(())
     }
 
-    fn scale_function(&self, pattern: &str, factor: f64, durations: &mut [Nanos]) {
+    /// Returns `true` for each call path inside of a function whose name matches.
+    fn matching(&self, pattern: &str) -> Vec<bool> {
         let (definitions, paths) = (self.activities.definitions(), self.activities.paths());
         // Parents come before their children.
-        let mut inside = Vec::with_capacity(paths.paths().len());
+        let mut inside: Vec<bool> = Vec::with_capacity(paths.paths().len());
         for path in paths.paths() {
             let parent = path
                 .parent
@@ -205,6 +225,13 @@ impl WhatIf<'_> {
             let is_own = fits(pattern, &definitions.region_name(path.region));
             inside.push(is_own || parent == Some(true));
         }
+        inside
+    }
+
+    /// Returns the time of each burst in some call paths, by activity.
+    fn times_inside(&self, inside: &[bool]) -> Vec<Nanos> {
+        let clock = self.activities.clock();
+        let mut times = vec![Nanos(0); self.recorded.len()];
         let mut sums = vec![0; self.timelines.width()];
         for (id, burst) in &self.bursts {
             sums.fill(0);
@@ -215,9 +242,25 @@ impl WhatIf<'_> {
                 .zip(&sums)
                 .filter(|(is_inside, _)| **is_inside);
             let ticks: u64 = own.map(|(_, ticks)| *ticks).sum();
-            let time = definitions.clock.total(u128::from(ticks));
-            let slot = &mut durations[id.index()];
-            *slot = slot.saturating_sub(scaled(time, 1.0 - factor));
+            times[id.index()] = clock.total(u128::from(ticks));
+        }
+        times
+    }
+
+    /// Replaces the time of each burst in some call paths by the mean of its peers.
+    pub(crate) fn balance(&self, inside: &[bool], durations: &mut [Nanos]) {
+        let times = self.times_inside(inside);
+        for group in self.peers().values() {
+            let sum: i128 = group
+                .iter()
+                .map(|(_, id)| i128::from(times[id.index()].0))
+                .sum();
+            let mean = Nanos(i64::try_from(sum / group.len().max(1) as i128).unwrap_or(i64::MAX));
+            for (_, id) in group {
+                let slot = &mut durations[id.index()];
+                let changed = slot.saturating_sub(times[id.index()]).saturating_add(mean);
+                *slot = changed.max(Nanos(0));
+            }
         }
     }
 }

@@ -241,6 +241,19 @@ impl<'a> WhatIf<'a> {
         Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
     }
 
+    /// Returns the time that balancing the exclusive time of a call path over all locations saves.
+    pub(crate) fn saved_by_balancing(&self, path: CallPathId, job: &Job) -> Result<Nanos> {
+        let mut durations = self.recorded.clone();
+        let mut own = vec![false; self.timelines.paths()];
+        if let Some(own) = own.get_mut(path.index()) {
+            *own = true;
+        }
+        self.balance(&own, &mut durations);
+        let mut times = Schedule::default();
+        let recorded = self.runtime(&self.recorded, &mut times, job)?;
+        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
+    }
+
     /// Returns the exclusive time of a location in each call path, in ticks.
     pub(crate) fn path_times(&self, location: LocationId) -> Vec<u64> {
         let mut times = vec![0; self.timelines.width()];

@@ -84,7 +84,9 @@ impl Analysis {
 
 /// Returns the reason why no location of a trace can wait for another one; `None` if one can.
 fn reason(view: TraceView<'_>, activities: &Activities) -> Option<String> {
-    if !activities.messages().is_empty() || !activities.collectives().is_empty() {
+    let has_partners = !activities.messages().is_empty() || !activities.collectives().is_empty();
+    let ranks = Change::ranks(activities).len();
+    if has_partners && ranks > 1 {
         return None;
     }
     let locations = view.locations().filter(|location| !location.is_empty());
@@ -96,6 +98,7 @@ fn reason(view: TraceView<'_>, activities: &Activities) -> Option<String> {
         location.is_some_and(|it| it.kind == LocationKind::AcceleratorStream)
     };
     Some(match (locations.len(), calls) {
+        _ if has_partners => "one rank calls MPI, and no other one that it could wait for".into(),
         (0, _) => "no events are recorded".into(),
         (1, _) => "one location has events, and no other one that it could wait for".into(),
         (_, 0) if locations.iter().any(is_stream) => {

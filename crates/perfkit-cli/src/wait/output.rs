@@ -100,7 +100,7 @@ impl Document {
         self.findings = analysis.statements(command);
         self.wait_states = tables::kinds(analysis);
         self.ranks = tables::ranks(analysis);
-        self.root_causes = analysis.delays.table(activities).head(top);
+        self.root_causes = tables::root_causes(analysis).head(top);
         self.critical_path = analysis.path.table(activities).head(top);
         self.efficiencies = analysis.efficiencies.table();
     }

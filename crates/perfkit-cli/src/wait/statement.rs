@@ -100,10 +100,16 @@ impl Analysis {
             FindingKind::Delay { location, path } | FindingKind::Serial { location, path } => {
                 Some((location, path))
             }
+            FindingKind::Imbalance { path } => {
+                finding.locations.first().map(|first| (*first, Some(path)))
+            }
             _ => None,
         };
         let (kind, evidence, next) = match finding.kind {
             FindingKind::Delay { .. } => ("delay", self.delay(finding), command.fold(window)),
+            FindingKind::Imbalance { .. } => {
+                ("load imbalance", self.delay(finding), command.fold(window))
+            }
             FindingKind::Serial { .. } => {
                 ("serial section", self.delay(finding), command.fold(window))
             }
@@ -142,16 +148,21 @@ impl Analysis {
     /// Returns the evidence of a delay: the times of the location and of its peers, and the longest wait.
     fn delay(&self, finding: &Finding) -> String {
         let mut parts = Vec::new();
+        let mean = if finding.locations.len() > 1 {
+            " in their mean"
+        } else {
+            ""
+        };
         if let (Some(own), Some(peers)) = (finding.own, finding.peers) {
             parts.push(match peers.0 {
-                0 => format!("{own} in it, and most peers spend none"),
-                _ => format!("{own} in it, where the median of its peers is {peers}"),
+                0 => format!("{own} in it, and most other ranks spend none"),
+                _ => format!("{own} in it{mean}, against a median of {peers} of the others"),
             });
         }
         if let Some(state) = finding.longest {
             let name = self.call_name(state.call.location, state.call.index);
             parts.push(format!(
-                "the longest wait for it is that of {} in {name}, {} ({})",
+                "the longest wait is that of {} in {name}, {} ({})",
                 self.label(state.call.location),
                 self.time(state.ticks),
                 state.pattern.name()

@@ -1,7 +1,7 @@
 //! Tables of wait states: by kind with the rank that waits longest, by rank, and all of them.
 
 use super::Analysis;
-use perfkit::core::{Column, LocationId, Nanos, Table, Ticks};
+use perfkit::core::{CallPathId, Column, LocationId, Nanos, Table, Ticks};
 use perfkit::wait::activity::CallId;
 use perfkit::wait::waits::{Pattern, WaitState};
 use std::collections::BTreeMap;
@@ -109,6 +109,39 @@ pub(super) fn ranks(analysis: &Analysis) -> Table {
             "critical path",
             rows().map(|id| analysis.time(analysis.path.ticks_on(*id))),
         ))
+}
+
+/// Returns the delays of each call path and rank by the waiting that they cause, the largest first.
+pub(super) fn root_causes(analysis: &Analysis) -> Table {
+    let mut sums: BTreeMap<(LocationId, Option<CallPathId>), (f64, f64)> = BTreeMap::new();
+    for cost in analysis.delays.costs() {
+        let (short, long) = sums.entry((cost.location, cost.path)).or_default();
+        *short += cost.short;
+        *long += cost.long;
+    }
+    let mut rows: Vec<_> = sums.into_iter().collect();
+    rows.sort_by(|(_, one), (_, other)| (other.0 + other.1).total_cmp(&(one.0 + one.1)));
+    let time = |ticks: f64| analysis.time(ticks.max(0.0) as u64);
+    let rows = || rows.iter();
+    let path = |path: Option<CallPathId>| path.map(|path| analysis.path_name(path));
+    Table::new(
+        "root causes",
+        "Delays by the waiting that they cause, directly and through other waits.",
+    )
+    .with(Column::text(
+        "rank",
+        rows().map(|row| analysis.label(row.0.0)),
+    ))
+    .with(Column::text("call path", rows().map(|row| path(row.0.1))))
+    .with(Column::times(
+        "waiting",
+        rows().map(|row| time(row.1.0 + row.1.1)),
+    ))
+    .with(Column::times("directly", rows().map(|row| time(row.1.0))))
+    .with(Column::times(
+        "through others",
+        rows().map(|row| time(row.1.1)),
+    ))
 }
 
 /// Returns all wait states, in order of location and call.
