@@ -7,15 +7,18 @@
 //! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
 //! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
+//! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
 //! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
 //!
 //! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
 
 mod collect;
+mod training;
 
 use crate::activity::Activities;
 use crate::delay::DelayCosts;
 use crate::stragglers::{PeerSums, Stragglers};
+use crate::training::{Group, OperationKind, TrainingJob};
 use crate::waits::WaitStates;
 use crate::whatif::{Dependency, WhatIf};
 use crate::{Error, Result};
@@ -98,6 +101,13 @@ pub enum FindingKind {
     },
     /// MPI calls last beyond their waiting.
     Transfers,
+    /// A part of a training job is slower than its peers.
+    Training {
+        /// The part.
+        part: Group,
+        /// Kind of operation that loses most time in the part; `None` if the part is a kind, or none is slow.
+        operation: Option<OperationKind>,
+    },
 }
 
 /// One of the things that cost the run most time.
@@ -156,6 +166,24 @@ impl Finding {
                     "call {step} of `{function}` takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} %)"
                 )
             }
+            FindingKind::Training {
+                part: part @ Group::Operation(_),
+                ..
+            } => format!(
+                "`{part}` takes unequal time on ranks, stages and micro-batches; equal durations save {saved} ({share:.1} %)"
+            ),
+            FindingKind::Training { part, operation } => {
+                let times = match (operation, self.factor) {
+                    (Some(kind), Some(factor)) => format!(
+                        ": its `{}` takes {factor:.2} times as long as elsewhere",
+                        kind.name()
+                    ),
+                    _ => String::new(),
+                };
+                format!(
+                    "{part} slows the training job down{times}; ideal durations there save {saved} ({share:.1} %)"
+                )
+            }
             FindingKind::Transfers => format!(
                 "MPI calls take {} beyond their waiting; a faster network saves up to {saved} ({share:.1} %)",
                 self.cost
@@ -168,9 +196,9 @@ impl Finding {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Findings {
-    /// Recorded run time.
+    /// Recorded run time; the sum of the replayed step times of a training job.
     pub runtime: Nanos,
-    /// Findings by falling time saved.
+    /// Findings by falling time saved; those of a training job with the culprit first.
     pub findings: Vec<Finding>,
 }
 
@@ -204,6 +232,9 @@ impl Findings {
 impl FindingsPlan {
     /// Looks for the things that cost a trace most time. Its clocks have to agree; see [`clocks`](crate::clocks).
     ///
+    /// The findings of a [training job](TrainingJob::of_trace) are its culprits, in their order. `activities` and `waits`
+    /// do not matter then.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] if its calls cannot be replayed, and
@@ -215,6 +246,9 @@ impl FindingsPlan {
         waits: &WaitStates,
         job: &Job,
     ) -> Result<Findings> {
+        if let Some(training) = TrainingJob::of_trace(view, job)? {
+            return training::findings(&training, view.definitions(), &self.0, job);
+        }
         let delays = DelayCosts::of(view, activities, waits, job)?;
         let none: &[Dependency] = &[];
         let whatif = WhatIf::of(view, activities, none, job)?;
