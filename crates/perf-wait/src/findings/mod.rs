@@ -8,15 +8,18 @@
 //! | imbalance | as a delay, and several locations take long in the call path | replay with the call path balanced over all locations, at most the waiting that they cause |
 //! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
+//! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
 //! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
 //!
 //! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
 
 mod collect;
+mod training;
 
 use crate::activity::Activities;
 use crate::delay::DelayCosts;
 use crate::stragglers::{PeerSums, Stragglers};
+use crate::training::{Group, OperationKind, TrainingJob};
 use crate::waits::{WaitState, WaitStates};
 use crate::whatif::{Dependency, WhatIf};
 use crate::{Error, Result};
@@ -104,6 +107,13 @@ pub enum FindingKind {
     },
     /// MPI calls last beyond their waiting.
     Transfers,
+    /// A part of a training job is slower than its peers.
+    Training {
+        /// The part.
+        part: Group,
+        /// Kind of operation that loses most time in the part; `None` if the part is a kind, or none is slow.
+        operation: Option<OperationKind>,
+    },
 }
 
 /// One of the things that cost the run most time.
@@ -161,6 +171,12 @@ impl Finding {
                     "{label} holds up {others} for {cost} in total in `{path}`{times}; balancing it saves {saved} ({share:.1} % of the run time)"
                 )
             }
+            FindingKind::Imbalance { path } if self.factor.is_some_and(|it| it < MIN_STEADY) => {
+                let (path, cost) = (name(Some(path)), self.cost);
+                format!(
+                    "delays in `{path}` that move from rank to rank cost the others {cost} of waiting in total, while the times of all ranks in it are nearly equal; balancing each call saves {saved} ({share:.1} % of the run time)"
+                )
+            }
             FindingKind::Imbalance { path } => {
                 let times = self.factor.map_or_else(String::new, |factor| {
                     format!(
@@ -187,6 +203,25 @@ impl Finding {
                     "call {step} of `{function}` takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} % of the run time)"
                 )
             }
+            FindingKind::Training {
+                part: part @ Group::Operation(_),
+                ..
+            } => format!(
+                "`{part}` takes unequal time on ranks, stages and micro-batches; equal durations save {saved} ({share:.1} % of the step times)"
+            ),
+            FindingKind::Training { part, operation } => {
+                let times = match (operation, self.factor) {
+                    (Some(kind), Some(factor)) => format!(
+                        ": its `{}` takes {} times as long as elsewhere",
+                        kind.name(),
+                        rounded(factor)
+                    ),
+                    _ => String::new(),
+                };
+                format!(
+                    "{part} slows the training job down{times}; ideal durations there save {saved} ({share:.1} % of the step times)"
+                )
+            }
             FindingKind::Transfers => format!(
                 "MPI calls take {} beyond their waiting for others, summed over ranks; without this time for transfer and progress the run takes up to {saved} less ({share:.1} % of the run time)",
                 self.cost
@@ -203,6 +238,9 @@ fn rounded(factor: f64) -> String {
         _ => format!("{factor:.2}"),
     }
 }
+
+/// Smallest factor between slow and other locations that is no imbalance of single calls.
+const MIN_STEADY: f64 = 1.05;
 
 /// Most names of locations in a sentence.
 const MAX_NAMES: usize = 6;
@@ -236,9 +274,9 @@ fn names(locations: &[LocationId], labels: &[String]) -> String {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Findings {
-    /// Recorded run time.
+    /// Recorded run time; the sum of the replayed step times of a training job.
     pub runtime: Nanos,
-    /// Findings by falling time saved.
+    /// Findings by falling time saved; those of a training job with the culprit first.
     pub findings: Vec<Finding>,
 }
 
@@ -272,6 +310,9 @@ impl Findings {
 impl FindingsPlan {
     /// Looks for the things that cost a trace most time. Its clocks have to agree; see [`clocks`](crate::clocks).
     ///
+    /// The findings of a [training job](TrainingJob::of_trace) are its culprits, in their order. `activities` and `waits`
+    /// do not matter then.
+    ///
     /// # Errors
     ///
     /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] if its calls cannot be replayed, and
@@ -283,6 +324,9 @@ impl FindingsPlan {
         waits: &WaitStates,
         job: &Job,
     ) -> Result<Findings> {
+        if let Some(training) = TrainingJob::of_trace(view, job)? {
+            return training::findings(&training, view.definitions(), &self.0, job);
+        }
         let delays = DelayCosts::of(view, activities, waits, job)?;
         let none: &[Dependency] = &[];
         let whatif = WhatIf::of(view, activities, none, job)?;

@@ -22,11 +22,14 @@
 //! communication. The slowdown `S` is the sum of the replayed step times over that of the ideal ones, and that of a
 //! group the same with the durations of the group as recorded and the others ideal.
 //!
+//! [`TrainingJob::of_trace`] finds the operations in a trace.
+//!
 //! With several model chunks a stage, activations pass from the last stage to the first one between two chunks. Sends
 //! and receives are then matched by their order. This has not been compared with published results.
 
 mod dependencies;
 mod operation;
+mod recording;
 mod slowdown;
 
 pub use operation::{Operation, OperationKind};

@@ -96,6 +96,15 @@ impl OperationKind {
         }
     }
 
+    /// Returns the kind that stands for those of the same [`group`](Self::group).
+    pub(super) fn group_kind(self) -> Self {
+        match self {
+            OperationKind::ForwardReceive => OperationKind::ForwardSend,
+            OperationKind::BackwardReceive => OperationKind::BackwardSend,
+            other => other,
+        }
+    }
+
     /// Returns `true` for operations whose ideal duration is the mean, and not the median, of all of them.
     pub fn is_computation(self) -> bool {
         matches!(

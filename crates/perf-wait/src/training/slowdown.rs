@@ -1,6 +1,6 @@
 //! [`Slowdowns`]: the slowdown of a training job, and of each part of it.
 
-use super::{Operation, TrainingJob};
+use super::{Operation, OperationKind, TrainingJob};
 use crate::Result;
 use crate::graph::Schedule;
 use perf_core::{Column, Job, Nanos, Table};
@@ -28,8 +28,8 @@ impl StepTimes {
 }
 
 /// A part of a training job.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Group {
     /// A pipeline stage.
@@ -43,8 +43,8 @@ pub enum Group {
         /// Pipeline stage.
         stage: u32,
     },
-    /// A kind of operation; see [`OperationKind::group`](super::OperationKind::group).
-    Operation(&'static str),
+    /// A kind of operation, with those of the same [`OperationKind::group`].
+    Operation(OperationKind),
 }
 
 impl Group {
@@ -56,7 +56,7 @@ impl Group {
             Group::Worker { data_rank, stage } => {
                 (operation.data_rank, operation.stage) == (*data_rank, *stage)
             }
-            Group::Operation(name) => operation.kind.group() == *name,
+            Group::Operation(name) => operation.kind.group() == name.group(),
         }
     }
 }
@@ -69,14 +69,14 @@ impl std::fmt::Display for Group {
             Group::Worker { data_rank, stage } => {
                 write!(out, "data-parallel rank {data_rank}, stage {stage}")
             }
-            Group::Operation(name) => out.write_str(name),
+            Group::Operation(kind) => out.write_str(kind.group()),
         }
     }
 }
 
 /// Slowdown of a part of a job.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Culprit {
     /// The part.
     pub group: Group,
@@ -194,7 +194,7 @@ impl TrainingJob {
                 Group::Stage(stage),
                 Group::DataRank(data_rank),
                 Group::Worker { data_rank, stage },
-                Group::Operation(it.kind.group()),
+                Group::Operation(it.kind.group_kind()),
             ];
             for group in own {
                 *groups.entry(group).or_default() += 1;
@@ -213,10 +213,7 @@ impl TrainingJob {
             found.push((culprit, size));
         }
         let excess = |found: &Culprit| found.slowdown - 1.0;
-        let all: Vec<(Group, f64)> = found
-            .iter()
-            .map(|it| (it.0.group.clone(), excess(&it.0)))
-            .collect();
+        let all: Vec<(Group, f64)> = found.iter().map(|it| (it.0.group, excess(&it.0))).collect();
         found.retain(|(it, _)| is_apart(&it.group, excess(it), &all));
         // Slowdowns within a hundredth of the largest excess are equal.
         let most = found.iter().map(|it| excess(&it.0)).fold(0.0, f64::max);

@@ -1,10 +1,13 @@
 //! What-if replay of training jobs against the published results.
 
-use crate::common::facts;
+use crate::common::{corpus, facts};
 use flate2::read::MultiGzDecoder;
 use perf_core::{Job, Nanos};
 use perf_wait::Error;
+use perf_wait::activity::Activities;
+use perf_wait::findings::{FindingKind, FindingsPlan};
 use perf_wait::training::{Group, Operation, OperationKind, TrainingJob};
+use perf_wait::waits::WaitStates;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -149,6 +152,134 @@ fn the_culprit_comes_first() {
         }
         assert_eq!(found[0].group, culprit);
     }
+}
+
+#[test]
+fn jobs_of_traces_are_those_of_the_file() {
+    for name in ["AR", "ST"] {
+        let (Some(expected), Some(trace)) = (
+            operations(name),
+            corpus(&format!("stragglers/timeline-{name}.json.gz")),
+        ) else {
+            return;
+        };
+        let training = TrainingJob::of_trace(trace.view(), &Job::default());
+        let training = training.expect("it can be replayed").expect("there is one");
+        let first = expected.iter().map(|it| it.start).min().expect("some");
+        let sorted = |operations: &[Operation], origin: Nanos| {
+            let mut all: Vec<Operation> = operations.to_vec();
+            for it in &mut all {
+                it.start = it.start.saturating_sub(origin);
+            }
+            all.sort_by_key(|it| (it.step, it.data_rank, it.stage, it.kind, it.sequence));
+            all
+        };
+        let (found, expected) = (
+            sorted(training.operations(), Nanos(0)),
+            sorted(&expected, first),
+        );
+        assert_eq!(found.len(), expected.len());
+        // Times of the file have more than three decimals; the reader and this test round them differently.
+        for (found, expected) in found.iter().zip(&expected) {
+            let off = found.duration.saturating_sub(expected.duration).abs();
+            assert!(off.0 <= 2, "{found:?}, {expected:?}");
+            let same = Operation {
+                start: expected.start,
+                duration: expected.duration,
+                ..*found
+            };
+            assert_eq!(same, *expected);
+        }
+    }
+}
+
+#[test]
+fn findings_name_the_culprit_first() {
+    for (name, part, operation) in [
+        (
+            "AR",
+            Group::Worker {
+                data_rank: 0,
+                stage: 0,
+            },
+            OperationKind::BackwardCompute,
+        ),
+        ("ST", Group::Stage(3), OperationKind::ForwardCompute),
+    ] {
+        let Some(trace) = corpus(&format!("stragglers/timeline-{name}.json.gz")) else {
+            return;
+        };
+        let job = Job::default();
+        let activities = Activities::of(trace.view(), &job).expect("it can be read");
+        let waits = WaitStates::of_activities(&activities, &job).expect("likewise");
+        let plan = FindingsPlan::default();
+        let found = plan.find(trace.view(), &activities, &waits, &job);
+        let found = found.expect("it can be replayed");
+        println!("{name} {}", found.runtime);
+        for it in &found.findings {
+            println!(
+                "{} {:?}",
+                it.text(trace.definitions(), &activities),
+                it.window
+            );
+        }
+        let expected = FindingKind::Training {
+            part,
+            operation: Some(operation),
+        };
+        assert_eq!(found.findings[0].kind, expected);
+        assert!(found.findings[0].window.is_some() && found.findings.len() <= 10);
+    }
+}
+
+#[test]
+fn negative_durations_of_operations_are_kept() {
+    let event = |name: &str, tid: u32, ts: u32, dur: &str| {
+        format!(
+            r#"{{"ph": "X", "name": "{name}", "pid": 4, "tid": {tid}, "ts": {ts}, "dur": {dur}, "args": {{"step": 7, "seq_id": 2, "mb_id": -1}}}}"#
+        )
+    };
+    let named = r#"{"ph": "M", "name": "thread_name", "pid": 4, "tid": 1, "args": {"name": "PP rank 3, TP rank 0, pp-comm"}}"#;
+    let text = format!(
+        "[{named}, {}, {}]",
+        event("forward-compute", 1, 0, "10"),
+        event("forward-send", 1, 20, "-1.5")
+    );
+    let read = |text: &str| {
+        let bytes = std::io::Cursor::new(text.as_bytes().to_vec());
+        let options = perf_formats::OpenOptions::new();
+        let recording = perf_formats::chrome::read("text", bytes, &options, &Job::default());
+        recording
+            .expect("it can be read")
+            .into_trace()
+            .expect("it is a trace")
+    };
+    let trace = read(&text);
+    // The writer numbers processes from 1.
+    let check = |trace: &perf_core::Trace, data_rank: u32| {
+        let training = TrainingJob::of_trace(trace.view(), &Job::default());
+        let training = training.expect("it can be replayed").expect("there is one");
+        let send = training
+            .operations()
+            .iter()
+            .find(|it| it.kind == OperationKind::ForwardSend);
+        let expected = Operation {
+            kind: OperationKind::ForwardSend,
+            step: 7,
+            data_rank,
+            stage: 3,
+            sequence: 2,
+            chunk: None,
+            start: Nanos(20_000),
+            duration: Nanos(-1_500),
+        };
+        assert_eq!(send, Some(&expected));
+    };
+    check(&trace, 4);
+    let mut file = Vec::new();
+    perf_formats::chrome::write(trace.view(), &mut file, &Job::default())
+        .expect("it can be written");
+    check(&read(std::str::from_utf8(&file).expect("it is text")), 1);
 }
 
 #[test]
