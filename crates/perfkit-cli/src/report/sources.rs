@@ -12,7 +12,7 @@ use std::path::PathBuf;
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
 /// Subcommands that take several files as the ranks of one job.
-const SEVERAL_FILES: [&str; 2] = ["fold", "utilisation"];
+const SEVERAL_FILES: [&str; 3] = ["fold", "utilisation", "wait"];
 
 /// A recording that was opened.
 #[derive(Debug)]

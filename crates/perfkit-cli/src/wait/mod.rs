@@ -16,7 +16,7 @@ use crate::options::{General, TRACE, Window, file_names, words};
 use crate::output as files;
 use crate::pictures::{self as drawn, Files};
 use crate::recording::{self, Any, Recording};
-pub(crate) use analysis::{Analysed, Analysis};
+pub(crate) use analysis::{Analysed, Analysis, Training};
 use clap::Args;
 use output::Document;
 use perfkit::core::{Ticks, TimeRange, TraceView};
@@ -167,24 +167,12 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
             }
             document.with_answers(answers)
         }
-        Analysed::Nothing(reason) => {
-            let file = options
-                .output
-                .all()
-                .chain(&options.csv)
-                .chain(&options.cube)
-                .next();
-            if let (Some(file), _) | (None, Some(file)) = (file, None) {
-                let file = file.display();
-                return Err(Failure::Input(format!(
-                    "{names}: {reason}; {file} is not written"
-                )));
-            }
-            if let Some(question) = options.questions.first() {
-                return Err(Failure::Input(format!(
-                    "{names}: {reason}; --what-if `{question}` has no answer"
-                )));
-            }
+        Analysed::Training(_) => {
+            refuse(options, &names, "a training job has no wait states of MPI")?;
+            document
+        }
+        Analysed::Nothing { reason, .. } => {
+            refuse(options, &names, reason)?;
             document
         }
     };
@@ -194,4 +182,22 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     writeln!(out, "{names}")?;
     findings::tell(&recording.diagnostics, &Default::default());
     document.text(out)
+}
+
+/// Refuses output files and questions about a recording without wait states.
+fn refuse(options: &Options, names: &str, reason: &str) -> Outcome {
+    let written = options.output.all();
+    let mut written = written.chain(&options.csv).chain(&options.cube);
+    if let Some(file) = written.next() {
+        let file = file.display();
+        return Err(Failure::Input(format!(
+            "{names}: {reason}; {file} is not written"
+        )));
+    }
+    match options.questions.first() {
+        Some(question) => Err(Failure::Input(format!(
+            "{names}: {reason}; --what-if `{question}` has no answer"
+        ))),
+        None => Ok(()),
+    }
 }

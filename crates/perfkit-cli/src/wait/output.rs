@@ -41,6 +41,12 @@ pub(crate) struct Document {
     pub(crate) critical_path: Table,
     pub(crate) efficiencies: Table,
     what_if: Table,
+    /// Number of operations of a training job.
+    operations: usize,
+    /// Replayed and ideal times of the steps of a training job.
+    steps: Table,
+    /// Slowdowns of the parts of a training job.
+    parts: Table,
     #[serde(skip)]
     replay_error: f64,
     /// Sentences about clocks that disagree.
@@ -80,12 +86,27 @@ impl Document {
             critical_path: none(),
             efficiencies: none(),
             what_if: none(),
+            operations: 0,
+            steps: none(),
+            parts: none(),
             replay_error: 0.0,
             warnings: warnings(recording, violations, command),
             recording: Findings::new(&recording.diagnostics, ReplayCounts::default()),
         };
         match found {
-            Analysed::Nothing(reason) => document.nothing = Some(reason.clone()),
+            Analysed::Training(training) => {
+                document.runtime = training.findings.runtime;
+                document.operations = training.operations;
+                document.findings = training.statements(command);
+                document.steps = training.slowdowns.steps_table();
+                document.parts = training.slowdowns.groups_table();
+            }
+            Analysed::Nothing { reason, hint } => {
+                document.nothing = Some(match hint.is_empty() {
+                    true => reason.clone(),
+                    false => format!("{reason}; {hint}"),
+                });
+            }
             Analysed::Found(analysis) => document.fill(analysis, command, top),
         }
         Ok(document)
@@ -129,14 +150,23 @@ impl Document {
             writeln!(out, "  {reason}")?;
             return Ok(());
         }
-        writeln!(
-            out,
-            "  {} with {} and {} in {}",
-            counted(self.processes, "rank"),
-            counted(self.messages, "message"),
-            counted(self.collectives, "collective"),
-            self.runtime
-        )?;
+        match self.operations {
+            0 => writeln!(
+                out,
+                "  {} with {} and {} in {}",
+                counted(self.processes, "rank"),
+                counted(self.messages, "message"),
+                counted(self.collectives, "collective"),
+                self.runtime
+            )?,
+            operations => writeln!(
+                out,
+                "  a training job with {} in {}, replayed in {}",
+                counted(operations, "operation"),
+                counted(self.steps.rows(), "step"),
+                self.runtime
+            )?,
+        }
         self.statements(out)?;
         if self.what_if.rows() > 0 {
             writeln!(out, "\nrun time with other durations")?;
@@ -163,6 +193,11 @@ impl Document {
                 &self.critical_path,
             ),
             ("efficiencies of the POP methodology", &self.efficiencies),
+            (
+                "parts of the training job, as recorded while all others are ideal",
+                &self.parts,
+            ),
+            ("steps of the training job", &self.steps),
         ] {
             if table.rows() > 0 {
                 writeln!(out, "\n{heading}")?;

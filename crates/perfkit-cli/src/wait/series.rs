@@ -131,14 +131,12 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
     let explain = findings::explain(&recording.diagnostics);
     let view = view_of(&recording, &options.window)?;
     let found = Analysis::of(view, options.top.max(1)).map_err(explain)?;
-    let Analysed::Found(analysis) = found else {
-        let Analysed::Nothing(reason) = found else {
-            unreachable!("the other variant was matched above")
-        };
-        let file = file.display();
-        return Err(Failure::Input(format!(
-            "{file}: {reason}; it is no run of a series"
-        )));
+    let analysis = match found {
+        Analysed::Found(analysis) => analysis,
+        Analysed::Training(_) => {
+            return Err(refused(file, "a training job has no efficiencies of MPI"));
+        }
+        Analysed::Nothing { reason, .. } => return Err(refused(file, &reason)),
     };
     let command = Command::new(
         vec![file.to_string_lossy().into_owned()],
@@ -153,6 +151,12 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
         first: first.map(|statement| statement.sentence),
         efficiencies: analysis.efficiencies,
     })
+}
+
+/// Returns the reason why a recording is no run of a series.
+fn refused(file: &Path, reason: &str) -> Failure {
+    let file = file.display();
+    Failure::Input(format!("{file}: {reason}; it is no run of a series"))
 }
 
 /// Returns the heads of the table.

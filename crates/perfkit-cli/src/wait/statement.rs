@@ -1,10 +1,10 @@
 //! [`Statement`]: a finding with its evidence, its window and the next command.
 
-use super::Analysis;
+use super::{Analysis, Training};
 use crate::clocks::Clocks;
 use crate::options::time_option;
 use crate::pictures::shell;
-use perfkit::core::{CallPathId, LocationId, Nanos};
+use perfkit::core::{CallPathId, Clock, LocationId, Nanos};
 use perfkit::wait::findings::{Finding, FindingKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -72,6 +72,8 @@ pub(crate) struct Statement {
     pub(crate) saved: Nanos,
     /// The same as a share of the run time.
     pub(crate) share: f64,
+    /// Factor by which the location is slower than its peers.
+    pub(crate) factor: Option<f64>,
     /// Waiting time that it causes, or time lost, over all ranks.
     #[serde(rename = "cost_ns")]
     pub(crate) cost: Nanos,
@@ -80,6 +82,39 @@ pub(crate) struct Statement {
     pub(crate) window: Option<(Nanos, Nanos)>,
     /// Next command to run.
     pub(crate) command: String,
+}
+
+impl Training {
+    /// Returns the findings in words.
+    pub(crate) fn statements(&self, command: &Command) -> Vec<Statement> {
+        let definitions = self.activities.definitions();
+        let statement = |finding: &Finding| {
+            let window = window(finding, definitions.clock);
+            Statement {
+                kind: "training job",
+                sentence: finding.text(definitions, &self.activities),
+                evidence: format!(
+                    "with the durations of this part as recorded and all others ideal, the steps take {} longer in total",
+                    finding.cost
+                ),
+                location: None,
+                call_path: None,
+                saved: finding.saved,
+                share: finding.share,
+                factor: finding.factor,
+                cost: finding.cost,
+                window,
+                command: command.fold(window),
+            }
+        };
+        self.findings.findings.iter().map(statement).collect()
+    }
+}
+
+/// Returns the window of a finding in nanoseconds.
+fn window(finding: &Finding, clock: Clock) -> Option<(Nanos, Nanos)> {
+    let window = finding.window?;
+    Some((clock.nanos(window.start)?, clock.nanos(window.end)?))
 }
 
 impl Analysis {
@@ -91,11 +126,7 @@ impl Analysis {
     }
 
     fn statement(&self, finding: &Finding, command: &Command) -> Statement {
-        let clock = self.activities.clock();
-        let window = finding.window.and_then(|window| {
-            let (from, to) = (clock.nanos(window.start)?, clock.nanos(window.end)?);
-            Some((from, to))
-        });
+        let window = window(finding, self.activities.clock());
         let place = match finding.kind {
             FindingKind::Delay { location, path } | FindingKind::Serial { location, path } => {
                 Some((location, path))
@@ -133,6 +164,7 @@ impl Analysis {
                 .map(|path| self.path_name(path)),
             saved: finding.saved,
             share: finding.share,
+            factor: finding.factor,
             cost: finding.cost,
             window,
             command: next,
