@@ -206,3 +206,67 @@ impl Rows<'_> {
         scene.push(Mark::Polygon(vec![end, corner(1.0), corner(-1.0)], ink));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_are_hatched_from_half_of_their_time_on() {
+        let theme = Theme::light();
+        let window = TimeRange::new(Ticks(100), Ticks(200)).expect("a range");
+        let rows = Rows {
+            of: HashMap::from([(LocationId(7), 0)]),
+            window,
+            left: 20.0,
+            top: 0.0,
+            width: 10.0,
+            height: 12.0,
+            theme: &theme,
+        };
+        let mut overlay = Overlay::default();
+        // Pixels of 10 ticks: a part of the first, the second and third, half of the fourth, and beyond the window.
+        overlay.hatch(LocationId(7), Ticks(90), Ticks(104));
+        overlay.hatch(LocationId(7), Ticks(110), Ticks(135));
+        overlay.hatch(LocationId(7), Ticks(190), Ticks(900));
+        overlay.hatch(LocationId(8), Ticks(100), Ticks(200));
+        let runs = rows.runs(&overlay.hatched);
+        assert_eq!(runs, BTreeMap::from([(0, vec![(1.0, 4.0), (9.0, 10.0)])]));
+        let mut scene = Scene::new(40, 12, theme.paper);
+        rows.draw(&overlay, &mut scene);
+        let inside = |point: &[f64; 2]| (21.0..=30.0).contains(&point[0]);
+        let is_inside =
+            |mark: &Mark| matches!(mark, Mark::Path(points, ..) if points.iter().all(inside));
+        assert!(!scene.marks.is_empty() && scene.marks.iter().all(is_inside));
+    }
+
+    #[test]
+    fn arrows_and_paths_outside_of_rows_and_window_are_skipped() {
+        let theme = Theme::light();
+        let rows = Rows {
+            of: HashMap::from([(LocationId(0), 0), (LocationId(1), 1)]),
+            window: TimeRange::new(Ticks(10), Ticks(20)).expect("a range"),
+            left: 0.0,
+            top: 0.0,
+            width: 10.0,
+            height: 10.0,
+            theme: &theme,
+        };
+        let mut overlay = Overlay::default();
+        let (first, second) = (LocationId(0), LocationId(1));
+        overlay.arrow((first, Ticks(5)), (second, Ticks(15)));
+        overlay.arrow((first, Ticks(15)), (LocationId(9), Ticks(15)));
+        overlay.route(first, Ticks(0), Ticks(5));
+        let mut scene = Scene::new(10, 20, theme.paper);
+        rows.draw(&overlay, &mut scene);
+        assert!(scene.marks.is_empty());
+        overlay.route(first, Ticks(5), Ticks(15));
+        overlay.route(second, Ticks(15), Ticks(30));
+        rows.draw(&overlay, &mut scene);
+        let path = vec![[0.0, 5.0], [5.0, 5.0], [5.0, 15.0], [10.0, 15.0]];
+        assert_eq!(
+            scene.marks.last(),
+            Some(&Mark::Path(path, 2.0, theme.alarm))
+        );
+    }
+}

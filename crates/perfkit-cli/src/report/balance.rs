@@ -24,7 +24,7 @@ const MAX_UNEVEN_PATHS: usize = 3;
 /// Largest share of the saving of one call path in the whole above which it repeats the load imbalance.
 const MAX_SAME_SHARE: f64 = 0.95;
 /// Share of a symptom above which a cause explains it and precedes it in the list.
-const MIN_EXPLAINED: f64 = 0.5;
+pub(super) const MIN_EXPLAINED: f64 = 0.5;
 /// Parts of the names of functions into which compilers put OpenMP regions, and of the regions of OpenMP.
 const OPENMP_NAMES: [&str; 3] = ["._omp_fn.", ".omp_outlined", "!$omp"];
 /// Largest number of letters of a call path in a sentence.

@@ -44,8 +44,8 @@ pub struct Options {
     /// Largest number of findings, of root causes and of call paths on the critical path
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// Run time with other durations: `rank 7 = median`, `rank 7 x 0.9`, `region solve* x 0.8`, `MPI_* x 0.5` (transfer
-    /// times); several changes at once are separated by `;`; repeatable
+    /// Run time with other durations: `rank 7 = median`, `rank 7 x 0.9`, `region solve* x 0.8`, `region solve* = mean`
+    /// (of all ranks), `MPI_* x 0.5` (transfer times); several changes at once are separated by `;`; repeatable
     #[arg(long = "what-if", value_name = "CHANGE")]
     questions: Vec<String>,
     /// Work that the runs of a series do

@@ -8,7 +8,7 @@ use crate::findings;
 use crate::options::file_names;
 use crate::output;
 use crate::pictures::{self, name};
-use crate::table;
+use crate::table::{self, counted};
 use perfkit::core::{Column, Nanos, Table};
 use perfkit::view::{Grades, Section, Theme};
 use perfkit::wait::efficiency::{Efficiencies, Series, SeriesRow};
@@ -213,7 +213,7 @@ fn by_run(series: &Series, names: &[&str]) -> Table {
 /// Returns the coloured table of a series.
 pub(crate) fn grades(series: &Series, names: &[&str]) -> Grades {
     let heads = names.iter().zip(&series.rows);
-    let heads = heads.map(|(name, row)| (name.to_string(), format!("{} x", row.processes)));
+    let heads = heads.map(|(name, row)| (name.to_string(), counted(row.processes, "rank")));
     let mut grades = Grades::new(heads);
     for (name, depth, value) in present(series) {
         grades.push(name, depth, series.rows.iter().map(value));
