@@ -45,9 +45,9 @@ const WORST: f64 = 0.5;
 const COLOURS: [Colour; 5] = [
     Colour::hex(0xa01c26),
     Colour::hex(0xd9622f),
-    Colour::hex(0xf0a63a),
-    Colour::hex(0xe6cf57),
-    Colour::hex(0xa9e38b),
+    Colour::hex(0xec9836),
+    Colour::hex(0xdfc64d),
+    Colour::hex(0xb4ee98),
 ];
 
 impl Grades {
@@ -172,7 +172,8 @@ fn colour(value: f64) -> Colour {
 
 /// Returns black or white, whichever is easier to read on a colour.
 fn ink(on: Colour) -> Colour {
-    let (dark, light) = (Theme::light().ink, Theme::dark().ink);
+    // Of these two, one has a contrast above 4.5 on any colour.
+    let (dark, light) = (Colour::hex(0x000000), Colour::hex(0xffffff));
     match on.contrast(dark) >= on.contrast(light) {
         true => dark,
         false => light,

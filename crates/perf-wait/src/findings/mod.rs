@@ -168,7 +168,7 @@ impl Finding {
                 });
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{label} holds up {others} for {cost} in total in `{path}`{times}; balancing it saves {saved} ({share:.1} % of the run time)"
+                    "{label} holds up {others} for {cost} in total in `{path}`{times}; with the time of its peers the run takes {saved} less ({share:.1} %)"
                 )
             }
             FindingKind::Imbalance { path } if self.factor.is_some_and(|it| it < MIN_STEADY) => {
