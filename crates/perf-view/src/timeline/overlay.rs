@@ -3,11 +3,11 @@
 use super::legend::Entry;
 use crate::{Mark, Scene, Theme};
 use perf_core::{LocationId, Ticks, TimeRange};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Pixels between two lines of a hatch.
 const HATCH: f64 = 6.0;
-/// Share of a pixel that must be hatched time for the pixel to be hatched.
+/// Share of the time of the waiting streams of a row in a pixel that must be hatched for the pixel to be hatched.
 const MIN_COVERED: f64 = 0.5;
 /// Length of the head of an arrow.
 const HEAD: f64 = 6.0;
@@ -117,10 +117,18 @@ impl Rows<'_> {
                 pixels[column] += part.max(0.0);
             }
         }
-        let runs = |pixels: Vec<f64>| {
+        // Streams of a row that never wait, such as threads without calls of MPI, do not count.
+        let waiting: BTreeSet<LocationId> = hatched.iter().map(|it| it.0).collect();
+        let mut streams: BTreeMap<u32, u32> = BTreeMap::new();
+        for row in waiting.iter().filter_map(|location| self.of.get(location)) {
+            *streams.entry(*row).or_default() += 1;
+        }
+        let runs = |row: u32, pixels: Vec<f64>| {
+            let count = streams.get(&row).copied().unwrap_or(1);
+            let least = MIN_COVERED * f64::from(count);
             let mut runs: Vec<(f64, f64)> = Vec::new();
             let marked = pixels.iter().enumerate();
-            for (column, _) in marked.filter(|(_, part)| **part >= MIN_COVERED) {
+            for (column, _) in marked.filter(|(_, part)| **part >= least) {
                 let column = column as f64;
                 match runs.last_mut() {
                     Some(last) if last.1 == column => last.1 = column + 1.0,
@@ -131,7 +139,7 @@ impl Rows<'_> {
         };
         covered
             .into_iter()
-            .map(|(row, pixels)| (row, runs(pixels)))
+            .map(|(row, pixels)| (row, runs(row, pixels)))
             .collect()
     }
 

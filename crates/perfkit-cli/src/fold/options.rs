@@ -53,6 +53,10 @@ pub struct Options {
     /// Columns of the fold and pixels of the picture
     #[arg(long, value_name = "N", default_value_t = 1200, value_parser = columns)]
     pub(crate) columns: usize,
+    /// Hatch the time in which ranks wait for others, with arrows from the causes of the longest waits and the critical
+    /// path; in a page as a picture of its own
+    #[arg(long)]
+    pub(crate) waits: bool,
     /// Heading of the picture
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,

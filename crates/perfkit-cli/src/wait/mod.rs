@@ -21,7 +21,7 @@ use clap::Args;
 use output::Document;
 use perfkit::core::{Ticks, TimeRange, TraceView};
 use perfkit::wait::efficiency::Scaling;
-pub(crate) use pictures::sections;
+pub(crate) use pictures::{sections, timeline_section};
 pub(crate) use statement::{Command, Statement};
 use std::io::Write;
 use std::path::PathBuf;

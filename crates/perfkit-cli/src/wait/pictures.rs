@@ -6,10 +6,11 @@ use super::{Analysis, Statement};
 use crate::failure::{Failure, Outcome, input};
 use crate::pictures::{self, Files, failed};
 use crate::progress::Bar;
-use perfkit::core::{Job, TimeRange, TraceView};
+use perfkit::core::{Job, Ticks, TimeRange, TraceView};
 use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, Timelines};
 use perfkit::view::{Item, Scene, Section, Theme, timeline};
 use perfkit::wait::efficiency::{Scaling, Series};
+use perfkit::wait::waits::WaitState;
 
 /// Pixels of the timeline.
 const COLUMNS: usize = 1200;
@@ -78,16 +79,26 @@ pub(crate) fn sections(
     let table = |theme| grades(&series, &[name]).theme(theme).scene();
     let words = "Efficiencies of the POP methodology. Each is the product of those below it; 100 % is ideal.";
     let grades = Section::picture("efficiencies", "Efficiencies", table, words);
-    let heading = "Waits and critical path";
     let light = scene(view, analysis, "", Theme::light())?;
     let dark = scene(view, analysis, "", Theme::dark())?;
+    Ok(vec![
+        grades.map_err(failed)?,
+        timeline_section(light, dark)?,
+    ])
+}
+
+/// Returns a timeline with waits as a section of a page, from its pictures on light and on dark paper.
+///
+/// # Errors
+/// What drawing fails with.
+pub(crate) fn timeline_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
     let draw = |theme: Theme| match theme == Theme::dark() {
         true => dark.clone(),
         false => light.clone(),
     };
-    let words = "Hatched: the rank waits for others. Arrows lead from the cause to the longest waits. Line: the critical path.";
-    let timeline = Section::picture("waits-timeline", heading, draw, words);
-    Ok(vec![grades.map_err(failed)?, timeline.map_err(failed)?])
+    let words = "Hatched: the ranks of a row, or at least half of them, wait for others. Arrows lead from the cause to the longest \
+                 waits. Line: the critical path.";
+    Section::picture("waits-timeline", "Waits and critical path", draw, words).map_err(failed)
 }
 
 /// Draws the timeline of all ranks with their waits, the causes of the longest ones and the critical path.
@@ -106,38 +117,37 @@ fn scene(
     let params = Folder::params().columns(COLUMNS).op(Op::Max);
     let folder = Folder::new(&timelines, groups, params.check().map_err(input)?).map_err(input)?;
     let window = analysis.activities.range();
-    let window = window.and_then(|(start, end)| {
-        TimeRange::new(start, perfkit::core::Ticks(end.0.saturating_add(1)))
-    });
+    let window =
+        window.and_then(|(start, end)| TimeRange::new(start, Ticks(end.0.saturating_add(1))));
     let window = window.unwrap_or(timelines.range());
     let fold = folder.fold(window, &Job::default()).map_err(input)?;
-    let overlay = overlay(analysis);
+    let overlay = analysis.overlay();
     let picture = timeline::Picture::new(&folder, &fold).map_err(pictures::failed)?;
     Ok(picture.titled(title).theme(theme).overlay(&overlay).scene())
 }
 
-/// Returns the waits, the causes of the longest ones, and the critical path.
-fn overlay(analysis: &Analysis) -> timeline::Overlay {
-    let mut overlay = timeline::Overlay::default();
-    let waiting = analysis
-        .waits
-        .states()
-        .iter()
-        .filter(|it| it.pattern.is_waiting());
-    let mut longest: Vec<_> = waiting.clone().collect();
-    longest.sort_by_key(|it| (std::cmp::Reverse(it.ticks), it.call));
-    for state in waiting {
-        let end = perfkit::core::Ticks(state.start.0.saturating_add(state.ticks));
-        overlay.hatch(state.call.location, state.start, end);
-    }
-    for state in longest.into_iter().take(MAX_ARROWS) {
-        let end = perfkit::core::Ticks(state.start.0.saturating_add(state.ticks));
-        if let Some(cause) = state.cause.filter(|it| it.location != state.call.location) {
-            overlay.arrow((cause.location, end), (state.call.location, end));
+impl Analysis {
+    /// Returns the waits, the causes of the longest ones, and the critical path.
+    pub(crate) fn overlay(&self) -> timeline::Overlay {
+        let mut overlay = timeline::Overlay::default();
+        let end = |state: &WaitState| Ticks(state.start.0.saturating_add(state.ticks));
+        let waiting = self.waits.states().iter();
+        let waiting = waiting.filter(|it| it.pattern.is_waiting());
+        let mut longest: Vec<&WaitState> = Vec::new();
+        for state in waiting {
+            overlay.hatch(state.call.location, state.start, end(state));
+            longest.push(state);
         }
+        longest.sort_by_key(|it| (std::cmp::Reverse(it.ticks), it.call));
+        for state in longest.into_iter().take(MAX_ARROWS) {
+            if let Some(cause) = state.cause.filter(|it| it.location != state.call.location) {
+                let at = end(state);
+                overlay.arrow((cause.location, at), (state.call.location, at));
+            }
+        }
+        for segment in self.path.segments() {
+            overlay.route(segment.location, segment.start, segment.end);
+        }
+        overlay
     }
-    for segment in analysis.path.segments() {
-        overlay.route(segment.location, segment.start, segment.end);
-    }
-    overlay
 }

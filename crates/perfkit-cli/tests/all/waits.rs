@@ -320,3 +320,83 @@ fn recordings_of_others_are_explained() {
         }
     }
 }
+
+/// Pixels of a colour in a picture.
+fn pixels_of(file: &str, colour: [u8; 3]) -> usize {
+    let bytes = std::io::BufReader::new(std::fs::File::open(file).expect("it is drawn"));
+    let mut reader = png::Decoder::new(bytes).read_info().expect("it is a PNG");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("it fits")];
+    reader.next_frame(&mut pixels).expect("it is whole");
+    pixels.chunks(3).filter(|pixel| *pixel == colour).count()
+}
+
+#[test]
+fn timelines_show_waits_and_the_critical_path() {
+    const ALARM: [u8; 3] = [0xb3, 0x16, 0x1f];
+    let file = recording("jacobi-4");
+    let (plain, waits, page) = (
+        scratch("plain.png"),
+        scratch("waits.png"),
+        scratch("waits.html"),
+    );
+    let fold = ["fold", &file, "--by", "process", "--clocks", "correct"];
+    command::output([&fold[..], &["--png", &plain]].concat()).expect("it is drawn");
+    let drawn = ["--waits", "--png", &waits, "--html", &page];
+    command::output([&fold[..], &drawn].concat()).expect("it is drawn");
+    // The critical path is drawn from the begin of the run to its end.
+    assert_eq!(pixels_of(&plain, ALARM), 0);
+    assert!(pixels_of(&waits, ALARM) > 1_000);
+    let text = std::fs::read_to_string(&page).expect("a page");
+    assert!(text.contains("Waits and critical path"));
+    let devices = perf_testdata::bundled::devices().display().to_string();
+    let refused = command::output(["fold", &devices, "--waits"]);
+    assert!(matches!(&refused, Err(Failure::Input(text)) if text.contains("no messages")));
+}
+
+#[test]
+fn pages_and_pictures_hold_the_results() {
+    let file = recording("jacobi-9");
+    let (page, picture, vector) = (
+        scratch("wait.html"),
+        scratch("wait.png"),
+        scratch("wait.svg"),
+    );
+    let words = [
+        "wait", &file, "--clocks", "correct", "--html", &page, "--png", &picture,
+    ];
+    let document = json(&[&words[..], &["--svg", &vector]].concat());
+    let page = std::fs::read_to_string(page).expect("a page");
+    for finding in document["findings"].as_array().expect("a list") {
+        let sentence = finding["sentence"].as_str().expect("a sentence");
+        assert!(page.contains(&sentence.replace('>', "&gt;")), "{sentence}");
+    }
+    for heading in [
+        "Efficiencies",
+        "Wait states",
+        "Root causes",
+        "Critical path",
+    ] {
+        assert!(page.contains(heading), "{heading}");
+    }
+    let vector = std::fs::read_to_string(vector).expect("a picture");
+    assert!(vector.contains("hatched: waits for others") && vector.contains("line: critical path"));
+    assert!(
+        std::fs::read(picture)
+            .expect("a picture")
+            .starts_with(b"\x89PNG")
+    );
+    // The coloured table of a series has a cell for each factor and run.
+    let series = scratch("series.svg");
+    let files = ["jacobi-4", "jacobi-9"].map(recording);
+    let words = [
+        "wait", &files[0], &files[1], "--clocks", "correct", "--svg", &series,
+    ];
+    command::output(words).expect("it is drawn");
+    let series = std::fs::read_to_string(series).expect("a picture");
+    assert!(series.contains("4 ranks") && series.contains("9 ranks"));
+    let name = "computation scaling";
+    assert!(
+        series.contains(name) && series.contains("100.00 %"),
+        "{name}"
+    );
+}
