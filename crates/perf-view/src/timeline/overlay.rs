@@ -112,9 +112,11 @@ impl Rows<'_> {
             };
             let (from, to) = (self.x(*start) - self.left, self.x(*end) - self.left);
             let pixels = covered.entry(*row).or_insert_with(|| vec![0.0; columns]);
-            for column in from.floor() as usize..(to.ceil() as usize).min(columns) {
+            let (first, last) = (from.floor() as usize, to.ceil() as usize);
+            let touched = pixels.iter_mut().enumerate().take(last).skip(first);
+            for (column, covered) in touched {
                 let part = to.min(column as f64 + 1.0) - from.max(column as f64);
-                pixels[column] += part.max(0.0);
+                *covered += part.max(0.0);
             }
         }
         // Streams of a row that never wait, such as threads without calls of MPI, do not count.

@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
-use perfkit::core::{Job, LocationId, LocationKind, Nanos, TraceView};
+use perfkit::core::{LocationId, LocationKind, Nanos, TraceView};
 use perfkit::wait::activity::Activities;
 use perfkit::wait::critical::{CriticalPath, Extent};
 use perfkit::wait::delay::DelayCosts;
@@ -167,9 +167,4 @@ fn nothing(view: TraceView<'_>, activities: &Activities) -> Option<Analysed> {
     };
     let reason = reason.to_owned();
     Some(Analysed::Nothing { reason, hint })
-}
-
-/// Returns a job that reports nowhere.
-pub(super) fn silent() -> Job {
-    Job::default()
 }

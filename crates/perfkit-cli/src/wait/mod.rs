@@ -150,7 +150,7 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         .map(|file| file.to_string_lossy().into_owned());
     let command = Command::new(files.collect(), options.clocks.clocks);
     let found = Analysis::of(view, options.top)?;
-    let document = Document::new(recording, &found, &violations, &command, options.top)?;
+    let document = Document::new(recording, &found, &violations, &command, options.top);
     let document = match &found {
         Analysed::Found(analysis) => {
             let answers = questions::ask(view, analysis, &options.questions)?;

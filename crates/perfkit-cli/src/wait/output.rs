@@ -4,7 +4,7 @@ use super::questions::Answers;
 use super::statement::{Command, Statement};
 use super::{Analysed, Analysis, tables};
 use crate::clocks;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::findings::Findings;
 use crate::recording::Recording;
 use crate::table::{self, counted, grouped};
@@ -58,16 +58,13 @@ pub(crate) struct Document {
 
 impl Document {
     /// Collects the results, with tables of at most `top` root causes and call paths.
-    ///
-    /// # Errors
-    /// None but that of a location without a name.
     pub(super) fn new(
         recording: &Recording,
         found: &Analysed,
         violations: &ClockViolations,
         command: &Command,
         top: usize,
-    ) -> Result<Self, Failure> {
+    ) -> Self {
         let clock = recording.trace.definitions().clock;
         let none = || Table::new("", "");
         let mut document = Document {
@@ -109,7 +106,7 @@ impl Document {
             }
             Analysed::Found(analysis) => document.fill(analysis, command, top),
         }
-        Ok(document)
+        document
     }
 
     fn fill(&mut self, analysis: &Analysis, command: &Command, top: usize) {
@@ -138,7 +135,7 @@ impl Document {
     /// Writes the results as text.
     ///
     /// # Errors
-    /// [`Failure::Output`] if `out` cannot be written.
+    /// [`Failure::Output`](crate::failure::Failure::Output) if `out` cannot be written.
     pub(super) fn text(&self, out: &mut dyn Write) -> Outcome {
         for warning in &self.warnings {
             writeln!(out, "warning: {warning}")?;

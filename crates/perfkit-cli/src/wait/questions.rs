@@ -1,10 +1,10 @@
 //! What-if questions: run times with other durations.
 
-use super::{Analysis, analysis};
+use super::Analysis;
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use crate::suggest::{hint, near};
-use perfkit::core::{Column, Nanos, Table, TraceView, fits};
+use perfkit::core::{Column, Job, Nanos, Table, TraceView, fits};
 use perfkit::wait::whatif::{Answer, Change, Dependency, WhatIf};
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub(super) fn ask(
         let changes: Vec<Change> = changes
             .map(|text| change(text, found))
             .collect::<Result<_, _>>()?;
-        let answer = whatif.ask(&changes, &analysis::silent()).map_err(input)?;
+        let answer = whatif.ask(&changes, &Job::default()).map_err(input)?;
         answers.push((question.clone(), answer));
     }
     Ok(Answers(answers))
