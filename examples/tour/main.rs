@@ -4,6 +4,7 @@
 
 use clap::{CommandFactory, Parser};
 use perf_testdata::bundled::{devices, recording};
+use perfkit_cli::clocks::Clocks;
 use perfkit_cli::failure::{self, Failure, Outcome};
 use perfkit_cli::{command, pictures, report::Report};
 use std::ffi::OsString;
@@ -52,8 +53,12 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let [md, four, nine, sixteen] =
         ["nwchem-md-4", "jacobi-4", "jacobi-9", "jacobi-16"].map(recording);
-    let report = Report::of(&[md, four, nine, sixteen, devices()], None);
-    let report = report.and(Report::of(&[recording("jacobi-64")], Some("4x4x4")));
+    let report = Report::of(&[md, four, nine, sixteen, devices()], None, Clocks::Keep);
+    let report = report.and(Report::of(
+        &[recording("jacobi-64")],
+        Some("4x4x4"),
+        Clocks::Keep,
+    ));
     report.write(&folder.join("index.html"), Some("A tour of perfkit"))?;
     for (name, title) in RANKS.iter().filter_map(|line| line.split_once(": ")) {
         let opened = perfkit_cli::recording::open(&recording(name))?;

@@ -7,7 +7,13 @@ use std::process::Command;
 use serde_json::Value;
 
 /// Functions of core types: none knows another, and none knows a file.
-const ANALYSES: [&str; 4] = ["perf-anomaly", "perf-fold", "perf-spectral", "perf-track"];
+const ANALYSES: [&str; 5] = [
+    "perf-anomaly",
+    "perf-fold",
+    "perf-spectral",
+    "perf-track",
+    "perf-wait",
+];
 
 /// What packages are counted for: others count differently what they need of the system.
 const TARGET: &str = "x86_64-unknown-linux-gnu";

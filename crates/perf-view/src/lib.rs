@@ -8,6 +8,7 @@
 //! | folded timelines | [`timeline`] |
 //! | severities on grids, and what correlates | [`topology`] |
 //! | clusters of bursts, and what becomes of them | [`track`] |
+//! | efficiencies, a coloured table of percentages | [`Grades`] |
 //! | abnormal ranks, steps, functions and calls | [`anomaly`] |
 //!
 //! A picture is a [`Scene`], which becomes SVG or PNG; a page is a [`Page`] of [`Section`]s, one a view.
@@ -84,6 +85,7 @@ mod chart;
 mod colour;
 mod error;
 mod escape;
+mod grades;
 mod map;
 pub mod number;
 mod pack;
@@ -107,6 +109,7 @@ pub use canvas::{Canvas, MOST_PIXELS};
 pub use colour::Colour;
 pub use error::{Error, Result};
 pub use escape::{escaped, shortened};
+pub use grades::Grades;
 pub use map::ColourMap;
 pub use page::Page;
 pub use palette::{OTHER, Palette, numbered};

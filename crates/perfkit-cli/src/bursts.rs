@@ -1,5 +1,6 @@
 //! CPU bursts of a recording: their number, durations and metrics, and the bursts that filters drop.
 
+use crate::clocks::ClocksBy;
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Found};
 use crate::options::{General, TRACE, time};
@@ -38,6 +39,8 @@ pub struct Options {
     /// Drop bursts shorter than this time: 20us, 1ms
     #[arg(long, value_name = "T", value_parser = time, default_value = "0s")]
     min_duration: Nanos,
+    #[command(flatten)]
+    clocks: ClocksBy,
     /// Write all bursts as a table
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     csv: Option<PathBuf>,
@@ -62,7 +65,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let mut metrics: Vec<String> = metrics.collect();
     let recording::Recording {
         trace, diagnostics, ..
-    } = recording::open(file)?;
+    } = recording::open_by(file, options.clocks.clocks)?;
     let explain = findings::explain(&diagnostics);
     if metrics.is_empty() {
         metrics = usual(&trace).map_err(&explain)?;

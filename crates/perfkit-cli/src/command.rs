@@ -3,6 +3,7 @@
 use crate::failure::{self, Failure, Outcome};
 use crate::{
     bursts, cluster, convert, correlate, detect, fold, inspect, new, report, track, utilisation,
+    wait,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -26,6 +27,8 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Report(report::Options),
+    #[command(visible_alias = "explain")]
+    Wait(wait::Options),
     Inspect(inspect::Options),
     Fold(fold::Options),
     Correlate(correlate::Options),
@@ -50,6 +53,7 @@ impl Cli {
     fn run(self, words: &[OsString], out: &mut dyn Write) -> Outcome {
         match self.command {
             Command::Report(options) => report::run(&options, out),
+            Command::Wait(options) => wait::run(&options, out),
             Command::Inspect(options) => inspect::run(&options, out),
             Command::Fold(options) => fold::run(&options, words.get(1..).unwrap_or_default(), out),
             Command::Correlate(options) => correlate::run(&options, out),

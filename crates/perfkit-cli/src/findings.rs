@@ -3,9 +3,7 @@
 use crate::failure::Failure;
 use crate::messages;
 use crate::table::grouped;
-use perfkit::core::{
-    Clock, ClockCount, ClockViolations, Diagnostics, Finding, ReplayCounts, Rule, Weight,
-};
+use perfkit::core::{Diagnostics, Finding, ReplayCounts, Rule, Weight};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -122,26 +120,6 @@ pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
         ("leaves with nothing open", counts.orphan),
         ("frames open at the end", counts.open_at_end),
     ]
-}
-
-/// Sentences about messages and collectives that contradict the clocks; none where no condition is violated.
-pub fn clocks(found: &ClockViolations, clock: Clock) -> Vec<String> {
-    let kinds = [
-        (found.messages, "messages arrive before they are sent"),
-        (
-            found.collectives,
-            "all-to-all collectives are left before all members have entered them",
-        ),
-    ];
-    let violated = kinds.into_iter().filter(|(count, _)| count.violated > 0);
-    let sentence = |(count, what): (ClockCount, &str)| {
-        let (violated, checked) = (grouped(count.violated), grouped(count.checked));
-        let largest = clock.total(u128::from(count.largest));
-        format!(
-            "{violated} of {checked} {what} (largest: {largest}): the clocks of the ranks disagree"
-        )
-    };
-    violated.map(sentence).collect()
 }
 
 /// Writes the [`lines`] and one for each kind of mended frames; none where all is well.

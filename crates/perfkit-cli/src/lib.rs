@@ -9,6 +9,7 @@
 //! ```
 
 pub mod bursts;
+pub mod clocks;
 pub mod cluster;
 pub mod command;
 pub mod convert;
@@ -33,3 +34,4 @@ pub mod suggest;
 pub mod table;
 pub mod track;
 pub mod utilisation;
+pub mod wait;

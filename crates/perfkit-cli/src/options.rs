@@ -86,6 +86,20 @@ pub fn time(text: &str) -> Result<Nanos, String> {
     })
 }
 
+/// Returns a time in nanoseconds as the options `--from` and `--to` take it, exact to a microsecond.
+///
+/// ```
+/// use perfkit_cli::options::time_option;
+/// assert_eq!(time_option(999_999), "999999ns");
+/// assert_eq!(time_option(12_345_678), "12.346ms");
+/// ```
+pub fn time_option(nanos: i64) -> String {
+    match nanos {
+        _ if nanos.abs() < 1_000_000 => format!("{nanos}ns"),
+        _ => format!("{}ms", (nanos as f64 / 1e3).round() / 1e3),
+    }
+}
+
 /// Parses a time above 0.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! Pictures and pages: where they go, and what several examples draw.
 
+use crate::clocks;
 use crate::failure::{Failure, Outcome, input, message};
-use crate::findings;
 use crate::output;
 use crate::phases::experiments;
 use crate::phases::series::Series;
@@ -254,7 +254,7 @@ pub fn timeline(
     };
     let section = view.section(&Bar::job());
     let mut sections = vec![section.map_err(failed)?];
-    let said = findings::clocks(&found.clock_violations(), trace.definitions().clock);
+    let said = clocks::of(&found.clock_violations(), trace);
     if !said.is_empty() {
         let said: Vec<&str> = said.iter().map(String::as_str).collect();
         sections.push(Section::text(&format!("{id}-clocks"), "Clocks", &said));

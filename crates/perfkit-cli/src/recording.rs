@@ -1,5 +1,6 @@
 //! Opening of recordings.
 
+use crate::clocks::{self, Clocks};
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use perfkit::core::{
@@ -28,29 +29,57 @@ pub enum Any {
     Profile(Profiled),
 }
 
+/// Treatment of a recording when it is opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Rule that decides which regions are one function.
+    pub unify: Unify,
+    /// Treatment of clocks that disagree.
+    pub clocks: Clocks,
+}
+
+impl From<Unify> for Reading {
+    fn from(unify: Unify) -> Self {
+        let clocks = Clocks::default();
+        Reading { unify, clocks }
+    }
+}
+
+impl From<Clocks> for Reading {
+    fn from(clocks: Clocks) -> Self {
+        let unify = Unify::default();
+        Reading { unify, clocks }
+    }
+}
+
 /// Opens any recording, with a progress bar on a terminal.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn any(path: &Path) -> Result<Any, Failure> {
-    any_by(path, Unify::default())
+    any_by(path, Reading::default())
 }
 
-/// Opens any recording, with a rule that decides which regions are one function.
+/// Opens any recording as [`any`], with rules for functions and clocks.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
-pub fn any_by(path: &Path, unify: Unify) -> Result<Any, Failure> {
+pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> {
+    let Reading { unify, clocks } = reading.into();
     let options = OpenOptions::new().unify(unify);
     let opened = perfkit::formats::open(path, &options, &Bar::job())
         .map_err(|error| unreadable(path, error))?;
     let (format, diagnostics) = (opened.format, opened.diagnostics);
     match opened.content {
-        Content::Trace(trace) => Ok(Any::Trace(Box::new(Recording {
-            trace,
-            format,
-            diagnostics,
-        }))),
+        Content::Trace(trace) => {
+            let recording = Recording {
+                trace,
+                format,
+                diagnostics,
+            };
+            let recording = clocks::apply(clocks, recording, path)?;
+            Ok(Any::Trace(Box::new(recording)))
+        }
         Content::Profile(profile) => Ok(Any::Profile(Profiled {
             profile,
             format,
@@ -83,15 +112,15 @@ pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
-    open_by(path, Unify::default())
+    open_by(path, Reading::default())
 }
 
-/// Opens any recording that has a trace, with a rule that decides which regions are one function.
+/// Opens any recording that has a trace as [`open`], with rules for functions and clocks.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
-pub fn open_by(path: &Path, unify: Unify) -> Result<Recording, Failure> {
-    match any_by(path, unify)? {
+pub fn open_by(path: &Path, reading: impl Into<Reading>) -> Result<Recording, Failure> {
+    match any_by(path, reading)? {
         Any::Trace(recording) => Ok(*recording),
         Any::Profile(_) => Err(Failure::Input(format!(
             "{}: holds no trace",
@@ -148,16 +177,17 @@ pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
 pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
-    open_ranks_by(paths, Unify::default())
+    open_ranks_by(paths, Reading::default())
 }
 
-/// Opens several recordings as [`open_ranks`], with a rule that decides which regions are one function.
+/// Opens several recordings as [`open_ranks`], with rules for functions and clocks.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause.
-pub fn open_ranks_by(paths: &[PathBuf], unify: Unify) -> Result<Recording, Failure> {
+pub fn open_ranks_by(paths: &[PathBuf], reading: impl Into<Reading>) -> Result<Recording, Failure> {
+    let reading = reading.into();
     if let [only] = paths {
-        return open_by(only, unify);
+        return open_by(only, reading);
     }
     let options = OpenOptions::new();
     let opened =
@@ -170,11 +200,13 @@ pub fn open_ranks_by(paths: &[PathBuf], unify: Unify) -> Result<Recording, Failu
     let (format, diagnostics) = (opened.format, opened.diagnostics.clone());
     let trace = opened.into_trace();
     let trace = trace.ok_or_else(|| Failure::Input("the files hold no trace".into()))?;
-    Ok(Recording {
+    let recording = Recording {
         trace,
         format,
         diagnostics,
-    })
+    };
+    let first = paths.first().map_or(Path::new(""), PathBuf::as_path);
+    clocks::apply(reading.clocks, recording, first)
 }
 
 /// A time as people write it: `1.5s`, `20ms`, `7us`, `12ns`; a bare number is in seconds.

@@ -38,6 +38,7 @@
 //! | [`spectral`] | `perf-spectral` | correlation of severity views in the frequency domain |
 //! | [`track`] | `perf-track` | clusters of CPU bursts, and their tracking across experiments |
 //! | [`anomaly`] | `perf-anomaly` | which calls are abnormal, as they happen |
+//! | [`wait`] | `perf-wait` | wait states, their causes, critical path, efficiencies, what-if replay, clocks |
 //! | [`view`] | `perf-view` | results as pictures and pages |
 //!
 //! # How
@@ -69,6 +70,8 @@ pub use perf_topology as topology;
 pub use perf_track as track;
 #[cfg(feature = "view")]
 pub use perf_view as view;
+#[cfg(feature = "wait")]
+pub use perf_wait as wait;
 
 pub mod prelude;
 

@@ -51,6 +51,8 @@ pub use crate::track::cluster::{Clusterer, Dbscan, EpsSearch};
 pub use crate::track::{Dimension, Extract, Scale, tracking::Observation, tracking::Tracking};
 #[cfg(feature = "view")]
 pub use crate::view::{Page, Section, Theme};
+#[cfg(feature = "wait")]
+pub use crate::wait::{activity::Activities, waits::Pattern, waits::WaitStates};
 
 #[cfg(all(
     test,

@@ -38,6 +38,8 @@ pub(super) struct Args<'a> {
     pub(super) is_copy: bool,
     pub(super) name: Token<'a>,
     pub(super) labels: Token<'a>,
+    /// Numbers of an operation of a training job, in the order of [`TRAINING`](super::phases::TRAINING).
+    pub(super) training: [Token<'a>; 4],
     /// All of it, brackets and all.
     pub(super) text: &'a [u8],
     /// Whether there are others.
@@ -111,6 +113,10 @@ impl<'a> Args<'a> {
                 b"bytes" | b"Bytes" => args.bytes = value,
                 b"name" => args.name = value,
                 b"labels" => args.labels = value,
+                b"step" => args.training[0] = value,
+                b"seq_id" => args.training[1] = value,
+                b"model_chunk" => args.training[2] = value,
+                b"mb_id" => args.training[3] = value,
                 b"sort_index" => {}
                 _ => args.has_more = true,
             }

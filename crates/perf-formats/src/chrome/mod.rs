@@ -36,7 +36,8 @@
 //!   of the runtime wrappers of it, `user_annotation` is marked by the user, `overhead` is the
 //!   measurement's. Names are kept whole.
 //! * **Kept of `args`**: device, stream and context say where, `correlation` and `bytes` are attributes
-//!   of the enter. Events with other ones are counted as [`rules::ARGUMENTS`].
+//!   of the enter, and so are `step`, `seq_id`, `model_chunk` and `mb_id` of a training job. The duration of such
+//!   a call may be negative; it is then the attribute `duration`, in nanoseconds. Events with other ones are counted as [`rules::ARGUMENTS`].
 //! * **Calls of a thread that overlap** without nesting go to a further lane of it: a location with the
 //!   property `lane`.
 //!

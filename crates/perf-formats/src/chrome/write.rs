@@ -95,6 +95,9 @@ pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Writt
     Ok(writer.written)
 }
 
+/// Arguments of an operation of a training job.
+const TRAINING_KEYS: [&str; 4] = ["step", "seq_id", "model_chunk", "mb_id"];
+
 struct Writer<'a, 'w> {
     view: TraceView<'a>,
     places: Places,
@@ -249,9 +252,7 @@ impl Writer<'_, '_> {
         self.text.extend(b"\", \"name\": ");
         encode(&name, &mut self.text);
         self.at(thread, call.start);
-        let length = self.nanos(call.end) - self.nanos(call.start);
-        let length = format!(", \"dur\": {}", micros(length));
-        self.text.extend(length.into_bytes());
+        let mut length = self.nanos(call.end) - self.nanos(call.start);
         let mut args = self.places.args(location.id());
         let offset = self.places.correlations(location.id());
         for attribute in location.all().attributes(call.enter) {
@@ -264,9 +265,16 @@ impl Writer<'_, '_> {
             match known.map(|known| known.name.as_str()) {
                 Some("correlation") => args.push(("correlation", (value + offset).to_string())),
                 Some("bytes") => args.push(("bytes", value.to_string())),
-                _ => {}
+                Some("duration") if value < 0 => length = value,
+                Some(name) => {
+                    let kept = TRAINING_KEYS.iter().find(|key| **key == name);
+                    args.extend(kept.map(|key| (*key, value.to_string())));
+                }
+                None => {}
             }
         }
+        let length = format!(", \"dur\": {}", micros(length));
+        self.text.extend(length.into_bytes());
         if !args.is_empty() {
             self.text.extend(b", \"args\": {");
             for (index, (key, value)) in args.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! Parts, put together to a trace.
 
+use super::arguments::Argument;
 use super::clock::{YEAR_2001, align, begin};
 use super::lay::{Copies, Laid, Placed, Scribe};
 use super::links;
@@ -11,8 +12,8 @@ use super::{Kind, most_text, outliers, planes, rules, twins};
 use crate::Result;
 use crate::reading::Reading;
 use perf_core::{
-    Attribute, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId, Link,
-    LocationId, Merge, Paradigm, Place, Region, RegionId, SystemTree, TimeRange, Trace,
+    Attribute, AttributeId, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId,
+    Link, LocationId, Merge, Paradigm, Place, Region, RegionId, SystemTree, TimeRange, Trace,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub(crate) fn assemble(mut parts: Vec<Part>, options: &Reading) -> Result<(Trace
         texts: Texts::default(),
         kinds: HashMap::new(),
         copies: HashMap::new(),
+        attributes: Vec::new(),
         columns: Vec::new(),
         links: Vec::new(),
         found,
@@ -110,6 +112,8 @@ struct Whole<'a> {
     texts: Texts,
     kinds: HashMap<u32, KindId>,
     copies: HashMap<(RegionId, usize), RegionId>,
+    /// Attributes that hold arguments of calls.
+    attributes: Vec<(Argument, AttributeId)>,
     columns: Vec<Events>,
     links: Vec<Link>,
     found: Diagnostics,
@@ -120,6 +124,7 @@ impl Whole<'_> {
         part.counters.sort();
         let regions = self.regions(&mut part)?;
         let kinds = self.kinds(&part);
+        self.attributes(&part);
         let (types, first_set) = part.counters.define(
             &mut self.definitions.metrics,
             &mut self.definitions.metric_sets,
@@ -142,6 +147,8 @@ impl Whole<'_> {
                 regions: &regions,
                 kinds: &kinds,
                 extras: &part.extras,
+                arguments: &part.arguments,
+                attributes: &self.attributes,
             };
             let laid = match row.key {
                 RowKey::Work { .. } => {
@@ -306,6 +313,18 @@ impl Whole<'_> {
         self.room = rest;
         self.formed.insert(number);
         true
+    }
+
+    /// Defines the attributes of the arguments of a part.
+    fn attributes(&mut self, part: &Part) {
+        for name in part.arguments.names() {
+            if self.attributes.iter().all(|it| it.0 != name) {
+                let attributes = &mut self.definitions.attributes;
+                let id = AttributeId(attributes.len() as u32);
+                attributes.push(name.attribute());
+                self.attributes.push((name, id));
+            }
+        }
     }
 
     /// The kinds of instants of a part, by the numbers of their texts.

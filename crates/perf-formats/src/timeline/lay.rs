@@ -1,5 +1,6 @@
 //! Calls of a row, laid into columns of events: nested on lanes, or overlapping on a stream.
 
+use super::arguments::{Argument, Arguments};
 use super::names::PAST_LIMIT;
 use super::row::{Call, Extra, Instant};
 use crate::Result;
@@ -26,6 +27,9 @@ pub(super) struct Scribe<'a> {
     /// Kinds by the number of a text.
     pub(super) kinds: &'a HashMap<u32, KindId>,
     pub(super) extras: &'a [Extra],
+    pub(super) arguments: &'a Arguments,
+    /// Attributes that hold the arguments.
+    pub(super) attributes: &'a [(Argument, AttributeId)],
 }
 
 /// Lane and number of an event; [`u32::MAX`] for one outside the window.
@@ -83,11 +87,14 @@ impl Scribe<'_> {
         events.push(at, event)?;
         let extra = (extra as usize).checked_sub(1);
         if let Some(extra) = extra.and_then(|extra| self.extras.get(extra)) {
-            let pairs = [(CORRELATION, extra.correlation()), (BYTES, extra.bytes())];
-            for (attribute, value) in pairs {
-                let Some((bits, is_negative)) = value else {
-                    continue;
-                };
+            let own = [(CORRELATION, extra.correlation()), (BYTES, extra.bytes())];
+            let own = own.into_iter().filter_map(|(id, value)| Some((id, value?)));
+            let others = self.arguments.list(extra.arguments);
+            let others = others.filter_map(|(name, value)| {
+                let known = self.attributes.iter().find(|it| it.0 == name);
+                Some((known?.1, value))
+            });
+            for (attribute, (bits, is_negative)) in own.chain(others) {
                 events.push_attribute(AttributeValue {
                     attribute,
                     // The numbers OTF2 has for integers of 64 bits.

@@ -13,6 +13,7 @@
 
 use perf_core::Limits;
 
+mod arguments;
 mod assemble;
 mod clock;
 mod counters;
@@ -30,6 +31,8 @@ mod row;
 pub(crate) mod rules;
 mod twins;
 
+#[cfg(feature = "chrome")]
+pub(crate) use arguments::Argument;
 use assemble::assemble;
 use clock::rank_of;
 pub(crate) use granted::Granted;

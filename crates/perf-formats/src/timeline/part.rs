@@ -1,5 +1,8 @@
 //! [`Part`]: what one file says, row by row.
 
+#[cfg(feature = "chrome")]
+use super::arguments::Argument;
+use super::arguments::Arguments;
 use super::counters::{Counters, Room};
 use super::granted::Granted;
 use super::names::{Kind, Names, PAST_LIMIT};
@@ -52,6 +55,7 @@ pub(crate) struct Part {
     pub(super) names: Names,
     pub(super) rows: Vec<Row>,
     pub(super) extras: Vec<Extra>,
+    pub(super) arguments: Arguments,
     pub(super) flows: Vec<Flow>,
     pub(super) counters: Counters,
     pub(super) processes: HashMap<Sym, Process>,
@@ -97,6 +101,7 @@ impl Part {
             names: Names::default(),
             rows: Vec::new(),
             extras: Vec::new(),
+            arguments: Arguments::default(),
             flows: Vec::new(),
             counters: Counters::default(),
             processes: HashMap::new(),
@@ -187,7 +192,7 @@ impl Part {
     /// About how many bytes the events take that were read so far.
     fn memory(&self) -> u64 {
         let rest = size_of_val(&*self.extras) + size_of_val(&*self.flows);
-        self.kept + (rest + self.counters.memory()) as u64
+        self.kept + (rest + self.arguments.memory() + self.counters.memory()) as u64
     }
 
     /// The number of a name as it stands in the file.
@@ -361,6 +366,17 @@ impl Part {
         if rows.len() < SHOWN && !rows.contains(&row) {
             rows.push(row);
         }
+    }
+
+    /// Adds a number to what a call carries.
+    #[cfg(feature = "chrome")]
+    pub(crate) fn argument(
+        &mut self,
+        extra: &mut Extra,
+        name: Argument,
+        number: super::row::Number,
+    ) {
+        extra.arguments = self.arguments.add(extra.arguments, name, number);
     }
 
     /// Keeps what a call carries, if anything.

@@ -109,6 +109,8 @@ pub(crate) struct Extra {
     /// Which of the numbers are there, and which are negative.
     flags: u8,
     pub(super) role: Role,
+    /// List of its [`Arguments`](super::arguments::Arguments), 0 without any.
+    pub(super) arguments: u32,
 }
 
 /// A number as bits, and whether it is negative.
@@ -134,6 +136,7 @@ impl Extra {
             place: NOWHERE,
             flags: flags(correlation) | flags(bytes) << 2,
             role,
+            arguments: 0,
         }
     }
 
@@ -148,7 +151,7 @@ impl Extra {
 
     /// Whether there is nothing to keep.
     pub(super) fn is_nothing(&self) -> bool {
-        self.flags == 0 && self.role != Role::Work
+        self.flags == 0 && self.role != Role::Work && self.arguments == 0
     }
 
     /// Its correlation id.

@@ -13,11 +13,13 @@ mod legend;
 mod links;
 mod markup;
 mod over;
+mod overlay;
 mod paint;
 mod picture;
 mod pyramid;
 mod view;
 
 pub use links::Marker;
+pub use overlay::Overlay;
 pub use picture::Picture;
 pub use view::View;

@@ -1,8 +1,9 @@
 //! [`Picture`]: one fold as a scene.
 
 use super::legend::{self, Entry};
+use super::overlay::Rows;
 use super::paint::{self, Paint};
-use super::{Marker, links};
+use super::{Marker, Overlay, links};
 use crate::text::{self, ADVANCE};
 use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
 use perf_core::Job;
@@ -34,6 +35,7 @@ pub struct Picture<'a> {
     theme: Theme,
     lines: Option<&'a Lines>,
     markers: &'a [Marker],
+    overlay: Option<&'a Overlay>,
     has_legend: bool,
     has_own_spans: bool,
 }
@@ -68,6 +70,7 @@ impl<'a> Picture<'a> {
             theme: Theme::light(),
             lines: None,
             markers: &[],
+            overlay: None,
             has_legend: true,
             has_own_spans: false,
         })
@@ -94,6 +97,12 @@ impl<'a> Picture<'a> {
     /// Marks of what is abnormal. Those outside of the window or the rows are left out.
     pub fn markers(mut self, markers: &'a [Marker]) -> Self {
         self.markers = markers;
+        self
+    }
+
+    /// Hatches waits, and draws arrows from their causes and a path through the rows. Default: none.
+    pub fn overlay(mut self, overlay: &'a Overlay) -> Self {
+        self.overlay = Some(overlay);
         self
     }
 
@@ -145,6 +154,18 @@ impl<'a> Picture<'a> {
         self.rows(&layout, &paint, &mut scene);
         self.axis(&layout, &mut scene);
         self.messages(&layout, &mut scene);
+        if let Some(overlay) = self.overlay {
+            let rows = Rows {
+                of: links::rows(self.folder),
+                window: self.fold.window(),
+                left: layout.left,
+                top: layout.top,
+                width: self.fold.columns() as f64,
+                height: layout.row,
+                theme: &self.theme,
+            };
+            rows.draw(overlay, &mut scene);
+        }
         self.marks(&layout, &mut scene);
         for (entry, [x, y]) in entries.iter().zip(places) {
             let y = layout.bottom + AXIS + y + LEGEND_LINE / 2.0;
@@ -214,6 +235,7 @@ impl<'a> Picture<'a> {
                 "colour covers up to {points} points more or less of a row than its busy share"
             )));
         }
+        remarks.extend(self.overlay.map(Overlay::remarks).unwrap_or_default());
         if let Some(lines) = self.lines.filter(|lines| lines.inside.count > 0) {
             let inside = number::count(lines.inside.count);
             remarks.push(Entry::remark(&format!("{inside} messages inside of rows")));

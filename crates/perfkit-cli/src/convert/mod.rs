@@ -3,6 +3,7 @@
 mod events;
 mod format;
 
+use crate::clocks::ClocksBy;
 use crate::failure::{self, Failure, Outcome, input};
 use crate::findings::{self, Found};
 use crate::inspect::severity_table;
@@ -34,6 +35,8 @@ pub struct Options {
     /// Format of OUT [default: that of its extension: .otf2 or none, .prv, .json, .pftrace, .cubex, .csv]
     #[arg(long = "to", value_name = "FORMAT", value_parser = format::parser())]
     format: Option<Format>,
+    #[command(flatten)]
+    clocks: ClocksBy,
     #[command(flatten)]
     general: General,
 }
@@ -78,7 +81,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             failure::spare(&read, &written)?;
         }
     }
-    let opened = recording::any(from)?;
+    let opened = recording::any_by(from, options.clocks.clocks)?;
     let (found, counts) = match &opened {
         Any::Trace(recording) => (&recording.diagnostics, Default::default()),
         Any::Profile(profiled) => (&profiled.diagnostics, profiled.counts),

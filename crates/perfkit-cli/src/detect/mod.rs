@@ -288,7 +288,7 @@ fn replay(
     let [file, ..] = &options.files[..] else {
         return Err(Failure::Usage("which source?".into()));
     };
-    let recording = recording::open(file)?;
+    let recording = recording::open_by(file, options.clocks.clocks)?;
     let monitor = replay_opened(options, &recording, monitor, out)?;
     Ok((monitor, recording.diagnostics))
 }

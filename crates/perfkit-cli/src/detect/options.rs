@@ -1,6 +1,7 @@
 //! Command line of `detect`.
 
 use super::source::Source;
+use crate::clocks::{Clocks, ClocksBy};
 use crate::failure::{self, Failure, Outcome};
 use crate::options::{General, TRACE, positive, positive_time, time, words};
 use crate::pictures::{self, Files};
@@ -66,6 +67,8 @@ pub struct Options {
         ("time", Ranking::TimeLost, "time lost"),
     ]))]
     pub(crate) ranking: Ranking,
+    #[command(flatten)]
+    pub(crate) clocks: ClocksBy,
     /// Write all recorded anomalies as CSV, the most severe first
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     pub(crate) csv: Option<PathBuf>,
@@ -153,6 +156,9 @@ pub(crate) fn means_something(options: &Options, kind: Source) -> Outcome {
         Source::Trace if options.follow => wrong("--follow is for streams, not for recordings"),
         Source::Text | Source::Adios if options.pace.is_some() => {
             wrong("--pace is for recordings; streams are read as fast as they come")
+        }
+        Source::Text | Source::Adios if options.clocks.clocks == Clocks::Correct => {
+            wrong("--clocks correct is for recordings; streams are judged as they come")
         }
         Source::Trace if options.origin.is_some() => wrong("--origin is for streams"),
         Source::Adios if options.period.is_some() || options.origin.is_some() => {

@@ -9,14 +9,16 @@ use crate::findings;
 use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording::{self, Recording};
+use crate::recording::{self, Reading, Recording};
+use crate::wait::{Analysed, Analysis};
 pub use options::Options;
 use perfkit::core::{Nanos, TimeRange};
 use perfkit::fold::{
     Fold, Folder, Groups, Op, RegionGroups, RegionMap, Selection, Timelines, Usage,
 };
 use perfkit::formats::chrome;
-use perfkit::view::{Scene, timeline::Picture};
+use perfkit::view::timeline::{Overlay, Picture};
+use perfkit::view::{Scene, Theme};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
@@ -28,21 +30,36 @@ use std::path::Path;
 /// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
 pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
-    let recording = recording::open_ranks_by(&options.files, options.unify.unify)?;
+    let reading = Reading {
+        unify: options.unify.unify,
+        clocks: options.clocks.clocks,
+    };
+    let recording = recording::open_ranks_by(&options.files, reading)?;
     let explain = findings::explain(&recording.diagnostics);
     let view = View::of(&recording, options).map_err(explain)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
     let name = options.name();
     let title = options.title(&view.op);
+    let overlay = match options.waits {
+        true => Some(overlay(&recording, &options.names())?),
+        false => None,
+    };
     options.output.write(
         &name,
-        || view.scene(&title),
+        || view.scene(&title, overlay.as_ref(), Theme::light()),
         || {
             let (timelines, groups) = (view.folder.timelines(), view.folder.groups().clone());
             let of = (&recording.trace, timelines);
             let window = view.fold.window();
             let (rows, name) = ((groups, view.chosen), (title.as_str(), "timeline"));
-            pictures::timeline(of, rows, (window, false), name, &options.again(words))
+            let command = options.again(words);
+            let mut sections = pictures::timeline(of, rows, (window, false), name, &command)?;
+            if overlay.is_some() {
+                let draw = |theme| view.scene("", overlay.as_ref(), theme);
+                let (light, dark) = (draw(Theme::light())?, draw(Theme::dark())?);
+                sections.push(crate::wait::timeline_section(light, dark)?);
+            }
+            Ok(sections)
         },
     )?;
     output::csv(options.csv.as_ref(), || Ok(view.cells()))?;
@@ -56,6 +73,19 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
         view.text(out)?;
     }
     Ok(())
+}
+
+/// Returns the waits of a recording with their causes, and its critical path.
+fn overlay(recording: &Recording, names: &str) -> Result<Overlay, Failure> {
+    match Analysis::of(recording.trace.view(), 1)? {
+        Analysed::Found(analysis) => Ok(analysis.overlay()),
+        Analysed::Nothing { reason, .. } => {
+            Err(Failure::Input(format!("{names}: --waits: {reason}")))
+        }
+        Analysed::Training(_) => Err(Failure::Input(format!(
+            "{names}: --waits: a training job has no wait states of MPI"
+        ))),
+    }
 }
 
 /// A fold with what is said about its rows.
@@ -148,8 +178,17 @@ impl View {
         file.flush().map_err(|error| failed(error.to_string()))
     }
 
-    fn scene(&self, title: &str) -> Result<Scene, Failure> {
+    fn scene(
+        &self,
+        title: &str,
+        overlay: Option<&Overlay>,
+        theme: Theme,
+    ) -> Result<Scene, Failure> {
         let picture = Picture::new(&self.folder, &self.fold).map_err(pictures::failed)?;
-        Ok(picture.titled(title).scene())
+        let picture = picture.titled(title).theme(theme);
+        Ok(match overlay {
+            Some(overlay) => picture.overlay(overlay).scene(),
+            None => picture.scene(),
+        })
     }
 }

@@ -1,5 +1,6 @@
 //! Command line of `fold`.
 
+use crate::clocks::ClocksBy;
 use crate::failure::Failure;
 use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
 use crate::pictures::{self, Files};
@@ -46,10 +47,16 @@ pub struct Options {
     #[command(flatten)]
     pub(crate) unify: UnifyBy,
     #[command(flatten)]
+    pub(crate) clocks: ClocksBy,
+    #[command(flatten)]
     pub(crate) window: Window,
     /// Columns of the fold and pixels of the picture
     #[arg(long, value_name = "N", default_value_t = 1200, value_parser = columns)]
     pub(crate) columns: usize,
+    /// Hatch the time in which ranks wait for others, with arrows from the causes of the longest waits and the critical
+    /// path; in a page as a picture of its own
+    #[arg(long)]
+    pub(crate) waits: bool,
     /// Heading of the picture
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,

@@ -6,12 +6,13 @@ mod severities;
 mod severity_table;
 pub mod trace;
 
+use crate::clocks::ClocksBy;
 use crate::failure::{self, Failure, Outcome};
 use crate::findings;
 use crate::options::{General, TRACE, UnifyBy};
 use crate::output;
 use crate::pictures::{self, Files};
-use crate::recording::{self, Any, Profiled, Recording};
+use crate::recording::{self, Any, Profiled, Reading, Recording};
 use clap::Args;
 use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
@@ -38,6 +39,8 @@ pub struct Options {
     metric: Option<String>,
     #[command(flatten)]
     unify: UnifyBy,
+    #[command(flatten)]
+    clocks: ClocksBy,
     /// Write the severities of all metrics as CSV, a row for each call path and location
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     csv: Option<PathBuf>,
@@ -58,18 +61,21 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         top,
         metric,
         unify,
+        clocks,
         csv,
         files,
         general,
     } = options;
     let (top, unify) = (*top, unify.unify);
+    let clocks = clocks.clocks;
+    let reading = Reading { unify, clocks };
     let mut text = Vec::new();
     for written in files.all().chain(csv) {
         failure::spare(file, written)?;
     }
     let name = pictures::name(file);
     let title = format!("{name}: where the time goes");
-    match recording::any_by(file, unify)? {
+    match recording::any_by(file, reading)? {
         Any::Trace(_) if metric.is_some() => {
             let what = "--metric is for profiles, call paths of a trace are ordered by time";
             return Err(Failure::Usage(what.into()));

@@ -1,6 +1,7 @@
 //! What is in a recording, as text and as JSON.
 
 use super::severity_table::severity_table;
+use crate::clocks;
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Findings, Found};
 use crate::progress::Bar;
@@ -250,7 +251,7 @@ impl Summary {
         for (cause, count) in unmatched {
             writeln!(out, "              {count} unmatched: {cause}")?;
         }
-        let clocks = findings::clocks(&self.clocks, self.clock);
+        let clocks = clocks::sentences(&self.clocks, self.clock, self.profile.system());
         for (line, head) in clocks.iter().zip(["clocks", ""]) {
             writeln!(out, "  {head:<11} {line}")?;
         }
@@ -299,7 +300,7 @@ impl Summary {
             ("collectives", grouped(self.messages.collectives as u64)),
             ("repairs", grouped(self.repairs)),
         ];
-        let clocks = findings::clocks(&self.clocks, self.clock);
+        let clocks = clocks::sentences(&self.clocks, self.clock, self.profile.system());
         let clocks = clocks.into_iter().map(|line| ("clocks", line));
         let facts = facts.into_iter().chain(clocks);
         let (names, values): (Vec<_>, Vec<_>) = facts.unzip();

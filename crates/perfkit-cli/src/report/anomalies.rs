@@ -4,9 +4,9 @@ use super::Part;
 use super::findings::{Finding, Kind, count, percent, time};
 use super::sources::Source;
 use super::times::{Class, RUNNING, Times};
-use super::window::option;
 use crate::detect::{self, Detected};
 use crate::failure::Failure;
+use crate::options::time_option;
 use crate::recording::Recording;
 use crate::table::{grouped, shortened};
 use perfkit::anomaly::Loss;
@@ -119,7 +119,7 @@ fn abnormal(source: &Source, found: &Detected, times: &Times, part: &mut Part) {
     });
     let command = match window {
         Some(window) => {
-            let window = window.map(option);
+            let window = window.map(time_option);
             let window = [
                 "--from",
                 &window[0],

@@ -5,8 +5,9 @@ use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
 use super::spread::{Spread, names, plural};
 use super::times::{Class, PathTime, Times};
-use super::window::{Window, option};
+use super::window::Window;
 use crate::failure::Failure;
+use crate::options::time_option;
 use crate::table::shortened;
 use perfkit::core::TraceView;
 
@@ -206,9 +207,12 @@ impl Balance<'_> {
         let worst = spread.slowest.first().and_then(|at| times.members.get(*at));
         let uneven = self.uneven().into_iter().next();
         let command = match &window {
-            Some(window) => {
-                self.fold(&["--from", &option(window.from), "--to", &option(window.to)])
-            }
+            Some(window) => self.fold(&[
+                "--from",
+                &time_option(window.from),
+                "--to",
+                &time_option(window.to),
+            ]),
             None => self.fold(&[]),
         };
         let figure = ("max/mean of computing time", spread.ratio(), "1");

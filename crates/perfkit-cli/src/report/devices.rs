@@ -4,8 +4,8 @@ use super::Part;
 use super::balance::MIN_EXPLAINED;
 use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
-use super::window::option;
 use crate::failure::{Failure, input};
+use crate::options::time_option;
 use crate::pictures;
 use crate::progress::Bar;
 use crate::recording::Recording;
@@ -232,7 +232,7 @@ impl Sum<'_> {
             causes.join(", ")
         );
         let (from, to) = (clock.nanos(gap.range.start), clock.nanos(gap.range.end));
-        let window = [from, to].map(|at| option(at.unwrap_or_default().0));
+        let window = [from, to].map(|at| time_option(at.unwrap_or_default().0));
         let command = self.source.command(
             &["fold"],
             &[

@@ -15,6 +15,16 @@ use std::io::Write;
 pub enum Kind {
     /// Parts of the recording are missing.
     Loss,
+    /// A rank holds others up.
+    Delay,
+    /// One rank works while the others wait.
+    SerialSection,
+    /// A call of a function is slow on most ranks.
+    SlowStep,
+    /// Time in MPI beyond waiting for other ranks.
+    Transfers,
+    /// A part of a training job is slower than its peers.
+    TrainingJob,
     /// Ranks or threads compute for unequal times.
     LoadImbalance,
     /// Time in MPI, SHMEM or other communication.
@@ -84,6 +94,11 @@ impl Kind {
     pub fn title(self) -> &'static str {
         match self {
             Kind::Loss => "Incomplete recording",
+            Kind::Delay => "Delay",
+            Kind::SerialSection => "Serial section",
+            Kind::SlowStep => "Slow step",
+            Kind::Transfers => "Transfers",
+            Kind::TrainingJob => "Training job",
             Kind::LoadImbalance => "Load imbalance",
             Kind::Communication => "Communication",
             Kind::Synchronisation => "OpenMP synchronisation",

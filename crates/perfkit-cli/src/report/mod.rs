@@ -16,10 +16,12 @@ mod sources;
 mod spread;
 mod times;
 mod trust;
+mod waits;
 mod window;
 
 pub use findings::{Figure, Finding, Kind, Place};
 
+use crate::clocks::{Clocks, ClocksBy};
 use crate::failure::{self, Failure, Outcome, input};
 use crate::inspect;
 use crate::messages;
@@ -38,6 +40,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use times::Times;
+use waits::Waits;
 
 /// Call paths in the tables of the page.
 const TOP: usize = 15;
@@ -70,6 +73,8 @@ pub struct Options {
     /// without one nothing is correlated]
     #[arg(long, value_name = "RULE")]
     topology: Option<String>,
+    #[command(flatten)]
+    clocks: ClocksBy,
     #[command(flatten)]
     general: General,
 }
@@ -148,7 +153,11 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     for written in std::iter::once(&options.html).chain(&options.csv) {
         spare(&options.files, written)?;
     }
-    let report = Report::of(&options.files, options.topology.as_deref());
+    let report = Report::of(
+        &options.files,
+        options.topology.as_deref(),
+        options.clocks.clocks,
+    );
     if report.recordings.is_empty() {
         let reasons = report.skipped.iter().map(|remark| remark.text.clone());
         return Err(Failure::Input(reasons.collect::<Vec<_>>().join("\n")));
@@ -184,13 +193,16 @@ fn spare(files: &[PathBuf], written: &Path) -> Outcome {
 
 impl Report {
     /// Analyses recordings. `topology` is the grid of their locations; without one that of the recording is taken.
-    pub fn of(files: &[PathBuf], topology: Option<&str>) -> Self {
+    /// `clocks` is the treatment of clocks that disagree.
+    pub fn of(files: &[PathBuf], topology: Option<&str>, clocks: Clocks) -> Self {
         let mut report = Report::default();
-        let sources = sources::open(files, &mut report);
+        let sources = sources::open(files, clocks, &mut report);
         for source in &sources {
             messages::detail(&format!("analysing {}", source.name));
             match &source.content {
-                Content::Trace(recording) => report.trace(source, recording, topology),
+                Content::Trace(recording) => {
+                    report.trace(source, recording, topology, clocks);
+                }
                 Content::Profile(profiled) => {
                     let profile = &profiled.profile;
                     report.subject(source, profiled.format, profile_words(profile));
@@ -208,11 +220,51 @@ impl Report {
         report
     }
 
-    fn trace(&mut self, source: &Source, recording: &Recording, topology: Option<&str>) {
+    fn trace(
+        &mut self,
+        source: &Source,
+        recording: &Recording,
+        topology: Option<&str>,
+        clocks: Clocks,
+    ) {
         let trace = &recording.trace;
-        let view = trace.view();
         self.subject(source, recording.format, trace_words(recording));
-        self.add(source, trust::trace(source, trace), "clocks");
+        let (mut waits, failed) = match waits::waits(source, recording, clocks) {
+            Ok(waits) => (waits, None),
+            Err(failure) => (Waits::default(), Some(failure)),
+        };
+        let sections = std::mem::take(&mut waits.part.sections);
+        self.pages(source, Ok(sections), "waiting");
+        let correction = waits.correction.as_deref();
+        self.add(source, trust::trace(source, trace, correction), "clocks");
+        self.code(source, recording, topology);
+        match failed {
+            Some(failure) => self.add(source, Err(failure), "waiting"),
+            None => self.waiting(source, waits),
+        }
+    }
+
+    /// Adds the findings about waiting. They replace findings that say the same without the cause.
+    fn waiting(&mut self, source: &Source, mut waits: Waits) {
+        let found = &mut waits.part.findings;
+        let of_source = |it: &Finding| it.place.recording == source.name;
+        self.findings
+            .retain(|it| !of_source(it) || !waits::repeats(it, found));
+        let symptom = self.findings.iter().filter(|it| of_source(it));
+        let mut symptom = symptom.filter(|it| it.kind == Kind::Communication);
+        if let Some(symptom) = symptom.next().map(|it| it.weight) {
+            // They are the parts of the time in MPI, and precede it.
+            for finding in found {
+                let own = finding.weight;
+                finding.weight = own.max(symptom + own * f64::EPSILON.sqrt());
+            }
+        }
+        self.add(source, Ok(waits.part), "waiting");
+    }
+
+    /// Adds the findings about time by call path, abnormal calls and devices.
+    fn code(&mut self, source: &Source, recording: &Recording, topology: Option<&str>) {
+        let view = recording.trace.view();
         let sections = inspect::trace_sections(recording, &source.paths, &source.name, TOP);
         self.pages(source, sections, "timeline");
         let made = Profile::from_trace(view, &Bar::job());

@@ -1,6 +1,7 @@
 //! Opening of the recordings of a report, and grouping of files that are the ranks of one job.
 
 use super::{Remark, Report};
+use crate::clocks::Clocks;
 use crate::failure::Failure;
 use crate::pictures;
 use crate::recording::{self, Any, Profiled, Recording};
@@ -11,7 +12,7 @@ use std::path::PathBuf;
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
 /// Subcommands that take several files as the ranks of one job.
-const SEVERAL_FILES: [&str; 2] = ["fold", "utilisation"];
+const SEVERAL_FILES: [&str; 3] = ["fold", "utilisation", "wait"];
 
 /// A recording that was opened.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Source {
 }
 
 /// Opens recordings in their order. Files that cannot be opened are reported as remarks.
-pub(super) fn open(paths: &[PathBuf], report: &mut Report) -> Vec<Source> {
+pub(super) fn open(paths: &[PathBuf], clocks: Clocks, report: &mut Report) -> Vec<Source> {
     let format = |path: &PathBuf| perfkit::formats::probe(path).ok().map(|format| format.name);
     let mut groups: Vec<(Option<&str>, Vec<PathBuf>)> = Vec::new();
     for path in paths {
@@ -76,7 +77,7 @@ pub(super) fn open(paths: &[PathBuf], report: &mut Report) -> Vec<Source> {
     let mut sources = Vec::new();
     for (_, files) in groups {
         if files.len() > 1 {
-            match recording::open_ranks(&files) {
+            match recording::open_ranks_by(&files, clocks) {
                 Ok(opened) => {
                     let content = Content::Trace(Box::new(opened));
                     sources.push(source(files, content));
@@ -90,7 +91,7 @@ pub(super) fn open(paths: &[PathBuf], report: &mut Report) -> Vec<Source> {
             }
         }
         for file in files {
-            let content = match recording::any(&file) {
+            let content = match recording::any_by(&file, clocks) {
                 Ok(Any::Trace(opened)) => Content::Trace(opened),
                 Ok(Any::Profile(opened)) => Content::Profile(opened),
                 Err(failure) => {

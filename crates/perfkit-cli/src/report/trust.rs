@@ -69,7 +69,12 @@ pub(super) fn repairs(source: &Source, diagnostics: &Diagnostics, counts: &Repla
 }
 
 /// Returns the findings about absent locations and clocks of a trace.
-pub(super) fn trace(source: &Source, trace: &Trace) -> Result<Part, Failure> {
+/// `correction` describes the correction of clocks for the findings about waiting.
+pub(super) fn trace(
+    source: &Source,
+    trace: &Trace,
+    correction: Option<&str>,
+) -> Result<Part, Failure> {
     let mut part = Part::default();
     let absent = trace
         .events()
@@ -96,11 +101,16 @@ pub(super) fn trace(source: &Source, trace: &Trace) -> Result<Part, Failure> {
     }
     let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
     let found = found.clock_violations();
-    clocks(source, trace, &found, &mut part);
+    clocks((source, trace), &found, correction, &mut part);
     Ok(part)
 }
 
-fn clocks(source: &Source, trace: &Trace, found: &ClockViolations, part: &mut Part) {
+fn clocks(
+    (source, trace): (&Source, &Trace),
+    found: &ClockViolations,
+    correction: Option<&str>,
+    part: &mut Part,
+) {
     let clock = trace.definitions().clock;
     let checked = found.messages.checked + found.collectives.checked;
     if !found.is_any() {
@@ -136,8 +146,11 @@ fn clocks(source: &Source, trace: &Trace, found: &ClockViolations, part: &mut Pa
             ));
         }
     }
+    let corrected = correction.map_or_else(String::new, |words| {
+        format!(" Findings about waiting are of corrected clocks ({words}).")
+    });
     let sentence = format!(
-        "{}, by up to {}{}. Times on different ranks are not comparable below that; times on one rank are.",
+        "{}, by up to {}{}. Times on different ranks are not comparable below that; times on one rank are.{corrected}",
         kinds.join(", and "),
         time(largest),
         share.map_or_else(String::new, |share| format!(
@@ -154,14 +167,13 @@ fn clocks(source: &Source, trace: &Trace, found: &ClockViolations, part: &mut Pa
         figure,
         sentence,
     );
-    let worst = found.pairs.iter().max_by_key(|pair| pair.count.largest);
-    let worst = worst.map(|pair| {
-        let label = |id| trace.definitions().system.label(id);
-        format!("{} to {}", label(pair.sender), label(pair.receiver))
-    });
+    let worst = crate::clocks::worst_pair(found, &trace.definitions().system);
     part.findings.push(
         finding
-            .next(source.command(&["inspect"], &[]))
+            .next(match correction {
+                Some(_) => source.command(&["wait"], &["--clocks", "correct"]),
+                None => source.command(&["inspect"], &[]),
+            })
             .at(|place| place.location = worst),
     );
 }

@@ -76,12 +76,3 @@ impl Window {
             }))
     }
 }
-
-/// Returns a time in nanoseconds as the options `--from` and `--to` take it, in the largest unit that keeps it exact
-/// to a microsecond.
-pub(super) fn option(nanos: i64) -> String {
-    match nanos {
-        _ if nanos.abs() < 1_000_000 => format!("{nanos}ns"),
-        _ => format!("{}ms", (nanos as f64 / 1e3).round() / 1e3),
-    }
-}

@@ -35,7 +35,8 @@ fn perfkit(words: &[&str]) -> (Option<i32>, String, String) {
     )
 }
 
-const SUBCOMMANDS: [&str; 8] = [
+const SUBCOMMANDS: [&str; 9] = [
+    "wait",
     "inspect",
     "fold",
     "correlate",

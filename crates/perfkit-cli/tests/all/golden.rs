@@ -178,6 +178,37 @@ fn inspect_profiles_of_others() {
 }
 
 #[test]
+fn wait() {
+    let corrected = ["--clocks", "correct", "--top", "3"];
+    let sixteen = recording("jacobi-16");
+    let questions = [
+        "--what-if",
+        "region microphysics = mean",
+        "--what-if",
+        "rank 5 = median; MPI_* x 0.5",
+    ];
+    let words = [&[sixteen.as_str()][..], &corrected, &questions].concat();
+    golden("wait.txt", "wait", &words);
+    let four = recording("jacobi-4");
+    golden("wait-kept.txt", "explain", &[&four, "--top", "1"]);
+    let words = [
+        &[four.as_str()][..],
+        &corrected[..2],
+        &["--top", "1", "--json"],
+    ]
+    .concat();
+    golden("wait.json", "wait", &words);
+    let nine = recording("jacobi-9");
+    let words = [&[four.as_str(), &nine, &sixteen][..], &corrected].concat();
+    golden("wait-series.txt", "wait", &words);
+    golden(
+        "wait-devices.txt",
+        "wait",
+        &[&planted().display().to_string()],
+    );
+}
+
+#[test]
 fn report() {
     let page = scratch("report.html").display().to_string();
     golden(

@@ -10,3 +10,4 @@ mod golden;
 mod pictures;
 mod report;
 mod threads;
+mod waits;

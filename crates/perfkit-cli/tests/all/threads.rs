@@ -44,7 +44,7 @@ fn output_is_independent_of_the_number_of_threads() {
     let words = |words: &[&str]| -> Vec<String> { words.iter().map(ToString::to_string).collect() };
     let phases = ["--min-duration", "20us", "--eps", "0.04", "--json"];
     let track_words = [&[&*small, &*middle, &*large][..], &phases].concat();
-    let all: [(&str, &str, Vec<String>, bool); 8] = [
+    let all: [(&str, &str, Vec<String>, bool); 9] = [
         ("inspect", "inspect", words(&[&large, "--json"]), false),
         (
             "fold",
@@ -63,6 +63,12 @@ fn output_is_independent_of_the_number_of_threads() {
             "utilisation",
             words(&[&planted, "--json"]),
             false,
+        ),
+        (
+            "wait",
+            "wait",
+            words(&[&large, "--clocks", "correct", "--json"]),
+            true,
         ),
         ("bursts", "bursts", words(&[&large, "--json"]), false),
         ("cluster", "cluster", words(&[&large, "--json"]), true),

@@ -1,0 +1,96 @@
+//! [`Arguments`]: numbers that few calls carry, beside those of an [`Extra`](super::Extra).
+
+use super::row::Number;
+use perf_core::Attribute;
+
+/// Name of a number that a call carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Argument {
+    /// Training step.
+    Step,
+    /// Number of an operation among those of its kind in a step.
+    Sequence,
+    /// Part of a model that a pipeline stage has several of.
+    ModelChunk,
+    /// Micro-batch.
+    MicroBatch,
+    /// Duration of a call that ends before it begins.
+    Duration,
+}
+
+impl Argument {
+    /// Number of names.
+    pub(super) const COUNT: usize = 5;
+
+    /// Returns the attribute of events that holds the number.
+    pub(super) fn attribute(self) -> Attribute {
+        let (name, description) = match self {
+            Argument::Step => ("step", "training step"),
+            Argument::Sequence => ("seq_id", "number among the operations of a kind and step"),
+            Argument::ModelChunk => ("model_chunk", "part of the model"),
+            Argument::MicroBatch => ("mb_id", "micro-batch, -1 for none"),
+            Argument::Duration => ("duration", "recorded duration in ns, where it is negative"),
+        };
+        Attribute {
+            name: name.into(),
+            description: description.into(),
+        }
+    }
+}
+
+/// A number of a list, and the list that it continues.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    name: Argument,
+    number: Number,
+    /// Number of the entry before, and 1; 0 for the first.
+    before: u32,
+}
+
+/// Numbers that calls carry, as lists.
+#[derive(Debug, Default)]
+pub(super) struct Arguments(Vec<Entry>);
+
+impl Arguments {
+    /// Adds a number to the list `before`, and returns the list: 0 is the empty one.
+    pub(super) fn add(&mut self, before: u32, name: Argument, number: Number) -> u32 {
+        let Some(list) = u32::try_from(self.0.len())
+            .ok()
+            .and_then(|len| len.checked_add(1))
+        else {
+            return before;
+        };
+        self.0.push(Entry {
+            name,
+            number,
+            before,
+        });
+        list
+    }
+
+    /// Returns the numbers of a list, the last one first.
+    pub(super) fn list(&self, list: u32) -> impl Iterator<Item = (Argument, Number)> {
+        let entry = |list: u32| self.0.get((list as usize).checked_sub(1)?);
+        std::iter::successors(entry(list), move |last| entry(last.before))
+            .map(|entry| (entry.name, entry.number))
+    }
+
+    /// Returns the names that occur, in the order of their first numbers.
+    pub(super) fn names(&self) -> Vec<Argument> {
+        let mut names = Vec::new();
+        for entry in &self.0 {
+            if !names.contains(&entry.name) {
+                names.push(entry.name);
+                if names.len() == Argument::COUNT {
+                    break;
+                }
+            }
+        }
+        names
+    }
+
+    /// Bytes of memory.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(&*self.0)
+    }
+}

@@ -1,0 +1,190 @@
+//! [`Activities::of`].
+
+use super::requests::Requests;
+use super::scan::{Regions, Scanned, scan};
+use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls};
+use crate::Result;
+use perf_core::{
+    CallTree, CollectiveInstance, Definitions, Endpoint, Job, LocationId, LocationKind, Members,
+    Merge, Message, ReplayCounts, TraceView, match_messages,
+};
+
+/// Calls and requests of all locations, by location.
+struct Found<'a> {
+    definitions: &'a Definitions,
+    scanned: Vec<Scanned>,
+    requests: Vec<Requests>,
+}
+
+impl Activities {
+    /// Finds the MPI calls of a view with their messages and collectives.
+    ///
+    /// Locations of accelerators have no calls. A window cuts the calls at its borders; messages with one end outside
+    /// of it are skipped.
+    ///
+    /// Takes O(n log n) time for n events. Progress is reported by location in the phases `messages` and `calls`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if
+    /// there are too many call paths.
+    pub fn of(view: TraceView<'_>, job: &Job) -> Result<Self> {
+        let definitions = view.definitions();
+        let matched = match_messages(view, job)?;
+        let count = definitions.system.locations().len();
+        let mut found = Found {
+            definitions,
+            scanned: Vec::with_capacity(count),
+            requests: Vec::with_capacity(count),
+        };
+        found.scanned.resize_with(count, Scanned::default);
+        found.requests.resize_with(count, Requests::default);
+        let regions = Regions::new(definitions);
+        let (mut paths, mut repairs) = (CallTree::default(), ReplayCounts::default());
+        let mut ranges = vec![None; count];
+        let mut ids: Vec<LocationId> = view.ids().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let total = ids.len() as u64;
+        for location in ids.into_iter().filter_map(|id| view.location(id)) {
+            job.check()?;
+            let (id, times) = (location.id().index(), location.times());
+            let kind = definitions.system.locations().get(id).map(|it| it.kind);
+            if matches!(kind, Some(LocationKind::CpuThread | LocationKind::Unknown)) {
+                let calls = scan(location, &regions, &mut paths, job)?;
+                repairs.merge(&calls.repairs);
+                let requests = Requests::of(location, job)?;
+                if let (Some(scanned), Some(slot)) =
+                    (found.scanned.get_mut(id), found.requests.get_mut(id))
+                {
+                    (*scanned, *slot) = (calls, requests);
+                }
+            }
+            if let (Some(slot), Some(first), Some(last)) =
+                (ranges.get_mut(id), times.first(), times.last())
+            {
+                *slot = Some((*first, *last));
+            }
+            job.advance("calls", 1, total);
+        }
+        let mut checks = job.checks();
+        let mut messages = Vec::with_capacity(matched.messages.len());
+        for message in &matched.messages {
+            checks.next(1)?;
+            messages.extend(found.message(message));
+        }
+        let mut collectives = Vec::with_capacity(matched.collectives.len());
+        for instance in &matched.collectives {
+            checks.next(instance.members.len())?;
+            collectives.push(found.collective(instance));
+        }
+        let own = found.scanned.into_iter().zip(ranges);
+        Ok(Activities {
+            definitions: definitions.clone(),
+            paths,
+            locations: own
+                .map(|(scanned, range)| LocationCalls {
+                    calls: scanned.calls,
+                    range,
+                })
+                .collect(),
+            messages,
+            collectives,
+            unmatched: matched.unmatched,
+            repairs,
+        })
+    }
+}
+
+impl Found<'_> {
+    /// Returns the call that contains a communication record.
+    fn call(&self, location: LocationId, record: usize) -> Option<CallId> {
+        let index = self.scanned.get(location.index())?.call_of(record)?;
+        Some(CallId { location, index })
+    }
+
+    fn at(&self, end: Endpoint) -> Option<CallId> {
+        self.call(end.location, end.index)
+    }
+
+    fn kind(&self, id: CallId) -> Option<super::CallKind> {
+        let calls = &self.scanned.get(id.location.index())?.calls;
+        calls.get(id.index as usize).map(|call| call.kind)
+    }
+
+    fn message(&self, message: &Message) -> Option<CallMessage> {
+        let (sender, receiver) = (message.sender, message.receiver);
+        let send = self.at(sender)?;
+        let sending = self.requests.get(sender.location.index())?;
+        let receiving = self.requests.get(receiver.location.index())?;
+        let post = receiving.post(receiver.index);
+        let post = post.map_or_else(
+            || self.at(receiver),
+            |record| self.call(receiver.location, record),
+        )?;
+        let receive = match self.kind(post)?.is_blocking_receive() {
+            true => post,
+            false => self.at(receiver)?,
+        };
+        let completion = sending.completion(sender.index);
+        let completed = completion.and_then(|record| self.call(sender.location, record));
+        let sent = match self.kind(send)?.is_blocking_send() {
+            true => Some(send),
+            false => completed.or_else(|| self.next_wait(send)),
+        };
+        Some(CallMessage {
+            send,
+            sent,
+            post,
+            receive,
+            send_time: sender.time,
+            receive_time: receiver.time,
+            comm: message.comm,
+            tag: message.tag,
+            bytes: message.bytes,
+        })
+    }
+
+    /// Returns the next call after `from` that waits for requests.
+    fn next_wait(&self, from: CallId) -> Option<CallId> {
+        let waits = &self.scanned.get(from.location.index())?.waits;
+        let after = waits.partition_point(|wait| *wait <= from.index);
+        let index = waits.get(after).copied()?;
+        Some(CallId { index, ..from })
+    }
+
+    fn collective(&self, instance: &CollectiveInstance) -> CallCollective {
+        let members = instance.members.iter().filter_map(|member| {
+            Some(CallMember {
+                call: self.at(member.end)?,
+                begin: member.begin.time,
+                end: member.end.time,
+                sent: member.sent,
+                received: member.received,
+            })
+        });
+        let members: Vec<CallMember> = members.collect();
+        let comm = self.definitions.comms.get(instance.comm.index());
+        let system = &self.definitions.system;
+        let is_root = |root: LocationId, location: LocationId| {
+            let process = system.process(root);
+            root == location || (process.is_some() && process == system.process(location))
+        };
+        let ranks = match comm.map(|comm| &comm.members) {
+            Some(Members::Ranks(ranks)) => Some(ranks.as_slice()),
+            _ => None,
+        };
+        let root = instance.root.and_then(|root| {
+            let root = ranks?.get(root as usize).copied().flatten()?;
+            let mut calls = members.iter().map(|member| member.call.location);
+            calls.position(|location| is_root(root, location))
+        });
+        CallCollective {
+            op: instance.op,
+            comm: instance.comm,
+            root,
+            members,
+            size: ranks.map(<[_]>::len),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! [`CallKind`]: the role of an MPI call in the exchange of messages.
+
+/// Role of an MPI call in the exchange of messages.
+///
+/// ```
+/// use perf_wait::activity::CallKind;
+/// assert_eq!(CallKind::of("MPI_Sendrecv_replace"), CallKind::SendReceive);
+/// assert_eq!(CallKind::of("mpi_waitall_"), CallKind::WaitAll);
+/// assert!(CallKind::of("MPI_Waitsome").completes_several());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum CallKind {
+    /// `MPI_Init` or `MPI_Init_thread`.
+    Init,
+    /// `MPI_Finalize`.
+    Finalize,
+    /// Blocking send of standard mode.
+    Send,
+    /// Blocking send of synchronous mode.
+    SynchronousSend,
+    /// Blocking send of buffered or ready mode, which does not wait for the receiver.
+    BufferedSend,
+    /// Blocking receive.
+    Receive,
+    /// Send and receive in one call.
+    SendReceive,
+    /// Start of a non-blocking send.
+    StartSend,
+    /// Start of a non-blocking receive.
+    StartReceive,
+    /// Wait for one request.
+    Wait,
+    /// Wait for all of several requests.
+    WaitAll,
+    /// Wait for one or some of several requests.
+    WaitAny,
+    /// Test of requests, which returns at once.
+    Test,
+    /// Any other call, collective operations included.
+    #[default]
+    Other,
+}
+
+impl CallKind {
+    /// Returns the role of the MPI function of this name.
+    ///
+    /// Names of the Fortran interface (`mpi_send_`) and of the profiling interface (`PMPI_Send`) are those of the
+    /// C function.
+    pub fn of(name: &str) -> Self {
+        let name = name.trim_end_matches('_').to_ascii_lowercase();
+        let name = name.strip_prefix('p').unwrap_or(&name);
+        let Some(name) = name.strip_prefix("mpi_") else {
+            return CallKind::Other;
+        };
+        match name {
+            "init" | "init_thread" => CallKind::Init,
+            "finalize" => CallKind::Finalize,
+            "send" => CallKind::Send,
+            "ssend" => CallKind::SynchronousSend,
+            "bsend" | "rsend" => CallKind::BufferedSend,
+            "recv" | "mrecv" => CallKind::Receive,
+            "sendrecv" | "sendrecv_replace" => CallKind::SendReceive,
+            "isend" | "issend" | "ibsend" | "irsend" | "start" | "startall" => CallKind::StartSend,
+            "irecv" | "imrecv" => CallKind::StartReceive,
+            "wait" => CallKind::Wait,
+            "waitall" => CallKind::WaitAll,
+            "waitany" | "waitsome" => CallKind::WaitAny,
+            "test" | "testall" | "testany" | "testsome" => CallKind::Test,
+            _ => CallKind::Other,
+        }
+    }
+
+    /// Returns `true` for calls that return only after the message they receive has arrived.
+    pub fn is_blocking_receive(self) -> bool {
+        matches!(self, CallKind::Receive | CallKind::SendReceive)
+    }
+
+    /// Returns `true` for calls that return only after the message they send may be overwritten.
+    pub fn is_blocking_send(self) -> bool {
+        use CallKind::*;
+        matches!(self, Send | SynchronousSend | BufferedSend | SendReceive)
+    }
+
+    /// Returns `true` for calls that wait for requests.
+    pub fn is_wait(self) -> bool {
+        matches!(self, CallKind::Wait | CallKind::WaitAll | CallKind::WaitAny)
+    }
+
+    /// Returns `true` for waits that may complete several requests.
+    pub fn completes_several(self) -> bool {
+        matches!(self, CallKind::WaitAll | CallKind::WaitAny)
+    }
+}

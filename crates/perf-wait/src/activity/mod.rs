@@ -1,0 +1,277 @@
+//! [`Activities`]: the MPI calls of a trace with their messages and collectives.
+//!
+//! All analyses of this crate work on this model. Each location is a sequence of MPI calls with computation in
+//! between. A message connects the call that sent it, the call that posted its receive and the calls that completed
+//! both. A collective connects one call of each member.
+//!
+//! | element | rule |
+//! |---|---|
+//! | call | outermost frame of an MPI region ([`Region::is_mpi`](perf_core::Region::is_mpi)) |
+//! | record outside of MPI calls | call of no length, in the innermost open frame |
+//! | call path | regions of one name, file and line are one function ([`Unify::Location`](perf_core::Unify::Location)). Without accelerators the call tree is that of [`Profile::from_trace`](perf_core::Profile::from_trace) |
+//! | receive of a blocking call | posted and completed in the call that contains the post |
+//! | send without a recorded completion | completed in the next wait of the location, where there is one |
+
+mod build;
+mod kind;
+mod requests;
+mod scan;
+
+pub use kind::CallKind;
+
+use crate::CallPlace;
+use perf_core::{
+    CallPathId, CallTree, Clock, CollectiveOp, CommId, Definitions, LocationId, RegionId,
+    ReplayCounts, SystemTree, Ticks, Unmatched,
+};
+
+/// An MPI call of a location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Region, as the events name it.
+    pub region: RegionId,
+    /// Call path; `None` for a record outside of any frame.
+    pub path: Option<CallPathId>,
+    /// Role in the exchange of messages.
+    pub kind: CallKind,
+    /// Time at which the call was entered.
+    pub enter: Ticks,
+    /// Time at which the call was left.
+    pub leave: Ticks,
+}
+
+/// A call by its location and number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CallId {
+    /// Location of the call.
+    pub location: LocationId,
+    /// Number of the call among those of the location.
+    pub index: u32,
+}
+
+/// A message with the calls that took part in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallMessage {
+    /// Call that contains the record of the send.
+    pub send: CallId,
+    /// Call that completed the send; the same as `send` for a blocking one, `None` where it is unknown.
+    pub sent: Option<CallId>,
+    /// Call that posted the receive.
+    pub post: CallId,
+    /// Call that completed the receive.
+    pub receive: CallId,
+    /// Time of the record of the send.
+    pub send_time: Ticks,
+    /// Time of the record of the completed receive.
+    pub receive_time: Ticks,
+    /// Communicator.
+    pub comm: CommId,
+    /// Tag.
+    pub tag: u32,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+/// Part of one member in a [`CallCollective`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallMember {
+    /// Call of the member.
+    pub call: CallId,
+    /// Time of the record of the begin.
+    pub begin: Ticks,
+    /// Time of the record of the end.
+    pub end: Ticks,
+    /// Bytes that the member sent.
+    pub sent: u64,
+    /// Bytes that the member received.
+    pub received: u64,
+}
+
+/// A collective operation with the calls of its members.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallCollective {
+    /// Operation.
+    pub op: CollectiveOp,
+    /// Communicator.
+    pub comm: CommId,
+    /// Place of the root among the members, where the operation has one and it is known.
+    pub root: Option<usize>,
+    /// Members in order of location.
+    pub members: Vec<CallMember>,
+    /// Number of members the communicator has, where known. Larger than the number of members if some have no
+    /// record.
+    pub size: Option<usize>,
+}
+
+/// The MPI calls of one location.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocationCalls {
+    /// Calls in order of time.
+    pub calls: Vec<Call>,
+    /// Times of the first and last event; `None` without events.
+    pub range: Option<(Ticks, Ticks)>,
+}
+
+/// The MPI calls of a trace with their messages and collectives.
+///
+/// ```
+/// use perf_core::{CommId, Communicator, Definitions, Event, Events, Job, Location, LocationId, Members};
+/// use perf_core::{Region, RegionId, SystemTree, Ticks, Trace, Transfer};
+/// use perf_wait::activity::Activities;
+/// let mut definitions = Definitions::default();
+/// let rank = |key| Location { key, ..Default::default() };
+/// definitions.system = SystemTree::new(vec![], vec![], vec![rank(0), rank(1)], &Default::default())?;
+/// let world = Members::Ranks(vec![Some(LocationId(0)), Some(LocationId(1))]);
+/// definitions.comms.push(Communicator { members: world, ..Default::default() });
+/// definitions.regions = vec![Region::named("MPI_Send"), Region::named("MPI_Recv")];
+/// let to = |peer| Transfer { peer, comm: CommId(0), tag: 7, bytes: 80, request: None };
+/// let call = |enter, at, leave, region, event| {
+///     let mut events = Events::default();
+///     events.push(Ticks(enter), Event::Enter { region: RegionId(region) })?;
+///     events.push(Ticks(at), event)?;
+///     events.push(Ticks(leave), Event::Leave { region: RegionId(region) })?;
+///     Ok::<_, perf_core::Error>(events)
+/// };
+/// let sender = call(50, 51, 60, 0, Event::Send(to(1)))?;
+/// let receiver = call(10, 62, 63, 1, Event::Recv(to(0)))?;
+/// let trace = Trace::new(definitions, vec![sender, receiver])?;
+///
+/// let found = Activities::of(trace.view(), &Job::default())?;
+/// let message = found.messages()[0];
+/// let (send, receive) = (found.call(message.send), found.call(message.receive));
+/// // The receiver entered its call 40 ticks before the sender entered the one that sends.
+/// assert_eq!((send.unwrap().enter, receive.unwrap().enter), (Ticks(50), Ticks(10)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Activities {
+    definitions: Definitions,
+    paths: CallTree,
+    locations: Vec<LocationCalls>,
+    messages: Vec<CallMessage>,
+    collectives: Vec<CallCollective>,
+    unmatched: Vec<Unmatched>,
+    repairs: ReplayCounts,
+}
+
+impl Activities {
+    /// Definitions of the trace.
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// Clock of the trace.
+    pub fn clock(&self) -> Clock {
+        self.definitions.clock
+    }
+
+    /// Call paths of all frames.
+    pub fn paths(&self) -> &CallTree {
+        &self.paths
+    }
+
+    /// Calls of each location, by [`LocationId`].
+    pub fn locations(&self) -> &[LocationCalls] {
+        &self.locations
+    }
+
+    /// Messages between two calls, in order of sending time.
+    pub fn messages(&self) -> &[CallMessage] {
+        &self.messages
+    }
+
+    /// Collective operations, in order of the first begin.
+    pub fn collectives(&self) -> &[CallCollective] {
+        &self.collectives
+    }
+
+    /// Ends of messages and collectives without a partner.
+    pub fn unmatched(&self) -> &[Unmatched] {
+        &self.unmatched
+    }
+
+    /// Repairs that were necessary to nest the frames.
+    pub fn repairs(&self) -> ReplayCounts {
+        self.repairs
+    }
+
+    /// Returns a call; `None` if it does not exist.
+    pub fn call(&self, id: CallId) -> Option<&Call> {
+        let location = self.locations.get(id.location.index())?;
+        location.calls.get(id.index as usize)
+    }
+
+    /// Returns the time at which a call was entered, 0 if it does not exist.
+    pub(crate) fn enter(&self, id: CallId) -> Ticks {
+        self.call(id).map_or(Ticks(0), |call| call.enter)
+    }
+
+    /// Returns the role of a call.
+    pub(crate) fn kind(&self, id: CallId) -> CallKind {
+        self.call(id).map_or(CallKind::Other, |call| call.kind)
+    }
+
+    /// Returns all calls with their ids, location by location.
+    pub fn calls(&self) -> impl Iterator<Item = (CallId, &Call)> {
+        let locations = (0..).map(LocationId).zip(&self.locations);
+        locations.flat_map(|(location, own)| {
+            let ids = (0..).map(move |index| CallId { location, index });
+            ids.zip(&own.calls)
+        })
+    }
+
+    /// Returns the times of the first and last event of the trace; `None` without events.
+    pub fn range(&self) -> Option<(Ticks, Ticks)> {
+        let ranges = self.locations.iter().filter_map(|it| it.range);
+        ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// Returns a name of each location for people: `rank 3` where each process has one location with MPI calls, and the
+    /// label of the system tree elsewhere. The numbers are those of [`Change::ranks`](crate::whatif::Change::ranks).
+    pub fn labels(&self) -> Vec<String> {
+        let system = &self.definitions.system;
+        let mut labels: Vec<String> = (0..)
+            .map(LocationId)
+            .zip(&self.locations)
+            .map(|(id, _)| system.label(id))
+            .collect();
+        let ranks = crate::whatif::Change::ranks(self);
+        let mut processes: Vec<_> = ranks.iter().map(|id| system.process(*id)).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        let is_rank = |(rank, id): (u64, &LocationId)| {
+            stated_rank(system, *id).is_none_or(|stated| stated == rank)
+        };
+        if processes.len() == ranks.len() && (0..).zip(&ranks).all(is_rank) {
+            for (rank, id) in ranks.iter().enumerate() {
+                labels[id.index()] = format!("rank {rank}");
+            }
+        }
+        labels
+    }
+
+    /// Returns the place of a call, for messages.
+    pub fn place(&self, id: CallId) -> Option<CallPlace> {
+        let call = self.call(id)?;
+        Some(CallPlace {
+            region: self.definitions.region_name(call.region).into_owned(),
+            location: id.location,
+            enter: call.enter,
+            time: self.clock().nanos(call.enter),
+        })
+    }
+}
+
+/// Returns the rank of a location that the recording states: as a property of its process, or as the only number in the
+/// name of the process.
+fn stated_rank(system: &SystemTree, id: LocationId) -> Option<u64> {
+    let process = system.group(system.process(id)?)?;
+    if let Some(rank) = process.properties.get("rank") {
+        return rank.parse().ok();
+    }
+    let is_digit = |letter: char| !letter.is_ascii_digit();
+    let mut numbers = process.name.split(is_digit).filter(|part| !part.is_empty());
+    let first = numbers.next()?.parse().ok();
+    first.filter(|_| numbers.next().is_none())
+}

@@ -1,0 +1,261 @@
+//! [`CriticalPath`]: the activities that determine the run time.
+//!
+//! The walk begins at the end of the run and goes back in time. Within a location it follows earlier activity. At a wait
+//! state it continues at the location that was waited for: at the enter of the late send or of the call that posted the
+//! receive, or at the begin of the last member or the root of a collective. Waiting time is therefore never on the path.
+//!
+//! | extent | begin | end |
+//! |---|---|---|
+//! | [`Extent::Run`] | first event of the trace | last event of the trace |
+//! | [`Extent::Program`] | enter of `MPI_Init` of the location that the walk ends on | latest enter of `MPI_Finalize` |
+//!
+//! The length of the path is the run time to the tick for [`Extent::Run`]. [`Extent::Program`] is the extent that Scalasca
+//! counts. Where the clocks of two locations disagree, the path continues at the time at which the waiting ends.
+//!
+//! Time on the path outside of all frames has no call path: [`CriticalPath::times`] lists it, the profile does not have it,
+//! and Scalasca does not count it.
+//!
+//! The imbalance of a call path is its time on the critical path minus its mean time over all locations, without waiting.
+//! Perfect balancing of the call path alone can gain no more than this.
+
+mod walk;
+
+use crate::Result;
+use crate::activity::Activities;
+use crate::timeline::Timelines;
+use crate::waits::{WaitState, WaitStates};
+use perf_core::{
+    CallPathId, Column, Job, LocationId, Metric, MetricId, Profile, ProfileMetric, Scope,
+    SparseRows, Table, Ticks, TraceView, Value, ValueType,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Part of the run that a [`CriticalPath`] covers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Extent {
+    /// From the first event of the trace to the last one.
+    #[default]
+    Run,
+    /// From the enter of `MPI_Init` to the latest enter of `MPI_Finalize`, as Scalasca counts.
+    Program,
+}
+
+/// A part of a critical path on one location.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Segment {
+    /// Location.
+    pub location: LocationId,
+    /// Begin.
+    pub start: Ticks,
+    /// End.
+    pub end: Ticks,
+    /// Wait state that ends where the segment begins, as its number in [`WaitStates::states`]; `None` for the first
+    /// segment. The segment before is on the location that was waited for.
+    pub wait: Option<u32>,
+}
+
+/// Time of a call path on the critical path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PathTime {
+    /// Call path; `None` outside of all frames.
+    pub path: Option<CallPathId>,
+    /// Ticks on the critical path.
+    pub critical: u64,
+    /// Mean ticks of a location without waiting, within the extent.
+    pub mean: f64,
+}
+
+impl PathTime {
+    /// Returns the ticks that perfect balancing of the call path can gain at most.
+    pub fn imbalance(&self) -> f64 {
+        (self.critical as f64 - self.mean).max(0.0)
+    }
+}
+
+/// The critical path of a run.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct CriticalPath {
+    segments: Vec<Segment>,
+    times: Vec<PathTime>,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    profile: Profile,
+}
+
+impl CriticalPath {
+    /// Finds the critical path of a trace whose wait states are known.
+    ///
+    /// Progress is reported by location in the phase `timelines`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Nothing`](crate::Error::Nothing) if the trace has no MPI calls, and
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn of(
+        view: TraceView<'_>,
+        activities: &Activities,
+        waits: &WaitStates,
+        extent: Extent,
+        job: &Job,
+    ) -> Result<Self> {
+        let segments = walk::walk(activities, waits.states(), extent, job)?;
+        let waiting = crate::waits::waiting_states(waits.states(), job)?;
+        let timelines = Timelines::of(view, activities, &waiting, job)?;
+        let mut sums: BTreeMap<(usize, LocationId), u64> = BTreeMap::new();
+        let mut own = vec![0; timelines.width()];
+        for segment in &segments {
+            job.check()?;
+            own.fill(0);
+            timelines.add(segment.location, segment.start, segment.end, &mut own);
+            for (slot, ticks) in own.iter().enumerate().filter(|(_, ticks)| **ticks > 0) {
+                *sums.entry((slot, segment.location)).or_default() += ticks;
+            }
+        }
+        let means = means(activities, &segments, &timelines, job)?;
+        let mut by_path: BTreeMap<usize, u64> = BTreeMap::new();
+        for ((slot, _), ticks) in &sums {
+            *by_path.entry(*slot).or_default() += ticks;
+        }
+        let times = by_path.into_iter().map(|(slot, critical)| PathTime {
+            path: timelines.path(slot),
+            critical,
+            mean: means.get(slot).copied().unwrap_or_default(),
+        });
+        Ok(CriticalPath {
+            times: times.collect(),
+            profile: profile(activities, &timelines, sums, job)?,
+            segments,
+        })
+    }
+
+    /// Segments in order of time.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Times of the call paths on the critical path, by call path.
+    pub fn times(&self) -> &[PathTime] {
+        &self.times
+    }
+
+    /// Severities of the metric `critical path` by call path and location in nanoseconds, exclusive.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Returns the length in ticks.
+    pub fn ticks(&self) -> u64 {
+        self.segments
+            .iter()
+            .map(|it| it.end.saturating_since(it.start))
+            .sum()
+    }
+
+    /// Returns the ticks on a location.
+    pub fn ticks_on(&self, location: LocationId) -> u64 {
+        let own = self.segments.iter().filter(|it| it.location == location);
+        own.map(|it| it.end.saturating_since(it.start)).sum()
+    }
+
+    /// Returns the call paths as a table, those with the largest imbalance first.
+    pub fn table(&self, activities: &Activities) -> Table {
+        let definitions = activities.definitions();
+        let mut rows: Vec<&PathTime> = self.times.iter().collect();
+        rows.sort_by(|a, b| b.imbalance().total_cmp(&a.imbalance()));
+        let name = |it: &PathTime| {
+            it.path
+                .map(|path| activities.paths().name(path, &definitions.regions))
+        };
+        let time = |ticks: f64| definitions.clock.total(ticks.max(0.0) as u128);
+        let rows = || rows.iter().copied();
+        Table::new(
+            "critical path",
+            "Time on the critical path, and the gain of balancing.",
+        )
+        .with(Column::text("call path", rows().map(name)))
+        .with(Column::times(
+            "critical",
+            rows().map(|it| time(it.critical as f64)),
+        ))
+        .with(Column::times(
+            "mean of locations",
+            rows().map(|it| time(it.mean)),
+        ))
+        .with(Column::times(
+            "imbalance",
+            rows().map(|it| time(it.imbalance())),
+        ))
+    }
+}
+
+/// Returns the mean time of each slot over the locations with MPI calls, within the extent of the path.
+fn means(
+    activities: &Activities,
+    segments: &[Segment],
+    timelines: &Timelines,
+    job: &Job,
+) -> Result<Vec<f64>> {
+    let mut sums = vec![0; timelines.width()];
+    let (Some(first), Some(last)) = (segments.first(), segments.last()) else {
+        return Ok(Vec::new());
+    };
+    let mut count = 0;
+    for (location, own) in (0..).map(LocationId).zip(activities.locations()) {
+        job.check()?;
+        if !own.calls.is_empty() {
+            timelines.add(location, first.start, last.end, &mut sums);
+            count += 1;
+        }
+    }
+    Ok(sums
+        .into_iter()
+        .map(|sum| sum as f64 / f64::from(count.max(1)))
+        .collect())
+}
+
+fn profile(
+    activities: &Activities,
+    timelines: &Timelines,
+    sums: BTreeMap<(usize, LocationId), u64>,
+    job: &Job,
+) -> Result<Profile> {
+    let metric = ProfileMetric {
+        metric: Metric {
+            name: "critical path".into(),
+            unit: "ns".into(),
+            description: "time on the critical path".into(),
+            ..Metric::default()
+        },
+        scope: Scope::Exclusive,
+        ..ProfileMetric::default()
+    };
+    let definitions = activities.definitions();
+    let locations = definitions.system.locations().len();
+    let mut rows = SparseRows::new(locations, vec![ValueType::U64]);
+    for ((slot, location), ticks) in sums {
+        let nanos = definitions.clock.total(u128::from(ticks)).0.unsigned_abs();
+        if let Some(path) = timelines.path(slot) {
+            rows.push(MetricId(0), path, location, Value::U64(nanos));
+        }
+    }
+    let paths = activities.paths();
+    let rows = rows.finish(paths.paths().len(), job)?;
+    let (system, regions) = (definitions.system.clone(), definitions.regions.clone());
+    Ok(Profile::new(
+        system,
+        regions,
+        paths.clone(),
+        vec![metric],
+        Arc::new(rows),
+    )?)
+}
+
+/// Returns the end of the waiting of a wait state.
+fn wait_end(state: &WaitState) -> Ticks {
+    Ticks(state.start.0.saturating_add(state.ticks))
+}

@@ -1,0 +1,134 @@
+//! [`Synchronisations`]: the last time before a wait state at which two locations synchronised.
+
+use crate::activity::{Activities, CallKind};
+use crate::waits::{Flow, WaitState};
+use perf_core::{LocationId, Ticks};
+use std::collections::HashMap;
+
+/// Times at which pairs of locations synchronised.
+pub(super) struct Synchronisations<'a> {
+    activities: &'a Activities,
+    /// Barriers and N-to-N operations of each location as latest begin and number, ascending.
+    collectives: Vec<Vec<(Ticks, u32)>>,
+    /// Other synchronisations of each pair, ascending.
+    pairs: HashMap<(LocationId, LocationId), Vec<Ticks>>,
+    /// Number of collectives that were searched for a waiting and a causing location, and the latest synchronisation
+    /// among them. A sequence of queries at rising times looks at each collective once.
+    known: HashMap<(LocationId, LocationId), (usize, Option<Ticks>)>,
+    start: Ticks,
+}
+
+fn pair(a: LocationId, b: LocationId) -> (LocationId, LocationId) {
+    (a.min(b), a.max(b))
+}
+
+impl<'a> Synchronisations<'a> {
+    /// Finds the synchronisations that the wait states and collectives of a trace imply.
+    pub(super) fn of(activities: &'a Activities, waits: &[WaitState]) -> Self {
+        let mut pairs: HashMap<_, Vec<Ticks>> = HashMap::new();
+        for wait in waits {
+            let Some(cause) = wait.cause else { continue };
+            let is_pair = match wait.collective {
+                None => wait.message.is_some(),
+                Some(number) => {
+                    let of = activities.collectives().get(number as usize);
+                    let flow = of.map_or(Flow::Unknown, |it| Flow::of(it.op));
+                    !matches!(flow, Flow::Barrier | Flow::All)
+                }
+            };
+            if is_pair {
+                let times = pairs
+                    .entry(pair(wait.call.location, cause.location))
+                    .or_default();
+                times.push(cause_time(activities, wait));
+            }
+        }
+        for times in pairs.values_mut() {
+            times.sort_unstable();
+        }
+        let mut collectives = vec![Vec::new(); activities.locations().len()];
+        for (number, it) in (0..).zip(activities.collectives()) {
+            let latest = it.members.iter().map(|member| member.begin).max();
+            if let (Flow::Barrier | Flow::All, Some(latest)) = (Flow::of(it.op), latest) {
+                for member in &it.members {
+                    if let Some(list) = collectives.get_mut(member.call.location.index()) {
+                        list.push((latest, number));
+                    }
+                }
+            }
+        }
+        for list in &mut collectives {
+            list.sort_unstable();
+        }
+        let inits = activities
+            .calls()
+            .filter(|(_, call)| call.kind == CallKind::Init);
+        let start = inits.map(|(_, call)| call.enter).max();
+        let start = start.or_else(|| activities.range().map(|range| range.0));
+        Synchronisations {
+            activities,
+            collectives,
+            pairs,
+            known: HashMap::new(),
+            start: start.unwrap_or_default(),
+        }
+    }
+
+    /// Returns the last synchronisation of the two locations of a wait state, not after its begin and before the time
+    /// `until` that the waiting ends at.
+    ///
+    /// A sequence of queries of one pair at rising times takes time in proportion to the collectives of one location.
+    pub(super) fn before(&mut self, wait: &WaitState, cause: LocationId, until: Ticks) -> Ticks {
+        let is_before = |time: &Ticks| *time <= wait.start && *time < until;
+        let both = pair(wait.call.location, cause);
+        let direct = self.pairs.get(&both).and_then(|times| {
+            let after = times.partition_point(is_before);
+            times.get(after.checked_sub(1)?).copied()
+        });
+        let all = self.collectives.get(wait.call.location.index());
+        let all = all.map_or(&[][..], Vec::as_slice);
+        let after = all.partition_point(|(time, _)| is_before(time));
+        let is_member = |number: u32| {
+            let it = self.activities.collectives().get(number as usize);
+            let members = it.map_or(&[][..], |it| it.members.as_slice());
+            members
+                .binary_search_by_key(&cause, |member| member.call.location)
+                .is_ok()
+        };
+        // Mostly it is the last one, of a communicator that has all.
+        let last = after.checked_sub(1).and_then(|last| all.get(last));
+        if let Some((time, _)) = last.filter(|(_, number)| is_member(*number)) {
+            return direct.max(Some(*time)).unwrap_or(self.start);
+        }
+        let key = (wait.call.location, cause);
+        let (seen, found) = self.known.get(&key).copied().unwrap_or_default();
+        let (seen, found) = if seen <= after {
+            (seen, found)
+        } else {
+            (0, None)
+        };
+        let new = all.get(seen..after).unwrap_or_default().iter().rev();
+        let mut new = new.filter(|(_, number)| is_member(*number));
+        let found = new.next().map(|(time, _)| *time).or(found);
+        self.known.insert(key, (after, found));
+        direct.max(found).unwrap_or(self.start)
+    }
+}
+
+/// Returns the time on the causing location at which the waiting ends: the enter of the call that was waited for, or its
+/// begin by the record of the collective.
+pub(super) fn cause_time(activities: &Activities, wait: &WaitState) -> Ticks {
+    let Some(cause) = wait.cause else {
+        return wait.start;
+    };
+    let collective = wait
+        .collective
+        .and_then(|it| activities.collectives().get(it as usize));
+    let member = collective.and_then(|it| {
+        let place = it
+            .members
+            .binary_search_by_key(&cause.location, |it| it.call.location);
+        it.members.get(place.ok()?)
+    });
+    member.map_or_else(|| activities.enter(cause), |member| member.begin)
+}

@@ -1,0 +1,114 @@
+//! [`IdealNetwork::replay`]: calls to an activity graph, and its replay.
+
+use super::{BroadcastRule, IdealNetwork};
+use crate::Result;
+use crate::activity::{Activities, CallCollective, CallKind, CallMessage};
+use crate::graph::{ProgramGraph, Schedule};
+use perf_core::{CollectiveOp, Job, LocationId, Nanos};
+
+/// Times of a run on an ideal network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct IdealRun {
+    /// Run time `T*`.
+    pub runtime: Nanos,
+    /// Location of each process that takes part.
+    pub locations: Vec<LocationId>,
+    /// Sum of the bursts of each process.
+    pub computation: Vec<Nanos>,
+    /// End of each process.
+    pub end: Vec<Nanos>,
+}
+
+impl IdealRun {
+    /// Returns `u*`, the largest sum of bursts of a process.
+    pub fn max_computation(&self) -> Nanos {
+        self.computation.iter().copied().max().unwrap_or_default()
+    }
+}
+
+impl IdealNetwork {
+    /// Replays the calls of a trace on this network.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Nothing`](crate::Error::Nothing) if the trace has no MPI calls,
+    /// [`Error::Cycle`](crate::Error::Cycle) with the place of the first call that waits for itself, and
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn replay(&self, activities: &Activities, job: &Job) -> Result<IdealRun> {
+        let mut sums = vec![0_u64; activities.locations().len()];
+        let add = |burst: crate::graph::Burst| {
+            if let Some(sum) = sums.get_mut(burst.location.index()) {
+                *sum = sum.saturating_add(burst.end.saturating_since(burst.start));
+            }
+        };
+        let mut program = ProgramGraph::of(activities, add, job)?;
+        self.depend(&mut program, job)?;
+        let clock = activities.clock();
+        let locations = program.locations.clone();
+        let lasts: Vec<_> = locations.iter().map(|it| program.last(*it)).collect();
+        let graph = program.build(job)?;
+        let mut times = Schedule::default();
+        graph.replay(graph.durations(), &mut times, job)?;
+        let sum = |location: &LocationId| sums.get(location.index()).copied();
+        let total = |ticks: Option<u64>| clock.total(u128::from(ticks.unwrap_or_default()));
+        let end = |last: &Option<crate::graph::ActivityId>| {
+            last.and_then(|last| times.end.get(last.index()))
+                .copied()
+                .unwrap_or_default()
+        };
+        Ok(IdealRun {
+            runtime: times.length(),
+            computation: locations.iter().map(|it| total(sum(it))).collect(),
+            end: lasts.iter().map(end).collect(),
+            locations,
+        })
+    }
+
+    fn depend(&self, program: &mut ProgramGraph<'_>, job: &Job) -> Result<()> {
+        let mut checks = job.checks();
+        let activities = program.activities;
+        for message in activities.messages() {
+            checks.next(1)?;
+            self.message(program, message)?;
+        }
+        for collective in activities.collectives() {
+            checks.next(collective.members.len())?;
+            self.collective(program, collective)?;
+        }
+        let everywhere = [
+            (CallKind::Init, self.init_is_barrier),
+            (CallKind::Finalize, self.finalize_is_barrier),
+        ];
+        for (kind, _) in everywhere.into_iter().filter(|it| it.1) {
+            let calls = activities.calls().filter(|(_, call)| call.kind == kind);
+            program.together(calls.map(|(id, _)| id))?;
+        }
+        Ok(())
+    }
+
+    /// Lets a receive wait for its send, and a rendezvous for its receive (rules 3 and 4).
+    fn message(&self, program: &mut ProgramGraph<'_>, message: &CallMessage) -> Result<()> {
+        program.wait_for_entry(message.receive, message.send)?;
+        match message.sent.filter(|_| message.bytes >= self.eager_limit) {
+            Some(sent) => program.wait_for_entry(sent, message.post),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets the members of a collective wait for each other (rule 5).
+    fn collective(&self, program: &mut ProgramGraph<'_>, of: &CallCollective) -> Result<()> {
+        let calls = of.members.iter().map(|member| member.call);
+        let root = of.root.and_then(|root| of.members.get(root));
+        match root.filter(|_| of.op == CollectiveOp::Bcast && self.broadcast == BroadcastRule::Root)
+        {
+            Some(root) => {
+                for call in calls {
+                    program.wait_for_entry(call, root.call)?;
+                }
+                Ok(())
+            }
+            None => program.together(calls).map(|_| ()),
+        }
+    }
+}

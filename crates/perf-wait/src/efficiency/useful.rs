@@ -1,0 +1,175 @@
+//! [`UsefulTime`]: time and counters of a process in computation.
+
+use crate::Result;
+use perf_core::{
+    Close, Definitions, Event, Job, LocationId, MetricMode, Nanos, Paradigm, RegionId, Ticks,
+    TraceView, Value, Visitor, replay,
+};
+
+/// Useful time of a process, and what its counters counted in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct UsefulTime {
+    /// Location of the process.
+    pub location: LocationId,
+    /// Useful time.
+    pub time: Nanos,
+    /// Instructions in useful time; `None` if they were not counted.
+    pub instructions: Option<f64>,
+    /// Cycles in useful time; `None` if they were not counted.
+    pub cycles: Option<f64>,
+}
+
+/// State of Paraver in which a thread computes.
+const RUNNING: &str = "Running";
+
+/// Metrics that are summed: place in a metric set, mode, and the sum they belong to.
+struct Counters<'a> {
+    definitions: &'a Definitions,
+    /// Last value of each counter that rises since the start.
+    last: [Option<f64>; 2],
+    /// Time of the last reading of each counter.
+    read: [Option<Ticks>; 2],
+    sums: [Option<f64>; 2],
+}
+
+/// Names of the counters, without their descriptions.
+const NAMES: [&str; 2] = ["PAPI_TOT_INS", "PAPI_TOT_CYC"];
+
+impl Counters<'_> {
+    fn add(&mut self, at: Ticks, event: Event<'_>, is_useful: bool) {
+        let Event::Metric { set, values } = event else {
+            return;
+        };
+        let Some(set) = self.definitions.metric_sets.get(set.index()) else {
+            return;
+        };
+        for (id, bits) in set.members.iter().zip(values) {
+            let Some(metric) = self.definitions.metrics.get(id.index()) else {
+                continue;
+            };
+            let name = metric.name.split_whitespace().next().unwrap_or_default();
+            let Some(which) = NAMES.iter().position(|it| *it == name) else {
+                continue;
+            };
+            let value = Value::from_bits(metric.value_type, *bits).as_f64();
+            let amount = match metric.mode {
+                MetricMode::Relative => value,
+                MetricMode::Accumulated => {
+                    let last = self.last[which].replace(value);
+                    last.map_or(0.0, |last| value - last)
+                }
+                _ => continue,
+            };
+            let sum = self.sums[which].get_or_insert(0.0);
+            // A further reading at one instant is about an interval of no length.
+            let is_first = self.read[which].replace(at) != Some(at);
+            if is_useful && is_first {
+                *sum += amount;
+            }
+        }
+    }
+}
+
+/// Sums the time in useful frames. A counter that is read in a useful frame counted in it.
+struct Summing<'a> {
+    /// Flag of each region: its frames are useful.
+    useful: &'a [bool],
+    /// Useful frames are states, and time outside of frames is not useful.
+    has_states: bool,
+    stack: Vec<bool>,
+    since: Ticks,
+    time: u64,
+    counters: Counters<'a>,
+}
+
+impl Summing<'_> {
+    fn is_useful(&self) -> bool {
+        self.stack.last().copied().unwrap_or(!self.has_states)
+    }
+
+    fn pass(&mut self, at: Ticks) {
+        if self.is_useful() {
+            self.time = self.time.saturating_add(at.saturating_since(self.since));
+        }
+        self.since = at;
+    }
+}
+
+impl Visitor for Summing<'_> {
+    fn enter(&mut self, at: Ticks, region: RegionId, _: usize) {
+        self.pass(at);
+        let own = self.useful.get(region.index()).copied();
+        // States are innermost frames; without them, what MPI calls is not useful.
+        let is_inside = self.has_states || self.is_useful();
+        self.stack.push(is_inside && own.unwrap_or_default());
+    }
+
+    fn leave(&mut self, at: Ticks, _: RegionId, _: usize, _: Close) {
+        self.pass(at);
+        self.stack.pop();
+    }
+
+    fn event(&mut self, at: Ticks, event: Event<'_>, _: usize) {
+        let is_useful = self.is_useful();
+        self.counters.add(at, event, is_useful);
+    }
+}
+
+/// Returns `true` if the recording has states of threads.
+fn has_states(definitions: &Definitions) -> bool {
+    definitions
+        .regions
+        .iter()
+        .any(|region| region.name == RUNNING)
+}
+
+/// Returns `true` for each region in which time is useful.
+fn useful_regions(definitions: &Definitions) -> Vec<bool> {
+    let regions = &definitions.regions;
+    let has_states = has_states(definitions);
+    let is_useful = |region: &perf_core::Region| match has_states {
+        true => region.name == RUNNING,
+        false => !region.is_mpi() && region.paradigm != Paradigm::Measurement,
+    };
+    regions.iter().map(is_useful).collect()
+}
+
+/// Returns the useful time of each of these locations.
+pub(super) fn useful_times(
+    view: TraceView<'_>,
+    locations: &[LocationId],
+    job: &Job,
+) -> Result<Vec<UsefulTime>> {
+    let definitions = view.definitions();
+    let useful = useful_regions(definitions);
+    let mut found = Vec::with_capacity(locations.len());
+    for id in locations {
+        let Some(location) = view.location(*id) else {
+            continue;
+        };
+        let mut summing = Summing {
+            useful: &useful,
+            has_states: has_states(definitions),
+            stack: Vec::new(),
+            since: location.times().first().copied().unwrap_or_default(),
+            time: 0,
+            counters: Counters {
+                definitions,
+                last: [None; 2],
+                read: [None; 2],
+                sums: [None; 2],
+            },
+        };
+        replay(location, &mut summing, job)?;
+        let [instructions, cycles] = summing.counters.sums;
+        found.push(UsefulTime {
+            location: *id,
+            time: definitions.clock.total(u128::from(summing.time)),
+            instructions,
+            cycles,
+        });
+        job.advance("useful time", 1, locations.len() as u64);
+    }
+    Ok(found)
+}

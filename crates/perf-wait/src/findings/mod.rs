@@ -1,0 +1,348 @@
+//! [`Findings`]: the few things that cost the run most time, each with its evidence.
+//!
+//! All analyses of the crate look at a trace, and their results compete by the run time that a fix would save:
+//!
+//! | finding | condition | saved |
+//! |---|---|---|
+//! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
+//! | imbalance | as a delay, and several locations take long in the call path | replay with the call path balanced over all locations, at most the waiting that they cause |
+//! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
+//! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
+//! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
+//! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
+//!
+//! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
+
+mod collect;
+mod training;
+
+use crate::activity::Activities;
+use crate::delay::DelayCosts;
+use crate::stragglers::{PeerSums, Stragglers};
+use crate::training::{Group, OperationKind, TrainingJob};
+use crate::waits::{WaitState, WaitStates};
+use crate::whatif::{Dependency, WhatIf};
+use crate::{Error, Result};
+use perf_core::{
+    CallPathId, Column, Definitions, Job, LocationId, Nanos, RegionId, Table, TimeRange, TraceView,
+};
+
+/// Parameters of [`Findings`]: set them, then [`check`](Self::check).
+#[derive(Clone, Debug)]
+pub struct FindingsParams {
+    min_share: f64,
+    max_findings: usize,
+}
+
+impl FindingsParams {
+    /// Smallest share of the run time that a fix must save, default 0.01.
+    pub fn min_share(mut self, share: f64) -> Self {
+        self.min_share = share;
+        self
+    }
+
+    /// Largest number of findings, default 10.
+    pub fn max_findings(mut self, count: usize) -> Self {
+        self.max_findings = count;
+        self
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Parameter`] for a share outside of `0.0..=1.0`.
+    pub fn check(self) -> Result<FindingsPlan> {
+        if !(0.0..=1.0).contains(&self.min_share) {
+            return Err(Error::Parameter {
+                name: "min_share",
+                value: self.min_share.to_string(),
+                expected: "a number from 0 to 1",
+            });
+        }
+        Ok(FindingsPlan(self))
+    }
+}
+
+/// Checked parameters of [`Findings`].
+#[derive(Clone, Debug)]
+pub struct FindingsPlan(FindingsParams);
+
+impl Default for FindingsPlan {
+    fn default() -> Self {
+        FindingsPlan(Findings::params())
+    }
+}
+
+/// Kind of a [`Finding`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// A location delays others in a call path.
+    Delay {
+        /// The location.
+        location: LocationId,
+        /// The call path; `None` outside of all frames.
+        path: Option<CallPathId>,
+    },
+    /// Several locations delay others in a call path; [`Finding::locations`] lists them.
+    Imbalance {
+        /// The call path.
+        path: CallPathId,
+    },
+    /// A location delays others in a call path that most others do not have.
+    Serial {
+        /// The location.
+        location: LocationId,
+        /// The call path; `None` outside of all frames.
+        path: Option<CallPathId>,
+    },
+    /// A step of a function is slow on most locations.
+    SlowStep {
+        /// The function.
+        function: RegionId,
+        /// The step: number of the call among those of the function on a location.
+        step: u64,
+    },
+    /// MPI calls last beyond their waiting.
+    Transfers,
+    /// A part of a training job is slower than its peers.
+    Training {
+        /// The part.
+        part: Group,
+        /// Kind of operation that loses most time in the part; `None` if the part is a kind, or none is slow.
+        operation: Option<OperationKind>,
+    },
+}
+
+/// One of the things that cost the run most time.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Finding {
+    /// Kind.
+    pub kind: FindingKind,
+    /// Locations that cause it, in ascending order; empty where all do.
+    pub locations: Vec<LocationId>,
+    /// Run time that a fix would save.
+    pub saved: Nanos,
+    /// The same as a share of the run time.
+    pub share: f64,
+    /// Waiting time that it causes on all locations, or time lost on all of them.
+    pub cost: Nanos,
+    /// Number of locations that wait for it directly.
+    pub held_up: usize,
+    /// Factor by which it is slower than its peers, where it has some.
+    pub factor: Option<f64>,
+    /// Time of the location in the call path, where the finding is about one; of several locations the mean.
+    pub own: Option<Nanos>,
+    /// Median time of its peers in the call path, likewise.
+    pub peers: Option<Nanos>,
+    /// Longest wait state that it causes, where there is one.
+    pub longest: Option<WaitState>,
+    /// Window with the longest wait state that it causes, where there is one.
+    pub window: Option<TimeRange>,
+}
+
+impl Finding {
+    /// Returns a sentence about the finding.
+    pub fn text(&self, definitions: &Definitions, activities: &Activities) -> String {
+        let name = |path: Option<CallPathId>| {
+            path.map_or_else(
+                || "(outside regions)".to_owned(),
+                |path| activities.paths().name(path, &definitions.regions),
+            )
+        };
+        let labels = activities.labels();
+        let label =
+            |location: LocationId| labels.get(location.index()).cloned().unwrap_or_default();
+        let (saved, share) = (self.saved, self.share * 100.0);
+        let others = match self.held_up {
+            1 => "1 other".to_owned(),
+            more => format!("{more} others"),
+        };
+        match self.kind {
+            FindingKind::Delay { location, path } => {
+                let times = self.factor.map_or_else(String::new, |factor| {
+                    format!(": it takes {} times as long as its peers", rounded(factor))
+                });
+                let (label, path, cost) = (label(location), name(path), self.cost);
+                format!(
+                    "{label} holds up {others} for {cost} in total in `{path}`{times}; with the time of its peers the run takes {saved} less ({share:.1} %)"
+                )
+            }
+            FindingKind::Imbalance { path } if self.factor.is_some_and(|it| it < MIN_STEADY) => {
+                let (path, cost) = (name(Some(path)), self.cost);
+                format!(
+                    "delays in `{path}` that move from rank to rank cost the others {cost} of waiting in total, while the times of all ranks in it are nearly equal; balancing each call saves {saved} ({share:.1} % of the run time)"
+                )
+            }
+            FindingKind::Imbalance { path } => {
+                let times = self.factor.map_or_else(String::new, |factor| {
+                    format!(
+                        ": they take {} times as long as the others",
+                        rounded(factor)
+                    )
+                });
+                let (ranks, path, cost) =
+                    (names(&self.locations, &labels), name(Some(path)), self.cost);
+                format!(
+                    "{ranks} hold up {others} for {cost} in total in `{path}`{times}; balancing it over all saves {saved} ({share:.1} % of the run time)"
+                )
+            }
+            FindingKind::Serial { location, path } => {
+                let (label, path, cost) = (label(location), name(path), self.cost);
+                format!(
+                    "{others} wait {cost} in total for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} % of the run time)"
+                )
+            }
+            FindingKind::SlowStep { function, step } => {
+                let function = definitions.region_name(function);
+                let times = self.factor.unwrap_or(1.0);
+                format!(
+                    "call {step} of `{function}` takes {times:.2} times as long as others on most locations; it costs {saved} ({share:.1} % of the run time)"
+                )
+            }
+            FindingKind::Training {
+                part: part @ Group::Operation(_),
+                ..
+            } => format!(
+                "`{part}` takes unequal time on ranks, stages and micro-batches; equal durations save {saved} ({share:.1} % of the step times)"
+            ),
+            FindingKind::Training { part, operation } => {
+                let times = match (operation, self.factor) {
+                    (Some(kind), Some(factor)) => format!(
+                        ": its `{}` takes {} times as long as elsewhere",
+                        kind.name(),
+                        rounded(factor)
+                    ),
+                    _ => String::new(),
+                };
+                format!(
+                    "{part} slows the training job down{times}; ideal durations there save {saved} ({share:.1} % of the step times)"
+                )
+            }
+            FindingKind::Transfers => format!(
+                "MPI calls take {} beyond their waiting for others, summed over ranks; without this time for transfer and progress the run takes up to {saved} less ({share:.1} % of the run time)",
+                self.cost
+            ),
+        }
+    }
+}
+
+/// Returns a factor with three significant digits.
+fn rounded(factor: f64) -> String {
+    match factor {
+        100.0.. => format!("{factor:.0}"),
+        10.0.. => format!("{factor:.1}"),
+        _ => format!("{factor:.2}"),
+    }
+}
+
+/// Smallest factor between slow and other locations that is no imbalance of single calls.
+const MIN_STEADY: f64 = 1.05;
+
+/// Most names of locations in a sentence.
+const MAX_NAMES: usize = 6;
+
+/// Returns the names of locations, of ranks as `ranks 5, 6 and 9`.
+fn names(locations: &[LocationId], labels: &[String]) -> String {
+    let all: Vec<&str> = locations
+        .iter()
+        .filter_map(|id| labels.get(id.index()).map(String::as_str))
+        .collect();
+    let numbers: Option<Vec<&str>> = all.iter().map(|it| it.strip_prefix("rank ")).collect();
+    let (noun, all) = match numbers {
+        Some(numbers) => ("ranks ", numbers),
+        None => ("", all),
+    };
+    match &all[..] {
+        [first @ .., last] if all.len() <= MAX_NAMES && !first.is_empty() => {
+            format!("{noun}{} and {last}", first.join(", "))
+        }
+        _ => {
+            let (shown, more) = all.split_at(all.len().min(MAX_NAMES));
+            match more.len() {
+                0 => format!("{noun}{}", shown.join(", ")),
+                more => format!("{noun}{} and {more} more", shown.join(", ")),
+            }
+        }
+    }
+}
+
+/// The few things that cost a run most time, the largest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Findings {
+    /// Recorded run time; the sum of the replayed step times of a training job.
+    pub runtime: Nanos,
+    /// Findings by falling time saved; those of a training job with the culprit first.
+    pub findings: Vec<Finding>,
+}
+
+impl Findings {
+    /// Returns the default parameters.
+    pub fn params() -> FindingsParams {
+        FindingsParams {
+            min_share: 0.01,
+            max_findings: 10,
+        }
+    }
+
+    /// Returns the findings as a table.
+    pub fn table(&self, definitions: &Definitions, activities: &Activities) -> Table {
+        let rows = || self.findings.iter();
+        Table::new("findings", "Things that cost the run most time.")
+            .with(Column::text(
+                "finding",
+                rows().map(|it| it.text(definitions, activities)),
+            ))
+            .with(Column::times("saved", rows().map(|it| it.saved)))
+            .with(Column::floats(
+                "share",
+                "%",
+                rows().map(|it| it.share * 100.0),
+            ))
+            .with(Column::times("cost", rows().map(|it| it.cost)))
+    }
+}
+
+impl FindingsPlan {
+    /// Looks for the things that cost a trace most time. Its clocks have to agree; see [`clocks`](crate::clocks).
+    ///
+    /// The findings of a [training job](TrainingJob::of_trace) are its culprits, in their order. `activities` and `waits`
+    /// do not matter then.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] if its calls cannot be replayed, and
+    /// [`Error::Cancelled`] if the job is cancelled.
+    pub fn find(
+        &self,
+        view: TraceView<'_>,
+        activities: &Activities,
+        waits: &WaitStates,
+        job: &Job,
+    ) -> Result<Findings> {
+        if let Some(training) = TrainingJob::of_trace(view, job)? {
+            return training::findings(&training, view.definitions(), &self.0, job);
+        }
+        let delays = DelayCosts::of(view, activities, waits, job)?;
+        let none: &[Dependency] = &[];
+        let whatif = WhatIf::of(view, activities, none, job)?;
+        let mut sums = PeerSums::default();
+        sums.add_trace(view, job)?;
+        let sources = collect::Sources {
+            activities,
+            waits,
+            delays: &delays,
+            whatif: &whatif,
+            stragglers: &Stragglers::of(&sums, job)?,
+        };
+        let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
+        findings.retain(|it| it.share >= self.0.min_share);
+        findings.sort_by_key(|it| std::cmp::Reverse(it.saved));
+        findings.truncate(self.0.max_findings);
+        Ok(Findings { runtime, findings })
+    }
+}

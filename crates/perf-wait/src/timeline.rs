@@ -1,0 +1,266 @@
+//! [`Timelines`]: the call path each location is on, and sums of its time within intervals.
+
+use crate::Result;
+use crate::activity::Activities;
+use crate::waits::WaitState;
+use perf_core::{
+    CallPathId, Close, Job, LocationId, RegionId, Ticks, TraceView, Unify, Visitor, replay,
+};
+
+/// Time of one location as intervals of one call path each.
+#[derive(Debug, Default)]
+struct Timeline {
+    /// Begins of the intervals, ascending; each ends where the next one begins.
+    starts: Vec<Ticks>,
+    /// Slot of each interval.
+    slots: Vec<u32>,
+    /// Sums of all slots before every block of intervals, one block after the other.
+    sums: Vec<u64>,
+}
+
+/// The call path each location with MPI calls is on, exclusive of the frames below it.
+///
+/// Times are sums by slot: one for each call path, one for time outside of all frames and one for waiting.
+#[derive(Debug)]
+pub(crate) struct Timelines {
+    locations: Vec<Timeline>,
+    /// Number of call paths.
+    paths: u32,
+    /// Intervals of a block.
+    block: usize,
+}
+
+/// Visitor that collects the intervals of one location.
+struct Intervals<'a> {
+    activities: &'a Activities,
+    functions: &'a [RegionId],
+    outside: u32,
+    stack: Vec<u32>,
+    timeline: Timeline,
+}
+
+impl Intervals<'_> {
+    fn change(&mut self, at: Ticks) {
+        let slot = self.stack.last().copied().unwrap_or(self.outside);
+        if self.timeline.starts.last() == Some(&at) {
+            if let Some(last) = self.timeline.slots.last_mut() {
+                *last = slot;
+            }
+        } else {
+            self.timeline.starts.push(at);
+            self.timeline.slots.push(slot);
+        }
+    }
+}
+
+impl Visitor for Intervals<'_> {
+    fn enter(&mut self, at: Ticks, region: RegionId, _: usize) {
+        let parent = self.stack.last().map(|path| CallPathId(*path));
+        let function = self
+            .functions
+            .get(region.index())
+            .copied()
+            .unwrap_or(region);
+        // The activities have made all call paths of the view.
+        let path = self.activities.paths().find(parent, function);
+        self.stack.push(path.map_or(self.outside, |path| path.0));
+        self.change(at);
+    }
+
+    fn leave(&mut self, at: Ticks, _: RegionId, _: usize, _: Close) {
+        self.stack.pop();
+        self.change(at);
+    }
+}
+
+impl Timelines {
+    /// Collects the intervals of all locations with MPI calls. Time within the wait states is waiting.
+    ///
+    /// `waits` are in order of location and time and do not overlap on a location.
+    pub(crate) fn of(
+        view: TraceView<'_>,
+        activities: &Activities,
+        waits: &[WaitState],
+        job: &Job,
+    ) -> Result<Self> {
+        let paths = activities.paths().paths().len() as u32;
+        let width = paths as usize + 2;
+        let functions = Unify::default().representatives(&activities.definitions().regions);
+        let mut found = Timelines {
+            locations: Vec::with_capacity(activities.locations().len()),
+            paths,
+            block: (4 * width).max(1024),
+        };
+        let total = activities.locations().len() as u64;
+        for (id, own) in (0..).map(LocationId).zip(activities.locations()) {
+            job.check()?;
+            let mut timeline = Timeline {
+                starts: vec![Ticks(0)],
+                slots: vec![paths],
+                sums: Vec::new(),
+            };
+            if let Some(location) = view.location(id).filter(|_| !own.calls.is_empty()) {
+                let mut intervals = Intervals {
+                    activities,
+                    functions: &functions,
+                    outside: paths,
+                    stack: Vec::new(),
+                    timeline,
+                };
+                replay(location, &mut intervals, job)?;
+                let from = waits.partition_point(|wait| wait.call.location < id);
+                let to = waits.partition_point(|wait| wait.call.location <= id);
+                let waits = waits.get(from..to).unwrap_or_default();
+                timeline = intervals.timeline.with_waits(waits, paths + 1, job)?;
+                timeline.sum(width, found.block, job)?;
+            }
+            found.locations.push(timeline);
+            job.advance("timelines", 1, total);
+        }
+        Ok(found)
+    }
+
+    /// Number of slots.
+    pub(crate) fn width(&self) -> usize {
+        self.paths as usize + 2
+    }
+
+    /// Number of call paths, whose slots come first.
+    pub(crate) fn paths(&self) -> usize {
+        self.paths as usize
+    }
+
+    /// Call path of a slot.
+    pub(crate) fn path(&self, slot: usize) -> Option<CallPathId> {
+        CallPathId::from_index(slot).filter(|path| path.0 < self.paths)
+    }
+
+    /// Adds the time of a location between two times to the slots of `sums`.
+    pub(crate) fn add(&self, location: LocationId, from: Ticks, to: Ticks, sums: &mut [u64]) {
+        if let Some(timeline) = self.locations.get(location.index()) {
+            timeline.add(from, to, self.block, sums);
+        }
+    }
+}
+
+impl Timeline {
+    /// Returns the intervals with those of waiting laid over them.
+    fn with_waits(self, waits: &[WaitState], waiting: u32, job: &Job) -> Result<Self> {
+        if waits.is_empty() {
+            return Ok(self);
+        }
+        let mut laid = Timeline::default();
+        let mut push = |at: Ticks, slot: u32| {
+            laid.starts.push(at);
+            laid.slots.push(slot);
+        };
+        let mut waits = waits
+            .iter()
+            .map(|wait| (wait.start, Ticks(wait.start.0.saturating_add(wait.ticks))));
+        let mut next = waits.next();
+        let mut checks = job.checks();
+        let ends = self.starts.iter().skip(1).copied().chain([Ticks(u64::MAX)]);
+        for ((start, end), slot) in self.starts.iter().copied().zip(ends).zip(&self.slots) {
+            checks.next(1)?;
+            let mut at = start;
+            while let Some((from, to)) = next.filter(|(from, _)| *from < end) {
+                if from > at {
+                    push(at, *slot);
+                }
+                push(from.max(at), waiting);
+                at = to.min(end).max(at);
+                if to > end {
+                    break;
+                }
+                next = waits.next();
+            }
+            if at < end {
+                push(at, *slot);
+            }
+        }
+        Ok(laid)
+    }
+
+    /// Sums the slots before each block.
+    fn sum(&mut self, width: usize, block: usize, job: &Job) -> Result<()> {
+        let mut checks = job.checks();
+        let mut sums = vec![0_u64; width];
+        for (place, slot) in self.slots.iter().enumerate() {
+            checks.next(1)?;
+            if place % block == 0 {
+                self.sums.extend_from_slice(&sums);
+            }
+            let start = self.starts[place];
+            let end = self.starts.get(place + 1).copied().unwrap_or(start);
+            if let Some(sum) = sums.get_mut(*slot as usize) {
+                *sum += end.saturating_since(start);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, from: Ticks, to: Ticks, block: usize, sums: &mut [u64]) {
+        let width = sums.len();
+        let first = self
+            .starts
+            .partition_point(|start| *start <= from)
+            .saturating_sub(1);
+        let end = self.starts.partition_point(|start| *start < to);
+        // Whole blocks inside of the interval, by their sums. The last interval may end after `to`.
+        let blocks = first.div_ceil(block) + 1..end.saturating_sub(1) / block;
+        if blocks.end > blocks.start {
+            let before = |block: usize| self.sums.get(block * width..(block + 1) * width);
+            if let (Some(before), Some(after)) = (before(blocks.start), before(blocks.end)) {
+                for ((sum, before), after) in sums.iter_mut().zip(before).zip(after) {
+                    *sum += after - before;
+                }
+                self.add_each(first..blocks.start * block, from, to, sums);
+                self.add_each(blocks.end * block..end, from, to, sums);
+                return;
+            }
+        }
+        self.add_each(first..end, from, to, sums);
+    }
+
+    fn add_each(&self, places: std::ops::Range<usize>, from: Ticks, to: Ticks, sums: &mut [u64]) {
+        for place in places {
+            let (Some(start), Some(slot)) = (self.starts.get(place), self.slots.get(place)) else {
+                continue;
+            };
+            let end = self.starts.get(place + 1).copied().unwrap_or(to);
+            if let Some(sum) = sums.get_mut(*slot as usize) {
+                *sum += end.min(to).saturating_since((*start).max(from));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn sums_by_blocks_are_those_of_the_intervals(
+            lengths in prop::collection::vec((0u64..9, 0u32..4), 1..200),
+            from in 0u64..900,
+            length in 0u64..900,
+            block in 1usize..20,
+        ) {
+            let mut timeline = Timeline::default();
+            let mut at = 5;
+            for (length, slot) in lengths {
+                timeline.starts.push(Ticks(at));
+                timeline.slots.push(slot);
+                at += length;
+            }
+            timeline.sum(4, block, &Job::default()).unwrap();
+            let (from, to) = (Ticks(from), Ticks(from + length));
+            let (mut fast, mut naive) = ([0; 4], [0; 4]);
+            timeline.add(from, to, block, &mut fast);
+            timeline.add_each(0..timeline.starts.len(), from, to, &mut naive);
+            prop_assert_eq!(fast, naive);
+        }
+    }
+}

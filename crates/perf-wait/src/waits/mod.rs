@@ -1,0 +1,168 @@
+//! [`WaitStates`]: time that locations spend waiting for others.
+//!
+//! All times are charged to the location that waits, and none is longer than its call. The formulas are those of
+//! Scalasca 2.6.
+//!
+//! | kind | waiting time |
+//! |---|---|
+//! | late sender | `min(enter of the send, leave of the receive) - enter of the receive`, if above 0. The receive is the call that completes it. Tests do not wait. A wait for several requests waits for the latest of them, once |
+//! | late sender, wrong order | as above, if a message that was sent earlier is received in a later call of the same location, by the records of the sends |
+//! | late receiver | `enter of the call that posts the receive - enter of the call that completes the send`, if that call was left later. Standard and synchronous sends and waits alone. A wait for several requests waits for the latest of them, once, and not if it has a late sender |
+//! | wait at barrier | `min(latest begin, own end) - own begin`, by the records of the collective |
+//! | wait at N-to-N | likewise. If a member ended before another one began, only members that received data wait, for members that sent data |
+//! | late broadcast | `min(begin of the root, own end) - own begin`, if above 0, for members that received data |
+//! | early reduce | `min(latest begin of a member that sent data, own end) - own begin`, at the root |
+//! | early scan | likewise, for the members of lower rank |
+//! | completion | `own end - max(earliest end, latest begin)` |
+//! | wait at finalize, init completion | as a barrier, by enter and leave of the calls |
+//!
+//! `MPI_Alltoallv` and `MPI_Alltoallw` are no N-to-N operations, since two members may exchange nothing.
+//! Members of communicators of one do not wait.
+
+mod collectives;
+mod messages;
+mod pattern;
+mod profile;
+
+pub(crate) use pattern::Flow;
+pub use pattern::Pattern;
+
+use crate::Result;
+use crate::activity::{Activities, CallId};
+use perf_core::{Column, Job, Profile, Table, Ticks, TraceView};
+use std::collections::BTreeMap;
+
+/// One wait state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct WaitState {
+    /// Call that waits.
+    pub call: CallId,
+    /// Kind.
+    pub pattern: Pattern,
+    /// Begin of the waiting.
+    pub start: Ticks,
+    /// Waiting time in ticks.
+    pub ticks: u64,
+    /// Call that was waited for: the send, the post of the receive, or the call of the last member or root.
+    pub cause: Option<CallId>,
+    /// Message that was waited for, as its number in [`Activities::messages`].
+    pub message: Option<u32>,
+    /// Collective that was waited in, as its number in [`Activities::collectives`].
+    pub collective: Option<u32>,
+}
+
+/// The wait states of a trace.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct WaitStates {
+    states: Vec<WaitState>,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    profile: Profile,
+}
+
+impl WaitStates {
+    /// Finds the wait states of a view.
+    ///
+    /// # Errors
+    ///
+    /// As [`Activities::of`].
+    pub fn of(view: TraceView<'_>, job: &Job) -> Result<Self> {
+        Self::of_activities(&Activities::of(view, job)?, job)
+    }
+
+    /// Finds the wait states of a trace whose activities are known.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn of_activities(activities: &Activities, job: &Job) -> Result<Self> {
+        let mut states = messages::wait_states(activities, job)?;
+        states.append(&mut collectives::wait_states(activities, job)?);
+        let key = |state: &WaitState| (state.call, state.pattern, state.start);
+        job.sort_by(&mut states, |a, b| key(a).cmp(&key(b)))?;
+        separate(&mut states);
+        let profile = profile::profile(activities, &states, job)?;
+        Ok(WaitStates { states, profile })
+    }
+
+    /// Wait states in order of location, call and kind.
+    ///
+    /// A call may have several kinds, such as a late sender and, as a part of it, a wrong order.
+    pub fn states(&self) -> &[WaitState] {
+        &self.states
+    }
+
+    /// Severities by kind, call path and location in nanoseconds, exclusive.
+    ///
+    /// The metric `waiting` is the sum of all kinds that are [waiting time](Pattern::is_waiting), and the others are named
+    /// after their kind. The call tree is [`Activities::paths`].
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Returns the sum of a kind in ticks.
+    pub fn total(&self, pattern: Pattern) -> u64 {
+        let states = self.states.iter().filter(|state| state.pattern == pattern);
+        states.map(|state| state.ticks).sum()
+    }
+
+    /// Returns the kinds as a table: number, sum and largest of each that occurs.
+    pub fn table(&self, activities: &Activities) -> Table {
+        let mut kinds: BTreeMap<Pattern, (u64, u64, u64)> = BTreeMap::new();
+        for state in &self.states {
+            let (count, sum, largest) = kinds.entry(state.pattern).or_default();
+            *count += 1;
+            *sum = sum.saturating_add(state.ticks);
+            *largest = (*largest).max(state.ticks);
+        }
+        let clock = activities.clock();
+        let time = |ticks: u64| clock.total(u128::from(ticks));
+        Table::new("wait states", "Number and time of each kind of wait state.")
+            .with(Column::text("kind", kinds.keys().map(|kind| kind.name())))
+            .with(Column::unsigned("count", "", kinds.values().map(|it| it.0)))
+            .with(Column::times("sum", kinds.values().map(|it| time(it.1))))
+            .with(Column::times(
+                "largest",
+                kinds.values().map(|it| time(it.2)),
+            ))
+    }
+}
+
+/// Returns the wait states that are waiting time, in order of location and time. Parts of others are not among them.
+pub(crate) fn waiting_states(states: &[WaitState], job: &Job) -> Result<Vec<WaitState>> {
+    let waiting = states.iter().copied().filter(|it| it.pattern.is_waiting());
+    let mut waiting: Vec<WaitState> = waiting.collect();
+    let key = |it: &WaitState| (it.call, it.start);
+    job.sort_by(&mut waiting, |a, b| key(a).cmp(&key(b)))?;
+    Ok(waiting)
+}
+
+/// Shortens wait states of a call that overlap, as those of several damaged collectives may, so that no time counts twice.
+fn separate(states: &mut Vec<WaitState>) {
+    let mut at = 0;
+    while let Some(first) = states.get(at).copied() {
+        let same = states
+            .iter()
+            .skip(at)
+            .take_while(|it| it.call == first.call);
+        let end = at + same.count();
+        let own = states.get_mut(at..end).unwrap_or_default();
+        let mut waiting: Vec<&mut WaitState> = own
+            .iter_mut()
+            .filter(|it| it.pattern.is_waiting())
+            .collect();
+        if waiting.len() > 1 {
+            waiting.sort_by_key(|it| it.start);
+            let mut free = Ticks(0);
+            for state in waiting {
+                let end = Ticks(state.start.0.saturating_add(state.ticks));
+                state.start = state.start.max(free);
+                state.ticks = end.saturating_since(state.start);
+                free = free.max(end);
+            }
+        }
+        at = end;
+    }
+    states.retain(|state| state.ticks > 0);
+}

@@ -1,0 +1,183 @@
+//! The graph of a trace with the recorded durations.
+
+use super::Dependency;
+use crate::activity::{Activities, CallCollective, CallId, CallKind};
+use crate::graph::{ActivityGraph, ActivityId, Burst, ProgramGraph};
+use crate::waits::Flow;
+use crate::{Error, Result};
+use perf_core::{Job, Nanos, Ticks};
+
+/// A graph and its activities.
+pub(super) struct Built {
+    pub(super) graph: ActivityGraph,
+    pub(super) recorded: Vec<Nanos>,
+    pub(super) bursts: Vec<(ActivityId, Burst)>,
+    pub(super) calls: Vec<(ActivityId, CallId)>,
+}
+
+pub(super) fn build(
+    activities: &Activities,
+    dependencies: &[Dependency],
+    job: &Job,
+) -> Result<Built> {
+    let mut bursts = Vec::new();
+    let mut program = ProgramGraph::of(activities, |burst| bursts.push(burst), job)?;
+    // Activities at which collectives meet, and the time of each.
+    let mut meetings = Vec::new();
+    let mut checks = job.checks();
+    for message in activities.messages() {
+        checks.next(1)?;
+        if activities.kind(message.receive) != CallKind::Test {
+            program.wait_for_entry(message.receive, message.send)?;
+        }
+        let waited = message.sent.filter(|sent| {
+            let (post, sent) = (activities.enter(message.post), activities.call(*sent));
+            sent.is_some_and(|sent| sent.enter < post && post < sent.leave)
+        });
+        if let Some(sent) = waited {
+            program.wait_for_entry(sent, message.post)?;
+        }
+    }
+    for collective in activities.collectives() {
+        checks.next(collective.members.len())?;
+        depend(&mut program, collective, &mut meetings)?;
+    }
+    for kind in [CallKind::Init, CallKind::Finalize] {
+        let calls = activities.calls().filter(|(_, call)| call.kind == kind);
+        meet(
+            &mut program,
+            calls.map(|(id, _)| id).collect(),
+            &mut meetings,
+        )?;
+    }
+    for Dependency { call, on } in dependencies {
+        for id in [call, on] {
+            if activities.call(*id).is_none() {
+                let own = activities.locations().get(id.location.index());
+                return Err(Error::UnknownActivity {
+                    activity: id.index as usize,
+                    count: own.map_or(0, |own| own.calls.len()),
+                });
+            }
+        }
+        if let (Some(call), Some(on)) = (program.exit(*call), program.exit(*on)) {
+            program.graph.depend(call, on)?;
+        }
+    }
+    let calls: Vec<(ActivityId, CallId)> = activities
+        .calls()
+        .filter_map(|(call, _)| Some((program.exit(call)?, call)))
+        .collect();
+    let place = |burst: &Burst| match burst.before {
+        Some(call) => program.entry(call),
+        None => program.last(burst.location),
+    };
+    let bursts: Vec<(ActivityId, Burst)> = bursts
+        .into_iter()
+        .filter_map(|burst| Some((place(&burst)?, burst)))
+        .collect();
+    let graph = program.build(job)?;
+    let recorded = recorded(activities, &graph, &bursts, &calls, &meetings);
+    Ok(Built {
+        graph,
+        recorded,
+        bursts,
+        calls,
+    })
+}
+
+/// Lets calls end no earlier than all of them are entered.
+fn meet(
+    program: &mut ProgramGraph<'_>,
+    calls: Vec<CallId>,
+    meetings: &mut Vec<(ActivityId, Ticks)>,
+) -> Result<()> {
+    let latest = calls
+        .iter()
+        .map(|call| program.activities.enter(*call))
+        .max();
+    if let Some(latest) = latest {
+        meetings.push((program.together(calls.into_iter())?, latest));
+    }
+    Ok(())
+}
+
+/// Adds the dependencies of a collective.
+fn depend(
+    program: &mut ProgramGraph<'_>,
+    collective: &CallCollective,
+    meetings: &mut Vec<(ActivityId, Ticks)>,
+) -> Result<()> {
+    let members = &collective.members;
+    let has_data = || members.iter().any(|it| it.sent > 0 || it.received > 0);
+    let root = collective.root.and_then(|root| members.get(root));
+    match (Flow::of(collective.op), root) {
+        (Flow::Barrier, _) => meet(
+            program,
+            members.iter().map(|it| it.call).collect(),
+            meetings,
+        ),
+        (Flow::All, _) if has_data() => meet(
+            program,
+            members.iter().map(|it| it.call).collect(),
+            meetings,
+        ),
+        (Flow::FromRoot, Some(root)) => {
+            for member in members
+                .iter()
+                .filter(|it| it.received > 0 && it.call != root.call)
+            {
+                program.wait_for_entry(member.call, root.call)?;
+            }
+            Ok(())
+        }
+        (Flow::ToRoot, Some(root)) => {
+            for member in members
+                .iter()
+                .filter(|it| it.sent > 0 && it.call != root.call)
+            {
+                program.wait_for_entry(root.call, member.call)?;
+            }
+            Ok(())
+        }
+        (Flow::Prefix, _) => {
+            // Each member depends on the one before, and so on all before that one.
+            for pair in members.windows(2) {
+                program.wait_for_entry(pair[1].call, pair[0].call)?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the recorded durations: that of a call begins when all that it waits for has happened.
+fn recorded(
+    activities: &Activities,
+    graph: &ActivityGraph,
+    bursts: &[(ActivityId, Burst)],
+    calls: &[(ActivityId, CallId)],
+    meetings: &[(ActivityId, Ticks)],
+) -> Vec<Nanos> {
+    let clock = activities.clock();
+    let begin = activities.range().map_or(Ticks(0), |range| range.0);
+    let nanos = |at: Ticks| clock.total(u128::from(at.saturating_since(begin)));
+    let mut ends = vec![Nanos(0); graph.len()];
+    for (id, burst) in bursts {
+        ends[id.index()] = nanos(burst.end);
+    }
+    for (id, call) in calls {
+        let leave = activities.call(*call).map_or(Ticks(0), |call| call.leave);
+        ends[id.index()] = nanos(leave);
+    }
+    for (id, time) in meetings {
+        ends[id.index()] = nanos(*time);
+    }
+    let mut durations = graph.durations().to_vec();
+    for (id, _) in calls {
+        let before = graph.dependencies(*id).map(|before| ends[before.index()]);
+        let ready = before.fold(Nanos(0), Nanos::max);
+        durations[id.index()] = ends[id.index()].saturating_sub(ready);
+    }
+    durations
+}

@@ -1,0 +1,266 @@
+//! [`Change`]: a change of durations, and its text.
+
+use super::WhatIf;
+use crate::activity::Activities;
+use crate::{Error, Result};
+use perf_core::{LocationId, Nanos, fits};
+
+/// A change of the durations of a program.
+///
+/// ```
+/// use perf_wait::whatif::Change;
+/// let ranks = [4, 9].map(perf_core::LocationId);
+/// assert_eq!(
+///     Change::parse("rank 1 = median", &ranks)?,
+///     Change::LikePeers { location: perf_core::LocationId(9) },
+/// );
+/// assert_eq!(
+///     Change::parse("MPI_* x 0.5", &ranks)?,
+///     Change::Calls { pattern: "MPI_*".into(), factor: 0.5 },
+/// );
+/// assert!(Change::parse("rank 2 = median", &ranks).is_err());
+/// # Ok::<(), perf_wait::whatif::ChangeError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Change {
+    /// Multiplies the time of functions in computation, those that they call included. Text: `region solve* x 0.8`.
+    Function {
+        /// Names of the functions, with `*` and `?`.
+        pattern: String,
+        /// Factor of their time.
+        factor: f64,
+    },
+    /// Multiplies the transfer times of MPI calls. Text: `MPI_* x 0.5`.
+    Calls {
+        /// Names of the calls, with `*` and `?`.
+        pattern: String,
+        /// Factor of their transfer time.
+        factor: f64,
+    },
+    /// Multiplies all computation of a location. Text: `rank 7 x 0.9`.
+    Location {
+        /// The location.
+        location: LocationId,
+        /// Factor of its computation.
+        factor: f64,
+    },
+    /// Lets each burst of a location take the median of its peers. Text: `rank 7 = median`.
+    LikePeers {
+        /// The location.
+        location: LocationId,
+    },
+    /// Lets each burst spend as long in functions as the mean of its peers, those that they call included. Text:
+    /// `region solve* = mean`.
+    Balance {
+        /// Names of the functions, with `*` and `?`.
+        pattern: String,
+    },
+}
+
+/// A text that is no [`Change`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}`: expected {expected}")]
+pub struct ChangeError {
+    /// The text.
+    pub text: String,
+    /// Description of a valid text.
+    pub expected: String,
+}
+
+impl Change {
+    /// Parses a change. `ranks` are the locations with MPI calls in order of rank; see [`Change::ranks`].
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ChangeError`] for a text of another form, a rank that does not exist and a factor that is not a number of
+    /// at least 0.
+    pub fn parse(text: &str, ranks: &[LocationId]) -> std::result::Result<Self, ChangeError> {
+        let fault = |expected: &str| ChangeError {
+            text: text.to_owned(),
+            expected: expected.to_owned(),
+        };
+        let rank = |name: &str| {
+            let number = name.strip_prefix("rank ")?.trim().parse::<usize>();
+            Some(
+                number
+                    .ok()
+                    .and_then(|number| ranks.get(number).copied())
+                    .ok_or_else(|| {
+                        fault(&format!(
+                            "a rank from 0 to {}",
+                            ranks.len().saturating_sub(1)
+                        ))
+                    }),
+            )
+        };
+        if let Some(name) = text.trim().strip_suffix("median") {
+            let name = name.trim().strip_suffix('=').map(str::trim);
+            let location = name.and_then(rank);
+            let location = location.ok_or_else(|| fault("`rank NUMBER = median`"))??;
+            return Ok(Change::LikePeers { location });
+        }
+        if let Some(name) = text.trim().strip_suffix("mean") {
+            let name = name.trim().strip_suffix('=').map(str::trim);
+            let pattern = name.and_then(|name| name.strip_prefix("region "));
+            let pattern = pattern.ok_or_else(|| fault("`region NAME = mean`"))?;
+            return Ok(Change::Balance {
+                pattern: pattern.trim().to_owned(),
+            });
+        }
+        let form = "`NAME x FACTOR`, `region NAME x FACTOR`, `rank NUMBER x FACTOR`, `rank NUMBER = median` or `region NAME = mean`";
+        let (name, factor) = text.rsplit_once(" x ").ok_or_else(|| fault(form))?;
+        let factor: f64 = factor
+            .trim()
+            .parse()
+            .map_err(|_| fault("a number after `x`"))?;
+        if !(factor.is_finite() && factor >= 0.0) {
+            return Err(fault("a factor of at least 0"));
+        }
+        let name = name.trim();
+        if let Some(location) = rank(name) {
+            return Ok(Change::Location {
+                location: location?,
+                factor,
+            });
+        }
+        Ok(match name.strip_prefix("region ") {
+            Some(pattern) => Change::Function {
+                pattern: pattern.trim().to_owned(),
+                factor,
+            },
+            None => Change::Calls {
+                pattern: name.to_owned(),
+                factor,
+            },
+        })
+    }
+
+    /// Returns the locations with MPI calls, which are ranks in texts.
+    pub fn ranks(activities: &Activities) -> Vec<LocationId> {
+        let all = (0..).map(LocationId).zip(activities.locations());
+        all.filter(|(_, own)| !own.calls.is_empty())
+            .map(|it| it.0)
+            .collect()
+    }
+
+    fn factor(&self) -> f64 {
+        match self {
+            Change::Function { factor, .. }
+            | Change::Calls { factor, .. }
+            | Change::Location { factor, .. } => *factor,
+            Change::LikePeers { .. } | Change::Balance { .. } => 1.0,
+        }
+    }
+}
+
+fn scaled(time: Nanos, factor: f64) -> Nanos {
+    Nanos((time.0 as f64 * factor).round() as i64)
+}
+
+impl WhatIf<'_> {
+    /// Changes durations.
+    pub(super) fn apply(&self, change: &Change, durations: &mut [Nanos]) -> Result<()> {
+        let factor = change.factor();
+        if !(factor.is_finite() && factor >= 0.0) {
+            return Err(Error::Parameter {
+                name: "factor",
+                value: factor.to_string(),
+                expected: "a number of at least 0",
+            });
+        }
+        match change {
+            Change::Function { pattern, factor } => {
+                let times = self.times_inside(&self.matching(pattern));
+                for (id, _) in &self.bursts {
+                    let slot = &mut durations[id.index()];
+                    *slot = slot.saturating_sub(scaled(times[id.index()], 1.0 - factor));
+                }
+            }
+            Change::Balance { pattern } => self.balance(&self.matching(pattern), durations),
+            Change::Calls { pattern, factor } => {
+                let definitions = self.activities.definitions();
+                for (id, call) in &self.calls {
+                    let region = self.activities.call(*call).map(|call| call.region);
+                    let name = region.map(|region| definitions.region_name(region));
+                    if name.is_some_and(|name| fits(pattern, &name)) {
+                        durations[id.index()] = scaled(durations[id.index()], *factor);
+                    }
+                }
+            }
+            Change::Location { location, factor } => {
+                for (id, _) in self.bursts.iter().filter(|it| it.1.location == *location) {
+                    durations[id.index()] = scaled(durations[id.index()], *factor);
+                }
+            }
+            Change::LikePeers { location } => {
+                for group in self.peers().values() {
+                    let others = group.iter().filter(|it| it.0 != *location);
+                    let mut others: Vec<Nanos> =
+                        others.map(|it| self.recorded[it.1.index()]).collect();
+                    let half = others.len() / 2;
+                    if others.is_empty() {
+                        continue;
+                    }
+                    let median = *others.select_nth_unstable(half).1;
+                    for (_, id) in group.iter().filter(|it| it.0 == *location) {
+                        durations[id.index()] = median;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns `true` for each call path inside of a function whose name matches.
+    fn matching(&self, pattern: &str) -> Vec<bool> {
+        let (definitions, paths) = (self.activities.definitions(), self.activities.paths());
+        // Parents come before their children.
+        let mut inside: Vec<bool> = Vec::with_capacity(paths.paths().len());
+        for path in paths.paths() {
+            let parent = path
+                .parent
+                .and_then(|parent| inside.get(parent.index()).copied());
+            let is_own = fits(pattern, &definitions.region_name(path.region));
+            inside.push(is_own || parent == Some(true));
+        }
+        inside
+    }
+
+    /// Returns the time of each burst in some call paths, by activity.
+    fn times_inside(&self, inside: &[bool]) -> Vec<Nanos> {
+        let clock = self.activities.clock();
+        let mut times = vec![Nanos(0); self.recorded.len()];
+        let mut sums = vec![0; self.timelines.width()];
+        for (id, burst) in &self.bursts {
+            sums.fill(0);
+            self.timelines
+                .add(burst.location, burst.start, burst.end, &mut sums);
+            let own = inside
+                .iter()
+                .zip(&sums)
+                .filter(|(is_inside, _)| **is_inside);
+            let ticks: u64 = own.map(|(_, ticks)| *ticks).sum();
+            times[id.index()] = clock.total(u128::from(ticks));
+        }
+        times
+    }
+
+    /// Replaces the time of each burst in some call paths by the mean of its peers.
+    pub(crate) fn balance(&self, inside: &[bool], durations: &mut [Nanos]) {
+        let times = self.times_inside(inside);
+        for group in self.peers().values() {
+            let sum: i128 = group
+                .iter()
+                .map(|(_, id)| i128::from(times[id.index()].0))
+                .sum();
+            let mean = Nanos(i64::try_from(sum / group.len().max(1) as i128).unwrap_or(i64::MAX));
+            for (_, id) in group {
+                let slot = &mut durations[id.index()];
+                let changed = slot.saturating_sub(times[id.index()]).saturating_add(mean);
+                *slot = changed.max(Nanos(0));
+            }
+        }
+    }
+}

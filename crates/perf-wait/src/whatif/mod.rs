@@ -1,0 +1,322 @@
+//! What-if replay: run times that a program would have had with other durations.
+//!
+//! Each location is a sequence of bursts of computation and MPI calls. A burst lasts as long as recorded. A call ends
+//! when all that it waits for has happened, and after its transfer time: the rest of its recorded duration.
+//!
+//! | call | waits for |
+//! |---|---|
+//! | receive, or the wait that completes it | enter of the call that sends |
+//! | send that waited for its receive, or the wait that completes it | enter of the call that posts the receive |
+//! | barrier; N-to-N with data | enter of all members |
+//! | 1-to-N, member that receives data | enter of the root |
+//! | N-to-1, root | enter of all members that send data |
+//! | prefix operation | enter of all members of lower rank |
+//! | any, by [`Dependencies`] | end of another call |
+//!
+//! The replay with the recorded durations gives the recorded run time; [`Answer::identity`] reports it. Sends that did not
+//! wait in the recording do not wait in a replay either, threads other than those that call MPI do not take part, and
+//! neither do launches of accelerators.
+//!
+//! Without imbalance, each burst takes the mean of its peers: the bursts before the n-th call of the same call path on all
+//! locations. Each call takes the median transfer time of its call path.
+
+mod build;
+mod change;
+
+pub use change::{Change, ChangeError};
+
+use crate::activity::{Activities, CallId, CallKind};
+use crate::graph::{ActivityGraph, ActivityId, Burst, Schedule};
+use crate::timeline::Timelines;
+use crate::{Error, Result};
+use perf_core::{CallPathId, Column, Job, LocationId, Nanos, Table, TraceView};
+use std::collections::BTreeMap;
+
+/// Dependency between two calls that the messages and collectives of a trace do not imply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Dependency {
+    /// The call that waits. It does not end before `on` has ended.
+    pub call: CallId,
+    /// The call that it waits for.
+    pub on: CallId,
+}
+
+/// Dependencies of a program that its recording does not contain.
+pub trait Dependencies {
+    /// Returns the dependencies between the calls of a trace.
+    fn dependencies(&self, activities: &Activities) -> Vec<Dependency>;
+}
+
+/// A list of dependencies; the empty one for none.
+impl Dependencies for [Dependency] {
+    fn dependencies(&self, _: &Activities) -> Vec<Dependency> {
+        self.to_vec()
+    }
+}
+
+/// Call path of the call after a burst, and its number among the calls of that path on the location.
+type PeerKey = (Option<CallPathId>, u32);
+
+/// A program that can be replayed with other durations.
+#[derive(Debug)]
+pub struct WhatIf<'a> {
+    activities: &'a Activities,
+    timelines: Timelines,
+    graph: ActivityGraph,
+    /// Recorded duration of each activity.
+    recorded: Vec<Nanos>,
+    /// Duration of each activity without imbalance.
+    ideal: Vec<Nanos>,
+    bursts: Vec<(ActivityId, Burst)>,
+    calls: Vec<(ActivityId, CallId)>,
+}
+
+/// Answer to a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Answer {
+    /// Recorded run time.
+    pub recorded: Nanos,
+    /// Run time of the replay with the recorded durations. Its difference to the recorded run time is the error of the
+    /// replay.
+    pub identity: Nanos,
+    /// Run time of the replay with the changes.
+    pub runtime: Nanos,
+}
+
+impl Answer {
+    /// Returns the time that the changes save; negative if they cost time.
+    pub fn saved(&self) -> Nanos {
+        self.identity.saturating_sub(self.runtime)
+    }
+}
+
+/// Cost of the imbalance of a program.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Imbalance {
+    /// Run time of the replay with the recorded durations.
+    pub replayed: Nanos,
+    /// Run time of the replay without imbalance.
+    pub ideal: Nanos,
+    /// Slowdown by location: the replay without imbalance but for the durations of the location, over that without.
+    pub locations: Vec<(LocationId, f64)>,
+    /// Slowdown by call path of the call after the burst, `None` for the end of the program.
+    pub paths: Vec<(Option<CallPathId>, f64)>,
+}
+
+impl Imbalance {
+    /// Returns the slowdown `S` of the program.
+    pub fn slowdown(&self) -> f64 {
+        self.replayed.0 as f64 / self.ideal.0 as f64
+    }
+
+    /// Returns the slowdown of each location as a table.
+    pub fn table(&self, activities: &Activities) -> Table {
+        let (rows, labels) = (|| self.locations.iter(), activities.labels());
+        let lost = |it: &(LocationId, f64)| Nanos((self.ideal.0 as f64 * (it.1 - 1.0)) as i64);
+        Table::new(
+            "imbalance",
+            "Slowdown with the durations of one location as recorded.",
+        )
+        .with(Column::text(
+            "location",
+            rows().map(|it| labels.get(it.0.index()).map(String::as_str)),
+        ))
+        .with(Column::floats("slowdown", "", rows().map(|it| it.1)))
+        .with(Column::times("lost", rows().map(lost)))
+    }
+}
+
+impl<'a> WhatIf<'a> {
+    /// Builds the graph of a trace whose activities are known.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] with the place of a call that waits for
+    /// itself, [`Error::UnknownActivity`] for a dependency of a call that does not exist, and [`Error::Cancelled`] if the
+    /// job is cancelled.
+    pub fn of<D: Dependencies + ?Sized>(
+        view: TraceView<'_>,
+        activities: &'a Activities,
+        dependencies: &D,
+        job: &Job,
+    ) -> Result<Self> {
+        let timelines = Timelines::of(view, activities, &[], job)?;
+        let built = build::build(activities, &dependencies.dependencies(activities), job)?;
+        let mut this = WhatIf {
+            activities,
+            timelines,
+            ideal: built.recorded.clone(),
+            graph: built.graph,
+            recorded: built.recorded,
+            bursts: built.bursts,
+            calls: built.calls,
+        };
+        this.ideal = this.without_imbalance();
+        Ok(this)
+    }
+
+    /// Answers a question: the run time with these changes, which apply one after the other.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Parameter`] for a factor that is not a number of at least 0, and [`Error::Cancelled`] if the job is
+    /// cancelled.
+    pub fn ask(&self, changes: &[Change], job: &Job) -> Result<Answer> {
+        let mut durations = self.recorded.clone();
+        for change in changes {
+            job.check()?;
+            self.apply(change, &mut durations)?;
+        }
+        let mut times = Schedule::default();
+        let clock = self.activities.clock();
+        let range = self
+            .activities
+            .range()
+            .ok_or(Error::Nothing { what: "events" })?;
+        Ok(Answer {
+            recorded: clock.total(u128::from(range.1.saturating_since(range.0))),
+            identity: self.runtime(&self.recorded, &mut times, job)?,
+            runtime: self.runtime(&durations, &mut times, job)?,
+        })
+    }
+
+    /// Measures the cost of imbalance. Takes one replay for each location and call path, and two more.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn imbalance(&self, job: &Job) -> Result<Imbalance> {
+        let mut times = Schedule::default();
+        let replayed = self.runtime(&self.recorded, &mut times, job)?;
+        let ideal = self.runtime(&self.ideal, &mut times, job)?;
+        let mut locations: BTreeMap<LocationId, Vec<ActivityId>> = BTreeMap::new();
+        let mut paths: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
+        for (id, burst) in &self.bursts {
+            locations.entry(burst.location).or_default().push(*id);
+            paths.entry(self.path(burst)).or_default().push(*id);
+        }
+        for (id, call) in &self.calls {
+            locations.entry(call.location).or_default().push(*id);
+        }
+        let mut durations = self.ideal.clone();
+        let mut slowdown = |group: &[ActivityId]| {
+            for id in group {
+                durations[id.index()] = self.recorded[id.index()];
+            }
+            let time = self.runtime(&durations, &mut times, job)?;
+            for id in group {
+                durations[id.index()] = self.ideal[id.index()];
+            }
+            Ok::<_, Error>(time.0 as f64 / ideal.0 as f64)
+        };
+        let mut found = Imbalance {
+            replayed,
+            ideal,
+            locations: Vec::with_capacity(locations.len()),
+            paths: Vec::with_capacity(paths.len()),
+        };
+        for (location, group) in locations {
+            found.locations.push((location, slowdown(&group)?));
+        }
+        for (path, group) in paths {
+            found.paths.push((path, slowdown(&group)?));
+        }
+        Ok(found)
+    }
+
+    /// Returns the time that a replay without transfer times saves. Begin and end of MPI take their time.
+    pub(crate) fn saved_without_transfers(&self, job: &Job) -> Result<Nanos> {
+        let mut durations = self.recorded.clone();
+        for (id, call) in &self.calls {
+            let kind = self.activities.kind(*call);
+            if !matches!(kind, CallKind::Init | CallKind::Finalize) {
+                durations[id.index()] = Nanos(0);
+            }
+        }
+        let mut times = Schedule::default();
+        let recorded = self.runtime(&self.recorded, &mut times, job)?;
+        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
+    }
+
+    /// Returns the time that balancing the exclusive time of a call path over all locations saves.
+    pub(crate) fn saved_by_balancing(&self, path: CallPathId, job: &Job) -> Result<Nanos> {
+        let mut durations = self.recorded.clone();
+        let mut own = vec![false; self.timelines.paths()];
+        if let Some(own) = own.get_mut(path.index()) {
+            *own = true;
+        }
+        self.balance(&own, &mut durations);
+        let mut times = Schedule::default();
+        let recorded = self.runtime(&self.recorded, &mut times, job)?;
+        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
+    }
+
+    /// Returns the exclusive time of a location in each call path, in ticks.
+    pub(crate) fn path_times(&self, location: LocationId) -> Vec<u64> {
+        let mut times = vec![0; self.timelines.width()];
+        if let Some((first, last)) = self.activities.range() {
+            self.timelines.add(location, first, last, &mut times);
+        }
+        times.truncate(self.timelines.paths());
+        times
+    }
+
+    fn runtime(&self, durations: &[Nanos], times: &mut Schedule, job: &Job) -> Result<Nanos> {
+        self.graph.replay(durations, times, job)?;
+        Ok(times.length())
+    }
+
+    /// Call path of the call after a burst.
+    fn path(&self, burst: &Burst) -> Option<CallPathId> {
+        burst
+            .before
+            .and_then(|call| self.activities.call(call)?.path)
+    }
+
+    /// Returns the bursts before the n-th call of each call path on all locations.
+    fn peers(&self) -> BTreeMap<PeerKey, Vec<(LocationId, ActivityId)>> {
+        let mut counts: BTreeMap<(LocationId, Option<CallPathId>), u32> = BTreeMap::new();
+        let mut peers: BTreeMap<PeerKey, Vec<_>> = BTreeMap::new();
+        for (id, burst) in &self.bursts {
+            let path = self.path(burst);
+            let count = counts.entry((burst.location, path)).or_default();
+            peers
+                .entry((path, *count))
+                .or_default()
+                .push((burst.location, *id));
+            *count += 1;
+        }
+        peers
+    }
+
+    /// Returns the durations without imbalance.
+    fn without_imbalance(&self) -> Vec<Nanos> {
+        let mut ideal = self.recorded.clone();
+        for group in self.peers().values() {
+            let times = group
+                .iter()
+                .map(|(_, id)| i128::from(self.recorded[id.index()].0));
+            let mean = times.sum::<i128>() / group.len().max(1) as i128;
+            for (_, id) in group {
+                ideal[id.index()] = Nanos(i64::try_from(mean).unwrap_or(i64::MAX));
+            }
+        }
+        let mut transfers: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
+        for (id, call) in &self.calls {
+            let path = self.activities.call(*call).and_then(|call| call.path);
+            transfers.entry(path).or_default().push(*id);
+        }
+        for group in transfers.values() {
+            let mut times: Vec<Nanos> = group.iter().map(|id| self.recorded[id.index()]).collect();
+            let half = times.len() / 2;
+            let median = *times.select_nth_unstable(half).1;
+            for id in group {
+                ideal[id.index()] = median;
+            }
+        }
+        ideal
+    }
+}

@@ -1,0 +1,17 @@
+//! Tests of waiting, one program: each program is linked by itself.
+
+mod activity;
+mod cancel;
+mod causes;
+mod clocks;
+mod common;
+mod damage;
+mod efficiency;
+mod efficiency_epoch;
+mod findings;
+mod graph;
+mod made;
+mod stragglers;
+mod training;
+mod waits;
+mod whatif;

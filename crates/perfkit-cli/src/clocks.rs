@@ -1,0 +1,204 @@
+//! Treatment of clocks that disagree: the option `--clocks`, and what is said about violations of the clock condition.
+
+use crate::failure::{Failure, input};
+use crate::options::words;
+use crate::progress::Bar;
+use crate::recording::Recording;
+use crate::table::grouped;
+use clap::Args;
+use perfkit::core::{
+    Clock, ClockCount, ClockViolations, Diagnostics, Place, Rule, SystemTree, Trace, Weight,
+    match_messages,
+};
+use perfkit::wait::clocks::{ClockEstimate, ClockModel, Corrected, Repair};
+use std::path::Path;
+
+/// Share of violated conditions from which times of different ranks cannot be compared.
+const MANY: f64 = 0.01;
+
+/// Treatment of clocks that disagree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clocks {
+    /// Times stay as recorded.
+    #[default]
+    Keep,
+    /// Times are corrected, so that no message arrives before it is sent.
+    Correct,
+}
+
+/// Option that decides what happens to clocks that disagree.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct ClocksBy {
+    /// Times of ranks whose clocks disagree; `inspect` counts messages that arrive before they are sent
+    #[arg(long, value_name = "RULE", default_value = "keep", value_parser = words(&[
+        ("keep", Clocks::Keep, "as they are recorded"),
+        ("correct", Clocks::Correct, "corrected by offset and drift, estimated from messages and collectives"),
+    ]))]
+    pub clocks: Clocks,
+}
+
+/// Correction of the clocks of a recording.
+const CORRECTED: Rule = Rule {
+    name: "clocks-corrected",
+    what: "messages and collectives contradicted the clocks; all times are corrected",
+    weight: Weight::Note,
+};
+
+/// Corrects the clocks of a recording if that is chosen and they disagree. A note says so.
+///
+/// # Errors
+/// [`Failure::Input`] if the corrected events are out of order.
+pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Recording, Failure> {
+    if clocks == Clocks::Keep {
+        return Ok(recording);
+    }
+    let Some(correction) = correct(&recording.trace)? else {
+        return Ok(recording);
+    };
+    let mut diagnostics = recording.diagnostics;
+    let place = Place::file(path.to_string_lossy()).record(correction.words);
+    diagnostics.add_many(CORRECTED, violated(&correction.before), place);
+    Ok(Recording {
+        trace: correction.trace,
+        format: recording.format,
+        diagnostics,
+    })
+}
+
+/// A trace with corrected clocks.
+#[derive(Debug)]
+pub struct Correction {
+    /// The trace.
+    pub trace: Trace,
+    /// Violations of the recorded times.
+    pub before: ClockViolations,
+    /// Description of the correction, with its uncertainty.
+    pub words: String,
+}
+
+/// Corrects the clocks of a trace; `None` if no condition is violated.
+///
+/// # Errors
+/// [`Failure::Input`] if the corrected events are out of order.
+pub fn correct(trace: &Trace) -> Result<Option<Correction>, Failure> {
+    let job = Bar::job();
+    let estimate = ClockEstimate::of(trace.view(), ClockModel::Auto, &job).map_err(input)?;
+    if !estimate.violations.is_any() {
+        return Ok(None);
+    }
+    let corrected = estimate
+        .correct(trace, Repair::Logical, &job)
+        .map_err(input)?;
+    let words = words_of(&estimate, &corrected, trace.definitions().clock);
+    Ok(Some(Correction {
+        trace: corrected.trace,
+        before: estimate.violations,
+        words,
+    }))
+}
+
+/// Describes a correction: model, uncertainty, and events that had to be moved.
+fn words_of(estimate: &ClockEstimate, corrected: &Corrected, clock: Clock) -> String {
+    let time = |ticks: f64| clock.total(ticks.max(0.0) as u128);
+    let model = match estimate.model {
+        ClockModel::Drift => "offset and drift",
+        _ => "offset",
+    };
+    let largest = estimate.locations.iter().map(|it| it.offset.abs());
+    let largest = time(largest.fold(0.0, f64::max));
+    let mut text = format!("by {model} of up to {largest}");
+    let all = || estimate.locations.iter().filter_map(|it| it.uncertainty);
+    if let Some(most) = all().reduce(f64::max) {
+        text += &format!(", +-{}", time(most));
+    }
+    let unbounded = estimate.locations.len() - all().count();
+    if unbounded > 0 {
+        let locations = match unbounded {
+            1 => "1 location is".to_string(),
+            more => format!("{more} locations are"),
+        };
+        text += &format!("; {locations} bounded from one side only");
+    }
+    if corrected.moved > 0 {
+        let (moved, farthest) = (grouped(corrected.moved), time(corrected.farthest as f64));
+        text += &format!("; {moved} events moved by up to {farthest} to restore their order");
+    }
+    let remaining = violated(&corrected.violations);
+    if remaining > 0 {
+        text += &format!("; {} violations remain", grouped(remaining));
+    }
+    text
+}
+
+/// Returns the number of violated conditions.
+pub fn violated(found: &ClockViolations) -> u64 {
+    found
+        .messages
+        .violated
+        .saturating_add(found.collectives.violated)
+}
+
+/// Returns `true` if so many conditions are violated that wait states mean nothing.
+pub fn are_many(found: &ClockViolations) -> bool {
+    let checked = found
+        .messages
+        .checked
+        .saturating_add(found.collectives.checked);
+    violated(found) as f64 > MANY * checked as f64
+}
+
+/// Counts the violations of a trace.
+///
+/// # Errors
+/// [`Failure::Input`] for a trace whose messages cannot be matched.
+pub fn violations(trace: &Trace) -> Result<ClockViolations, Failure> {
+    let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
+    Ok(found.clock_violations())
+}
+
+/// Returns the pair of locations with the largest violation, in words.
+pub fn worst_pair(found: &ClockViolations, system: &SystemTree) -> Option<String> {
+    let worst = found.pairs.iter().max_by_key(|pair| pair.count.largest)?;
+    let process = |id| {
+        let group = system.process(id).and_then(|group| system.group(group));
+        group.map_or_else(|| system.label(id), |group| group.name.clone())
+    };
+    let (sender, receiver) = (process(worst.sender), process(worst.receiver));
+    Some(format!("{sender} to {receiver}"))
+}
+
+/// Returns [`sentences`] about a trace.
+pub fn of(found: &ClockViolations, trace: &Trace) -> Vec<String> {
+    let definitions = trace.definitions();
+    sentences(found, definitions.clock, &definitions.system)
+}
+
+/// Returns sentences about messages and collectives that contradict the clocks; none where no condition is violated.
+pub fn sentences(found: &ClockViolations, clock: Clock, system: &SystemTree) -> Vec<String> {
+    let pair = worst_pair(found, system).map_or_else(String::new, |pair| format!(", {pair}"));
+    let kinds = [
+        (found.messages, "messages arrive before they are sent", pair),
+        (
+            found.collectives,
+            "all-to-all collectives are left before all members have entered them",
+            String::new(),
+        ),
+    ];
+    let violated = kinds.into_iter().filter(|it| it.0.violated > 0);
+    let sentence = |(count, what, pair): (ClockCount, &str, String)| {
+        let (violated, checked) = (grouped(count.violated), grouped(count.checked));
+        let largest = clock.total(u128::from(count.largest));
+        format!(
+            "{violated} of {checked} {what} (largest: {largest}{pair}): the clocks of the ranks disagree"
+        )
+    };
+    violated.map(sentence).collect()
+}
+
+/// Returns the description of the correction of a recording that was opened with [`Clocks::Correct`]; `None` if its clocks
+/// did not disagree.
+pub fn correction(diagnostics: &Diagnostics) -> Option<String> {
+    let mut all = diagnostics.iter().filter(|(rule, _)| *rule == CORRECTED);
+    let place = all.next()?.1.places.first()?;
+    Some(place.record.as_deref()?.to_owned())
+}

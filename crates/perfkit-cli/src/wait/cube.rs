@@ -1,0 +1,116 @@
+//! [`Joined`]: times, wait states, delay costs and critical path as one profile.
+
+use super::Analysis;
+use crate::failure::{Outcome, input};
+use crate::output;
+use crate::progress::Bar;
+use perfkit::core::{
+    CallPathId, MetricId, Profile, ProfileMetric, Result, RowStore, Scope, Severities, TraceView,
+    Value,
+};
+use perfkit::formats::cube;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows of several profiles over one call tree. The metrics of each follow those of the one before.
+#[derive(Debug)]
+struct Joined(Vec<Profile>);
+
+impl Joined {
+    /// Returns the profile of a metric, and the metric in it.
+    fn find(&self, metric: MetricId) -> Option<(&Profile, MetricId)> {
+        let mut index = metric.index();
+        for profile in &self.0 {
+            match index.checked_sub(profile.metrics().len()) {
+                Some(rest) => index = rest,
+                None => return Some((profile, MetricId::from_index(index)?)),
+            }
+        }
+        None
+    }
+}
+
+impl RowStore for Joined {
+    fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
+        match self.find(metric) {
+            Some((profile, metric)) => profile.rows().row(metric, path),
+            None => Ok(None),
+        }
+    }
+
+    fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
+        let found = self.find(metric);
+        found.map_or_else(Vec::new, |(profile, metric)| profile.rows().paths(metric))
+    }
+
+    fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
+        match self.find(metric) {
+            Some((profile, metric)) => profile.rows().total(metric, path),
+            None => Ok(None),
+        }
+    }
+
+    fn scoped(
+        &self,
+        metric: MetricId,
+        path: CallPathId,
+        scope: Scope,
+    ) -> Option<Result<Severities>> {
+        let (profile, metric) = self.find(metric)?;
+        profile.rows().scoped(metric, path, scope)
+    }
+}
+
+/// Returns the metrics of all profiles, with the numbers of their parents adapted.
+fn metrics(profiles: &[Profile]) -> Vec<ProfileMetric> {
+    let mut all: Vec<ProfileMetric> = Vec::new();
+    for profile in profiles {
+        let before = all.len();
+        for metric in profile.metrics() {
+            let mut metric = metric.clone();
+            let parent = metric.metric.parent;
+            metric.metric.parent = parent.and_then(|it| MetricId::from_index(before + it.index()));
+            all.push(metric);
+        }
+    }
+    all
+}
+
+/// Writes the profile of an analysis as Cube.
+///
+/// # Errors
+/// [`Failure::Input`](crate::failure::Failure::Input) for a file that cannot be written.
+pub(super) fn write(view: TraceView<'_>, analysis: &Analysis, path: &Path) -> Outcome {
+    let profile = joined(view, analysis)?;
+    output::whole(path, |to| {
+        let options = cube::WriteOptions::new();
+        cube::write(&profile, to, &options, &Bar::job()).map_err(input)?;
+        Ok(())
+    })
+}
+
+/// Returns times, wait states, delay costs and critical path as one profile. The times are there if the call tree of the
+/// trace is that of the analysis, as it is without accelerators.
+fn joined(
+    view: TraceView<'_>,
+    analysis: &Analysis,
+) -> std::result::Result<Profile, crate::failure::Failure> {
+    let (times, _) = Profile::from_trace(view, &Bar::job()).map_err(input)?;
+    let waits = analysis.waits.profile();
+    let own = [waits, analysis.delays.profile(), analysis.path.profile()];
+    let mut profiles: Vec<Profile> = own.into_iter().cloned().collect();
+    if times.calls().paths() == waits.calls().paths() {
+        profiles.insert(0, times);
+    }
+    let definitions = view.definitions();
+    let topologies = profiles.first().map(|it| it.topologies().to_vec());
+    let profile = Profile::new(
+        definitions.system.clone(),
+        definitions.regions.clone(),
+        waits.calls().clone(),
+        metrics(&profiles),
+        Arc::new(Joined(profiles)),
+    );
+    let profile = profile.map_err(input)?;
+    Ok(profile.with_topologies(topologies.unwrap_or_default()))
+}

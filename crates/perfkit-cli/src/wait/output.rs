@@ -1,0 +1,244 @@
+//! [`Document`]: the results about one recording as JSON and as text.
+
+use super::questions::Answers;
+use super::statement::{Command, Statement};
+use super::{Analysed, Analysis, tables};
+use crate::clocks;
+use crate::failure::Outcome;
+use crate::findings::Findings;
+use crate::recording::Recording;
+use crate::table::{self, counted, grouped};
+use perfkit::core::{ClockViolations, Nanos, ReplayCounts, Table};
+use serde::Serialize;
+use std::io::Write;
+
+/// Largest number of letters of a call path in a table.
+const MAX_NAME: usize = 60;
+/// Smallest error of the replay that is worth a note.
+const MIN_REPLAY_ERROR: f64 = 0.001;
+
+/// Results about one recording.
+#[derive(Debug, Serialize)]
+pub(crate) struct Document {
+    format: &'static str,
+    /// Reason why there are no results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nothing: Option<String>,
+    #[serde(rename = "run_time_ns")]
+    runtime: Nanos,
+    processes: usize,
+    messages: usize,
+    collectives: usize,
+    /// Violations of the clock condition; after a correction, those that remain.
+    clocks: Table,
+    /// Correction of the clocks, if there was one.
+    clocks_corrected: Option<String>,
+    /// Findings, the one that saves most first.
+    pub(crate) findings: Vec<Statement>,
+    pub(crate) wait_states: Table,
+    pub(crate) ranks: Table,
+    pub(crate) root_causes: Table,
+    pub(crate) critical_path: Table,
+    pub(crate) efficiencies: Table,
+    what_if: Table,
+    /// Number of operations of a training job.
+    operations: usize,
+    /// Replayed and ideal times of the steps of a training job.
+    steps: Table,
+    /// Slowdowns of the parts of a training job.
+    parts: Table,
+    #[serde(skip)]
+    replay_error: f64,
+    /// Sentences about clocks that disagree.
+    #[serde(skip)]
+    warnings: Vec<String>,
+    /// Repairs and losses of the reader.
+    recording: Findings,
+}
+
+impl Document {
+    /// Collects the results, with tables of at most `top` root causes and call paths.
+    pub(super) fn new(
+        recording: &Recording,
+        found: &Analysed,
+        violations: &ClockViolations,
+        command: &Command,
+        top: usize,
+    ) -> Self {
+        let clock = recording.trace.definitions().clock;
+        let none = || Table::new("", "");
+        let mut document = Document {
+            format: recording.format,
+            nothing: None,
+            runtime: Nanos(0),
+            processes: 0,
+            messages: 0,
+            collectives: 0,
+            clocks: violations.table(clock),
+            clocks_corrected: clocks::correction(&recording.diagnostics),
+            findings: Vec::new(),
+            wait_states: none(),
+            ranks: none(),
+            root_causes: none(),
+            critical_path: none(),
+            efficiencies: none(),
+            what_if: none(),
+            operations: 0,
+            steps: none(),
+            parts: none(),
+            replay_error: 0.0,
+            warnings: warnings(recording, violations, command),
+            recording: Findings::new(&recording.diagnostics, ReplayCounts::default()),
+        };
+        match found {
+            Analysed::Training(training) => {
+                document.runtime = training.findings.runtime;
+                document.operations = training.operations;
+                document.findings = training.statements(command);
+                document.steps = training.slowdowns.steps_table();
+                document.parts = training.slowdowns.groups_table();
+            }
+            Analysed::Nothing { reason, hint } => {
+                document.nothing = Some(match hint.is_empty() {
+                    true => reason.clone(),
+                    false => format!("{reason}; {hint}"),
+                });
+            }
+            Analysed::Found(analysis) => document.fill(analysis, command, top),
+        }
+        document
+    }
+
+    fn fill(&mut self, analysis: &Analysis, command: &Command, top: usize) {
+        let activities = &analysis.activities;
+        self.runtime = analysis.findings.runtime;
+        self.processes = analysis.ranks.len();
+        self.messages = activities.messages().len();
+        self.collectives = activities.collectives().len();
+        self.findings = analysis.statements(command);
+        self.wait_states = tables::kinds(analysis);
+        self.ranks = tables::ranks(analysis);
+        self.root_causes = tables::root_causes(analysis).head(top);
+        self.critical_path = analysis.path.table(activities).head(top);
+        self.efficiencies = analysis.efficiencies.table();
+    }
+
+    /// Adds the answers to what-if questions.
+    pub(super) fn with_answers(mut self, answers: Answers) -> Self {
+        if !answers.is_empty() {
+            self.what_if = answers.table();
+            self.replay_error = answers.replay_error();
+        }
+        self
+    }
+
+    /// Writes the results as text.
+    ///
+    /// # Errors
+    /// [`Failure::Output`](crate::failure::Failure::Output) if `out` cannot be written.
+    pub(super) fn text(&self, out: &mut dyn Write) -> Outcome {
+        for warning in &self.warnings {
+            writeln!(out, "warning: {warning}")?;
+        }
+        if let Some(words) = &self.clocks_corrected {
+            writeln!(out, "clocks: corrected {words}")?;
+        }
+        if let Some(reason) = &self.nothing {
+            writeln!(out, "  {reason}")?;
+            return Ok(());
+        }
+        match self.operations {
+            0 => writeln!(
+                out,
+                "  {} with {} and {} in {}",
+                counted(self.processes, "rank"),
+                counted(self.messages, "message"),
+                counted(self.collectives, "collective"),
+                self.runtime
+            )?,
+            operations => writeln!(
+                out,
+                "  a training job with {} in {}, replayed in {}",
+                counted(operations, "operation"),
+                counted(self.steps.rows(), "step"),
+                self.runtime
+            )?,
+        }
+        self.statements(out)?;
+        if self.what_if.rows() > 0 {
+            writeln!(out, "\nrun time with other durations")?;
+            table::print(out, &self.what_if, MAX_NAME)?;
+            if self.replay_error >= MIN_REPLAY_ERROR {
+                let percent = 100.0 * self.replay_error;
+                writeln!(
+                    out,
+                    "  the replay of the recorded durations misses the recorded run time by {percent:.1} %"
+                )?;
+            }
+        }
+        for (heading, table) in [
+            (
+                "wait states, summed over ranks; parts and completion times are no waiting time",
+                &self.wait_states,
+            ),
+            (
+                "root causes: delays by the waiting that they cause, directly and through other waits",
+                &self.root_causes,
+            ),
+            (
+                "critical path: balancing a call path saves its imbalance at most",
+                &self.critical_path,
+            ),
+            ("efficiencies of the POP methodology", &self.efficiencies),
+            (
+                "parts of the training job, as recorded while all others are ideal",
+                &self.parts,
+            ),
+            ("steps of the training job", &self.steps),
+        ] {
+            if table.rows() > 0 {
+                writeln!(out, "\n{heading}")?;
+                table::print(out, table, MAX_NAME)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn statements(&self, out: &mut dyn Write) -> Outcome {
+        if self.findings.is_empty() {
+            writeln!(
+                out,
+                "\nfindings: nothing that would save 1 % of the run time or more"
+            )?;
+            return Ok(());
+        }
+        writeln!(out, "\nfindings, by the run time that a fix would save")?;
+        for (at, finding) in self.findings.iter().enumerate() {
+            writeln!(out, "\n{}. {}", grouped(at as u64 + 1), finding.sentence)?;
+            if !finding.evidence.is_empty() {
+                writeln!(out, "   evidence: {}", finding.evidence)?;
+            }
+            if let Some((from, to)) = finding.window {
+                writeln!(out, "   window:   {from} to {to}")?;
+            }
+            writeln!(out, "   next:     {}", finding.command)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns sentences about clocks that disagree. Many violations come with their consequence and the remedy.
+pub(super) fn warnings(
+    recording: &Recording,
+    violations: &ClockViolations,
+    command: &Command,
+) -> Vec<String> {
+    let mut sentences = clocks::of(violations, &recording.trace);
+    if clocks::are_many(violations) {
+        let remedy = command.of("wait", &["--clocks", "correct"]);
+        sentences.push(format!(
+            "wait states, findings and efficiencies compare times of different ranks, and are wrong here; correct the clocks: {remedy}"
+        ));
+    }
+    sentences
+}

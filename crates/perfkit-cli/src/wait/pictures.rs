@@ -1,0 +1,153 @@
+//! Wait states drawn: the timeline of the ranks with waits and critical path, and the coloured table of efficiencies.
+
+use super::output::Document;
+use super::series::grades;
+use super::{Analysis, Statement};
+use crate::failure::{Failure, Outcome, input};
+use crate::pictures::{self, Files, failed};
+use crate::progress::Bar;
+use perfkit::core::{Job, Ticks, TimeRange, TraceView};
+use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, Timelines};
+use perfkit::view::{Item, Scene, Section, Theme, timeline};
+use perfkit::wait::efficiency::{Scaling, Series};
+use perfkit::wait::waits::WaitState;
+
+/// Pixels of the timeline.
+const COLUMNS: usize = 1200;
+/// Longest waits that have an arrow from their cause.
+const MAX_ARROWS: usize = 24;
+
+/// Draws what the options ask for.
+///
+/// # Errors
+/// What folding and drawing fail with, and [`Failure::Input`] for files that cannot be written.
+pub(super) fn write(
+    files: &Files,
+    name: &str,
+    view: TraceView<'_>,
+    analysis: &Analysis,
+    document: &Document,
+) -> Outcome {
+    let title = format!("{name}: waits and critical path");
+    let scene = || scene(view, analysis, &title, Theme::light());
+    files.write(&format!("{name}: wait states"), scene, || {
+        let mut all = vec![items(&document.findings)];
+        all.extend(sections(view, analysis, name)?);
+        for (id, heading, table) in [
+            ("waits", "Wait states", &document.wait_states),
+            ("wait-ranks", "Ranks", &document.ranks),
+            ("causes", "Root causes", &document.root_causes),
+            ("critical", "Critical path", &document.critical_path),
+        ] {
+            all.push(Section::table(id, heading, table));
+        }
+        Ok(all)
+    })
+}
+
+/// Returns the findings as a section.
+fn items(findings: &[Statement]) -> Section {
+    let item = |it: &Statement| {
+        let window = it
+            .window
+            .map_or_else(String::new, |(from, to)| format!("{from} to {to}"));
+        let text = match it.evidence.as_str() {
+            "" => format!("{}.", it.sentence),
+            evidence => format!("{}. Evidence: {evidence}.", it.sentence),
+        };
+        Item::new(it.kind, text).place(window).command(&it.command)
+    };
+    let items: Vec<Item> = findings.iter().map(item).collect();
+    let words = match items.is_empty() {
+        true => "Nothing would save 1 % of the run time or more.",
+        false => "By the run time that a fix would save.",
+    };
+    Section::items("findings", "Findings", words, &items)
+}
+
+/// Returns the coloured table of efficiencies and the timeline with waits and critical path as sections of a page.
+///
+/// # Errors
+/// What folding and drawing fail with.
+pub(crate) fn sections(
+    view: TraceView<'_>,
+    analysis: &Analysis,
+    name: &str,
+) -> Result<Vec<Section>, Failure> {
+    let runs = [analysis.efficiencies.clone()];
+    let series = Series::of(&runs, Scaling::Strong).map_err(input)?;
+    let table = |theme| grades(&series, &[name]).theme(theme).scene();
+    let words = "Efficiencies of the POP methodology. Each is the product of those below it; 100 % is ideal.";
+    let grades = Section::picture("efficiencies", "Efficiencies", table, words);
+    let light = scene(view, analysis, "", Theme::light())?;
+    let dark = scene(view, analysis, "", Theme::dark())?;
+    Ok(vec![
+        grades.map_err(failed)?,
+        timeline_section(light, dark)?,
+    ])
+}
+
+/// Returns a timeline with waits as a section of a page, from its pictures on light and on dark paper.
+///
+/// # Errors
+/// What drawing fails with.
+pub(crate) fn timeline_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
+    let draw = |theme: Theme| match theme == Theme::dark() {
+        true => dark.clone(),
+        false => light.clone(),
+    };
+    let words = "Hatched: the ranks of a row, or at least half of them, wait for others. Arrows lead from the cause to the longest \
+                 waits. Line: the critical path.";
+    Section::picture("waits-timeline", "Waits and critical path", draw, words).map_err(failed)
+}
+
+/// Draws the timeline of all ranks with their waits, the causes of the longest ones and the critical path.
+fn scene(
+    view: TraceView<'_>,
+    analysis: &Analysis,
+    title: &str,
+    theme: Theme,
+) -> Result<Scene, Failure> {
+    let map = RegionGroups::new()
+        .mpi("MPI")
+        .plan(view.definitions())
+        .map_err(input)?;
+    let timelines = Timelines::new(view.trace().view(), &map, &Bar::job()).map_err(input)?;
+    let groups = Groups::by(&timelines, GroupBy::Process);
+    let params = Folder::params().columns(COLUMNS).op(Op::Max);
+    let folder = Folder::new(&timelines, groups, params.check().map_err(input)?).map_err(input)?;
+    let window = analysis.activities.range();
+    let window =
+        window.and_then(|(start, end)| TimeRange::new(start, Ticks(end.0.saturating_add(1))));
+    let window = window.unwrap_or(timelines.range());
+    let fold = folder.fold(window, &Job::default()).map_err(input)?;
+    let overlay = analysis.overlay();
+    let picture = timeline::Picture::new(&folder, &fold).map_err(pictures::failed)?;
+    Ok(picture.titled(title).theme(theme).overlay(&overlay).scene())
+}
+
+impl Analysis {
+    /// Returns the waits, the causes of the longest ones, and the critical path.
+    pub(crate) fn overlay(&self) -> timeline::Overlay {
+        let mut overlay = timeline::Overlay::default();
+        let end = |state: &WaitState| Ticks(state.start.0.saturating_add(state.ticks));
+        let waiting = self.waits.states().iter();
+        let waiting = waiting.filter(|it| it.pattern.is_waiting());
+        let mut longest: Vec<&WaitState> = Vec::new();
+        for state in waiting {
+            overlay.hatch(state.call.location, state.start, end(state));
+            longest.push(state);
+        }
+        longest.sort_by_key(|it| (std::cmp::Reverse(it.ticks), it.call));
+        for state in longest.into_iter().take(MAX_ARROWS) {
+            if let Some(cause) = state.cause.filter(|it| it.location != state.call.location) {
+                let at = end(state);
+                overlay.arrow((cause.location, at), (state.call.location, at));
+            }
+        }
+        for segment in self.path.segments() {
+            overlay.route(segment.location, segment.start, segment.end);
+        }
+        overlay
+    }
+}

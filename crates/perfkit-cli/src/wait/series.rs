@@ -1,0 +1,274 @@
+//! Efficiencies of several runs, compared with those of the first.
+
+use super::statement::Command;
+use super::{Analysed, Analysis, Options, output::warnings, trace_of, view_of};
+use crate::clocks;
+use crate::failure::{Failure, Outcome, input};
+use crate::findings;
+use crate::options::file_names;
+use crate::output;
+use crate::pictures::{self, name};
+use crate::table::{self, counted};
+use perfkit::core::{Column, Nanos, Table};
+use perfkit::view::{Grades, Section, Theme};
+use perfkit::wait::efficiency::{Efficiencies, Series, SeriesRow};
+use serde::Serialize;
+use std::io::Write;
+use std::path::Path;
+
+/// Smallest loss of a factor, in parts of 1, that is worth a sentence.
+const MIN_LOSS: f64 = 0.02;
+
+/// A factor: name, depth in the tree of factors, and value.
+pub(crate) type Factor = (&'static str, usize, fn(&SeriesRow) -> Option<f64>);
+
+/// Factors of a series as a tree, in the order of a table.
+pub(crate) const FACTORS: [Factor; 10] = [
+    ("global efficiency", 0, |row| Some(row.global)),
+    ("parallel efficiency", 1, |row| Some(row.parallel)),
+    ("load balance", 2, |row| Some(row.load_balance)),
+    ("communication efficiency", 2, |row| Some(row.communication)),
+    ("serialisation efficiency", 3, |row| Some(row.serialisation)),
+    ("transfer efficiency", 3, |row| Some(row.transfer)),
+    ("computation scaling", 1, |row| {
+        Some(row.computation_scaling)
+    }),
+    ("IPC scaling", 2, |row| row.ipc_scaling),
+    ("instruction scaling", 2, |row| row.instruction_scaling),
+    ("frequency scaling", 2, |row| row.frequency_scaling),
+];
+
+/// First factor of scaling.
+const SCALING: usize = 6;
+
+/// Factors that others are products of.
+const LEAVES: [usize; 4] = [2, 4, 5, 6];
+
+/// A run of a series.
+struct Run {
+    name: String,
+    efficiencies: Efficiencies,
+    /// First finding.
+    first: Option<String>,
+    warnings: Vec<String>,
+    corrected: Option<String>,
+}
+
+/// Reads all recordings and prints the efficiencies of the series.
+///
+/// # Errors
+/// [`Failure::Usage`] for options of one recording, [`Failure::Input`] for recordings without waiting.
+pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    let single = "of one recording, not of a series";
+    if !options.questions.is_empty() {
+        return Err(Failure::Usage(format!("--what-if asks {single}")));
+    }
+    if options.cube.is_some() {
+        return Err(Failure::Usage(format!(
+            "--cube writes the wait states {single}"
+        )));
+    }
+    let runs = options.files.iter().map(|file| read(file, options));
+    let runs: Vec<Run> = runs.collect::<Result<_, _>>()?;
+    let efficiencies: Vec<Efficiencies> = runs.iter().map(|run| run.efficiencies.clone()).collect();
+    let series = Series::of(&efficiencies, options.scaling).map_err(input)?;
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    output::csv(options.csv.as_ref(), || Ok(by_run(&series, &names)))?;
+    let words = words(&series, &names);
+    let title = "Efficiencies of a series";
+    let draw = |theme: Theme| grades(&series, &names).titled(title).theme(theme).scene();
+    options.output.write(
+        title,
+        || Ok(draw(Theme::light())),
+        || {
+            let picture = Section::picture("efficiencies", title, draw, &words);
+            let picture = picture.map_err(pictures::failed)?;
+            let table = Section::table(
+                "factors",
+                "Efficiencies and scaling",
+                &by_run(&series, &names),
+            );
+            Ok(vec![picture, table])
+        },
+    )?;
+    if options.general.json {
+        return output::json(out, &json(&runs, &series, &names));
+    }
+    writeln!(out, "{}", file_names(&options.files))?;
+    for run in &runs {
+        for warning in &run.warnings {
+            writeln!(out, "warning: {}: {warning}", run.name)?;
+        }
+        if let Some(words) = &run.corrected {
+            writeln!(out, "clocks of {}: corrected {words}", run.name)?;
+        }
+    }
+    writeln!(
+        out,
+        "\nefficiencies of the POP methodology; scaling relative to {}",
+        names[0]
+    )?;
+    table::write(out, &heads(&names), &rows(&series))?;
+    if !words.is_empty() {
+        writeln!(out, "\n{words}")?;
+    }
+    writeln!(out, "\nfirst finding of each run")?;
+    for run in &runs {
+        let none = "nothing that would save 1 % of the run time or more";
+        writeln!(
+            out,
+            "  {}: {}",
+            run.name,
+            run.first.as_deref().unwrap_or(none)
+        )?;
+    }
+    Ok(())
+}
+
+/// Reads and analyses one recording.
+fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
+    let recording = trace_of(file, options)?;
+    let explain = findings::explain(&recording.diagnostics);
+    let view = view_of(&recording, &options.window)?;
+    let found = Analysis::of(view, options.top.max(1)).map_err(explain)?;
+    let analysis = match found {
+        Analysed::Found(analysis) => analysis,
+        Analysed::Training(_) => {
+            return Err(refused(file, "a training job has no efficiencies of MPI"));
+        }
+        Analysed::Nothing { reason, .. } => return Err(refused(file, &reason)),
+    };
+    let command = Command::new(
+        vec![file.to_string_lossy().into_owned()],
+        options.clocks.clocks,
+    );
+    let violations = clocks::violations(&recording.trace)?;
+    let first = analysis.statements(&command).into_iter().next();
+    Ok(Run {
+        name: name(file),
+        warnings: warnings(&recording, &violations, &command),
+        corrected: clocks::correction(&recording.diagnostics),
+        first: first.map(|statement| statement.sentence),
+        efficiencies: analysis.efficiencies,
+    })
+}
+
+/// Returns the reason why a recording is no run of a series.
+fn refused(file: &Path, reason: &str) -> Failure {
+    let file = file.display();
+    Failure::Input(format!("{file}: {reason}; it is no run of a series"))
+}
+
+/// Returns the heads of the table.
+fn heads<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    std::iter::once("").chain(names.iter().copied()).collect()
+}
+
+/// Returns the rows of the table: processes, run time, speedup, and a row for each factor.
+fn rows(series: &Series) -> Vec<Vec<String>> {
+    let row = |name: &str, cell: &dyn Fn(&SeriesRow) -> String| {
+        let cells = series.rows.iter().map(cell);
+        std::iter::once(name.to_owned())
+            .chain(cells)
+            .collect::<Vec<_>>()
+    };
+    let mut rows = vec![
+        row("processes", &|it| it.processes.to_string()),
+        row("run time", &|it| it.runtime.to_string()),
+        row("speedup", &|it| format!("{:.3}", it.speedup)),
+    ];
+    for (name, depth, value) in present(series) {
+        let name = format!("{}{name}", "  ".repeat(depth));
+        let percent = |it: &SeriesRow| {
+            value(it).map_or_else(String::new, |it| format!("{:.2} %", 100.0 * it))
+        };
+        rows.push(row(&name, &percent));
+    }
+    rows
+}
+
+/// Returns the factors that at least one run has.
+fn present(series: &Series) -> impl Iterator<Item = Factor> + '_ {
+    let has = |(_, _, value): &Factor| series.rows.iter().any(|row| value(row).is_some());
+    // One run does not scale.
+    let (from, to) = match series.rows.len() {
+        1 => (1, SCALING),
+        _ => (0, FACTORS.len()),
+    };
+    let own = FACTORS[from..to].iter().copied().filter(has);
+    own.map(move |(name, depth, value)| (name, depth - from, value))
+}
+
+/// Returns the series with the name of each run.
+fn by_run(series: &Series, names: &[&str]) -> Table {
+    let table = series.table();
+    let named = Table::new(
+        "efficiencies",
+        "Efficiencies, and scaling relative to the first run.",
+    );
+    let named = named.with(Column::text("run", names.iter().copied()));
+    table.columns().iter().cloned().fold(named, Table::with)
+}
+
+/// Returns the coloured table of a series.
+pub(crate) fn grades(series: &Series, names: &[&str]) -> Grades {
+    let heads = names.iter().zip(&series.rows);
+    let heads = heads.map(|(name, row)| (name.to_string(), counted(row.processes, "rank")));
+    let mut grades = Grades::new(heads);
+    for (name, depth, value) in present(series) {
+        grades.push(name, depth, series.rows.iter().map(value));
+    }
+    grades
+}
+
+/// Returns the factor that is lost most of between the first and the last run, as a sentence.
+fn words(series: &Series, names: &[&str]) -> String {
+    let (Some(first), Some(last)) = (series.rows.first(), series.rows.last()) else {
+        return String::new();
+    };
+    let (from, to) = (names.first().unwrap_or(&""), names.last().unwrap_or(&""));
+    let lost = LEAVES.iter().filter_map(|at| {
+        let (name, _, value) = FACTORS[*at];
+        let (before, after) = (value(first)?, value(last)?);
+        (before - after >= MIN_LOSS).then_some((name, before, after))
+    });
+    let worst = lost.max_by(|one, other| (other.2 / other.1).total_cmp(&(one.2 / one.1)));
+    match worst {
+        Some((name, before, after)) => format!(
+            "The largest loss is in {name}: {:.1} % in {from}, {:.1} % in {to}.",
+            100.0 * before,
+            100.0 * after
+        ),
+        None => format!(
+            "No factor loses {:.0} points from {from} to {to}.",
+            100.0 * MIN_LOSS
+        ),
+    }
+}
+
+fn json(runs: &[Run], series: &Series, names: &[&str]) -> impl Serialize {
+    #[derive(Serialize)]
+    struct RunDocument {
+        name: String,
+        run_time_ns: Nanos,
+        clocks_corrected: Option<String>,
+        warnings: Vec<String>,
+        first_finding: Option<String>,
+    }
+    #[derive(Serialize)]
+    struct SeriesDocument {
+        runs: Vec<RunDocument>,
+        efficiencies: Table,
+    }
+    let run = |run: &Run| RunDocument {
+        name: run.name.clone(),
+        run_time_ns: run.efficiencies.runtime,
+        clocks_corrected: run.corrected.clone(),
+        warnings: run.warnings.clone(),
+        first_finding: run.first.clone(),
+    };
+    SeriesDocument {
+        runs: runs.iter().map(run).collect(),
+        efficiencies: by_run(series, names),
+    }
+}

@@ -1,0 +1,248 @@
+//! [`Statement`]: a finding with its evidence, its window and the next command.
+
+use super::{Analysis, Training};
+use crate::clocks::Clocks;
+use crate::options::time_option;
+use crate::pictures::shell;
+use perfkit::core::{CallPathId, Clock, LocationId, Nanos};
+use perfkit::wait::findings::{Finding, FindingKind};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Functions that the evidence of slow transfers names.
+const MAX_FUNCTIONS: usize = 3;
+
+/// Commands on the files of a recording.
+#[derive(Clone, Debug)]
+pub(crate) struct Command {
+    files: Vec<String>,
+    clocks: Clocks,
+}
+
+impl Command {
+    /// Creates commands on files, with the same treatment of their clocks.
+    pub(crate) fn new(files: Vec<String>, clocks: Clocks) -> Self {
+        Command { files, clocks }
+    }
+
+    /// Returns the command of a subcommand with options behind the files.
+    pub(crate) fn of(&self, subcommand: &str, options: &[&str]) -> String {
+        let clocks: &[&str] = match self.clocks {
+            Clocks::Keep => &[],
+            Clocks::Correct => &["--clocks", "correct"],
+        };
+        let words = ["perfkit", subcommand].into_iter();
+        let words = words.chain(self.files.iter().map(String::as_str));
+        shell(
+            words
+                .chain(options.iter().copied())
+                .chain(clocks.iter().copied()),
+        )
+    }
+
+    /// Returns the command that draws a window with a row for each process.
+    fn fold(&self, window: Option<(Nanos, Nanos)>) -> String {
+        let (from, to) = window.map_or_else(Default::default, |(from, to)| {
+            (time_option(from.0), time_option(to.0))
+        });
+        let mut options = vec!["--by", "process"];
+        if window.is_some() {
+            options.extend(["--from", from.as_str(), "--to", to.as_str()]);
+        }
+        options.extend(["--html", "closer.html"]);
+        self.of("fold", &options)
+    }
+}
+
+/// Finding in words.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Statement {
+    /// Kind in one or two words.
+    pub(crate) kind: &'static str,
+    /// The finding.
+    pub(crate) sentence: String,
+    /// Measurements that it follows from.
+    pub(crate) evidence: String,
+    /// Name of the location.
+    pub(crate) location: Option<String>,
+    /// Call path.
+    pub(crate) call_path: Option<String>,
+    /// Run time that a fix would save.
+    #[serde(rename = "saved_ns")]
+    pub(crate) saved: Nanos,
+    /// The same as a share of the run time.
+    pub(crate) share: f64,
+    /// Factor by which the location is slower than its peers.
+    pub(crate) factor: Option<f64>,
+    /// Waiting time that it causes, or time lost, over all ranks.
+    #[serde(rename = "cost_ns")]
+    pub(crate) cost: Nanos,
+    /// Begin and end of the window to look at.
+    #[serde(rename = "window_ns")]
+    pub(crate) window: Option<(Nanos, Nanos)>,
+    /// Next command to run.
+    pub(crate) command: String,
+}
+
+impl Training {
+    /// Returns the findings in words.
+    pub(crate) fn statements(&self, command: &Command) -> Vec<Statement> {
+        let definitions = self.activities.definitions();
+        let statement = |finding: &Finding| {
+            let window = window(finding, definitions.clock);
+            Statement {
+                kind: "training job",
+                sentence: finding.text(definitions, &self.activities),
+                evidence: format!(
+                    "with the durations of this part as recorded and all others ideal, the steps take {} longer in total",
+                    finding.cost
+                ),
+                location: None,
+                call_path: None,
+                saved: finding.saved,
+                share: finding.share,
+                factor: finding.factor,
+                cost: finding.cost,
+                window,
+                command: command.fold(window),
+            }
+        };
+        self.findings.findings.iter().map(statement).collect()
+    }
+}
+
+/// Returns the window of a finding in nanoseconds.
+fn window(finding: &Finding, clock: Clock) -> Option<(Nanos, Nanos)> {
+    let window = finding.window?;
+    Some((clock.nanos(window.start)?, clock.nanos(window.end)?))
+}
+
+impl Analysis {
+    /// Returns the findings in words.
+    pub(crate) fn statements(&self, command: &Command) -> Vec<Statement> {
+        let all = self.findings.findings.iter();
+        all.map(|finding| self.statement(finding, command))
+            .collect()
+    }
+
+    fn statement(&self, finding: &Finding, command: &Command) -> Statement {
+        let window = window(finding, self.activities.clock());
+        let place = match finding.kind {
+            FindingKind::Delay { location, path } | FindingKind::Serial { location, path } => {
+                Some((location, path))
+            }
+            FindingKind::Imbalance { path } => {
+                finding.locations.first().map(|first| (*first, Some(path)))
+            }
+            _ => None,
+        };
+        let (kind, evidence, next) = match finding.kind {
+            FindingKind::Delay { .. } => ("delay", self.delay(finding), command.fold(window)),
+            FindingKind::Imbalance { .. } => {
+                ("load imbalance", self.delay(finding), command.fold(window))
+            }
+            FindingKind::Serial { .. } => {
+                ("serial section", self.delay(finding), command.fold(window))
+            }
+            FindingKind::SlowStep { .. } => {
+                let cost = format!("{} of it over all ranks", finding.cost);
+                ("slow step", cost, command.fold(window))
+            }
+            FindingKind::Transfers => {
+                let next = command.of("wait", &["--what-if", "MPI_* x 0.5"]);
+                ("transfers", self.transfers(), next)
+            }
+            _ => ("other", String::new(), command.fold(window)),
+        };
+        Statement {
+            kind,
+            sentence: finding.text(self.activities.definitions(), &self.activities),
+            evidence,
+            location: place.map(|(location, _)| self.label(location).to_owned()),
+            call_path: place
+                .and_then(|(_, path)| path)
+                .map(|path| self.path_name(path)),
+            saved: finding.saved,
+            share: finding.share,
+            factor: finding.factor,
+            cost: finding.cost,
+            window,
+            command: next,
+        }
+    }
+
+    /// Returns the name of a call path.
+    pub(crate) fn path_name(&self, path: CallPathId) -> String {
+        let regions = &self.activities.definitions().regions;
+        self.activities.paths().name(path, regions)
+    }
+
+    /// Returns the evidence of a delay: the times of the location and of its peers, and the longest wait.
+    fn delay(&self, finding: &Finding) -> String {
+        let mut parts = Vec::new();
+        let mean = if finding.locations.len() > 1 {
+            " in their mean"
+        } else {
+            ""
+        };
+        if let (Some(own), Some(peers)) = (finding.own, finding.peers) {
+            parts.push(match peers.0 {
+                0 => format!("{own} in it, and most other ranks spend none"),
+                _ => format!("{own} in it{mean}, against a median of {peers} of the others"),
+            });
+        }
+        if let Some(state) = finding.longest {
+            let name = self.call_name(state.call.location, state.call.index);
+            parts.push(format!(
+                "the longest wait is that of {} in {name}, {} ({})",
+                self.label(state.call.location),
+                self.time(state.ticks),
+                state.pattern.name()
+            ));
+        }
+        parts.join("; ")
+    }
+
+    /// Returns the name of the function of a call.
+    fn call_name(&self, location: LocationId, index: u32) -> String {
+        let call = perfkit::wait::activity::CallId { location, index };
+        let region = self.activities.call(call).map(|call| call.region);
+        let definitions = self.activities.definitions();
+        region.map_or_else(String::new, |region| {
+            definitions.region_name(region).into_owned()
+        })
+    }
+
+    /// Returns the functions of MPI with most time beyond their waiting.
+    fn transfers(&self) -> String {
+        let mut times: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let definitions = self.activities.definitions();
+        for (_, call) in self.activities.calls() {
+            let name = definitions.region_name(call.region).into_owned();
+            let (time, count) = times.entry(name).or_default();
+            *time = time.saturating_add(call.leave.saturating_since(call.enter));
+            *count += 1;
+        }
+        for state in self
+            .waits
+            .states()
+            .iter()
+            .filter(|it| it.pattern.is_waiting())
+        {
+            let name = self.call_name(state.call.location, state.call.index);
+            if let Some((time, _)) = times.get_mut(&name) {
+                *time = time.saturating_sub(state.ticks);
+            }
+        }
+        // Begin and end of MPI are not transfers.
+        let is_setup = |name: &str| name.starts_with("MPI_Init") || name == "MPI_Finalize";
+        let mut times: Vec<_> = times.into_iter().filter(|it| !is_setup(&it.0)).collect();
+        times.sort_by_key(|(_, (time, _))| std::cmp::Reverse(*time));
+        let part = |(name, (time, count)): &(String, (u64, u64))| {
+            let calls = crate::table::counted(*count as usize, "call");
+            format!("{} in {calls} of {name}", self.time(*time))
+        };
+        let parts = times.iter().take(MAX_FUNCTIONS).map(part);
+        parts.collect::<Vec<_>>().join(", ")
+    }
+}

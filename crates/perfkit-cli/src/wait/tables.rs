@@ -1,0 +1,206 @@
+//! Tables of wait states: by kind with the rank that waits longest, by rank, and all of them.
+
+use super::Analysis;
+use perfkit::core::{CallPathId, Column, LocationId, Nanos, Table, Ticks};
+use perfkit::wait::activity::CallId;
+use perfkit::wait::waits::{Pattern, WaitState};
+use std::collections::BTreeMap;
+
+/// Sums of one kind.
+#[derive(Default)]
+struct Sums {
+    count: u64,
+    ticks: u64,
+    by_location: BTreeMap<LocationId, u64>,
+}
+
+impl Sums {
+    fn add(&mut self, state: &WaitState) {
+        self.count += 1;
+        self.ticks = self.ticks.saturating_add(state.ticks);
+        let own = self.by_location.entry(state.call.location).or_default();
+        *own = own.saturating_add(state.ticks);
+    }
+
+    /// Returns the location that waits longest, the first of several.
+    fn worst(&self) -> Option<(LocationId, u64)> {
+        let all = self
+            .by_location
+            .iter()
+            .map(|(location, ticks)| (*location, *ticks));
+        all.max_by_key(|(location, ticks)| (*ticks, std::cmp::Reverse(*location)))
+    }
+}
+
+/// Returns the kinds of wait states that occur, with their sum and the rank that waits longest; waiting first.
+pub(super) fn kinds(analysis: &Analysis) -> Table {
+    let mut kinds: BTreeMap<(bool, Pattern), Sums> = BTreeMap::new();
+    let mut all = Sums::default();
+    for state in analysis.waits.states() {
+        let is_waiting = state.pattern.is_waiting();
+        kinds
+            .entry((!is_waiting, state.pattern))
+            .or_default()
+            .add(state);
+        if is_waiting {
+            all.add(state);
+        }
+    }
+    let mut rows: Vec<(&str, &str, &Sums)> = vec![("all waiting", "yes", &all)];
+    let is_part = |is_other: bool| if is_other { "no" } else { "yes" };
+    rows.extend(
+        kinds
+            .iter()
+            .map(|((is_other, pattern), sums)| (pattern.name(), is_part(*is_other), sums)),
+    );
+    let rows = || rows.iter();
+    let share = |sums: &Sums| 100.0 * analysis.time(sums.ticks).0 as f64 / analysis.rank_time();
+    let worst = |sums: &Sums| {
+        sums.worst()
+            .map(|(location, _)| analysis.label(location).to_owned())
+    };
+    let most = |sums: &Sums| sums.worst().map(|(_, ticks)| analysis.time(ticks));
+    Table::new(
+        "wait states",
+        "Time in calls of MPI that wait for others, summed over ranks.",
+    )
+    .with(Column::text("kind", rows().map(|row| row.0)))
+    .with(Column::text("waiting", rows().map(|row| row.1)))
+    .with(Column::unsigned("count", "", rows().map(|row| row.2.count)))
+    .with(Column::times(
+        "total",
+        rows().map(|row| analysis.time(row.2.ticks)),
+    ))
+    .with(Column::floats(
+        "share of rank time",
+        "%",
+        rows().map(|row| share(row.2)),
+    ))
+    .with(Column::text("worst rank", rows().map(|row| worst(row.2))))
+    .with(Column::times("its time", rows().map(|row| most(row.2))))
+}
+
+/// Returns a row for each rank: useful time, waiting, and time on the critical path.
+pub(super) fn ranks(analysis: &Analysis) -> Table {
+    let mut waiting: BTreeMap<LocationId, u64> = BTreeMap::new();
+    for state in analysis
+        .waits
+        .states()
+        .iter()
+        .filter(|it| it.pattern.is_waiting())
+    {
+        *waiting.entry(state.call.location).or_default() += state.ticks;
+    }
+    let mut caused: BTreeMap<LocationId, f64> = BTreeMap::new();
+    for cost in analysis.delays.costs() {
+        *caused.entry(cost.location).or_default() += cost.short + cost.long;
+    }
+    let useful = analysis.efficiencies.processes.iter();
+    let useful: BTreeMap<_, _> = useful.map(|it| (it.location, it.time)).collect();
+    let rows = || analysis.ranks.iter();
+    let waits = |id: &LocationId| waiting.get(id).copied().unwrap_or_default();
+    let causes = |id: &LocationId| caused.get(id).copied().unwrap_or_default() as u64;
+    Table::new("ranks", "Useful time, waiting, waiting that delays of the rank cause, and critical path of each rank.")
+        .with(Column::text("rank", rows().map(|id| analysis.label(*id))))
+        .with(Column::times("useful", rows().map(|id| useful.get(id).copied())))
+        .with(Column::times("waiting", rows().map(|id| analysis.time(waits(id)))))
+        .with(Column::times("causes", rows().map(|id| analysis.time(causes(id)))))
+        .with(Column::times(
+            "critical path",
+            rows().map(|id| analysis.time(analysis.path.ticks_on(*id))),
+        ))
+}
+
+/// Returns the delays of each call path and rank by the waiting that they cause, the largest first.
+pub(super) fn root_causes(analysis: &Analysis) -> Table {
+    let mut sums: BTreeMap<(LocationId, Option<CallPathId>), (f64, f64)> = BTreeMap::new();
+    for cost in analysis.delays.costs() {
+        let (short, long) = sums.entry((cost.location, cost.path)).or_default();
+        *short += cost.short;
+        *long += cost.long;
+    }
+    let mut rows: Vec<_> = sums.into_iter().collect();
+    rows.sort_by(|(_, one), (_, other)| (other.0 + other.1).total_cmp(&(one.0 + one.1)));
+    let time = |ticks: f64| analysis.time(ticks.max(0.0) as u64);
+    let rows = || rows.iter();
+    let path = |path: Option<CallPathId>| path.map(|path| analysis.path_name(path));
+    Table::new(
+        "root causes",
+        "Delays by the waiting that they cause, directly and through other waits.",
+    )
+    .with(Column::text(
+        "rank",
+        rows().map(|row| analysis.label(row.0.0)),
+    ))
+    .with(Column::text("call path", rows().map(|row| path(row.0.1))))
+    .with(Column::times(
+        "waiting",
+        rows().map(|row| time(row.1.0 + row.1.1)),
+    ))
+    .with(Column::times("directly", rows().map(|row| time(row.1.0))))
+    .with(Column::times(
+        "through others",
+        rows().map(|row| time(row.1.1)),
+    ))
+}
+
+/// Returns all wait states, in order of location and call.
+pub(super) fn events(analysis: &Analysis) -> Table {
+    let states = || analysis.waits.states().iter();
+    let clock = analysis.activities.clock();
+    let call = |id: CallId| analysis.activities.call(id);
+    let path = |id: CallId| Some(analysis.path_name(call(id)?.path?));
+    let cause = |state: &WaitState| state.cause.map(|cause| analysis.label(cause.location));
+    let at = |time: Ticks| clock.nanos(time);
+    let entered = |state: &WaitState| -> Option<Nanos> { at(call(state.cause?)?.enter) };
+    let message = |state: &WaitState| {
+        analysis
+            .activities
+            .messages()
+            .get(usize::try_from(state.message?).ok()?)
+    };
+    Table::new(
+        "wait states",
+        "All wait states, in order of location and call.",
+    )
+    .with(Column::times("begin", states().map(|it| at(it.start))))
+    .with(Column::times(
+        "duration",
+        states().map(|it| analysis.time(it.ticks)),
+    ))
+    .with(Column::text("kind", states().map(|it| it.pattern.name())))
+    .with(Column::flags(
+        "waiting",
+        states().map(|it| it.pattern.is_waiting()),
+    ))
+    .with(Column::text(
+        "location",
+        states().map(|it| analysis.label(it.call.location)),
+    ))
+    .with(Column::text("call path", states().map(|it| path(it.call))))
+    .with(Column::times(
+        "enter",
+        states().map(|it| call(it.call).and_then(|it| at(it.enter))),
+    ))
+    .with(Column::text("cause location", states().map(cause)))
+    .with(Column::text(
+        "cause call path",
+        states().map(|it| it.cause.and_then(path)),
+    ))
+    .with(Column::times("cause enter", states().map(entered)))
+    .with(Column::unsigned(
+        "bytes",
+        "B",
+        states().map(|it| message(it).map(|it| it.bytes)),
+    ))
+    .with(Column::unsigned(
+        "tag",
+        "",
+        states().map(|it| message(it).map(|it| u64::from(it.tag))),
+    ))
+    .with(Column::unsigned(
+        "collective",
+        "",
+        states().map(|it| it.collective.map(u64::from)),
+    ))
+}
