@@ -1,8 +1,8 @@
 //! The walk of one event through the program is what the program does. `cargo xtask golden` rewrites its figures and
 //! the numbers of its lines.
 
-use perfkit::fold::{Boundary, State};
 use perfkit::core::{Event, LocationId, Ticks, TimeRange};
+use perfkit::fold::{Boundary, State};
 use perfkit::prelude::*;
 use perfkit::view::Mark;
 use perfkit::view::timeline::Picture;
@@ -130,9 +130,7 @@ fn facts() -> Result<String, Box<dyn std::error::Error>> {
     writeln!(
         text,
         "pixel       {} from the left, {} from the top, of colour {}",
-        x as u32,
-        y as u32,
-        colours[column]
+        x as u32, y as u32, colours[column]
     )?;
     Ok(text)
 }
