@@ -108,7 +108,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         "\nefficiencies of the POP methodology; scaling relative to {}",
         names[0]
     )?;
-    table::write(out, &heads(&names), &rows(&series))?;
+    table::print(out, &by_factor(&series, &names), 60)?;
     if !words.is_empty() {
         writeln!(out, "\n{words}")?;
     }
@@ -159,32 +159,31 @@ fn refused(file: &Path, reason: &str) -> Failure {
     Failure::Input(format!("{file}: {reason}; it is no run of a series"))
 }
 
-/// Returns the heads of the table.
-fn heads<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    std::iter::once("").chain(names.iter().copied()).collect()
-}
-
-/// Returns the rows of the table: processes, run time, speedup, and a row for each factor.
-fn rows(series: &Series) -> Vec<Vec<String>> {
-    let row = |name: &str, cell: &dyn Fn(&SeriesRow) -> String| {
-        let cells = series.rows.iter().map(cell);
-        std::iter::once(name.to_owned())
-            .chain(cells)
-            .collect::<Vec<_>>()
-    };
-    let mut rows = vec![
-        row("processes", &|it| it.processes.to_string()),
-        row("run time", &|it| it.runtime.to_string()),
-        row("speedup", &|it| format!("{:.3}", it.speedup)),
-    ];
-    for (name, depth, value) in present(series) {
-        let name = format!("{}{name}", "  ".repeat(depth));
-        let percent = |it: &SeriesRow| {
-            value(it).map_or_else(String::new, |it| format!("{:.2} %", 100.0 * it))
-        };
-        rows.push(row(&name, &percent));
-    }
-    rows
+/// Returns the series with a column for each run: processes, run time, speedup, and a row for each factor.
+fn by_factor(series: &Series, names: &[&str]) -> Table {
+    let factors: Vec<Factor> = present(series).collect();
+    let heads = ["processes", "run time", "speedup"].map(String::from);
+    let indented = |(name, depth, _): &Factor| format!("{}{name}", "  ".repeat(*depth));
+    let heads = heads.into_iter().chain(factors.iter().map(indented));
+    let table = Table::new(
+        "factors",
+        "Efficiencies, and scaling relative to the first run.",
+    );
+    let table = table.with(Column::text("", heads));
+    names
+        .iter()
+        .zip(&series.rows)
+        .fold(table, |table, (name, run)| {
+            let first = [
+                run.processes.to_string(),
+                run.runtime.to_string(),
+                format!("{:.3}", run.speedup),
+            ];
+            let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+            let shares = factors.iter().map(|(.., value)| value(run).map(percent));
+            let cells = first.map(Some).into_iter().chain(shares);
+            table.with(Column::text(name.to_string(), cells))
+        })
 }
 
 /// Returns the factors that at least one run has.
