@@ -54,11 +54,12 @@ impl Efficiencies {
     /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] if its calls cannot be replayed, and
     /// [`Error::Cancelled`] if the job is cancelled.
     pub fn of(view: TraceView<'_>, network: &IdealNetwork, job: &Job) -> Result<Self> {
-        let activities = Activities::of(view, job)?;
+        let activities = Activities::of_mpi(view, job)?;
         Self::of_activities(view, &activities, network, job)
     }
 
-    /// Measures the efficiencies of a trace whose activities are known.
+    /// Measures the efficiencies of a trace whose activities are known. Those of threads and accelerators do not
+    /// count.
     ///
     /// # Errors
     ///
@@ -69,6 +70,9 @@ impl Efficiencies {
         network: &IdealNetwork,
         job: &Job,
     ) -> Result<Self> {
+        if activities.is_hybrid() {
+            return Self::of(view, network, job);
+        }
         let ideal = network.replay(activities, job)?;
         let locations: Vec<_> = ideal.locations.clone();
         let processes = useful::useful_times(view, &locations, job)?;

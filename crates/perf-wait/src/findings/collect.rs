@@ -22,30 +22,98 @@ pub(super) struct Sources<'a> {
     pub(super) stragglers: &'a Stragglers,
 }
 
-/// Exclusive times of each rank by call path, in ticks.
-struct Times(BTreeMap<LocationId, Vec<u64>>);
+/// Locations that are held up by a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum HeldUpBy {
+    Rank,
+    Thread,
+    Host,
+    Device,
+}
 
-impl Times {
-    fn of(whatif: &WhatIf<'_>, ranks: &[LocationId], job: &Job) -> Result<Self> {
-        let mut times = BTreeMap::new();
-        for rank in ranks {
-            job.check()?;
-            times.insert(*rank, whatif.path_times(*rank));
+impl HeldUpBy {
+    fn of(pattern: Pattern) -> Self {
+        match pattern {
+            Pattern::TeamBarrierWait | Pattern::IdleThread | Pattern::LockContention => {
+                HeldUpBy::Thread
+            }
+            Pattern::HostWait => HeldUpBy::Device,
+            Pattern::DeviceIdle => HeldUpBy::Host,
+            _ => HeldUpBy::Rank,
         }
-        Ok(Times(times))
+    }
+}
+
+/// Exclusive times of each thread by call path, in ticks.
+struct Times<'a> {
+    activities: &'a Activities,
+    ranks: &'a [LocationId],
+    times: BTreeMap<LocationId, Vec<u64>>,
+}
+
+impl<'a> Times<'a> {
+    fn of(sources: &Sources<'a>, ranks: &'a [LocationId], job: &Job) -> Result<Self> {
+        let mut times = BTreeMap::new();
+        let all = (0..).map(LocationId).zip(sources.activities.locations());
+        for (location, own) in all {
+            job.check()?;
+            let is_thread = |kind: CallKind| kind != CallKind::DeviceGap;
+            if own.calls.iter().any(|call| is_thread(call.kind)) {
+                times.insert(location, sources.whatif.path_times(location));
+            }
+        }
+        Ok(Times {
+            activities: sources.activities,
+            ranks,
+            times,
+        })
     }
 
-    /// Returns the time of a location in a call path, and the median of its peers.
-    fn own_and_peers(&self, location: LocationId, path: Option<CallPathId>) -> (f64, f64) {
-        let time = |times: &Vec<u64>| {
-            let ticks = path.and_then(|path| times.get(path.index()));
-            ticks.copied().unwrap_or_default() as f64
+    /// Returns the peers of a location, without itself.
+    fn peers(&self, location: LocationId, by: HeldUpBy) -> Vec<LocationId> {
+        let system = &self.activities.definitions().system;
+        let others = self.times.keys().copied().filter(|it| *it != location);
+        match by {
+            HeldUpBy::Thread => others
+                .filter(|it| system.process(*it) == system.process(location))
+                .collect(),
+            _ => others.filter(|it| self.ranks.contains(it)).collect(),
+        }
+    }
+
+    /// Returns the time of a location in a call path, and the median of its peers. Threads of a process have different
+    /// call paths: their time in the function counts.
+    fn own_and_peers(
+        &self,
+        location: LocationId,
+        path: Option<CallPathId>,
+        by: HeldUpBy,
+        peers: &[LocationId],
+    ) -> (f64, f64) {
+        let paths = self.activities.paths().paths();
+        let function = path
+            .and_then(|path| paths.get(path.index()))
+            .map(|it| it.region);
+        let time = |location: &LocationId| {
+            let Some(times) = self.times.get(location) else {
+                return 0.0;
+            };
+            let of = |path: CallPathId| times.get(path.index()).copied().unwrap_or_default();
+            match (by, function) {
+                (HeldUpBy::Thread, Some(function)) => {
+                    let own = paths
+                        .iter()
+                        .zip(times)
+                        .filter(|(it, _)| it.region == function);
+                    own.map(|(_, ticks)| *ticks as f64).sum()
+                }
+                _ => path.map_or(0, of) as f64,
+            }
         };
-        let peers = self.0.iter().filter(|(rank, _)| **rank != location);
-        let mut peers: Vec<f64> = peers.map(|(_, times)| time(times)).collect();
-        peers.sort_by(f64::total_cmp);
-        let median = peers.get(peers.len() / 2).copied().unwrap_or_default();
-        (self.0.get(&location).map_or(0.0, time), median)
+        let mut others: Vec<f64> = peers.iter().map(time).collect();
+        others.sort_by(f64::total_cmp);
+        let median = others.get(others.len() / 2).copied().unwrap_or_default();
+        (time(&location), median)
     }
 }
 
@@ -72,59 +140,94 @@ impl Sources<'_> {
 
     /// Locations with a delay, of which the call path with the largest cost counts.
     fn delays(&self, recorded: Nanos, most: usize, job: &Job) -> Result<Vec<Finding>> {
-        let mut costs: BTreeMap<(LocationId, Option<CallPathId>), f64> = BTreeMap::new();
+        let mut costs: BTreeMap<(LocationId, Option<CallPathId>, HeldUpBy), f64> = BTreeMap::new();
         for cost in self.delays.costs() {
-            *costs.entry((cost.location, cost.path)).or_default() += cost.short + cost.long;
+            let key = (cost.location, cost.path, HeldUpBy::of(cost.pattern));
+            *costs.entry(key).or_default() += cost.short + cost.long;
         }
         let mut costs: Vec<_> = costs.into_iter().collect();
         costs.sort_by(|a, b| b.1.total_cmp(&a.1));
         let clock = self.activities.clock();
         let (ranks, held_up) = (self.ranks(), self.held_up());
-        let times = Times::of(self.whatif, &ranks, job)?;
+        let times = Times::of(self, &ranks, job)?;
         // A replay changes a location as a whole: its largest delay stands for it.
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-        for ((location, path), ticks) in costs {
+        // Threads of all processes mostly wait for the same functions: the largest cost stands for them.
+        let mut serial = BTreeSet::new();
+        let mut hosts = BTreeSet::new();
+        for ((location, path, by), ticks) in costs.iter().copied() {
             job.check()?;
             if found.len() >= most {
                 break;
             }
-            let (own, peers) = times.own_and_peers(location, path);
-            let is_serial = own > 0.0 && peers == 0.0;
-            if !is_serial && (own < peers * MIN_FACTOR || !seen.insert(location)) {
-                continue;
-            }
             let cost = clock.total(ticks as u128);
-            let saved = match is_serial {
-                true => Nanos(cost.0 / i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1)),
-                // The replay may gain from other bursts of the location as well.
-                false => self
-                    .whatif
-                    .ask(&[Change::LikePeers { location }], job)?
-                    .saved()
-                    .min(cost),
-            };
-            let held = held_up.get(&location);
-            found.push(Finding {
-                kind: match is_serial {
-                    true => FindingKind::Serial { location, path },
-                    false => FindingKind::Delay { location, path },
-                },
-                saved,
-                share: share(saved, recorded),
+            let held = held_up.get(&(location, by));
+            let mut finding = Finding {
+                kind: FindingKind::Delay { location, path },
+                saved: Nanos(0),
+                share: 0.0,
                 cost,
                 held_up: held.map_or(0, |it| it.locations.len()),
-                factor: (peers > 0.0).then(|| own / peers),
+                factor: None,
                 window: held
                     .and_then(|it| it.longest)
                     .and_then(|it| self.window(&it)),
-            });
+            };
+            match (by, path) {
+                (HeldUpBy::Device, Some(path)) => {
+                    finding.kind = FindingKind::DeviceWork { location, path };
+                    let saved = self.whatif.saved_without(&[location], Some(path), job)?;
+                    finding.saved = saved.min(cost);
+                }
+                (HeldUpBy::Host, Some(path)) => {
+                    // Launches come from many call paths: the largest stands for all of the process.
+                    let system = &self.activities.definitions().system;
+                    let process = system.process(location);
+                    if !hosts.insert(process) {
+                        continue;
+                    }
+                    let all = costs.iter().filter(|it| it.0.2 == HeldUpBy::Host);
+                    let own = all.filter(|it| system.process(it.0.0) == process);
+                    finding.cost = clock.total(own.map(|it| it.1).sum::<f64>() as u128);
+                    finding.kind = FindingKind::HostWork { location, path };
+                    let threads = times.times.keys().copied();
+                    let threads = threads.filter(|it| system.process(*it) == process);
+                    let threads: Vec<LocationId> = threads.collect();
+                    let saved = self.whatif.saved_without(&threads, None, job)?;
+                    finding.saved = saved.min(finding.cost);
+                }
+                (HeldUpBy::Host | HeldUpBy::Device, None) => continue,
+                _ => {
+                    let peers = times.peers(location, by);
+                    let (own, median) = times.own_and_peers(location, path, by, &peers);
+                    let is_serial = own > 0.0 && median == 0.0;
+                    if !is_serial && (own < median * MIN_FACTOR || !seen.insert((location, by))) {
+                        continue;
+                    }
+                    if is_serial && by == HeldUpBy::Thread && !serial.insert(path) {
+                        continue;
+                    }
+                    if is_serial {
+                        let all = i64::try_from(peers.len() + 1).unwrap_or(i64::MAX);
+                        finding.kind = FindingKind::Serial { location, path };
+                        finding.saved = Nanos(cost.0 / all);
+                    } else {
+                        // The replay may gain from other bursts of the location as well.
+                        let answer = self.whatif.ask(&[Change::LikePeers { location }], job)?;
+                        finding.saved = answer.saved().min(cost);
+                        finding.factor = Some(own / median);
+                    }
+                }
+            }
+            finding.share = share(finding.saved, recorded);
+            found.push(finding);
         }
         Ok(found)
     }
 
     /// Returns the locations that each location holds up.
-    fn held_up(&self) -> BTreeMap<LocationId, HeldUp> {
-        let mut found: BTreeMap<LocationId, HeldUp> = BTreeMap::new();
+    fn held_up(&self) -> BTreeMap<(LocationId, HeldUpBy), HeldUp> {
+        let mut found: BTreeMap<(LocationId, HeldUpBy), HeldUp> = BTreeMap::new();
         for state in self
             .waits
             .states()
@@ -134,7 +237,8 @@ impl Sources<'_> {
             let Some(CallId { location, .. }) = state.cause else {
                 continue;
             };
-            let held = found.entry(location).or_default();
+            let by = HeldUpBy::of(state.pattern);
+            let held = found.entry((location, by)).or_default();
             if state.call.location != location {
                 held.locations.insert(state.call.location);
             }
@@ -182,7 +286,9 @@ impl Sources<'_> {
     /// Time of MPI calls beyond their waiting, without the begin and end of MPI.
     fn transfers(&self, recorded: Nanos, job: &Job) -> Result<Finding> {
         let saved = self.whatif.saved_without_transfers(job)?;
-        let is_transfer = |kind: CallKind| !matches!(kind, CallKind::Init | CallKind::Finalize);
+        let is_transfer = |kind: CallKind| {
+            !kind.is_local() && !matches!(kind, CallKind::Init | CallKind::Finalize)
+        };
         let calls = self
             .activities
             .calls()
@@ -191,8 +297,9 @@ impl Sources<'_> {
             .map(|(_, call)| u128::from(call.leave.saturating_since(call.enter)))
             .sum();
         let waits = self.waits.states().iter();
-        let waits =
-            waits.filter(|it| it.pattern.is_waiting() && it.pattern != Pattern::FinalizeWait);
+        let waits = waits.filter(|it| {
+            it.pattern.is_waiting() && it.pattern != Pattern::FinalizeWait && !it.pattern.is_local()
+        });
         let waiting: u128 = waits.map(|it| u128::from(it.ticks)).sum();
         Ok(Finding {
             kind: FindingKind::Transfers,

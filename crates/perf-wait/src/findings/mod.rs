@@ -5,10 +5,14 @@
 //! | finding | condition | saved |
 //! |---|---|---|
 //! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
-//! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
+//! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of peers |
+//! | work of an accelerator | a host waits for it in a synchronising call | replay without it |
+//! | late launches | accelerators of a process have no work until it launches some | replay without computation of its threads |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
 //! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
 //! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
+//!
+//! Peers of a rank are the other ranks. Where threads of its process wait for it, they are these threads.
 //!
 //! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
 
@@ -101,6 +105,20 @@ pub enum FindingKind {
     },
     /// MPI calls last beyond their waiting.
     Transfers,
+    /// Work of an accelerator that its host waits for.
+    DeviceWork {
+        /// The stream.
+        location: LocationId,
+        /// Call path of the work.
+        path: CallPathId,
+    },
+    /// A host that leaves its accelerators without work.
+    HostWork {
+        /// The location of the host with the largest cost.
+        location: LocationId,
+        /// The call path with the largest cost.
+        path: CallPathId,
+    },
     /// A part of a training job is slower than its peers.
     Training {
         /// The part.
@@ -159,6 +177,18 @@ impl Finding {
                     "{others} others wait {cost} for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} %)"
                 )
             }
+            FindingKind::DeviceWork { location, path } => format!(
+                "`{}` on {} keeps the host waiting for {}; without it the run is at most {saved} ({share:.1} %) shorter",
+                name(Some(path)),
+                label(location),
+                self.cost
+            ),
+            FindingKind::HostWork { location, path } => format!(
+                "accelerators are without work for {} since the host launches late, most of it after `{}` of {}; a host that takes no time saves at most {saved} ({share:.1} %)",
+                self.cost,
+                name(Some(path)),
+                label(location)
+            ),
             FindingKind::SlowStep { function, step } => {
                 let function = definitions.region_name(function);
                 let times = self.factor.unwrap_or(1.0);

@@ -1,0 +1,218 @@
+//! Wait states of threads and accelerators.
+//!
+//! The numbers come from a separate program that reads the text of `otf2-print` and the JSON, and matches barriers by
+//! their order, locks by the order of acquisition and launches by correlation.
+
+use crate::common::corpus;
+use perf_core::{Job, Nanos, Trace};
+use perf_wait::activity::Activities;
+use perf_wait::critical::{CriticalPath, Extent};
+use perf_wait::delay::DelayCosts;
+use perf_wait::findings::{FindingKind, FindingsPlan};
+use perf_wait::waits::{Pattern, WaitStates};
+use perf_wait::whatif::{Dependency, WhatIf};
+use std::collections::BTreeMap;
+
+fn read(trace: &Trace) -> (Activities, WaitStates) {
+    let activities = Activities::of(trace.view(), &Job::default()).expect("it can be read");
+    let waits = WaitStates::of_activities(&activities, &Job::default()).expect("likewise");
+    (activities, waits)
+}
+
+/// Returns the ticks of a kind by the key of the location.
+fn by_key(trace: &Trace, waits: &WaitStates, pattern: Pattern) -> BTreeMap<u64, u64> {
+    let mut sums = BTreeMap::new();
+    for state in waits.states().iter().filter(|it| it.pattern == pattern) {
+        let location = trace.definitions().system.location(state.call.location);
+        *sums.entry(location.expect("it exists").key).or_default() += state.ticks;
+    }
+    sums
+}
+
+/// Checks the laws of delays, critical path and replay.
+fn check_laws(trace: &Trace, activities: &Activities, waits: &WaitStates) {
+    let job = Job::default();
+    let delays = DelayCosts::of(trace.view(), activities, waits, &job).expect("there are delays");
+    let costs: f64 = delays.costs().iter().map(|it| it.short + it.long).sum();
+    let waiting: u64 = waits
+        .states()
+        .iter()
+        .filter(|it| it.pattern.is_waiting())
+        .map(|it| it.ticks)
+        .sum();
+    assert!((costs - waiting as f64).abs() <= waiting as f64 * 1e-6);
+    let path = CriticalPath::of(trace.view(), activities, waits, Extent::Run, &job);
+    let (begin, end) = activities.range().expect("there are events");
+    assert_eq!(path.expect("there is one").ticks(), end.0 - begin.0);
+    for state in waits.states() {
+        let call = activities.call(state.call).expect("it exists");
+        let is_within = state.start >= call.enter && state.start.0 + state.ticks <= call.leave.0;
+        assert!(
+            is_within || !state.pattern.is_waiting(),
+            "{state:?} {call:?}"
+        );
+    }
+}
+
+#[test]
+fn threads_wait_as_an_independent_program_finds() {
+    type Sums<'a> = &'a [(u64, u64)];
+    let expected: [(&str, [Sums<'_>; 3]); 2] = [
+        (
+            "casita-2_jacobi_blame_cpu_015",
+            [
+                &[
+                    (0, 8544930),
+                    (1, 6054864),
+                    (4294967296, 6931253),
+                    (4294967297, 4064267),
+                    (8589934592, 5808407),
+                    (8589934593, 25998014),
+                    (12884901888, 24782442),
+                    (12884901889, 28375748),
+                ],
+                &[
+                    (4294967296, 1198606125),
+                    (4294967297, 1205056845),
+                    (8589934592, 1198707101),
+                    (8589934593, 1204320039),
+                    (12884901888, 1198524503),
+                    (12884901889, 1204894680),
+                ],
+                &[
+                    (0, 72008),
+                    (1, 49180),
+                    (4294967296, 74709),
+                    (4294967297, 31417),
+                    (8589934592, 84353),
+                    (8589934593, 39905),
+                    (12884901888, 5364),
+                    (12884901889, 42544),
+                ],
+            ],
+        ),
+        (
+            "casita-2_cuda_simple",
+            [
+                &[
+                    (0, 84269),
+                    (1, 2570560),
+                    (4294967296, 115745),
+                    (4294967297, 582360),
+                ],
+                &[(4294967296, 636008501), (4294967297, 633997478)],
+                &[(0, 2247), (4294967296, 31128)],
+            ],
+        ),
+    ];
+    for (name, sums) in expected {
+        let Some(trace) = corpus(&format!("otf2/{name}/traces.otf2")) else {
+            return;
+        };
+        let (activities, waits) = read(&trace);
+        let kinds = [
+            Pattern::TeamBarrierWait,
+            Pattern::IdleThread,
+            Pattern::LockContention,
+        ];
+        for (kind, expected) in kinds.into_iter().zip(sums) {
+            let expected: BTreeMap<u64, u64> = expected.iter().copied().collect();
+            assert_eq!(by_key(&trace, &waits, kind), expected, "{name} {kind:?}");
+        }
+        check_laws(&trace, &activities, &waits);
+        let none: &[Dependency] = &[];
+        let whatif = WhatIf::of(trace.view(), &activities, none, &Job::default());
+        let answer = whatif
+            .expect("it can be replayed")
+            .ask(&[], &Job::default());
+        let answer = answer.expect("it can be replayed");
+        assert_eq!(answer.identity, answer.recorded);
+        // The MPI calls alone wait as before.
+        let mpi = Activities::of_mpi(trace.view(), &Job::default()).expect("it can be read");
+        let mpi = WaitStates::of_activities(&mpi, &Job::default()).expect("likewise");
+        for kind in Pattern::ALL.into_iter().filter(|kind| !kind.is_local()) {
+            assert_eq!(mpi.total(kind), waits.total(kind), "{name} {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn threads_that_stay_in_a_barrier_until_the_next_fork_are_idle() {
+    let Some(trace) = corpus("otf2/eztrace-heat4-ompt/eztrace_log.otf2") else {
+        return;
+    };
+    let (activities, waits) = read(&trace);
+    let idle = by_key(&trace, &waits, Pattern::IdleThread);
+    // All workers, and no thread that forks.
+    assert_eq!(idle.len(), 8);
+    assert!(
+        ![0, 536870911, 1073741822, 1610612733]
+            .iter()
+            .any(|key| idle.contains_key(key))
+    );
+    check_laws(&trace, &activities, &waits);
+}
+
+#[test]
+fn accelerators_wait_as_an_independent_program_finds() {
+    let expected: [(&str, &[(&str, u64)], u64, u64); 3] = [
+        (
+            "param/dlrm_kineto/worker4_step_12.1694128201547.pt.trace.json",
+            &[
+                ("stream 22", 1589000),
+                ("stream 24", 1103000),
+                ("stream 7", 5150000),
+                ("stream 84", 633000),
+            ],
+            3847000,
+            19983000,
+        ),
+        (
+            "hta/tests/data/nccl_parser_config/nccl_data.json.gz",
+            &[("stream 40", 3578847), ("stream 7", 503117205)],
+            0,
+            95425872,
+        ),
+        (
+            "tracelens/tests/traces/mi300/facebook_timesformer-base-finetuned-k400__1016002.json.gz",
+            &[("stream 0", 270045177)],
+            96039020,
+            20304804745,
+        ),
+    ];
+    for (name, idle, host, queueing) in expected {
+        let Some(trace) = corpus(&format!("gpu/{name}")) else {
+            return;
+        };
+        let (activities, waits) = read(&trace);
+        let mut found: BTreeMap<&str, u64> = BTreeMap::new();
+        let states = waits.states().iter();
+        for state in states.filter(|it| it.pattern == Pattern::DeviceIdle) {
+            let location = trace.definitions().system.location(state.call.location);
+            *found.entry(&location.expect("it exists").name).or_default() += state.ticks;
+        }
+        assert_eq!(found, idle.iter().copied().collect(), "{name}");
+        assert_eq!(waits.total(Pattern::HostWait), host, "{name}");
+        assert_eq!(waits.total(Pattern::Queueing), queueing, "{name}");
+        check_laws(&trace, &activities, &waits);
+    }
+}
+
+#[test]
+fn late_launches_are_the_first_finding_where_the_device_is_idle() {
+    let Some(trace) = corpus("gpu/param/linear_kineto.json.gz") else {
+        return;
+    };
+    let (activities, waits) = read(&trace);
+    let plan = FindingsPlan::default();
+    let found = plan.find(trace.view(), &activities, &waits, &Job::default());
+    let found = found.expect("it can be replayed");
+    let first = &found.findings[0];
+    println!("{}", first.text(trace.definitions(), &activities));
+    let FindingKind::HostWork { path, .. } = first.kind else {
+        panic!("{first:?}");
+    };
+    let name = activities.paths().name(path, &trace.definitions().regions);
+    assert_eq!(name, "aten::linear > aten::addmm > cudaFree");
+    assert_eq!(first.cost, Nanos(1_498_634_000));
+}
