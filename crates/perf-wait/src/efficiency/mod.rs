@@ -16,12 +16,15 @@
 //! first and the last event of a process outside of MPI and of the measurement system. `u*` is the largest sum of the bursts between MPI calls
 //! of a process and not its useful time. See [`IdealNetwork`] for the rules of the replay and for what they have not
 //! been compared with. Processes are the first threads of each process; other threads do not take part.
+//! [`HybridEfficiencies`] have threads and accelerators, without a replay.
 
+mod hybrid;
 mod ideal;
 mod network;
 mod series;
 mod useful;
 
+pub use hybrid::{DeviceTimes, HybridEfficiencies, ProcessTimes};
 pub use ideal::IdealRun;
 pub use network::{BroadcastRule, IdealNetwork, IdealNetworkParams};
 pub use series::{Scaling, Series, SeriesRow};

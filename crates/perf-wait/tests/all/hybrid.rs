@@ -8,6 +8,7 @@ use perf_core::{Job, Nanos, Trace};
 use perf_wait::activity::Activities;
 use perf_wait::critical::{CriticalPath, Extent};
 use perf_wait::delay::DelayCosts;
+use perf_wait::efficiency::{Efficiencies, HybridEfficiencies, IdealNetwork};
 use perf_wait::findings::{FindingKind, FindingsPlan};
 use perf_wait::waits::{Pattern, WaitStates};
 use perf_wait::whatif::{Dependency, WhatIf};
@@ -215,4 +216,48 @@ fn late_launches_are_the_first_finding_where_the_device_is_idle() {
     let name = activities.paths().name(path, &trace.definitions().regions);
     assert_eq!(name, "aten::linear > aten::addmm > cudaFree");
     assert_eq!(first.cost, Nanos(1_498_634_000));
+}
+
+#[test]
+fn efficiencies_of_threads_and_devices_are_products() {
+    for name in ["casita-2_jacobi_blame_cpu_015", "casita-2_cuda_simple"] {
+        let Some(trace) = corpus(&format!("otf2/{name}/traces.otf2")) else {
+            return;
+        };
+        let found = HybridEfficiencies::of(trace.view(), &Job::default()).expect("there are calls");
+        for (row, value) in [
+            ("hybrid", found.hybrid_efficiency()),
+            ("process", found.process_efficiency()),
+            ("thread", found.thread_efficiency()),
+            ("thread balance", found.thread_load_balance()),
+            (
+                "thread communication",
+                found.thread_communication_efficiency(),
+            ),
+            ("offload", found.offload_efficiency()),
+            ("device", found.device_efficiency()),
+            ("device balance", found.device_load_balance()),
+            (
+                "device communication",
+                found.device_communication_efficiency(),
+            ),
+            (
+                "device orchestration",
+                found.device_orchestration_efficiency(),
+            ),
+        ] {
+            println!("{name} {row} {value:.4}");
+            assert!(value > 0.0 && value <= 1.000001, "{row} {value}");
+        }
+        let product = found.device_load_balance()
+            * found.device_communication_efficiency()
+            * found.device_orchestration_efficiency();
+        assert!((product - found.device_efficiency()).abs() < 1e-12);
+        assert_eq!((found.processes.len(), found.devices.len()), (2, 2));
+        // The useful time of processes is the same as that of the MPI efficiencies.
+        let mpi = Efficiencies::of(trace.view(), &IdealNetwork::default(), &Job::default());
+        let mpi = mpi.expect("it can be replayed");
+        println!("{name} MPI {:.4}", mpi.parallel_efficiency());
+        assert!((mpi.parallel_efficiency() - found.process_efficiency()).abs() < 1e-3);
+    }
 }
