@@ -1,5 +1,6 @@
 //! [`Activities::of`].
 
+use super::device_collectives;
 use super::devices::Streams;
 use super::regions::Regions;
 use super::requests::Requests;
@@ -57,7 +58,7 @@ impl Activities {
         found.requests.resize_with(count, Requests::default);
         let regions = Regions::new(view, is_hybrid);
         let (mut paths, mut repairs) = (CallTree::default(), ReplayCounts::default());
-        let mut streams = Streams::default();
+        let mut streams = Streams::new(definitions);
         let begin = view.range().map_or(Ticks(0), |range| range.start);
         let mut ranges = vec![None; count];
         let mut ids: Vec<LocationId> = view.ids().collect();
@@ -113,6 +114,12 @@ impl Activities {
             &teams,
         ));
         links.sort_unstable_by_key(|link| (link.call, link.on));
+        teams.append(&mut device_collectives::find(
+            view,
+            &streams,
+            &found.scanned,
+            job,
+        )?);
         if !teams.is_empty() {
             collectives.append(&mut teams);
             collectives.sort_by_key(|it| it.members.iter().map(|member| member.begin).min());

@@ -54,6 +54,8 @@ pub enum CallKind {
     Synchronise,
     /// Time of an accelerator stream before it begins work, or no time after its last work.
     DeviceGap,
+    /// Collective operation on an accelerator.
+    DeviceCollective,
     /// Any other call, collective operations included.
     #[default]
     Other,
@@ -93,8 +95,21 @@ impl CallKind {
         use CallKind::*;
         matches!(
             self,
-            TeamBarrier | Fork | Idle | Acquire | Release | Launch | Synchronise | DeviceGap
+            TeamBarrier
+                | Fork
+                | Idle
+                | Acquire
+                | Release
+                | Launch
+                | Synchronise
+                | DeviceGap
+                | DeviceCollective
         )
+    }
+
+    /// Returns `true` for calls of the streams of accelerators.
+    pub fn is_device(self) -> bool {
+        matches!(self, CallKind::DeviceGap | CallKind::DeviceCollective)
     }
 
     /// Returns `true` for calls that return only after the message they receive has arrived.

@@ -15,10 +15,12 @@
 //! | lock | from the enter of the frame to the record of the acquisition; waits for the release before it |
 //! | launch, synchronisation | outermost frame of the runtime of an accelerator: by the links of the recording, or by name |
 //! | work of an accelerator | time between two calls: each stream has a [gap](CallKind::DeviceGap) before each work and one at the end, which may have no length |
+//! | collective operation of accelerators | kernel of NCCL or RCCL. Group, number and bytes are attributes of the kernel or of a call around its launch; without a number, operations of a group are matched by their order |
 //! | receive of a blocking call | posted and completed in the call that contains the post |
 //! | send without a recorded completion | completed in the next wait of the location, where there is one |
 
 mod build;
+mod device_collectives;
 mod devices;
 mod kind;
 mod regions;
@@ -229,7 +231,7 @@ impl Activities {
         };
         let ranks = of(&|kind| !kind.is_local());
         match ranks.is_empty() {
-            true => of(&|kind| kind != CallKind::DeviceGap),
+            true => of(&|kind| !kind.is_device()),
             false => ranks,
         }
     }

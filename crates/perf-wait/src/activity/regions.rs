@@ -2,7 +2,8 @@
 
 use super::CallKind;
 use perf_core::{
-    Definitions, Event, LinkKind, Paradigm, Region, RegionId, RegionRole, TraceView, Unify,
+    CollectiveOp, Definitions, Event, LinkKind, Paradigm, Region, RegionId, RegionRole, TraceView,
+    Unify,
 };
 
 /// Facts about each region that the scan needs for every frame.
@@ -132,6 +133,30 @@ fn team(region: &Region) -> bool {
 pub(super) fn is_parallel(region: &Region) -> bool {
     let is_task = construct(region).is_some_and(|name| name.starts_with("implicit task"));
     team(region) && !is_task
+}
+
+/// Returns `true` for kernels of NCCL and RCCL.
+pub(super) fn is_collective_kernel(name: &str) -> bool {
+    KERNELS.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Returns the operation of a kernel of NCCL; `None` if its name does not say.
+pub(super) fn kernel_operation(name: &str) -> Option<CollectiveOp> {
+    let rest = KERNELS
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))?;
+    CollectiveOp::of_name(rest)
+}
+
+/// Prefixes of the names of kernels of NCCL and RCCL.
+const KERNELS: [&str; 4] = ["ncclDevKernel_", "ncclKernel_", "ncclKernel", "rcclKernel_"];
+
+/// Returns the operation of a call of a host that starts a collective operation.
+pub(super) fn host_operation(name: &str) -> Option<CollectiveOp> {
+    let rest = ["nccl:", "c10d::"]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))?;
+    CollectiveOp::of_name(rest)
 }
 
 /// Calls of the runtimes of accelerators: prefixes of their names.

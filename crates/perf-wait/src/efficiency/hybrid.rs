@@ -1,6 +1,7 @@
 //! [`HybridEfficiencies`]: efficiencies of processes, their threads, and accelerators.
 
 use crate::activity::{Activities, CallKind, LocationCalls, work};
+use crate::device_collectives::union;
 use crate::{Error, Result};
 use perf_core::{
     Column, Job, LocationGroupId, LocationId, LocationKind, Nanos, RegionRole, Table, Ticks,
@@ -98,17 +99,6 @@ fn ticks_in(own: &LocationCalls, is_kind: impl Fn(CallKind) -> bool) -> u64 {
         .sum()
 }
 
-/// Returns the ticks that intervals cover.
-fn union(mut intervals: Vec<(Ticks, Ticks)>) -> u64 {
-    intervals.sort_unstable();
-    let (mut sum, mut end) = (0, Ticks(0));
-    for (start, own) in intervals {
-        sum += own.saturating_since(start.max(end));
-        end = end.max(own);
-    }
-    sum
-}
-
 impl HybridEfficiencies {
     /// Measures the efficiencies of a trace.
     ///
@@ -171,10 +161,10 @@ impl HybridEfficiencies {
         }
         let devices = work_of
             .into_iter()
-            .map(|(device, [kernels, busy])| DeviceTimes {
+            .map(|(device, [mut kernels, mut busy])| DeviceTimes {
                 device,
-                kernels: nanos(union(kernels)),
-                busy: nanos(union(busy)),
+                kernels: nanos(union(&mut kernels)),
+                busy: nanos(union(&mut busy)),
             });
         Ok(HybridEfficiencies {
             runtime: nanos(end.saturating_since(begin)),

@@ -4,10 +4,11 @@ use super::{Finding, FindingKind};
 use crate::Result;
 use crate::activity::{Activities, CallId, CallKind};
 use crate::delay::DelayCosts;
+use crate::device_collectives::{DeviceCollective, DeviceCollectives};
 use crate::stragglers::{StragglerKind, Stragglers};
 use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
-use perf_core::{CallPathId, Job, LocationId, Nanos, RegionId, Ticks, TimeRange};
+use perf_core::{CallPathId, Job, LocationId, LocationKind, Nanos, RegionId, Ticks, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Factor from which a location is slower than its peers.
@@ -20,6 +21,7 @@ pub(super) struct Sources<'a> {
     pub(super) delays: &'a DelayCosts,
     pub(super) whatif: &'a WhatIf<'a>,
     pub(super) stragglers: &'a Stragglers,
+    pub(super) exchanges: &'a DeviceCollectives,
 }
 
 /// Locations that are held up by a delay.
@@ -37,7 +39,7 @@ impl HeldUpBy {
             Pattern::TeamBarrierWait | Pattern::IdleThread | Pattern::LockContention => {
                 HeldUpBy::Thread
             }
-            Pattern::HostWait => HeldUpBy::Device,
+            Pattern::HostWait | Pattern::StreamWait => HeldUpBy::Device,
             Pattern::DeviceIdle => HeldUpBy::Host,
             _ => HeldUpBy::Rank,
         }
@@ -57,8 +59,7 @@ impl<'a> Times<'a> {
         let all = (0..).map(LocationId).zip(sources.activities.locations());
         for (location, own) in all {
             job.check()?;
-            let is_thread = |kind: CallKind| kind != CallKind::DeviceGap;
-            if own.calls.iter().any(|call| is_thread(call.kind)) {
+            if !own.calls.is_empty() {
                 times.insert(location, sources.whatif.path_times(location));
             }
         }
@@ -69,14 +70,24 @@ impl<'a> Times<'a> {
         })
     }
 
+    fn is_stream(&self, location: LocationId) -> bool {
+        let location = self.activities.definitions().system.location(location);
+        location.is_some_and(|it| it.kind == LocationKind::AcceleratorStream)
+    }
+
     /// Returns the peers of a location, without itself.
     fn peers(&self, location: LocationId, by: HeldUpBy) -> Vec<LocationId> {
         let system = &self.activities.definitions().system;
         let others = self.times.keys().copied().filter(|it| *it != location);
         match by {
             HeldUpBy::Thread => others
+                .filter(|it| !self.is_stream(*it))
                 .filter(|it| system.process(*it) == system.process(location))
                 .collect(),
+            _ if self.is_stream(location) => {
+                let name = |it: LocationId| system.location(it).map(|it| &it.name);
+                others.filter(|it| name(*it) == name(location)).collect()
+            }
             _ => others.filter(|it| self.ranks.contains(it)).collect(),
         }
     }
@@ -130,6 +141,7 @@ impl Sources<'_> {
         let recorded = self.whatif.ask(&[], job)?.recorded;
         let mut found = self.delays(recorded, most, job)?;
         found.extend(self.steps(recorded, most));
+        found.extend(self.late_ranks(recorded));
         found.push(self.transfers(recorded, job)?);
         Ok((recorded, found))
     }
@@ -258,6 +270,41 @@ impl Sources<'_> {
         let start = Ticks(state.start.0.saturating_sub(state.ticks)).max(begin);
         let end = state.start.0.saturating_add(state.ticks).saturating_add(1);
         TimeRange::new(start, Ticks(end))
+    }
+
+    /// Accelerators that arrive last at collective operations, by reason.
+    fn late_ranks(&self, recorded: Nanos) -> Vec<Finding> {
+        let mut found: BTreeMap<_, Vec<&DeviceCollective>> = BTreeMap::new();
+        for it in &self.exchanges.operations {
+            found.entry((it.late, it.reason)).or_default().push(it);
+        }
+        let finding = |((location, reason), operations): (_, Vec<&DeviceCollective>)| {
+            let sum = |time: fn(&DeviceCollective) -> Nanos| {
+                let times = operations.iter().map(|it| time(it));
+                times.fold(Nanos(0), Nanos::saturating_add)
+            };
+            let saved = sum(|it| it.ahead);
+            let longest = operations.iter().max_by_key(|it| it.lost)?;
+            let collective = self
+                .activities
+                .collectives()
+                .get(longest.collective as usize)?;
+            let end = collective.members.iter().map(|it| it.end).max()?;
+            Some(Finding {
+                kind: FindingKind::LateRank { location, reason },
+                saved,
+                share: share(saved, recorded),
+                cost: sum(|it| it.lost),
+                held_up: operations
+                    .iter()
+                    .map(|it| it.ranks)
+                    .max()?
+                    .saturating_sub(1),
+                factor: None,
+                window: TimeRange::new(longest.begin, Ticks(end.0.saturating_add(1))),
+            })
+        };
+        found.into_iter().filter_map(finding).collect()
     }
 
     /// Steps that are slow on most locations.

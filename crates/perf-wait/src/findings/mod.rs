@@ -7,6 +7,7 @@
 //! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
 //! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of peers |
 //! | work of an accelerator | a host waits for it in a synchronising call | replay without it |
+//! | late rank | an accelerator arrives last at collective operations | time between its arrivals and those before them |
 //! | late launches | accelerators of a process have no work until it launches some | replay without computation of its threads |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
 //! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
@@ -21,6 +22,7 @@ mod training;
 
 use crate::activity::Activities;
 use crate::delay::DelayCosts;
+use crate::device_collectives::{DeviceCollectives, LateReason};
 use crate::stragglers::{PeerSums, Stragglers};
 use crate::training::{Group, OperationKind, TrainingJob};
 use crate::waits::WaitStates;
@@ -112,6 +114,13 @@ pub enum FindingKind {
         /// Call path of the work.
         path: CallPathId,
     },
+    /// An accelerator that arrives last at collective operations.
+    LateRank {
+        /// Stream of its collective operations.
+        location: LocationId,
+        /// Last thing that it waited for before them.
+        reason: LateReason,
+    },
     /// A host that leaves its accelerators without work.
     HostWork {
         /// The location of the host with the largest cost.
@@ -183,6 +192,21 @@ impl Finding {
                 label(location),
                 self.cost
             ),
+            FindingKind::LateRank { location, reason } => {
+                let reason = match reason {
+                    LateReason::Host => "its host launches them late",
+                    LateReason::Copy => "copies run before them",
+                    LateReason::Kernel => "its kernels take longer",
+                    LateReason::Collective => "other collective operations run before them",
+                    _ => "of work that the recording does not have",
+                };
+                format!(
+                    "{} arrives last at collective operations because {reason}, and {} others wait {}; arriving together with the next one saves at most {saved} ({share:.1} %)",
+                    label(location),
+                    self.held_up,
+                    self.cost
+                )
+            }
             FindingKind::HostWork { location, path } => format!(
                 "accelerators are without work for {} since the host launches late, most of it after `{}` of {}; a host that takes no time saves at most {saved} ({share:.1} %)",
                 self.cost,
@@ -290,6 +314,7 @@ impl FindingsPlan {
             delays: &delays,
             whatif: &whatif,
             stragglers: &Stragglers::of(&sums, job)?,
+            exchanges: &DeviceCollectives::of(view, activities, waits, job)?,
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
         findings.retain(|it| it.share >= self.0.min_share);

@@ -18,6 +18,7 @@ pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<Wait
             CallKind::Idle | CallKind::TeamBarrier => Pattern::IdleThread,
             CallKind::Acquire => Pattern::LockContention,
             CallKind::Synchronise => Pattern::HostWait,
+            CallKind::DeviceGap if on.kind == CallKind::DeviceGap => Pattern::StreamWait,
             CallKind::DeviceGap => {
                 states.extend(queueing(link, call, on));
                 Pattern::DeviceIdle

@@ -19,6 +19,7 @@
 //! | lock contention | `release by the thread that held the lock before - enter of the frame that acquires it`, if above 0 |
 //! | host waits for device | `end of the work - enter of the call`, for the work of the process that ends last within a synchronising call |
 //! | device waits for host | `enter of the launch - end of the last work on any stream of the device`, if above 0 |
+//! | stream waits for stream | `end of the work of the other stream - later one of the launch and the end of the work before`, if one of the two is a collective operation |
 //! | queueing on device | `end of the work before on the stream - leave of the launch`, if above 0. Not waiting time |
 //! | wait at finalize, init completion | as a barrier, by enter and leave of the calls |
 //!

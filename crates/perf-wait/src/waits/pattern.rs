@@ -41,13 +41,15 @@ pub enum Pattern {
     HostWait,
     /// An accelerator without work waits for the next launch.
     DeviceIdle,
+    /// Work of a stream waits for a collective operation on another one, or the other way round.
+    StreamWait,
     /// Work waits for earlier work of its stream after its launch. Not waiting time.
     Queueing,
 }
 
 impl Pattern {
     /// All kinds.
-    pub const ALL: [Pattern; 18] = [
+    pub const ALL: [Pattern; 19] = [
         Pattern::LateSender,
         Pattern::WrongOrder,
         Pattern::LateReceiver,
@@ -65,6 +67,7 @@ impl Pattern {
         Pattern::LockContention,
         Pattern::HostWait,
         Pattern::DeviceIdle,
+        Pattern::StreamWait,
         Pattern::Queueing,
     ];
 
@@ -88,6 +91,7 @@ impl Pattern {
             Pattern::LockContention => "lock contention",
             Pattern::HostWait => "host waits for device",
             Pattern::DeviceIdle => "device waits for host",
+            Pattern::StreamWait => "stream waits for stream",
             Pattern::Queueing => "queueing on device",
         }
     }
@@ -112,6 +116,7 @@ impl Pattern {
             | Pattern::LockContention
             | Pattern::HostWait
             | Pattern::DeviceIdle
+            | Pattern::StreamWait
             | Pattern::Queueing => return None,
         };
         Some(name)
@@ -143,6 +148,9 @@ impl Pattern {
             Pattern::LockContention => "time before a lock that another thread holds is released",
             Pattern::HostWait => "time in synchronising calls before the work on the device ends",
             Pattern::DeviceIdle => "time without work on the device before the next launch",
+            Pattern::StreamWait => {
+                "time of a stream before a collective operation or other work of another stream ends"
+            }
             Pattern::Queueing => "time between a launch and the end of earlier work of the stream",
         }
     }
@@ -156,6 +164,7 @@ impl Pattern {
                 | Pattern::LockContention
                 | Pattern::HostWait
                 | Pattern::DeviceIdle
+                | Pattern::StreamWait
                 | Pattern::Queueing
         )
     }

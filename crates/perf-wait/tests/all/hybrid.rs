@@ -4,15 +4,22 @@
 //! their order, locks by the order of acquisition and launches by correlation.
 
 use crate::common::corpus;
-use perf_core::{Job, Nanos, Trace};
+use perf_core::{AttributeId, CollectiveOp, Job, LocationId, Members, Nanos, Trace, Value};
 use perf_wait::activity::Activities;
 use perf_wait::critical::{CriticalPath, Extent};
 use perf_wait::delay::DelayCosts;
+use perf_wait::device_collectives::{DeviceCollective, DeviceCollectives, LateReason};
 use perf_wait::efficiency::{Efficiencies, HybridEfficiencies, IdealNetwork};
 use perf_wait::findings::{FindingKind, FindingsPlan};
 use perf_wait::waits::{Pattern, WaitStates};
 use perf_wait::whatif::{Dependency, WhatIf};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Ticks by the key of the location.
+type Sums = &'static [(u64, u64)];
+/// Ticks by the name of the stream.
+type StreamSums = &'static [(&'static str, u64)];
 
 fn read(trace: &Trace) -> (Activities, WaitStates) {
     let activities = Activities::of(trace.view(), &Job::default()).expect("it can be read");
@@ -57,8 +64,7 @@ fn check_laws(trace: &Trace, activities: &Activities, waits: &WaitStates) {
 
 #[test]
 fn threads_wait_as_an_independent_program_finds() {
-    type Sums<'a> = &'a [(u64, u64)];
-    let expected: [(&str, [Sums<'_>; 3]); 2] = [
+    let expected: [(&str, [Sums; 3]); 2] = [
         (
             "casita-2_jacobi_blame_cpu_015",
             [
@@ -156,7 +162,7 @@ fn threads_that_stay_in_a_barrier_until_the_next_fork_are_idle() {
 
 #[test]
 fn accelerators_wait_as_an_independent_program_finds() {
-    let expected: [(&str, &[(&str, u64)], u64, u64); 3] = [
+    let expected: [(&str, StreamSums, u64, u64); 3] = [
         (
             "param/dlrm_kineto/worker4_step_12.1694128201547.pt.trace.json",
             &[
@@ -260,4 +266,115 @@ fn efficiencies_of_threads_and_devices_are_products() {
         println!("{name} MPI {:.4}", mpi.parallel_efficiency());
         assert!((mpi.parallel_efficiency() - found.process_efficiency()).abs() < 1e-3);
     }
+}
+
+/// Reads four of eight ranks of a training job.
+fn four_ranks() -> Option<Trace> {
+    let names = [
+        "worker0_step_12.1694128201545",
+        "worker2_step_12.1694128201554",
+        "worker4_step_12.1694128201547",
+        "worker6_step_12.1694128201553",
+    ];
+    let path = |name| {
+        let relative = format!("gpu/param/dlrm_kineto/{name}.pt.trace.json");
+        perf_testdata::corpus::corpus(&relative)
+    };
+    let paths: Option<Vec<PathBuf>> = names.into_iter().map(path).collect();
+    let Some(paths) = paths else {
+        println!("skipped: corpus absent");
+        return None;
+    };
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let options = perf_formats::OpenOptions::new();
+    let recording = perf_formats::chrome::open(&paths, &options, &Job::default());
+    recording.expect("it can be read").into_trace()
+}
+
+#[test]
+fn ranks_that_arrive_late_at_collectives_of_accelerators_are_found() {
+    let Some(trace) = four_ranks() else {
+        return;
+    };
+    let (activities, waits) = read(&trace);
+    let job = Job::default();
+    let found = DeviceCollectives::of(trace.view(), &activities, &waits, &job);
+    let found = found.expect("it can be read");
+    let rank = |it: &DeviceCollective| {
+        let location = trace.definitions().system.location(it.late);
+        let rank = location.and_then(|it| it.properties.get("rank").map(str::to_owned));
+        rank.expect("it has one")
+    };
+    let micros = |time: Nanos| time.0 / 1_000;
+    let operations = found.operations.iter();
+    let operations: Vec<_> = operations
+        .map(|it| (it.op, micros(it.skew), rank(it), micros(it.lost), it.reason))
+        .collect();
+    let of = |op, skew, rank: &str, lost, reason| (op, skew, rank.to_owned(), lost, reason);
+    use CollectiveOp::{Allreduce, Alltoall};
+    use LateReason::{Collective, Host};
+    let expected = [
+        of(Alltoall, 4367, "6", 6000, Host),
+        of(Alltoall, 592, "2", 1110, Host),
+        of(Alltoall, 5, "4", 12, Host),
+        of(Alltoall, 1, "0", 1, Collective),
+        of(Allreduce, 150, "4", 375, Host),
+        of(Alltoall, 451, "4", 1280, Host),
+        of(Allreduce, 533, "4", 1568, Host),
+        of(Allreduce, 885, "4", 2582, Host),
+    ];
+    assert_eq!(operations, expected);
+    let exposed: Vec<i64> = found.devices.iter().map(|it| micros(it.exposed)).collect();
+    assert_eq!(exposed, [5537, 3217, 6550, 3289]);
+    assert_eq!(found.table(&activities).rows(), 8);
+    assert_eq!(found.devices_table(&activities).rows(), 4);
+    check_laws(&trace, &activities, &waits);
+
+    let plan = FindingsPlan::default();
+    let findings = plan.find(trace.view(), &activities, &waits, &job);
+    let findings = findings.expect("it can be replayed").findings;
+    for it in &findings {
+        println!("{}", it.text(trace.definitions(), &activities));
+    }
+    let FindingKind::LateRank { location, reason } = findings[0].kind else {
+        panic!("{:?}", findings[0]);
+    };
+    let label = trace.definitions().system.label(location);
+    assert_eq!((label.as_str(), reason), ("rank 4, GPU 4, stream 84", Host));
+}
+
+#[test]
+fn groups_and_bytes_of_collectives_are_kept() {
+    let Some(trace) = corpus("gpu/hta/tests/data/nccl_parser_config/nccl_data.json.gz") else {
+        return;
+    };
+    let definitions = trace.definitions();
+    let name = |id: AttributeId| definitions.attributes[id.index()].name.as_str();
+    let mut found = Vec::new();
+    for events in trace.events() {
+        for index in 0..events.len() {
+            let values: BTreeMap<&str, Value> = events
+                .attributes(index)
+                .map(|it| (name(it.attribute), it.value))
+                .collect();
+            if values.contains_key("collective") {
+                found.push(values);
+            }
+        }
+    }
+    // 21 operations, each as a call of the host and as a kernel.
+    assert_eq!(found.len(), 42);
+    let allreduce = found.iter().find(|it| it["collective"] == Value::U64(11));
+    let allreduce = allreduce.expect("there is one");
+    assert_eq!(allreduce["sent"], Value::U64(2_049_000 * 4));
+    assert_eq!(allreduce["received"], allreduce["sent"]);
+    let Value::U64(group) = allreduce["group"] else {
+        panic!("{allreduce:?}");
+    };
+    let comm = &definitions.comms[group as usize];
+    assert_eq!(comm.name, "process group 0");
+    assert_eq!(
+        comm.members,
+        Members::Ranks(vec![Some(LocationId(0)), None])
+    );
 }
