@@ -1,10 +1,11 @@
 //! [`Timelines`]: the call path each location is on, and sums of its time within intervals.
 
 use crate::Result;
-use crate::activity::Activities;
+use crate::activity::{Activities, work};
 use crate::waits::WaitState;
 use perf_core::{
-    CallPathId, Close, Job, LocationId, RegionId, Ticks, TraceView, Unify, Visitor, replay,
+    CallPathId, Close, Job, LocationId, LocationKind, RegionId, Ticks, TraceView, Unify, Visitor,
+    replay,
 };
 
 /// Time of one location as intervals of one call path each.
@@ -107,7 +108,22 @@ impl Timelines {
                     stack: Vec::new(),
                     timeline,
                 };
-                replay(location, &mut intervals, job)?;
+                let kind = activities
+                    .definitions()
+                    .system
+                    .location(id)
+                    .map(|it| it.kind);
+                match kind {
+                    Some(LocationKind::AcceleratorStream) => {
+                        for work in work(location, job)? {
+                            intervals.enter(work.start, work.region, 0);
+                            intervals.leave(work.end, work.region, 0, Close::Top);
+                        }
+                    }
+                    _ => {
+                        replay(location, &mut intervals, job)?;
+                    }
+                }
                 let from = waits.partition_point(|wait| wait.call.location < id);
                 let to = waits.partition_point(|wait| wait.call.location <= id);
                 let waits = waits.get(from..to).unwrap_or_default();

@@ -77,6 +77,35 @@ impl CollectiveOp {
         )
     }
 
+    /// Returns the operation of a name in MPI, in NCCL or in `torch.distributed`, without its prefix; `None` for any other
+    /// name. Case and underscores do not matter, and neither does what follows the name.
+    ///
+    /// ```
+    /// use perf_core::CollectiveOp;
+    /// assert_eq!(CollectiveOp::of_name("_allgather_base"), Some(CollectiveOp::Allgather));
+    /// assert_eq!(CollectiveOp::of_name("AllReduce_RING_LL"), Some(CollectiveOp::Allreduce));
+    /// assert_eq!(CollectiveOp::of_name("wait"), None);
+    /// ```
+    pub fn of_name(name: &str) -> Option<Self> {
+        const NAMES: [(&str, CollectiveOp); 10] = [
+            ("allreduce", CollectiveOp::Allreduce),
+            ("allgather", CollectiveOp::Allgather),
+            ("reducescatter", CollectiveOp::ReduceScatter),
+            ("alltoall", CollectiveOp::Alltoall),
+            ("broadcast", CollectiveOp::Bcast),
+            ("bcast", CollectiveOp::Bcast),
+            ("barrier", CollectiveOp::Barrier),
+            ("gather", CollectiveOp::Gather),
+            ("scatter", CollectiveOp::Scatter),
+            ("reduce", CollectiveOp::Reduce),
+        ];
+        // The longest name has 13 letters.
+        let letters = name.chars().filter(|letter| *letter != '_').take(16);
+        let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+        let known = NAMES.iter().find(|it| name.starts_with(it.0));
+        known.map(|it| it.1)
+    }
+
     /// The operation OTF2 numbers `code`.
     pub fn from_code(code: u8) -> Self {
         let named = Self::NAMED.get(usize::from(code)).copied();
