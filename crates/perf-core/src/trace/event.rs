@@ -12,6 +12,7 @@ use crate::{
 /// assert_eq!(CollectiveOp::from_code(200).code(), 200);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs, reason = "the names are MPI's own")]
 #[non_exhaustive]
 pub enum CollectiveOp {

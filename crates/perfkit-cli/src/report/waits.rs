@@ -55,7 +55,7 @@ pub(super) fn waits(
             let statements = analysis.statements(&command);
             if statements.is_empty() {
                 waits.part.pass(format!(
-                    "no rank, call path or transfer whose repair would save 1 % of the run time; ranks wait for {:.1} % of it",
+                    "no location, call path or transfer whose repair would save 1 % of the run time; ranks wait for {:.1} % of it",
                     100.0 * analysis.waiting_share()
                 ));
             }
