@@ -211,11 +211,12 @@ impl Sources<'_> {
             if found.len() >= most {
                 break;
             }
+            // Time in MPI beyond waiting is that of transfers; another distribution of work does not change it.
+            let is_of_cpu = matches!(by, HeldUpBy::Rank | HeldUpBy::Thread);
+            if is_of_cpu && path.is_some_and(|path| self.is_mpi(path)) {
+                continue;
+            }
             if let (HeldUpBy::Rank, Some(path)) = (by, path) {
-                // Time in MPI beyond waiting is that of transfers; another distribution of work does not change it.
-                if self.is_mpi(path) {
-                    continue;
-                }
                 let slow = times.slow(path);
                 if slow.len() > 1 && slow.contains(&location) {
                     if balanced.len() < MAX_BALANCED && balanced.insert(path) {

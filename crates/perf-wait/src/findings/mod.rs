@@ -184,6 +184,10 @@ impl Finding {
         let label =
             |location: LocationId| labels.get(location.index()).cloned().unwrap_or_default();
         let (saved, share) = (self.saved, self.share * 100.0);
+        let waiters = match self.held_up {
+            1 => "1 other waits".to_owned(),
+            more => format!("{more} others wait"),
+        };
         let others = match self.held_up {
             1 => "1 other".to_owned(),
             more => format!("{more} others"),
@@ -220,7 +224,7 @@ impl Finding {
             FindingKind::Serial { location, path } => {
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{others} wait {cost} in total for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} % of the run time)"
+                    "{waiters} {cost} in total for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::DeviceWork { location, path } => format!(
@@ -238,7 +242,7 @@ impl Finding {
                     _ => "of work that the recording does not have",
                 };
                 format!(
-                    "{} arrives last at collective operations because {reason}, and {others} wait {}; arriving together with the next one saves at most {saved} ({share:.1} % of the run time)",
+                    "{} arrives last at collective operations because {reason}, and {waiters} {}; arriving together with the next one saves at most {saved} ({share:.1} % of the run time)",
                     label(location),
                     self.cost
                 )

@@ -136,7 +136,7 @@ pub(super) fn root_causes(analysis: &Analysis) -> Table {
         "Delays by the waiting that they cause, directly and through other waits.",
     )
     .with(Column::text(
-        "rank",
+        "location",
         rows().map(|row| analysis.label(row.0.0)),
     ))
     .with(Column::text("call path", rows().map(|row| path(row.0.1))))
