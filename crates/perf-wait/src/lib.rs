@@ -75,6 +75,7 @@
 //! | how efficient is the run, and how does it scale | [`efficiency`] |
 //! | how long is the run with other durations, without imbalance, with a function that is faster | [`whatif`] |
 //! | the same for a training job with stages and data-parallel ranks | [`training`] |
+//! | which ranks arrive late at collective operations of accelerators, why, and how much communication is exposed | [`device_collectives`] |
 //! | which ranks, steps and calls are slower than their peers | [`stragglers`] |
 //!
 //! # Agreement with other tools
@@ -96,7 +97,9 @@
 //! * Waiting time is a symptom. The location that waits least is usually the one that delays the others: see [`delay`].
 //! * The critical path names activities that determine the run time. Making one of them faster saves at most the
 //!   distance to the next path: ask [`whatif`].
-//! * Threads that do not call MPI and accelerators do not take part, apart from [`stragglers`].
+//! * Threads and accelerators take part where the recording has barriers, forks, locks, launches and synchronising calls.
+//!   Two threads that wait for each other by other means do not.
+//! * Without links from launches to their work, the launch of a kernel is the last possible one.
 //!
 //! # Features
 //!
@@ -110,6 +113,7 @@ pub mod activity;
 pub mod clocks;
 pub mod critical;
 pub mod delay;
+pub mod device_collectives;
 pub mod efficiency;
 mod error;
 pub mod findings;

@@ -1,10 +1,11 @@
 //! [`Timelines`]: the call path each location is on, and sums of its time within intervals.
 
-use crate::Result;
-use crate::activity::Activities;
+use crate::activity::{Activities, work};
 use crate::waits::WaitState;
+use crate::{Error, Result};
 use perf_core::{
-    CallPathId, Close, Job, LocationId, RegionId, Ticks, TraceView, Unify, Visitor, replay,
+    CallPathId, Close, Job, LocationId, LocationKind, LocationView, RegionId, Ticks, TraceView,
+    Unify, Visitor, parallel, replay,
 };
 
 /// Time of one location as intervals of one call path each.
@@ -40,6 +41,21 @@ struct Intervals<'a> {
 }
 
 impl Intervals<'_> {
+    /// Reads the frames of a thread, or the work of a stream.
+    fn read(&mut self, location: LocationView<'_>, job: &Job) -> Result<()> {
+        let system = &self.activities.definitions().system;
+        let kind = system.location(location.id()).map(|it| it.kind);
+        if kind != Some(LocationKind::AcceleratorStream) {
+            replay(location, self, job)?;
+            return Ok(());
+        }
+        for work in work(location, job)? {
+            self.enter(work.start, work.region, 0);
+            self.leave(work.end, work.region, 0, Close::Top);
+        }
+        Ok(())
+    }
+
     fn change(&mut self, at: Ticks) {
         let slot = self.stack.last().copied().unwrap_or(self.outside);
         if self.timeline.starts.last() == Some(&at) {
@@ -86,20 +102,20 @@ impl Timelines {
         let paths = activities.paths().paths().len() as u32;
         let width = paths as usize + 2;
         let functions = Unify::default().representatives(&activities.definitions().regions);
-        let mut found = Timelines {
-            locations: Vec::with_capacity(activities.locations().len()),
-            paths,
-            block: (4 * width).max(1024),
-        };
+        let block = (4 * width).max(1024);
         let total = activities.locations().len() as u64;
-        for (id, own) in (0..).map(LocationId).zip(activities.locations()) {
+        let locations = parallel::try_map(activities.locations().len(), |number| {
             job.check()?;
+            let id = LocationId::from_index(number);
+            let location = id.and_then(|id| view.location(id));
+            let has_calls = activities.locations().get(number);
+            let has_calls = has_calls.is_some_and(|own| !own.calls.is_empty());
             let mut timeline = Timeline {
                 starts: vec![Ticks(0)],
                 slots: vec![paths],
                 sums: Vec::new(),
             };
-            if let Some(location) = view.location(id).filter(|_| !own.calls.is_empty()) {
+            if let Some(location) = location.filter(|_| has_calls) {
                 let mut intervals = Intervals {
                     activities,
                     functions: &functions,
@@ -107,17 +123,24 @@ impl Timelines {
                     stack: Vec::new(),
                     timeline,
                 };
-                replay(location, &mut intervals, job)?;
+                intervals.read(location, job)?;
+                let id = location.id();
                 let from = waits.partition_point(|wait| wait.call.location < id);
                 let to = waits.partition_point(|wait| wait.call.location <= id);
                 let waits = waits.get(from..to).unwrap_or_default();
                 timeline = intervals.timeline.with_waits(waits, paths + 1, job)?;
-                timeline.sum(width, found.block, job)?;
+                timeline.sum(width, block, job)?;
             }
-            found.locations.push(timeline);
+            timeline.starts.shrink_to_fit();
+            timeline.slots.shrink_to_fit();
             job.advance("timelines", 1, total);
-        }
-        Ok(found)
+            Ok::<_, Error>(timeline)
+        })?;
+        Ok(Timelines {
+            locations,
+            paths,
+            block,
+        })
     }
 
     /// Number of slots.

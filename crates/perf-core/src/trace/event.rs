@@ -12,6 +12,7 @@ use crate::{
 /// assert_eq!(CollectiveOp::from_code(200).code(), 200);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs, reason = "the names are MPI's own")]
 #[non_exhaustive]
 pub enum CollectiveOp {
@@ -75,6 +76,35 @@ impl CollectiveOp {
                 | CollectiveOp::Allreduce
                 | CollectiveOp::ReduceScatter
         )
+    }
+
+    /// Returns the operation of a name in MPI, in NCCL or in `torch.distributed`, without its prefix; `None` for any other
+    /// name. Case and underscores do not matter, and neither does what follows the name.
+    ///
+    /// ```
+    /// use perf_core::CollectiveOp;
+    /// assert_eq!(CollectiveOp::of_name("_allgather_base"), Some(CollectiveOp::Allgather));
+    /// assert_eq!(CollectiveOp::of_name("AllReduce_RING_LL"), Some(CollectiveOp::Allreduce));
+    /// assert_eq!(CollectiveOp::of_name("wait"), None);
+    /// ```
+    pub fn of_name(name: &str) -> Option<Self> {
+        const NAMES: [(&str, CollectiveOp); 10] = [
+            ("allreduce", CollectiveOp::Allreduce),
+            ("allgather", CollectiveOp::Allgather),
+            ("reducescatter", CollectiveOp::ReduceScatter),
+            ("alltoall", CollectiveOp::Alltoall),
+            ("broadcast", CollectiveOp::Bcast),
+            ("bcast", CollectiveOp::Bcast),
+            ("barrier", CollectiveOp::Barrier),
+            ("gather", CollectiveOp::Gather),
+            ("scatter", CollectiveOp::Scatter),
+            ("reduce", CollectiveOp::Reduce),
+        ];
+        // The longest name has 13 letters.
+        let letters = name.chars().filter(|letter| *letter != '_').take(16);
+        let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
+        let known = NAMES.iter().find(|it| name.starts_with(it.0));
+        known.map(|it| it.1)
     }
 
     /// Returns the operation with the number `code` in OTF2.

@@ -24,6 +24,17 @@ pub(super) struct Raw<'a> {
     pub(super) has_fields: bool,
 }
 
+/// Facts that few events have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Facts {
+    #[default]
+    None,
+    /// An operation of a training job.
+    Training,
+    /// A collective operation of a communication library.
+    Collective,
+}
+
 /// What is kept of `args`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Args<'a> {
@@ -38,8 +49,8 @@ pub(super) struct Args<'a> {
     pub(super) is_copy: bool,
     pub(super) name: Token<'a>,
     pub(super) labels: Token<'a>,
-    /// Numbers of an operation of a training job, in the order of [`TRAINING`](super::phases::TRAINING).
-    pub(super) training: [Token<'a>; 4],
+    /// Facts that few events have. They are read from `text`, so that others do not pay for them.
+    pub(super) facts: Facts,
     /// All of it, brackets and all.
     pub(super) text: &'a [u8],
     /// Whether there are others.
@@ -113,10 +124,12 @@ impl<'a> Args<'a> {
                 b"bytes" | b"Bytes" => args.bytes = value,
                 b"name" => args.name = value,
                 b"labels" => args.labels = value,
-                b"step" => args.training[0] = value,
-                b"seq_id" => args.training[1] = value,
-                b"model_chunk" => args.training[2] = value,
-                b"mb_id" => args.training[3] = value,
+                b"seq_id" => args.facts = Facts::Training,
+                b"step" | b"model_chunk" | b"mb_id" => {}
+                b"Collective name" => {
+                    args.facts = Facts::Collective;
+                    args.has_more = true;
+                }
                 b"sort_index" => {}
                 _ => args.has_more = true,
             }

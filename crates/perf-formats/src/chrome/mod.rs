@@ -37,7 +37,9 @@
 //!   measurement's. Names are kept whole.
 //! * **Kept of `args`**: device, stream and context say where, `correlation` and `bytes` are attributes
 //!   of the enter, and so are `step`, `seq_id`, `model_chunk` and `mb_id` of a training job. The duration of such
-//!   a call may be negative; it is then the attribute `duration`, in nanoseconds. Events with other ones are counted as [`rules::ARGUMENTS`].
+//!   a call may be negative; it is then the attribute `duration`, in nanoseconds. The arguments of a collective
+//!   operation become the attributes `collective` (its number in OTF2), `group` (a communicator), `sequence`, `sent` and
+//!   `received` in bytes. Events with other ones are counted as [`rules::ARGUMENTS`].
 //! * **Calls of a thread that overlap** without nesting go to a further lane of it: a location with the
 //!   property `lane`.
 //!
@@ -52,6 +54,7 @@
 //! that is cut gives all events before the cut.
 
 mod event;
+mod facts;
 mod format;
 mod phases;
 mod reader;

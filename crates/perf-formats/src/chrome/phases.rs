@@ -1,18 +1,10 @@
 //! What each phase becomes.
 
-use super::event::Raw;
-use super::rules;
+use super::event::{Facts, Raw};
+use super::{facts, rules};
 use crate::json::{Cursor, Token, integer, nanos, whole};
-use crate::timeline::{Argument, Edge, Extra, FlowEnd, Kind, Part, Role, RowKey, Sym, Tag};
+use crate::timeline::{Edge, Extra, FlowEnd, Kind, Part, Role, RowKey, Sym, Tag};
 use perf_core::{Rule, Value};
-
-/// Arguments of an operation of a training job, in the order of `Args::training`.
-pub(super) const TRAINING: [Argument; 4] = [
-    Argument::Step,
-    Argument::Sequence,
-    Argument::ModelChunk,
-    Argument::MicroBatch,
-];
 
 /// Where the events of a category lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,29 +192,13 @@ impl Phases {
         let correlation = integer(id.bytes());
         let bytes = integer(raw.args.bytes.bytes());
         let mut extra = Extra::new(correlation, bytes, role);
-        self.training(raw, (start, end), &mut extra);
+        match raw.args.facts {
+            Facts::None => {}
+            Facts::Training => facts::training(&mut self.part, raw, (start, end), &mut extra),
+            Facts::Collective => facts::collective(&mut self.part, raw, &mut extra),
+        }
         let extra = self.part.extra(extra);
         self.part.call(row, (start, end.max(start)), region, extra);
-    }
-
-    /// Keeps the numbers of an operation of a training job.
-    #[inline]
-    fn training(&mut self, raw: &Raw<'_>, (start, end): (i64, i64), extra: &mut Extra) {
-        let is_missing = |token: &Token<'_>| matches!(token, Token::Missing);
-        if raw.args.training.iter().all(is_missing) {
-            return;
-        }
-        for (name, token) in TRAINING.into_iter().zip(raw.args.training) {
-            if let Some(number) = integer(token.bytes()) {
-                self.part.argument(extra, name, number);
-            }
-        }
-        // The duration of communication counts from the begin of the last participant.
-        if end < start {
-            let length = end.saturating_sub(start).cast_unsigned();
-            self.part
-                .argument(extra, Argument::Duration, (length, true));
-        }
     }
 
     fn stream_row(&mut self, raw: &Raw<'_>, home: Home) -> u32 {

@@ -16,11 +16,21 @@ pub(crate) enum Argument {
     MicroBatch,
     /// Duration of a call that ends before it begins.
     Duration,
+    /// Collective operation.
+    Collective,
+    /// Group of ranks, by its number in the file.
+    Group,
+    /// Number of a collective operation of its group.
+    Number,
+    /// Bytes sent in a collective operation.
+    Sent,
+    /// Bytes received in a collective operation.
+    Received,
 }
 
 impl Argument {
     /// Number of names.
-    pub(super) const COUNT: usize = 5;
+    pub(super) const COUNT: usize = 10;
 
     /// Returns the attribute of events that holds the number.
     pub(super) fn attribute(self) -> Attribute {
@@ -30,6 +40,11 @@ impl Argument {
             Argument::ModelChunk => ("model_chunk", "part of the model"),
             Argument::MicroBatch => ("mb_id", "micro-batch, -1 for none"),
             Argument::Duration => ("duration", "recorded duration in ns, where it is negative"),
+            Argument::Collective => ("collective", "collective operation, by its number in OTF2"),
+            Argument::Group => ("group", "communicator of a collective operation"),
+            Argument::Number => ("sequence", "number of a collective operation of its group"),
+            Argument::Sent => ("sent", "bytes sent in a collective operation"),
+            Argument::Received => ("received", "bytes received in a collective operation"),
         };
         Attribute {
             name: name.into(),

@@ -7,6 +7,7 @@ use super::links;
 use super::names::Texts;
 use super::part::Part;
 use super::places::{Places, in_order};
+use super::rank_groups::RankGroups;
 use super::row::{Row, RowKey};
 use super::{Kind, most_text, outliers, planes, rules, twins};
 use crate::Result;
@@ -41,6 +42,7 @@ pub(crate) fn assemble(mut parts: Vec<Part>, options: &Reading) -> Result<(Trace
         kinds: HashMap::new(),
         copies: HashMap::new(),
         attributes: Vec::new(),
+        groups: RankGroups::default(),
         columns: Vec::new(),
         links: Vec::new(),
         found,
@@ -114,6 +116,7 @@ struct Whole<'a> {
     copies: HashMap<(RegionId, usize), RegionId>,
     /// Attributes that hold arguments of calls.
     attributes: Vec<(Argument, AttributeId)>,
+    groups: RankGroups,
     columns: Vec<Events>,
     links: Vec<Link>,
     found: Diagnostics,
@@ -125,6 +128,7 @@ impl Whole<'_> {
         let regions = self.regions(&mut part)?;
         let kinds = self.kinds(&part);
         self.attributes(&part);
+        let groups_of_ranks = self.groups.of(&mut self.definitions.comms, &part);
         let (types, first_set) = part.counters.define(
             &mut self.definitions.metrics,
             &mut self.definitions.metric_sets,
@@ -149,6 +153,7 @@ impl Whole<'_> {
                 extras: &part.extras,
                 arguments: &part.arguments,
                 attributes: &self.attributes,
+                groups: &groups_of_ranks,
             };
             let laid = match row.key {
                 RowKey::Work { .. } => {
@@ -346,6 +351,8 @@ impl Whole<'_> {
 
     fn finish(self) -> Result<(Trace, Diagnostics)> {
         let mut definitions = self.definitions;
+        self.groups
+            .find_members(&mut definitions.comms, &self.places.locations);
         definitions.system = SystemTree::new(
             self.places.nodes,
             self.places.groups,

@@ -5,7 +5,8 @@ use super::names::PAST_LIMIT;
 use super::row::{Call, Extra, Instant};
 use crate::Result;
 use perf_core::{
-    AttributeId, AttributeValue, Event, Events, KindId, Region, RegionId, Ticks, TimeRange, Value,
+    AttributeId, AttributeValue, CommId, Event, Events, KindId, Region, RegionId, Ticks, TimeRange,
+    Value,
 };
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -30,6 +31,8 @@ pub(super) struct Scribe<'a> {
     pub(super) arguments: &'a Arguments,
     /// Attributes that hold the arguments.
     pub(super) attributes: &'a [(Argument, AttributeId)],
+    /// Communicators of the groups of ranks.
+    pub(super) groups: &'a [CommId],
 }
 
 /// Lane and number of an event; [`u32::MAX`] for one outside the window.
@@ -66,6 +69,14 @@ pub(super) struct Laid {
     pub(super) trimmed: u64,
 }
 
+/// The number that OTF2 has for references to communicators.
+const COMM_TYPE: u8 = 17;
+
+/// Returns the number that OTF2 has for integers of 64 bits.
+fn integer_type(is_negative: bool) -> u8 {
+    if is_negative { 8 } else { 4 }
+}
+
 impl Scribe<'_> {
     pub(super) fn tick(&self, at: i64) -> Ticks {
         let tick = i128::from(at) + self.shift;
@@ -90,15 +101,19 @@ impl Scribe<'_> {
             let own = [(CORRELATION, extra.correlation()), (BYTES, extra.bytes())];
             let own = own.into_iter().filter_map(|(id, value)| Some((id, value?)));
             let others = self.arguments.list(extra.arguments);
-            let others = others.filter_map(|(name, value)| {
-                let known = self.attributes.iter().find(|it| it.0 == name);
-                Some((known?.1, value))
+            let others = others.filter_map(|(name, (bits, is_negative))| {
+                let (_, id) = self.attributes.iter().find(|it| it.0 == name)?;
+                if name == Argument::Group {
+                    let comm = self.groups.get(usize::try_from(bits).ok()?)?;
+                    return Some((*id, (u64::from(comm.0), false), COMM_TYPE));
+                }
+                Some((*id, (bits, is_negative), integer_type(is_negative)))
             });
-            for (attribute, (bits, is_negative)) in own.chain(others) {
+            let own = own.map(|(id, value)| (id, value, integer_type(value.1)));
+            for (attribute, (bits, is_negative), type_code) in own.chain(others) {
                 events.push_attribute(AttributeValue {
                     attribute,
-                    // The numbers OTF2 has for integers of 64 bits.
-                    type_code: if is_negative { 8 } else { 4 },
+                    type_code,
                     value: match is_negative {
                         true => Value::I64(bits.cast_signed()),
                         false => Value::U64(bits),

@@ -27,6 +27,7 @@ mod outliers;
 mod part;
 mod places;
 mod planes;
+mod rank_groups;
 mod row;
 pub(crate) mod rules;
 mod twins;

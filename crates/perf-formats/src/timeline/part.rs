@@ -56,6 +56,8 @@ pub(crate) struct Part {
     pub(super) rows: Vec<Row>,
     pub(super) extras: Vec<Extra>,
     pub(super) arguments: Arguments,
+    /// Groups of ranks: name and list of ranks.
+    pub(super) groups: Vec<(String, String)>,
     pub(super) flows: Vec<Flow>,
     pub(super) counters: Counters,
     pub(super) processes: HashMap<Sym, Process>,
@@ -73,6 +75,7 @@ pub(crate) struct Part {
     keys: HashMap<RowKey, u32>,
     symbols: HashMap<Box<[u8]>, Sym>,
     pub(super) words: Vec<String>,
+    group_numbers: HashMap<Vec<u8>, u32>,
     granted: Granted,
     /// Bytes that the events of all rows take: summed as they come, since there may be many rows.
     kept: u64,
@@ -102,6 +105,8 @@ impl Part {
             rows: Vec::new(),
             extras: Vec::new(),
             arguments: Arguments::default(),
+            groups: Vec::new(),
+            group_numbers: HashMap::new(),
             flows: Vec::new(),
             counters: Counters::default(),
             processes: HashMap::new(),
@@ -366,6 +371,28 @@ impl Part {
         if rows.len() < SHOWN && !rows.contains(&row) {
             rows.push(row);
         }
+    }
+
+    /// The number of a group of ranks by its name and list of ranks; `None` where there are too many.
+    #[cfg(feature = "chrome")]
+    pub(crate) fn group(&mut self, name: &[u8], ranks: &[u8]) -> Option<u32> {
+        let key = [name, b"\0", ranks].concat();
+        if let Some(known) = self.group_numbers.get(&key) {
+            return Some(*known);
+        }
+        let limits = self.granted.limits();
+        let is_long = key.len() > limits.string as usize;
+        if is_long || self.groups.len() >= limits.definitions as usize {
+            let (offset, index) = self.here.unwrap_or_default();
+            let place = self.place(offset, index);
+            self.found.add(rules::DEFINITIONS, place);
+            return None;
+        }
+        let number = u32::try_from(self.groups.len()).ok()?;
+        let group = (self.text(name), self.text(ranks));
+        self.groups.push(group);
+        self.group_numbers.insert(key, number);
+        Some(number)
     }
 
     /// Adds a number to what a call carries.

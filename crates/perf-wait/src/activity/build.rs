@@ -1,12 +1,16 @@
 //! [`Activities::of`].
 
+use super::device_collectives;
+use super::devices::Streams;
+use super::regions::Regions;
 use super::requests::Requests;
-use super::scan::{Regions, Scanned, scan};
+use super::scan::{Scanned, scan};
+use super::threads;
 use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls};
 use crate::Result;
 use perf_core::{
     CallTree, CollectiveInstance, Definitions, Endpoint, Job, LocationId, LocationKind, Members,
-    Merge, Message, ReplayCounts, TraceView, match_messages,
+    Merge, Message, ReplayCounts, Ticks, TraceView, match_messages,
 };
 
 /// Calls and requests of all locations, by location.
@@ -17,10 +21,10 @@ struct Found<'a> {
 }
 
 impl Activities {
-    /// Finds the MPI calls of a view with their messages and collectives.
+    /// Finds the calls of a view with their messages and collectives: those of MPI, of teams of threads and of
+    /// accelerators.
     ///
-    /// Locations of accelerators have no calls. A window cuts the calls at its borders; messages with one end outside
-    /// of it are skipped.
+    /// A window cuts the calls at its borders; messages with one end outside of it are skipped.
     ///
     /// Takes O(n log n) time for n events. Progress is reported by location in the phases `messages` and `calls`.
     ///
@@ -29,6 +33,19 @@ impl Activities {
     /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if
     /// there are too many call paths.
     pub fn of(view: TraceView<'_>, job: &Job) -> Result<Self> {
+        Self::find(view, true, job)
+    }
+
+    /// Finds the MPI calls of a view alone, as Scalasca and the POP methodology count.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    pub fn of_mpi(view: TraceView<'_>, job: &Job) -> Result<Self> {
+        Self::find(view, false, job)
+    }
+
+    fn find(view: TraceView<'_>, is_hybrid: bool, job: &Job) -> Result<Self> {
         let definitions = view.definitions();
         let matched = match_messages(view, job)?;
         let count = definitions.system.locations().len();
@@ -39,8 +56,10 @@ impl Activities {
         };
         found.scanned.resize_with(count, Scanned::default);
         found.requests.resize_with(count, Requests::default);
-        let regions = Regions::new(definitions);
+        let regions = Regions::new(view, is_hybrid);
         let (mut paths, mut repairs) = (CallTree::default(), ReplayCounts::default());
+        let mut streams = Streams::new(definitions);
+        let begin = view.range().map_or(Ticks(0), |range| range.start);
         let mut ranges = vec![None; count];
         let mut ids: Vec<LocationId> = view.ids().collect();
         ids.sort_unstable();
@@ -50,15 +69,21 @@ impl Activities {
             job.check()?;
             let (id, times) = (location.id().index(), location.times());
             let kind = definitions.system.locations().get(id).map(|it| it.kind);
-            if matches!(kind, Some(LocationKind::CpuThread | LocationKind::Unknown)) {
-                let calls = scan(location, &regions, &mut paths, job)?;
-                repairs.merge(&calls.repairs);
-                let requests = Requests::of(location, job)?;
-                if let (Some(scanned), Some(slot)) =
-                    (found.scanned.get_mut(id), found.requests.get_mut(id))
-                {
-                    (*scanned, *slot) = (calls, requests);
+            let (Some(scanned), Some(requests)) =
+                (found.scanned.get_mut(id), found.requests.get_mut(id))
+            else {
+                continue;
+            };
+            match kind {
+                Some(LocationKind::CpuThread | LocationKind::Unknown) => {
+                    *scanned = scan(location, begin, definitions, &regions, &mut paths, job)?;
+                    repairs.merge(&scanned.repairs);
+                    *requests = Requests::of(location, job)?;
                 }
+                Some(LocationKind::AcceleratorStream) if is_hybrid => {
+                    *scanned = streams.scan(location, begin, &regions, &mut paths, job)?;
+                }
+                _ => {}
             }
             if let (Some(slot), Some(first), Some(last)) =
                 (ranges.get_mut(id), times.first(), times.last())
@@ -67,6 +92,9 @@ impl Activities {
             }
             job.advance("calls", 1, total);
         }
+        let mut links = threads::idle(definitions, &mut found.scanned);
+        links.extend(threads::locks(definitions, &found.scanned));
+        links.extend(streams.links(view, &found.scanned));
         let mut checks = job.checks();
         let mut messages = Vec::with_capacity(matched.messages.len());
         for message in &matched.messages {
@@ -77,6 +105,24 @@ impl Activities {
         for instance in &matched.collectives {
             checks.next(instance.members.len())?;
             collectives.push(found.collective(instance));
+        }
+        let function = |region| regions.function(region);
+        let mut teams = threads::barriers(definitions, function, &found.scanned);
+        links.extend(threads::idle_in_barriers(
+            definitions,
+            &found.scanned,
+            &teams,
+        ));
+        links.sort_unstable_by_key(|link| (link.call, link.on));
+        teams.append(&mut device_collectives::find(
+            view,
+            &streams,
+            &found.scanned,
+            job,
+        )?);
+        if !teams.is_empty() {
+            collectives.append(&mut teams);
+            collectives.sort_by_key(|it| it.members.iter().map(|member| member.begin).min());
         }
         let own = found.scanned.into_iter().zip(ranges);
         Ok(Activities {
@@ -90,6 +136,7 @@ impl Activities {
                 .collect(),
             messages,
             collectives,
+            links,
             unmatched: matched.unmatched,
             repairs,
         })

@@ -38,6 +38,24 @@ pub enum CallKind {
     WaitAny,
     /// Test of requests, which returns at once.
     Test,
+    /// Barrier of a team of threads.
+    TeamBarrier,
+    /// Fork of a team of threads, of no length.
+    Fork,
+    /// Time of a thread outside of parallel regions, until the next one begins.
+    Idle,
+    /// Wait for a lock, from the enter of the construct until the lock is acquired.
+    Acquire,
+    /// Release of a lock, of no length.
+    Release,
+    /// Call that launches work on an accelerator.
+    Launch,
+    /// Call of a host that waits for work of an accelerator.
+    Synchronise,
+    /// Time of an accelerator stream before it begins work, or no time after its last work.
+    DeviceGap,
+    /// Collective operation on an accelerator.
+    DeviceCollective,
     /// Any other call, collective operations included.
     #[default]
     Other,
@@ -70,6 +88,28 @@ impl CallKind {
             "test" | "testall" | "testany" | "testsome" => CallKind::Test,
             _ => CallKind::Other,
         }
+    }
+
+    /// Returns `true` for calls of threads and accelerators, which are no MPI calls.
+    pub fn is_local(self) -> bool {
+        use CallKind::*;
+        matches!(
+            self,
+            TeamBarrier
+                | Fork
+                | Idle
+                | Acquire
+                | Release
+                | Launch
+                | Synchronise
+                | DeviceGap
+                | DeviceCollective
+        )
+    }
+
+    /// Returns `true` for calls of the streams of accelerators.
+    pub fn is_device(self) -> bool {
+        matches!(self, CallKind::DeviceGap | CallKind::DeviceCollective)
     }
 
     /// Returns `true` for calls that return only after the message they receive has arrived.

@@ -1,7 +1,7 @@
-//! [`Activities`]: the MPI calls of a trace with their messages and collectives.
+//! [`Activities`]: the calls of a trace that communicate and wait, with their messages and collectives.
 //!
-//! All analyses of this crate work on this model. Each location is a sequence of MPI calls with computation in
-//! between. A message connects the call that sent it, the call that posted its receive and the calls that completed
+//! All analyses of this crate work on this model. Each location is a sequence of calls with computation in
+//! between: of MPI, of teams of threads, and of accelerators. A message connects the call that sent it, the call that posted its receive and the calls that completed
 //! both. A collective connects one call of each member.
 //!
 //! | element | rule |
@@ -9,14 +9,26 @@
 //! | call | outermost frame of an MPI region ([`Region::is_mpi`](perf_core::Region::is_mpi)) |
 //! | record outside of MPI calls | call of no length, in the innermost open frame |
 //! | call path | regions of one name, file and line are one function ([`Unify::Location`](perf_core::Unify::Location)). Without accelerators the call tree is that of [`Profile::from_trace`](perf_core::Profile::from_trace) |
+//! | barrier of a team | frame of a barrier of OpenMP. Frames of one function and process that all overlap are one barrier |
+//! | fork | record of a fork, or the enter of a parallel region in recordings without these |
+//! | idle thread | time outside of parallel regions and implicit tasks, up to the next one, if another thread forks within it |
+//! | lock | from the enter of the frame to the record of the acquisition; waits for the release before it |
+//! | launch, synchronisation | outermost frame of the runtime of an accelerator: by the links of the recording, or by name |
+//! | work of an accelerator | time between two calls: each stream has a [gap](CallKind::DeviceGap) before each work and one at the end, which may have no length |
+//! | collective operation of accelerators | kernel of NCCL or RCCL. Group, number and bytes are attributes of the kernel or of a call around its launch; without a number, operations of a group are matched by their order |
 //! | receive of a blocking call | posted and completed in the call that contains the post |
 //! | send without a recorded completion | completed in the next wait of the location, where there is one |
 
 mod build;
+mod device_collectives;
+mod devices;
 mod kind;
+mod regions;
 mod requests;
 mod scan;
+mod threads;
 
+pub(crate) use devices::work;
 pub use kind::CallKind;
 
 use crate::CallPlace;
@@ -104,7 +116,20 @@ pub struct CallCollective {
     pub size: Option<usize>,
 }
 
-/// The MPI calls of one location.
+/// A call that does not end before another one is entered: idle threads wait for a fork, work of an accelerator for
+/// its launch, hosts for work, and acquisitions of locks for a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct CallLink {
+    /// Call that waits.
+    pub call: CallId,
+    /// Call whose enter it waits for. The enter of a [`CallKind::DeviceGap`] is the end of the work before it.
+    pub on: CallId,
+    /// Begin of the waiting, if it waits.
+    pub since: Ticks,
+}
+
+/// The calls of one location.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LocationCalls {
     /// Calls in order of time.
@@ -113,7 +138,7 @@ pub struct LocationCalls {
     pub range: Option<(Ticks, Ticks)>,
 }
 
-/// The MPI calls of a trace with their messages and collectives.
+/// The calls of a trace with their messages and collectives.
 ///
 /// ```
 /// use perf_core::{CommId, Communicator, Definitions, Event, Events, Job, Location, LocationId, Members};
@@ -151,6 +176,7 @@ pub struct Activities {
     locations: Vec<LocationCalls>,
     messages: Vec<CallMessage>,
     collectives: Vec<CallCollective>,
+    links: Vec<CallLink>,
     unmatched: Vec<Unmatched>,
     repairs: ReplayCounts,
 }
@@ -184,6 +210,30 @@ impl Activities {
     /// Collective operations, in order of the first begin.
     pub fn collectives(&self) -> &[CallCollective] {
         &self.collectives
+    }
+
+    /// Calls of threads and accelerators that wait for others, in order of the waiting call.
+    pub fn links(&self) -> &[CallLink] {
+        &self.links
+    }
+
+    /// Returns `true` if there are calls of threads or accelerators.
+    pub fn is_hybrid(&self) -> bool {
+        self.calls().any(|(_, call)| call.kind.is_local())
+    }
+
+    /// Returns the locations with MPI calls; without MPI, all with calls that are no streams of accelerators.
+    pub fn ranks(&self) -> Vec<LocationId> {
+        let all = || (0..).map(LocationId).zip(&self.locations);
+        let of = |is_rank: &dyn Fn(CallKind) -> bool| {
+            let ranks = all().filter(|(_, own)| own.calls.iter().any(|call| is_rank(call.kind)));
+            ranks.map(|it| it.0).collect::<Vec<_>>()
+        };
+        let ranks = of(&|kind| !kind.is_local());
+        match ranks.is_empty() {
+            true => of(&|kind| !kind.is_device()),
+            false => ranks,
+        }
     }
 
     /// Ends of messages and collectives without a partner.

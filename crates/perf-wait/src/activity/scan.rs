@@ -1,44 +1,12 @@
 //! Frames of a location to calls.
 
+use super::regions::{LockEvent, Regions, is_fork, is_parallel};
 use super::{Call, CallKind};
 use crate::Result;
 use perf_core::{
     CallPathId, CallTree, Close, Definitions, Event, Job, LocationView, RegionId, ReplayCounts,
-    Ticks, Unify, Visitor, replay,
+    Ticks, Visitor, replay,
 };
-
-/// Facts about each region that the scan needs for every frame.
-#[derive(Debug)]
-pub(super) struct Regions {
-    /// Region that has the call paths of each region.
-    functions: Vec<RegionId>,
-    /// Role of each region, `None` for one that is not MPI.
-    kinds: Vec<Option<CallKind>>,
-}
-
-impl Regions {
-    pub(super) fn new(definitions: &Definitions) -> Self {
-        let kind = |region: &perf_core::Region| {
-            let is_mpi = region.is_mpi() || region.name.to_ascii_lowercase().starts_with("mpi_");
-            is_mpi.then(|| CallKind::of(&region.name))
-        };
-        Regions {
-            functions: Unify::default().representatives(&definitions.regions),
-            kinds: definitions.regions.iter().map(kind).collect(),
-        }
-    }
-
-    fn kind(&self, region: RegionId) -> Option<CallKind> {
-        self.kinds.get(region.index()).copied().flatten()
-    }
-
-    fn function(&self, region: RegionId) -> RegionId {
-        self.functions
-            .get(region.index())
-            .copied()
-            .unwrap_or(region)
-    }
-}
 
 /// Calls of one location.
 #[derive(Debug, Default)]
@@ -49,11 +17,28 @@ pub(super) struct Scanned {
     pub(super) records: Vec<(u32, u32, u32)>,
     /// Numbers of the calls that wait for requests.
     pub(super) waits: Vec<u32>,
+    /// Acquisitions and releases of locks in order of time, with the number of their call.
+    pub(super) locks: Vec<(LockEvent, u64, u32)>,
     /// Repairs of the frames.
     pub(super) repairs: ReplayCounts,
 }
 
 impl Scanned {
+    /// Removes calls. Those with communication records and locks stay.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&Call) -> bool) {
+        let mut numbers = Vec::with_capacity(self.calls.len());
+        let mut count = 0;
+        for call in &self.calls {
+            numbers.push(count);
+            count += u32::from(is_kept(call));
+        }
+        let number = |old: &mut u32| *old = numbers.get(*old as usize).copied().unwrap_or(*old);
+        self.records.iter_mut().for_each(|it| number(&mut it.2));
+        self.locks.iter_mut().for_each(|it| number(&mut it.2));
+        self.waits.iter_mut().for_each(number);
+        self.calls.retain(is_kept);
+    }
+
     /// Returns the number of the call that contains a communication record.
     pub(super) fn call_of(&self, record: usize) -> Option<u32> {
         let record = u32::try_from(record).ok()?;
@@ -63,35 +48,108 @@ impl Scanned {
     }
 }
 
+/// An open frame.
+#[derive(Clone, Copy)]
+struct Frame {
+    region: RegionId,
+    path: CallPathId,
+    enter: Ticks,
+}
+
 /// Visitor that collects the calls of one location.
 struct Scan<'a> {
+    definitions: &'a Definitions,
     regions: &'a Regions,
     paths: &'a mut CallTree,
     found: Scanned,
-    /// Open frames as region and call path, the outermost first.
-    stack: Vec<(RegionId, CallPathId)>,
+    /// Open frames, the outermost first.
+    stack: Vec<Frame>,
     /// Depth of the frame of the call that is open.
     open: Option<usize>,
+    /// Depth of the outermost frame of a team.
+    team: Option<usize>,
+    /// End of the last activity outside of teams.
+    idle_since: Ticks,
+    /// A team was forked since then.
+    has_forked: bool,
     failed: Option<perf_core::Error>,
+}
+
+impl Scan<'_> {
+    /// Adds a call that has no frame of its own, and returns its number.
+    fn push(&mut self, kind: CallKind, enter: Ticks, leave: Ticks) -> u32 {
+        let frame = self.stack.last();
+        let last = self.found.calls.last().map_or(Ticks(0), |call| call.leave);
+        self.found.calls.push(Call {
+            region: frame.map_or(RegionId(u32::MAX), |frame| frame.region),
+            path: frame.map(|frame| frame.path),
+            kind,
+            enter: enter.max(last).min(leave),
+            leave,
+        });
+        // There are no more calls than events, which are counted.
+        (self.found.calls.len() - 1) as u32
+    }
+
+    /// A frame of a team begins: the thread was idle, unless it has forked the team.
+    fn enter_team(&mut self, at: Ticks, region: RegionId, depth: usize) {
+        let entered = self.definitions.regions.get(region.index());
+        if !self.regions.has_forks && entered.is_some_and(is_parallel) {
+            self.has_forked |= self.team.is_none();
+            self.push(CallKind::Fork, at, at);
+        }
+        if self.team.is_some() {
+            return;
+        }
+        self.team = Some(depth);
+        if !self.has_forked && at > self.idle_since {
+            self.push(CallKind::Idle, self.idle_since, at);
+        }
+    }
+
+    fn other(&mut self, at: Ticks, kind: usize, args: &[u64]) {
+        if self.open.is_some() || !self.regions.is_hybrid {
+            return;
+        }
+        let name = self.definitions.kinds.get(kind);
+        if name.is_some_and(|name| is_fork(name)) {
+            self.has_forked |= self.team.is_none();
+            self.push(CallKind::Fork, at, at);
+        } else if let Some((event, lock)) = LockEvent::of(self.definitions, kind, args) {
+            let enter = self.stack.last().map_or(at, |frame| frame.enter);
+            let call = match event {
+                LockEvent::Acquire => self.push(CallKind::Acquire, enter, at),
+                LockEvent::Release => self.push(CallKind::Release, at, at),
+            };
+            self.found.locks.push((event, lock, call));
+        }
+    }
 }
 
 impl Visitor for Scan<'_> {
     fn enter(&mut self, at: Ticks, region: RegionId, depth: usize) {
-        let parent = self.stack.last().map(|frame| frame.1);
-        match self.paths.child(parent, self.regions.function(region)) {
-            Ok(path) => self.stack.push((region, path)),
-            Err(error) => {
-                self.failed.get_or_insert(error);
-                self.stack.push((region, CallPathId(0)));
-            }
+        if self.open.is_none() && self.regions.is_team(region) {
+            self.enter_team(at, region, depth);
         }
+        let parent = self.stack.last().map(|frame| frame.path);
+        let path = self.paths.child(parent, self.regions.function(region));
+        let path = path.unwrap_or_else(|error| {
+            self.failed.get_or_insert(error);
+            CallPathId(0)
+        });
+        let enter = at;
+        self.stack.push(Frame {
+            region,
+            path,
+            enter,
+        });
         if self.open.is_none()
             && let Some(kind) = self.regions.kind(region)
         {
             self.open = Some(depth);
             self.found.calls.push(Call {
                 region,
-                path: self.stack.last().map(|frame| frame.1),
+                path: self.stack.last().map(|frame| frame.path),
                 kind,
                 enter: at,
                 leave: at,
@@ -111,6 +169,11 @@ impl Visitor for Scan<'_> {
                 call.leave = at;
             }
         }
+        if self.team.is_none_or(|team| team == depth) {
+            self.team = None;
+            self.idle_since = at;
+            self.has_forked = false;
+        }
     }
 
     fn event(&mut self, at: Ticks, event: Event<'_>, index: usize) {
@@ -121,18 +184,14 @@ impl Visitor for Scan<'_> {
             });
             return;
         };
+        if let Event::Other { kind, args } = event {
+            return self.other(at, kind.index(), args);
+        }
         if !is_communication(event) {
             return;
         }
         if self.open.is_none() {
-            let frame = self.stack.last().copied();
-            self.found.calls.push(Call {
-                region: frame.map_or(RegionId(u32::MAX), |frame| frame.0),
-                path: frame.map(|frame| frame.1),
-                kind: CallKind::Other,
-                enter: at,
-                leave: at,
-            });
+            self.push(CallKind::Other, at, at);
         }
         let Some(call) = self.found.calls.len().checked_sub(1) else {
             return;
@@ -160,19 +219,25 @@ fn is_communication(event: Event<'_>) -> bool {
     )
 }
 
-/// Returns the calls of a location, and adds the call paths of its frames to `paths`.
+/// Returns the calls of a location, and adds the call paths of its frames to `paths`. The recording begins at `begin`.
 pub(super) fn scan(
     location: LocationView<'_>,
+    begin: Ticks,
+    definitions: &Definitions,
     regions: &Regions,
     paths: &mut CallTree,
     job: &Job,
 ) -> Result<Scanned> {
     let mut scan = Scan {
+        definitions,
         regions,
         paths,
         found: Scanned::default(),
         stack: Vec::new(),
         open: None,
+        team: None,
+        idle_since: begin,
+        has_forked: false,
         failed: None,
     };
     scan.found.repairs = replay(location, &mut scan, job)?;

@@ -2,12 +2,14 @@
 
 use super::DelayCost;
 use super::synchronisation::{Synchronisations, cause_time};
-use crate::Result;
 use crate::activity::Activities;
 use crate::timeline::Timelines;
 use crate::waits::{Pattern, WaitState};
-use perf_core::{CallPathId, Job, LocationId, Ticks};
-use std::collections::BTreeMap;
+use crate::{Error, Result};
+use perf_core::{CallPathId, Job, LocationId, Ticks, parallel};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Cause of a wait state: a location, between two times.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,44 +28,105 @@ impl Cause {
     }
 }
 
-/// Rates of cost over ranges of wait states, by kind: added to ranges, read at places.
+/// Rates of cost of the wait states, by kind. Ranges of wait states get a rate, and each wait state is read once: those of
+/// a location from the last one to the first.
 struct Rates {
-    /// Binary indexed trees of differences, one for each kind.
-    trees: Vec<Vec<f64>>,
+    kinds: usize,
+    /// Change of the rate between a wait state and the one after it, by place and kind.
+    changes: Vec<f64>,
+    /// Rate of the last wait state of each location that was read, by kind.
+    current: Vec<f64>,
+    /// Places of the wait states of each location.
+    places_of: Vec<Range<usize>>,
+    /// Lowest place of each location that was read; the end of its places before.
+    read: Vec<usize>,
+    /// Rates of wait states that had been read already, as differences in a binary indexed tree by place and kind; empty
+    /// without any.
+    late: Vec<f64>,
+    places: usize,
 }
 
 impl Rates {
-    fn new(count: usize, kinds: usize) -> Self {
+    /// Creates rates of 0 for `count` wait states.
+    fn new(count: usize, kinds: usize, places_of: Vec<Range<usize>>) -> Self {
         Rates {
-            trees: vec![vec![0.0; count + 2]; kinds],
+            kinds,
+            changes: vec![0.0; (count + 1) * kinds],
+            current: vec![0.0; places_of.len() * kinds],
+            read: places_of.iter().map(|places| places.end).collect(),
+            places_of,
+            late: Vec::new(),
+            places: count,
         }
     }
 
-    fn add(&mut self, kind: usize, places: std::ops::Range<usize>, rate: f64) {
-        for (from, rate) in [(places.start, rate), (places.end, -rate)] {
-            let tree = &mut self.trees[kind];
-            let mut at = from + 1;
-            while let Some(slot) = tree.get_mut(at) {
-                *slot += rate;
-                at += at & at.wrapping_neg();
+    fn add(&mut self, kind: usize, location: LocationId, places: Range<usize>, rate: f64) {
+        let read = self.read.get(location.index()).copied().unwrap_or_default();
+        let unread = places.start..places.end.min(read);
+        if !unread.is_empty() {
+            // Reading goes down: the rate begins at the end of the range. Places at the border of two locations have no
+            // changes.
+            if unread.end == read {
+                self.current[location.index() * self.kinds + kind] += rate;
+            } else {
+                self.changes[unread.end * self.kinds + kind] += rate;
+            }
+            if unread.start > self.places_of[location.index()].start {
+                self.changes[unread.start * self.kinds + kind] -= rate;
             }
         }
+        let late = places.start.max(read)..places.end;
+        if !late.is_empty() {
+            self.add_late(kind, late.start, rate);
+            self.add_late(kind, late.end, -rate);
+        }
     }
 
-    /// Adds a rate of each kind to a range, and sets them to 0.
-    fn add_all(&mut self, rates: &mut [f64], places: &std::ops::Range<usize>) {
+    /// Adds a rate of each kind to a range of wait states of a location, and sets them to 0.
+    fn add_all(&mut self, rates: &mut [f64], location: LocationId, places: &Range<usize>) {
         for (kind, rate) in rates.iter_mut().enumerate() {
             let rate = std::mem::take(rate);
             if rate != 0.0 && !places.is_empty() {
-                self.add(kind, places.clone(), rate);
+                self.add(kind, location, places.clone(), rate);
             }
         }
     }
 
-    fn at(&self, kind: usize, place: usize) -> f64 {
-        let (tree, mut at, mut sum) = (&self.trees[kind], place + 1, 0.0);
+    /// Returns the rates of a wait state, by kind. Those of its location that come later have been read.
+    fn read(&mut self, location: LocationId, place: usize) -> &[f64] {
+        let own = location.index() * self.kinds..(location.index() + 1) * self.kinds;
+        let current = &mut self.current[own];
+        // A change belongs to the place after it.
+        while self.read[location.index()] > place {
+            let at = self.read[location.index()];
+            for (kind, rate) in current.iter_mut().enumerate() {
+                *rate += std::mem::take(&mut self.changes[at * self.kinds + kind]);
+            }
+            self.read[location.index()] -= 1;
+        }
+        current
+    }
+
+    fn add_late(&mut self, kind: usize, from: usize, rate: f64) {
+        if self.late.is_empty() {
+            self.late = vec![0.0; (self.places + 2) * self.kinds];
+        }
+        let mut at = from + 1;
+        while let Some(slot) = self.late.get_mut(at * self.kinds + kind) {
+            *slot += rate;
+            at += at & at.wrapping_neg();
+        }
+    }
+
+    /// Returns the rate that a wait state got after it had been read.
+    fn late(&self, kind: usize, place: usize) -> f64 {
+        let (mut at, mut sum) = (place + 1, 0.0);
         while at > 0 {
-            sum += tree[at];
+            sum += self
+                .late
+                .get(at * self.kinds + kind)
+                .copied()
+                .unwrap_or_default();
             at &= at - 1;
         }
         sum
@@ -71,7 +134,98 @@ impl Rates {
 }
 
 /// Costs by kind, location and slot of the timelines.
-type Sums = BTreeMap<(Pattern, LocationId, usize), (f64, f64)>;
+type Sums = HashMap<(Pattern, LocationId, usize), (f64, f64)>;
+
+/// Number of wait states whose excesses are found at once.
+const BATCH: usize = 1 << 17;
+/// Number of wait states of a task.
+const TASK: usize = 1 << 12;
+
+/// Excess of time of the causes of some wait states over the waiting locations.
+#[derive(Default)]
+struct Excesses {
+    /// Slots with an excess, one wait state after the other.
+    slots: Vec<(u32, f64)>,
+    /// End of the slots of each wait state, and the sum of its excesses.
+    ends: Vec<(usize, f64)>,
+}
+
+impl Excesses {
+    /// Finds the excesses of wait states, in their order.
+    fn of(
+        order: &[u32],
+        waits: &[WaitState],
+        causes: &[Option<Cause>],
+        timelines: &Timelines,
+        job: &Job,
+    ) -> Result<Self> {
+        let mut found = Excesses::default();
+        let (mut own, mut other) = (vec![0; timelines.width()], vec![0; timelines.width()]);
+        // The members of a collective have one cause, and follow each other.
+        let mut known: Option<Cause> = None;
+        let mut checks = job.checks();
+        for place in order {
+            checks.next(64)?;
+            let mut all = 0.0;
+            if let (Some(wait), Some(Some(cause))) =
+                (waits.get(*place as usize), causes.get(*place as usize))
+            {
+                if known.replace(*cause) != Some(*cause) {
+                    own.fill(0);
+                    timelines.add(cause.location, cause.since, cause.until, &mut own);
+                }
+                other.fill(0);
+                timelines.add(wait.call.location, cause.since, wait.start, &mut other);
+                let slots = own.iter().zip(&other).take(timelines.paths());
+                for ((own, other), slot) in slots.zip(0..) {
+                    let excess = own.saturating_sub(*other) as f64;
+                    if excess > 0.0 {
+                        found.slots.push((slot, excess));
+                        all += excess;
+                    }
+                }
+            }
+            found.ends.push((found.slots.len(), all));
+        }
+        Ok(found)
+    }
+
+    /// Returns the excesses of a wait state by slot, and their sum.
+    fn get(&self, place: usize) -> (&[(u32, f64)], f64) {
+        let start = place.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        let (end, all) = self.ends[place];
+        (self.slots.get(start..end).unwrap_or_default(), all)
+    }
+}
+
+/// Returns the places of the wait states of each location.
+fn places_of(waits: &[WaitState], locations: usize) -> Vec<Range<usize>> {
+    let mut places = vec![0..0; locations];
+    for (place, wait) in waits.iter().enumerate() {
+        if let Some(own) = places.get_mut(wait.call.location.index()) {
+            if own.end == 0 {
+                own.start = place;
+            }
+            own.end = place + 1;
+        }
+    }
+    places
+}
+
+/// Returns the places of the wait states, the last end first. Those of a location come in falling order.
+fn by_end(waits: &[WaitState], job: &Job) -> Result<Vec<u32>> {
+    let mut order: Vec<(Reverse<u64>, Reverse<u32>)> = Vec::with_capacity(waits.len());
+    let mut before: Option<(LocationId, u64)> = None;
+    for (wait, place) in waits.iter().zip(0..) {
+        let own = wait.start.0.saturating_add(wait.ticks);
+        let earlier = before.filter(|(location, _)| *location == wait.call.location);
+        let end = earlier.map_or(own, |(_, end)| own.max(end));
+        before = Some((wait.call.location, end));
+        order.push((Reverse(end), Reverse(place)));
+    }
+    parallel::sort(&mut order, job)?;
+    Ok(order.into_iter().map(|(_, place)| place.0).collect())
+}
 
 /// Returns the costs of all delays. `waits` are in order of location and time.
 pub(super) fn costs(
@@ -80,99 +234,151 @@ pub(super) fn costs(
     timelines: &Timelines,
     job: &Job,
 ) -> Result<Vec<DelayCost>> {
+    if u32::try_from(waits.len()).is_err() {
+        return Err(Error::TooMany {
+            what: "wait states",
+            limit: u64::from(u32::MAX),
+        });
+    }
     let causes = causes(activities, waits, job)?;
     let mut before = Vec::with_capacity(waits.len() + 1);
-    before.push(0_u64);
+    let mut sum = 0_u64;
+    before.push(sum);
     for wait in waits {
-        before.push(
-            before
-                .last()
-                .copied()
-                .unwrap_or_default()
-                .saturating_add(wait.ticks),
-        );
+        sum = sum.saturating_add(wait.ticks);
+        before.push(sum);
     }
-    let end = |place: usize| waits[place].start.0.saturating_add(waits[place].ticks);
-    let mut order: Vec<usize> = (0..waits.len()).collect();
-    job.sort_by(&mut order, |a, b| (end(*b), a).cmp(&(end(*a), b)))?;
-
+    let order = by_end(waits, job)?;
     let kinds = Pattern::ALL.into_iter();
     let kinds: Vec<Pattern> = kinds
         .filter(|kind| waits.iter().any(|wait| wait.pattern == *kind))
         .collect();
-    let (mut rates, mut sums) = (Rates::new(waits.len(), kinds.len()), Sums::new());
-    // Cost that each wait state has passed on, by kind.
-    let mut passed = vec![0.0; waits.len() * kinds.len()];
-    let (mut own, mut other) = (vec![0; timelines.width()], vec![0; timelines.width()]);
-    // The members of a collective have one cause, and follow each other.
-    let mut known: Option<Cause> = None;
-    let (mut earlier, mut waiting) = (0..0, 0.0);
-    // Rates of the wait states of this cause, which apply to those that end earlier.
-    let mut pending = vec![0.0; kinds.len()];
+    let places_of = places_of(waits, activities.locations().len());
+    let mut costing = Costing {
+        waits,
+        timelines,
+        rates: Rates::new(waits.len(), kinds.len(), places_of),
+        pending: vec![0.0; kinds.len()],
+        kinds,
+        sums: Sums::new(),
+        known: None,
+        earlier: 0..0,
+        waiting: 0.0,
+    };
     let mut checks = job.checks();
-    for place in order {
-        checks.next(64)?;
-        let (wait, Some(cause)) = (waits[place], causes[place]) else {
-            continue;
-        };
-        if known.replace(cause) != Some(cause) {
-            rates.add_all(&mut pending, &earlier);
-            earlier = places(waits, cause);
-            waiting = (before[earlier.end] - before[earlier.start]) as f64;
-            own.fill(0);
-            timelines.add(cause.location, cause.since, cause.until, &mut own);
+    for batch in order.chunks(BATCH) {
+        let found = parallel::try_map(parallel::chunk_count(batch.len(), TASK), |number| {
+            let own = &batch[parallel::chunk(batch.len(), TASK, number)];
+            Excesses::of(own, waits, &causes, timelines, job)
+        })?;
+        for (own, excesses) in batch.chunks(TASK).zip(&found) {
+            for (number, place) in own.iter().enumerate() {
+                checks.next(8)?;
+                let place = *place as usize;
+                if let Some(cause) = causes[place] {
+                    costing.add(place, cause, &before, excesses.get(number));
+                }
+            }
         }
-        other.fill(0);
-        timelines.add(wait.call.location, cause.since, wait.start, &mut other);
-        let excess = |slot: usize| own[slot].saturating_sub(other[slot]) as f64;
-        let all = (0..timelines.paths()).map(excess).sum::<f64>() + waiting;
-        for (kind, pattern) in kinds.iter().enumerate() {
-            let cost = rates.at(kind, place) * wait.ticks as f64;
-            passed[place * kinds.len() + kind] = cost;
-            let short = if *pattern == wait.pattern {
-                wait.ticks as f64
-            } else {
-                0.0
+    }
+    costing.finish(&causes, job)
+}
+
+/// Costs of the delays so far: wait states come with the last end first.
+struct Costing<'a> {
+    waits: &'a [WaitState],
+    timelines: &'a Timelines,
+    kinds: Vec<Pattern>,
+    rates: Rates,
+    sums: Sums,
+    /// Cause of the last wait state.
+    known: Option<Cause>,
+    /// Wait states of this cause since the last synchronisation, and their time.
+    earlier: Range<usize>,
+    waiting: f64,
+    /// Rates of the wait states of this cause, which apply to those that end earlier.
+    pending: Vec<f64>,
+}
+
+impl Costing<'_> {
+    /// Adds the costs of a wait state with these excesses.
+    fn add(
+        &mut self,
+        place: usize,
+        cause: Cause,
+        before: &[u64],
+        (slots, excess): (&[(u32, f64)], f64),
+    ) {
+        let wait = self.waits[place];
+        if self.known != Some(cause) {
+            if let Some(known) = self.known.replace(cause) {
+                let earlier = self.earlier.clone();
+                self.rates
+                    .add_all(&mut self.pending, known.location, &earlier);
+            }
+            self.earlier = places(self.waits, cause);
+            self.waiting = (before[self.earlier.end] - before[self.earlier.start]) as f64;
+        }
+        let all = excess + self.waiting;
+        let rates = self.rates.read(wait.call.location, place);
+        for ((kind, pattern), rate) in self.kinds.iter().enumerate().zip(rates) {
+            let cost = rate * wait.ticks as f64;
+            let short = match *pattern == wait.pattern {
+                true => wait.ticks as f64,
+                false => 0.0,
             };
             if short + cost <= 0.0 {
                 continue;
             }
+            let sums = &mut self.sums;
             let mut add = |slot: usize, share: f64| {
                 let sum = sums.entry((*pattern, cause.location, slot)).or_default();
                 *sum = (sum.0 + short * share, sum.1 + cost * share);
             };
             if all <= 0.0 {
-                add(cause.slot(timelines), 1.0);
+                add(cause.slot(self.timelines), 1.0);
                 continue;
             }
-            for slot in (0..timelines.paths()).filter(|slot| excess(*slot) > 0.0) {
-                add(slot, excess(slot) / all);
+            for (slot, excess) in slots {
+                add(*slot as usize, excess / all);
             }
-            pending[kind] += (short + cost) / all;
+            self.pending[kind] += (short + cost) / all;
         }
     }
-    rates.add_all(&mut pending, &earlier);
-    // Where clocks disagree, a wait state may get costs after it has passed them on.
-    for (place, wait) in waits.iter().enumerate() {
-        checks.next(64)?;
-        let Some(cause) = causes[place] else { continue };
-        for (kind, pattern) in kinds.iter().enumerate() {
-            let rest =
-                rates.at(kind, place) * wait.ticks as f64 - passed[place * kinds.len() + kind];
-            if rest.abs() > wait.ticks as f64 * 1e-9 {
-                let key = (*pattern, cause.location, cause.slot(timelines));
-                sums.entry(key).or_default().1 += rest;
+
+    /// Returns the costs by kind, location and call path.
+    fn finish(mut self, causes: &[Option<Cause>], job: &Job) -> Result<Vec<DelayCost>> {
+        if let Some(known) = self.known {
+            let earlier = self.earlier.clone();
+            self.rates
+                .add_all(&mut self.pending, known.location, &earlier);
+        }
+        // Where clocks disagree, a wait state may get costs after it has passed them on.
+        if !self.rates.late.is_empty() {
+            let mut checks = job.checks();
+            for (place, wait) in self.waits.iter().enumerate() {
+                checks.next(64)?;
+                let Some(cause) = causes[place] else { continue };
+                for (kind, pattern) in self.kinds.iter().enumerate() {
+                    let rest = self.rates.late(kind, place) * wait.ticks as f64;
+                    if rest.abs() > wait.ticks as f64 * 1e-9 {
+                        let key = (*pattern, cause.location, cause.slot(self.timelines));
+                        self.sums.entry(key).or_default().1 += rest;
+                    }
+                }
             }
         }
+        let mut sums: Vec<_> = self.sums.into_iter().collect();
+        sums.sort_unstable_by_key(|it| it.0);
+        let cost = |((pattern, location, slot), (short, long))| DelayCost {
+            pattern,
+            location,
+            path: self.timelines.path(slot),
+            short,
+            long,
+        };
+        Ok(sums.into_iter().map(cost).collect())
     }
-    let cost = |((pattern, location, slot), (short, long))| DelayCost {
-        pattern,
-        location,
-        path: timelines.path(slot),
-        short,
-        long,
-    };
-    Ok(sums.into_iter().map(cost).collect())
 }
 
 /// Returns the cause of each wait state.
@@ -197,7 +403,7 @@ fn causes(activities: &Activities, waits: &[WaitState], job: &Job) -> Result<Vec
 }
 
 /// Returns the places of the wait states of a cause.
-fn places(waits: &[WaitState], cause: Cause) -> std::ops::Range<usize> {
+fn places(waits: &[WaitState], cause: Cause) -> Range<usize> {
     let key = |wait: &WaitState| (wait.call.location, wait.start);
     let from = waits.partition_point(|wait| key(wait) < (cause.location, cause.since));
     let to = waits.partition_point(|wait| key(wait) < (cause.location, cause.until));

@@ -29,7 +29,7 @@ impl<'a> Synchronisations<'a> {
         for wait in waits {
             let Some(cause) = wait.cause else { continue };
             let is_pair = match wait.collective {
-                None => wait.message.is_some(),
+                None => wait.message.is_some() || wait.pattern.is_local(),
                 Some(number) => {
                     let of = activities.collectives().get(number as usize);
                     let flow = of.map_or(Flow::Unknown, |it| Flow::of(it.op));

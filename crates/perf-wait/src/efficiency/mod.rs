@@ -16,12 +16,15 @@
 //! first and the last event of a process outside of MPI and of the measurement system. `u*` is the largest sum of the bursts between MPI calls
 //! of a process and not its useful time. See [`IdealNetwork`] for the rules of the replay and for what they have not
 //! been compared with. Processes are the first threads of each process; other threads do not take part.
+//! [`HybridEfficiencies`] have threads and accelerators, without a replay.
 
+mod hybrid;
 mod ideal;
 mod network;
 mod series;
 mod useful;
 
+pub use hybrid::{DeviceTimes, HybridEfficiencies, ProcessTimes};
 pub use ideal::IdealRun;
 pub use network::{BroadcastRule, IdealNetwork, IdealNetworkParams};
 pub use series::{Scaling, Series, SeriesRow};
@@ -54,11 +57,12 @@ impl Efficiencies {
     /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] if its calls cannot be replayed, and
     /// [`Error::Cancelled`] if the job is cancelled.
     pub fn of(view: TraceView<'_>, network: &IdealNetwork, job: &Job) -> Result<Self> {
-        let activities = Activities::of(view, job)?;
+        let activities = Activities::of_mpi(view, job)?;
         Self::of_activities(view, &activities, network, job)
     }
 
-    /// Measures the efficiencies of a trace whose activities are known.
+    /// Measures the efficiencies of a trace whose activities are known. Those of threads and accelerators do not
+    /// count.
     ///
     /// # Errors
     ///
@@ -69,6 +73,9 @@ impl Efficiencies {
         network: &IdealNetwork,
         job: &Job,
     ) -> Result<Self> {
+        if activities.is_hybrid() {
+            return Self::of(view, network, job);
+        }
         let ideal = network.replay(activities, job)?;
         let locations: Vec<_> = ideal.locations.clone();
         let processes = useful::useful_times(view, &locations, job)?;

@@ -4,10 +4,11 @@ use super::{Finding, FindingKind};
 use crate::Result;
 use crate::activity::{Activities, CallId, CallKind};
 use crate::delay::DelayCosts;
+use crate::device_collectives::{DeviceCollective, DeviceCollectives};
 use crate::stragglers::{StragglerKind, Stragglers};
 use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
-use perf_core::{CallPathId, Job, LocationId, Nanos, RegionId, Ticks, TimeRange};
+use perf_core::{CallPathId, Job, LocationId, LocationKind, Nanos, RegionId, Ticks, TimeRange};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most call paths whose balance is replayed.
@@ -23,56 +24,142 @@ pub(super) struct Sources<'a> {
     pub(super) delays: &'a DelayCosts,
     pub(super) whatif: &'a WhatIf<'a>,
     pub(super) stragglers: &'a Stragglers,
+    pub(super) exchanges: &'a DeviceCollectives,
 }
 
-/// Exclusive times of each rank by call path, in ticks.
-struct Times(BTreeMap<LocationId, Vec<u64>>);
+/// Locations that are held up by a delay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum HeldUpBy {
+    Rank,
+    Thread,
+    Host,
+    Device,
+}
 
-impl Times {
-    fn of(whatif: &WhatIf<'_>, ranks: &[LocationId], job: &Job) -> Result<Self> {
-        let mut times = BTreeMap::new();
-        for rank in ranks {
-            job.check()?;
-            times.insert(*rank, whatif.path_times(*rank));
+impl HeldUpBy {
+    fn of(pattern: Pattern) -> Self {
+        match pattern {
+            Pattern::TeamBarrierWait | Pattern::IdleThread | Pattern::LockContention => {
+                HeldUpBy::Thread
+            }
+            Pattern::HostWait | Pattern::StreamWait => HeldUpBy::Device,
+            Pattern::DeviceIdle => HeldUpBy::Host,
+            _ => HeldUpBy::Rank,
         }
-        Ok(Times(times))
-    }
-
-    /// Returns the time of a location in a call path, and the median of its peers.
-    fn own_and_peers(&self, location: LocationId, path: Option<CallPathId>) -> (f64, f64) {
-        let time = |times: &Vec<u64>| {
-            let ticks = path.and_then(|path| times.get(path.index()));
-            ticks.copied().unwrap_or_default() as f64
-        };
-        let peers = self.0.iter().filter(|(rank, _)| **rank != location);
-        let mut peers: Vec<f64> = peers.map(|(_, times)| time(times)).collect();
-        peers.sort_by(f64::total_cmp);
-        let median = peers.get(peers.len() / 2).copied().unwrap_or_default();
-        (self.0.get(&location).map_or(0.0, time), median)
     }
 }
 
-impl Times {
-    /// Returns the locations that take long in a call path: more than half way from the mean to the maximum.
-    fn slow(&self, path: CallPathId) -> Vec<LocationId> {
-        let own = |times: &Vec<u64>| times.get(path.index()).copied().unwrap_or_default() as f64;
-        let sum: f64 = self.0.values().map(own).sum();
-        let mean = sum / self.0.len().max(1) as f64;
-        let most = self.0.values().map(own).fold(0.0, f64::max);
-        let limit = mean + (most - mean) / 2.0;
-        let slow = self.0.iter().filter(|(_, times)| own(times) > limit);
-        slow.map(|(location, _)| *location).collect()
+/// Exclusive times of each thread by call path, in ticks.
+struct Times<'a> {
+    activities: &'a Activities,
+    ranks: &'a [LocationId],
+    times: BTreeMap<LocationId, Vec<u64>>,
+}
+
+impl<'a> Times<'a> {
+    fn of(sources: &Sources<'a>, ranks: &'a [LocationId], job: &Job) -> Result<Self> {
+        let mut times = BTreeMap::new();
+        let all = (0..).map(LocationId).zip(sources.activities.locations());
+        for (location, own) in all {
+            job.check()?;
+            if !own.calls.is_empty() {
+                times.insert(location, sources.whatif.path_times(location));
+            }
+        }
+        Ok(Times {
+            activities: sources.activities,
+            ranks,
+            times,
+        })
     }
 
-    /// Returns the mean time of some locations in a call path, and the median of all others.
+    fn is_stream(&self, location: LocationId) -> bool {
+        let location = self.activities.definitions().system.location(location);
+        location.is_some_and(|it| it.kind == LocationKind::AcceleratorStream)
+    }
+
+    /// Returns the peers of a location, without itself.
+    fn peers(&self, location: LocationId, by: HeldUpBy) -> Vec<LocationId> {
+        let system = &self.activities.definitions().system;
+        let others = self.times.keys().copied().filter(|it| *it != location);
+        match by {
+            HeldUpBy::Thread => others
+                .filter(|it| !self.is_stream(*it))
+                .filter(|it| system.process(*it) == system.process(location))
+                .collect(),
+            _ if self.is_stream(location) => {
+                let name = |it: LocationId| system.location(it).map(|it| &it.name);
+                others.filter(|it| name(*it) == name(location)).collect()
+            }
+            _ => others.filter(|it| self.ranks.contains(it)).collect(),
+        }
+    }
+
+    /// Returns the time of a location in a call path, and the median of its peers. Threads of a process have different
+    /// call paths: their time in the function counts.
+    fn own_and_peers(
+        &self,
+        location: LocationId,
+        path: Option<CallPathId>,
+        by: HeldUpBy,
+        peers: &[LocationId],
+    ) -> (f64, f64) {
+        let paths = self.activities.paths().paths();
+        let function = path
+            .and_then(|path| paths.get(path.index()))
+            .map(|it| it.region);
+        let time = |location: &LocationId| {
+            let Some(times) = self.times.get(location) else {
+                return 0.0;
+            };
+            let of = |path: CallPathId| times.get(path.index()).copied().unwrap_or_default();
+            match (by, function) {
+                (HeldUpBy::Thread, Some(function)) => {
+                    let own = paths
+                        .iter()
+                        .zip(times)
+                        .filter(|(it, _)| it.region == function);
+                    own.map(|(_, ticks)| *ticks as f64).sum()
+                }
+                _ => path.map_or(0, of) as f64,
+            }
+        };
+        let mut others: Vec<f64> = peers.iter().map(time).collect();
+        others.sort_by(f64::total_cmp);
+        let median = others.get(others.len() / 2).copied().unwrap_or_default();
+        (time(&location), median)
+    }
+}
+
+impl Times<'_> {
+    /// Returns the time of each rank in a call path.
+    fn of_ranks(&self, path: CallPathId) -> impl Iterator<Item = (LocationId, f64)> + '_ {
+        let time = move |rank: &LocationId| {
+            let times = self.times.get(rank)?;
+            Some((
+                *rank,
+                times.get(path.index()).copied().unwrap_or_default() as f64,
+            ))
+        };
+        self.ranks.iter().filter_map(time)
+    }
+
+    /// Returns the ranks that take long in a call path: more than half way from the mean to the maximum.
+    fn slow(&self, path: CallPathId) -> Vec<LocationId> {
+        let times: Vec<(LocationId, f64)> = self.of_ranks(path).collect();
+        let mean = times.iter().map(|it| it.1).sum::<f64>() / times.len().max(1) as f64;
+        let most = times.iter().map(|it| it.1).fold(0.0, f64::max);
+        let limit = mean + (most - mean) / 2.0;
+        let slow = times.into_iter().filter(|it| it.1 > limit);
+        slow.map(|it| it.0).collect()
+    }
+
+    /// Returns the mean time of some ranks in a call path, and the median of all others.
     fn slow_and_others(&self, path: CallPathId, slow: &[LocationId]) -> (f64, f64) {
-        let own = |times: &Vec<u64>| times.get(path.index()).copied().unwrap_or_default() as f64;
-        let (inside, others): (Vec<_>, Vec<_>) = self
-            .0
-            .iter()
-            .partition(|(location, _)| slow.contains(location));
-        let sum: f64 = inside.iter().map(|(_, times)| own(times)).sum();
-        let mut others: Vec<f64> = others.iter().map(|(_, times)| own(times)).collect();
+        let (inside, others): (Vec<_>, Vec<_>) =
+            self.of_ranks(path).partition(|it| slow.contains(&it.0));
+        let sum: f64 = inside.iter().map(|it| it.1).sum();
+        let mut others: Vec<f64> = others.into_iter().map(|it| it.1).collect();
         others.sort_by(f64::total_cmp);
         let median = others.get(others.len() / 2).copied().unwrap_or_default();
         (sum / inside.len().max(1) as f64, median)
@@ -92,6 +179,7 @@ impl Sources<'_> {
         let recorded = self.whatif.ask(&[], job)?.recorded;
         let mut found = self.delays(recorded, most, job)?;
         found.extend(self.steps(recorded, most));
+        found.extend(self.late_ranks(recorded));
         found.push(self.transfers(recorded, job)?);
         Ok((recorded, found))
     }
@@ -102,80 +190,114 @@ impl Sources<'_> {
 
     /// Locations with a delay, of which the call path with the largest cost counts.
     fn delays(&self, recorded: Nanos, most: usize, job: &Job) -> Result<Vec<Finding>> {
-        let mut costs: BTreeMap<(LocationId, Option<CallPathId>), f64> = BTreeMap::new();
+        let mut costs: BTreeMap<(LocationId, Option<CallPathId>, HeldUpBy), f64> = BTreeMap::new();
         for cost in self.delays.costs() {
-            *costs.entry((cost.location, cost.path)).or_default() += cost.short + cost.long;
+            let key = (cost.location, cost.path, HeldUpBy::of(cost.pattern));
+            *costs.entry(key).or_default() += cost.short + cost.long;
         }
         let mut costs: Vec<_> = costs.into_iter().collect();
         costs.sort_by(|a, b| b.1.total_cmp(&a.1));
         let clock = self.activities.clock();
         let (ranks, held_up) = (self.ranks(), self.held_up());
-        let times = Times::of(self.whatif, &ranks, job)?;
+        let times = Times::of(self, &ranks, job)?;
         // A replay changes a location as a whole: its largest delay stands for it.
         let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        // Threads of all processes mostly wait for the same functions: the largest cost stands for them.
+        let mut serial = BTreeSet::new();
+        let mut hosts = BTreeSet::new();
         let mut balanced = BTreeSet::new();
-        for &((location, path), ticks) in &costs {
+        for ((location, path, by), ticks) in costs.iter().copied() {
             job.check()?;
             if found.len() >= most {
                 break;
             }
             // Time in MPI beyond waiting is that of transfers; another distribution of work does not change it.
-            if path.is_some_and(|path| self.is_mpi(path)) {
+            let is_of_cpu = matches!(by, HeldUpBy::Rank | HeldUpBy::Thread);
+            if is_of_cpu && path.is_some_and(|path| self.is_mpi(path)) {
                 continue;
             }
-            if let Some(path) = path {
+            if let (HeldUpBy::Rank, Some(path)) = (by, path) {
                 let slow = times.slow(path);
                 if slow.len() > 1 && slow.contains(&location) {
                     if balanced.len() < MAX_BALANCED && balanced.insert(path) {
-                        let own = costs
-                            .iter()
-                            .filter(|((own, at), _)| *at == Some(path) && slow.contains(own));
+                        let own = costs.iter().filter(|((own, at, by), _)| {
+                            (*at, *by) == (Some(path), HeldUpBy::Rank) && slow.contains(own)
+                        });
                         let cost = own.map(|(_, ticks)| ticks).sum();
-                        seen.extend(&slow);
-                        found.push(self.imbalance(
-                            (path, slow, cost),
-                            (&times, &held_up),
-                            recorded,
-                            job,
-                        )?);
+                        seen.extend(slow.iter().map(|slow| (*slow, by)));
+                        let of = (path, slow, cost);
+                        found.push(self.imbalance(of, (&times, &held_up), recorded, job)?);
                     }
                     continue;
                 }
             }
-            let (own, peers) = times.own_and_peers(location, path);
-            let is_serial = own > 0.0 && peers == 0.0;
-            if !is_serial && (own < peers * MIN_FACTOR || !seen.insert(location)) {
-                continue;
-            }
             let cost = clock.total(ticks as u128);
-            let saved = match is_serial {
-                true => Nanos(cost.0 / i64::try_from(ranks.len()).unwrap_or(i64::MAX).max(1)),
-                // The replay may gain from other bursts of the location as well.
-                false => self
-                    .whatif
-                    .ask(&[Change::LikePeers { location }], job)?
-                    .saved()
-                    .min(cost),
-            };
-            let held = held_up.get(&location);
-            found.push(Finding {
-                kind: match is_serial {
-                    true => FindingKind::Serial { location, path },
-                    false => FindingKind::Delay { location, path },
-                },
+            let held = held_up.get(&(location, by));
+            let mut finding = Finding {
+                kind: FindingKind::Delay { location, path },
                 locations: vec![location],
-                saved,
-                share: share(saved, recorded),
+                saved: Nanos(0),
+                share: 0.0,
                 cost,
                 held_up: held.map_or(0, |it| it.locations.len()),
-                factor: (peers > 0.0).then(|| own / peers),
-                own: Some(clock.total(own as u128)),
-                peers: Some(clock.total(peers as u128)),
+                factor: None,
+                own: None,
+                peers: None,
                 longest: held.and_then(|it| it.longest),
                 window: held
                     .and_then(|it| it.longest)
                     .and_then(|it| self.window(&it)),
-            });
+            };
+            match (by, path) {
+                (HeldUpBy::Device, Some(path)) => {
+                    finding.kind = FindingKind::DeviceWork { location, path };
+                    let saved = self.whatif.saved_without(&[location], Some(path), job)?;
+                    finding.saved = saved.min(cost);
+                }
+                (HeldUpBy::Host, Some(path)) => {
+                    // Launches come from many call paths: the largest stands for all of the process.
+                    let system = &self.activities.definitions().system;
+                    let process = system.process(location);
+                    if !hosts.insert(process) {
+                        continue;
+                    }
+                    let all = costs.iter().filter(|it| it.0.2 == HeldUpBy::Host);
+                    let own = all.filter(|it| system.process(it.0.0) == process);
+                    finding.cost = clock.total(own.map(|it| it.1).sum::<f64>() as u128);
+                    finding.kind = FindingKind::HostWork { location, path };
+                    let threads = times.times.keys().copied();
+                    let threads = threads.filter(|it| system.process(*it) == process);
+                    let threads: Vec<LocationId> = threads.collect();
+                    let saved = self.whatif.saved_without(&threads, None, job)?;
+                    finding.saved = saved.min(finding.cost);
+                }
+                (HeldUpBy::Host | HeldUpBy::Device, None) => continue,
+                _ => {
+                    let peers = times.peers(location, by);
+                    let (own, median) = times.own_and_peers(location, path, by, &peers);
+                    let is_serial = own > 0.0 && median == 0.0;
+                    finding.own = Some(clock.total(own as u128));
+                    finding.peers = Some(clock.total(median as u128));
+                    if !is_serial && (own < median * MIN_FACTOR || !seen.insert((location, by))) {
+                        continue;
+                    }
+                    if is_serial && by == HeldUpBy::Thread && !serial.insert(path) {
+                        continue;
+                    }
+                    if is_serial {
+                        let all = i64::try_from(peers.len() + 1).unwrap_or(i64::MAX);
+                        finding.kind = FindingKind::Serial { location, path };
+                        finding.saved = Nanos(cost.0 / all);
+                    } else {
+                        // The replay may gain from other bursts of the location as well.
+                        let answer = self.whatif.ask(&[Change::LikePeers { location }], job)?;
+                        finding.saved = answer.saved().min(cost);
+                        finding.factor = Some(own / median);
+                    }
+                }
+            }
+            finding.share = share(finding.saved, recorded);
+            found.push(finding);
         }
         Ok(found)
     }
@@ -188,32 +310,28 @@ impl Sources<'_> {
         region.is_some_and(perf_core::Region::is_mpi)
     }
 
-    /// Several locations that take long in a call path.
+    /// Several ranks that take long in a call path.
     fn imbalance(
         &self,
         (path, slow, ticks): (CallPathId, Vec<LocationId>, f64),
-        (times, held_up): (&Times, &BTreeMap<LocationId, HeldUp>),
+        (times, held_up): (&Times<'_>, &BTreeMap<(LocationId, HeldUpBy), HeldUp>),
         recorded: Nanos,
         job: &Job,
     ) -> Result<Finding> {
-        let cost = self.activities.clock().total(ticks as u128);
-        let saved = self.whatif.saved_by_balancing(path, job)?.min(cost);
-        let held: Vec<&HeldUp> = slow.iter().filter_map(|it| held_up.get(it)).collect();
-        let waiting: BTreeSet<LocationId> = held
-            .iter()
-            .flat_map(|it| &it.locations)
-            .filter(|it| !slow.contains(it))
-            .copied()
-            .collect();
-        let longest = held
-            .iter()
-            .filter_map(|it| it.longest)
-            .max_by_key(|it| it.ticks);
-        let (own, peers) = times.slow_and_others(path, &slow);
         let clock = self.activities.clock();
+        let cost = clock.total(ticks as u128);
+        let saved = self.whatif.saved_by_balancing(path, job)?.min(cost);
+        let held = slow.iter();
+        let held: Vec<&HeldUp> = held
+            .filter_map(|it| held_up.get(&(*it, HeldUpBy::Rank)))
+            .collect();
+        let waiting = held.iter().flat_map(|it| &it.locations);
+        let waiting: BTreeSet<&LocationId> = waiting.filter(|it| !slow.contains(it)).collect();
+        let longest = held.iter().filter_map(|it| it.longest);
+        let longest = longest.max_by_key(|it| it.ticks);
+        let (own, peers) = times.slow_and_others(path, &slow);
         Ok(Finding {
             kind: FindingKind::Imbalance { path },
-            locations: slow,
             saved,
             share: share(saved, recorded),
             cost,
@@ -223,12 +341,13 @@ impl Sources<'_> {
             peers: Some(clock.total(peers as u128)),
             longest,
             window: longest.and_then(|it| self.window(&it)),
+            locations: slow,
         })
     }
 
     /// Returns the locations that each location holds up.
-    fn held_up(&self) -> BTreeMap<LocationId, HeldUp> {
-        let mut found: BTreeMap<LocationId, HeldUp> = BTreeMap::new();
+    fn held_up(&self) -> BTreeMap<(LocationId, HeldUpBy), HeldUp> {
+        let mut found: BTreeMap<(LocationId, HeldUpBy), HeldUp> = BTreeMap::new();
         for state in self
             .waits
             .states()
@@ -238,7 +357,8 @@ impl Sources<'_> {
             let Some(CallId { location, .. }) = state.cause else {
                 continue;
             };
-            let held = found.entry(location).or_default();
+            let by = HeldUpBy::of(state.pattern);
+            let held = found.entry((location, by)).or_default();
             if state.call.location != location {
                 held.locations.insert(state.call.location);
             }
@@ -260,6 +380,45 @@ impl Sources<'_> {
         TimeRange::new(start, Ticks(end))
     }
 
+    /// Accelerators that arrive last at collective operations, by reason.
+    fn late_ranks(&self, recorded: Nanos) -> Vec<Finding> {
+        let mut found: BTreeMap<_, Vec<&DeviceCollective>> = BTreeMap::new();
+        for it in &self.exchanges.operations {
+            found.entry((it.late, it.reason)).or_default().push(it);
+        }
+        let finding = |((location, reason), operations): (_, Vec<&DeviceCollective>)| {
+            let sum = |time: fn(&DeviceCollective) -> Nanos| {
+                let times = operations.iter().map(|it| time(it));
+                times.fold(Nanos(0), Nanos::saturating_add)
+            };
+            let saved = sum(|it| it.ahead);
+            let longest = operations.iter().max_by_key(|it| it.lost)?;
+            let collective = self
+                .activities
+                .collectives()
+                .get(longest.collective as usize)?;
+            let end = collective.members.iter().map(|it| it.end).max()?;
+            Some(Finding {
+                kind: FindingKind::LateRank { location, reason },
+                locations: vec![location],
+                own: None,
+                peers: None,
+                longest: None,
+                saved,
+                share: share(saved, recorded),
+                cost: sum(|it| it.lost),
+                held_up: operations
+                    .iter()
+                    .map(|it| it.ranks)
+                    .max()?
+                    .saturating_sub(1),
+                factor: None,
+                window: TimeRange::new(longest.begin, Ticks(end.0.saturating_add(1))),
+            })
+        };
+        found.into_iter().filter_map(finding).collect()
+    }
+
     /// Steps that are slow on most locations.
     fn steps(&self, recorded: Nanos, most: usize) -> Vec<Finding> {
         let slow = self.stragglers.stragglers.iter();
@@ -273,14 +432,14 @@ impl Sources<'_> {
                     step: it.step?,
                 },
                 locations: Vec::new(),
+                own: None,
+                peers: None,
+                longest: None,
                 saved,
                 share: share(saved, recorded),
                 cost: it.lost,
                 held_up: 0,
                 factor: Some(it.factor),
-                own: None,
-                peers: None,
-                longest: None,
                 window: None,
             })
         };
@@ -290,7 +449,9 @@ impl Sources<'_> {
     /// Time of MPI calls beyond their waiting, without the begin and end of MPI.
     fn transfers(&self, recorded: Nanos, job: &Job) -> Result<Finding> {
         let saved = self.whatif.saved_without_transfers(job)?;
-        let is_transfer = |kind: CallKind| !matches!(kind, CallKind::Init | CallKind::Finalize);
+        let is_transfer = |kind: CallKind| {
+            !kind.is_local() && !matches!(kind, CallKind::Init | CallKind::Finalize)
+        };
         let calls = self
             .activities
             .calls()
@@ -299,20 +460,21 @@ impl Sources<'_> {
             .map(|(_, call)| u128::from(call.leave.saturating_since(call.enter)))
             .sum();
         let waits = self.waits.states().iter();
-        let waits =
-            waits.filter(|it| it.pattern.is_waiting() && it.pattern != Pattern::FinalizeWait);
+        let waits = waits.filter(|it| {
+            it.pattern.is_waiting() && it.pattern != Pattern::FinalizeWait && !it.pattern.is_local()
+        });
         let waiting: u128 = waits.map(|it| u128::from(it.ticks)).sum();
         Ok(Finding {
             kind: FindingKind::Transfers,
             locations: Vec::new(),
+            own: None,
+            peers: None,
+            longest: None,
             saved,
             share: share(saved, recorded),
             cost: self.activities.clock().total(all.saturating_sub(waiting)),
             held_up: 0,
             factor: None,
-            own: None,
-            peers: None,
-            longest: None,
             window: None,
         })
     }

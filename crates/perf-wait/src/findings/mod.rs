@@ -5,11 +5,16 @@
 //! | finding | condition | saved |
 //! |---|---|---|
 //! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
-//! | imbalance | as a delay, and several locations take long in the call path | replay with the call path balanced over all locations, at most the waiting that they cause |
-//! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of locations |
+//! | imbalance | as a delay, and several ranks take long in the call path | replay with the call path balanced over all ranks, at most the waiting that they cause |
+//! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of peers |
+//! | work of an accelerator | a host waits for it in a synchronising call | replay without it |
+//! | late rank | an accelerator arrives last at collective operations | time between its arrivals and those before them |
+//! | late launches | accelerators of a process have no work until it launches some | replay without computation of its threads |
 //! | slow step | a step of a function is slower than others on most locations | time lost in it over the number of locations |
 //! | part of a training job | a stage, data-parallel rank, worker or kind of operation is slower than its peers | replay with ideal durations of the part |
 //! | transfers | MPI calls between `MPI_Init` and `MPI_Finalize` last beyond their waiting | replay without transfer times |
+//!
+//! Peers of a rank are the other ranks. Where threads of its process wait for it, they are these threads.
 //!
 //! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
 
@@ -18,6 +23,7 @@ mod training;
 
 use crate::activity::Activities;
 use crate::delay::DelayCosts;
+use crate::device_collectives::{DeviceCollectives, LateReason};
 use crate::stragglers::{PeerSums, Stragglers};
 use crate::training::{Group, OperationKind, TrainingJob};
 use crate::waits::{WaitState, WaitStates};
@@ -107,6 +113,27 @@ pub enum FindingKind {
     },
     /// MPI calls last beyond their waiting.
     Transfers,
+    /// Work of an accelerator that its host waits for.
+    DeviceWork {
+        /// The stream.
+        location: LocationId,
+        /// Call path of the work.
+        path: CallPathId,
+    },
+    /// An accelerator that arrives last at collective operations.
+    LateRank {
+        /// Stream of its collective operations.
+        location: LocationId,
+        /// Last thing that it waited for before them.
+        reason: LateReason,
+    },
+    /// A host that leaves its accelerators without work.
+    HostWork {
+        /// The location of the host with the largest cost.
+        location: LocationId,
+        /// The call path with the largest cost.
+        path: CallPathId,
+    },
     /// A part of a training job is slower than its peers.
     Training {
         /// The part.
@@ -157,6 +184,10 @@ impl Finding {
         let label =
             |location: LocationId| labels.get(location.index()).cloned().unwrap_or_default();
         let (saved, share) = (self.saved, self.share * 100.0);
+        let waiters = match self.held_up {
+            1 => "1 other waits".to_owned(),
+            more => format!("{more} others wait"),
+        };
         let others = match self.held_up {
             1 => "1 other".to_owned(),
             more => format!("{more} others"),
@@ -193,9 +224,35 @@ impl Finding {
             FindingKind::Serial { location, path } => {
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{others} wait {cost} in total for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} % of the run time)"
+                    "{waiters} {cost} in total for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} % of the run time)"
                 )
             }
+            FindingKind::DeviceWork { location, path } => format!(
+                "`{}` on {} keeps the host waiting for {}; without it the run is at most {saved} ({share:.1} % of the run time) shorter",
+                name(Some(path)),
+                label(location),
+                self.cost
+            ),
+            FindingKind::LateRank { location, reason } => {
+                let reason = match reason {
+                    LateReason::Host => "its host launches them late",
+                    LateReason::Copy => "copies run before them",
+                    LateReason::Kernel => "its kernels take longer",
+                    LateReason::Collective => "other collective operations run before them",
+                    _ => "of work that the recording does not have",
+                };
+                format!(
+                    "{} arrives last at collective operations because {reason}, and {waiters} {}; arriving together with the next one saves at most {saved} ({share:.1} % of the run time)",
+                    label(location),
+                    self.cost
+                )
+            }
+            FindingKind::HostWork { location, path } => format!(
+                "accelerators are without work for {} since the host launches late, most of it after `{}` of {}; a host that takes no time saves at most {saved} ({share:.1} % of the run time)",
+                self.cost,
+                name(Some(path)),
+                label(location)
+            ),
             FindingKind::SlowStep { function, step } => {
                 let function = definitions.region_name(function);
                 let times = self.factor.unwrap_or(1.0);
@@ -338,6 +395,7 @@ impl FindingsPlan {
             delays: &delays,
             whatif: &whatif,
             stragglers: &Stragglers::of(&sums, job)?,
+            exchanges: &DeviceCollectives::of(view, activities, waits, job)?,
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
         findings.retain(|it| it.share >= self.0.min_share);

@@ -67,6 +67,11 @@ impl Found<'_> {
         let members = &collective.members;
         let root = collective.root.and_then(|root| members.get(root));
         match Flow::of(collective.op) {
+            Flow::Barrier if self.is_team(members) => {
+                if let Some(last) = latest_begin(members) {
+                    self.wait(Pattern::TeamBarrierWait, members, last);
+                }
+            }
             Flow::Barrier => {
                 if let Some(last) = latest_begin(members) {
                     self.wait(Pattern::BarrierWait, members, last);
@@ -100,6 +105,11 @@ impl Found<'_> {
             }
             Flow::Unknown => {}
         }
+    }
+
+    fn is_team(&self, members: &[CallMember]) -> bool {
+        let mut kinds = members.iter().map(|it| self.activities.kind(it.call));
+        kinds.all(|kind| kind == CallKind::TeamBarrier)
     }
 
     fn all_to_all(&mut self, members: &[CallMember]) {

@@ -14,12 +14,22 @@
 //! | early reduce | `min(latest begin of a member that sent data, own end) - own begin`, at the root |
 //! | early scan | likewise, for the members of lower rank |
 //! | completion | `own end - max(earliest end, latest begin)` |
+//! | wait at team barrier | as a barrier, by enter and leave of the threads of a team |
+//! | idle thread | `enter of the fork - end of the last parallel region of the thread`; where threads stay in a barrier up to the fork, from its latest enter |
+//! | lock contention | `release by the thread that held the lock before - enter of the frame that acquires it`, if above 0 |
+//! | host waits for device | `end of the work - enter of the call`, for the work of the process that ends last within a synchronising call |
+//! | device waits for host | `enter of the launch - end of the last work on any stream of the device`, if above 0 |
+//! | stream waits for stream | `end of the work of the other stream - later one of the launch and the end of the work before`, if one of the two is a collective operation |
+//! | queueing on device | `end of the work before on the stream - leave of the launch`, if above 0. Not waiting time |
 //! | wait at finalize, init completion | as a barrier, by enter and leave of the calls |
+//!
+//! Kinds below `wait at team barrier` are not in Scalasca's results; [`Activities::of_mpi`] finds the others alone.
 //!
 //! `MPI_Alltoallv` and `MPI_Alltoallw` are no N-to-N operations, since two members may exchange nothing.
 //! Members of communicators of one do not wait.
 
 mod collectives;
+mod links;
 mod messages;
 mod pattern;
 mod profile;
@@ -79,6 +89,7 @@ impl WaitStates {
     pub fn of_activities(activities: &Activities, job: &Job) -> Result<Self> {
         let mut states = messages::wait_states(activities, job)?;
         states.append(&mut collectives::wait_states(activities, job)?);
+        states.append(&mut links::wait_states(activities, job)?);
         let key = |state: &WaitState| (state.call, state.pattern, state.start);
         job.sort_by(&mut states, |a, b| key(a).cmp(&key(b)))?;
         separate(&mut states);

@@ -31,11 +31,25 @@ pub enum Pattern {
     InitCompletion,
     /// Processes wait in `MPI_Finalize` for the last one.
     FinalizeWait,
+    /// Threads of a team wait in a barrier for the last one.
+    TeamBarrierWait,
+    /// Threads wait for the next parallel region.
+    IdleThread,
+    /// A thread waits for a lock that another one holds.
+    LockContention,
+    /// A host waits for work of an accelerator.
+    HostWait,
+    /// An accelerator without work waits for the next launch.
+    DeviceIdle,
+    /// Work of a stream waits for a collective operation on another one, or the other way round.
+    StreamWait,
+    /// Work waits for earlier work of its stream after its launch. Not waiting time.
+    Queueing,
 }
 
 impl Pattern {
     /// All kinds.
-    pub const ALL: [Pattern; 12] = [
+    pub const ALL: [Pattern; 19] = [
         Pattern::LateSender,
         Pattern::WrongOrder,
         Pattern::LateReceiver,
@@ -48,6 +62,13 @@ impl Pattern {
         Pattern::EarlyScan,
         Pattern::InitCompletion,
         Pattern::FinalizeWait,
+        Pattern::TeamBarrierWait,
+        Pattern::IdleThread,
+        Pattern::LockContention,
+        Pattern::HostWait,
+        Pattern::DeviceIdle,
+        Pattern::StreamWait,
+        Pattern::Queueing,
     ];
 
     /// Returns the name, which is that of the metric in profiles.
@@ -65,12 +86,19 @@ impl Pattern {
             Pattern::EarlyScan => "early scan",
             Pattern::InitCompletion => "init completion",
             Pattern::FinalizeWait => "wait at finalize",
+            Pattern::TeamBarrierWait => "wait at team barrier",
+            Pattern::IdleThread => "idle thread",
+            Pattern::LockContention => "lock contention",
+            Pattern::HostWait => "host waits for device",
+            Pattern::DeviceIdle => "device waits for host",
+            Pattern::StreamWait => "stream waits for stream",
+            Pattern::Queueing => "queueing on device",
         }
     }
 
-    /// Returns the unique name of the metric of Scalasca with the same definition.
-    pub fn scalasca_name(self) -> &'static str {
-        match self {
+    /// Returns the unique name of the metric of Scalasca with the same definition, where it has one.
+    pub fn scalasca_name(self) -> Option<&'static str> {
+        let name = match self {
             Pattern::LateSender => "mpi_latesender",
             Pattern::WrongOrder => "mpi_latesender_wo",
             Pattern::LateReceiver => "mpi_latereceiver",
@@ -83,7 +111,15 @@ impl Pattern {
             Pattern::EarlyScan => "mpi_earlyscan",
             Pattern::InitCompletion => "mpi_init_completion",
             Pattern::FinalizeWait => "mpi_finalize_wait",
-        }
+            Pattern::TeamBarrierWait
+            | Pattern::IdleThread
+            | Pattern::LockContention
+            | Pattern::HostWait
+            | Pattern::DeviceIdle
+            | Pattern::StreamWait
+            | Pattern::Queueing => return None,
+        };
+        Some(name)
     }
 
     /// Returns a sentence that describes the metric.
@@ -105,7 +141,32 @@ impl Pattern {
             Pattern::EarlyScan => "time in prefix operations before all lower ranks begin",
             Pattern::InitCompletion => "time in MPI_Init after the first process has left",
             Pattern::FinalizeWait => "time in MPI_Finalize before the last process enters",
+            Pattern::TeamBarrierWait => {
+                "time in barriers before the last thread of the team enters"
+            }
+            Pattern::IdleThread => "time of threads before the next parallel region is forked",
+            Pattern::LockContention => "time before a lock that another thread holds is released",
+            Pattern::HostWait => "time in synchronising calls before the work on the device ends",
+            Pattern::DeviceIdle => "time without work on the device before the next launch",
+            Pattern::StreamWait => {
+                "time of a stream before a collective operation or other work of another stream ends"
+            }
+            Pattern::Queueing => "time between a launch and the end of earlier work of the stream",
         }
+    }
+
+    /// Returns `true` for waiting between threads of a process, or between hosts and accelerators.
+    pub fn is_local(self) -> bool {
+        matches!(
+            self,
+            Pattern::TeamBarrierWait
+                | Pattern::IdleThread
+                | Pattern::LockContention
+                | Pattern::HostWait
+                | Pattern::DeviceIdle
+                | Pattern::StreamWait
+                | Pattern::Queueing
+        )
     }
 
     /// Returns `true` for waiting time, and `false` for a part of another kind and for completion times.
@@ -116,6 +177,7 @@ impl Pattern {
                 | Pattern::BarrierCompletion
                 | Pattern::NxNCompletion
                 | Pattern::InitCompletion
+                | Pattern::Queueing
         )
     }
 }

@@ -46,8 +46,9 @@ pub(super) fn profile(activities: &Activities, states: &[WaitState], job: &Job) 
             other => other.is_waiting().then_some(WAITING),
         };
         let mut metric = metric(pattern.name(), pattern.description(), parent);
-        let scalasca = ("scalasca".to_owned(), pattern.scalasca_name().to_owned());
-        metric.properties.push(scalasca);
+        let scalasca = pattern.scalasca_name();
+        let scalasca = scalasca.map(|name| ("scalasca".to_owned(), name.to_owned()));
+        metric.properties.extend(scalasca);
         metrics.push(metric);
     }
     let mut sums: BTreeMap<(MetricId, CallPathId, LocationId), u64> = BTreeMap::new();

@@ -42,6 +42,10 @@ pub(super) fn build(
         checks.next(collective.members.len())?;
         depend(&mut program, collective, &mut meetings)?;
     }
+    for link in activities.links() {
+        checks.next(1)?;
+        program.wait_for_entry(link.call, link.on)?;
+    }
     for kind in [CallKind::Init, CallKind::Finalize] {
         let calls = activities.calls().filter(|(_, call)| call.kind == kind);
         meet(

@@ -137,12 +137,9 @@ impl Change {
         })
     }
 
-    /// Returns the locations with MPI calls, which are ranks in texts.
+    /// Returns the locations that are ranks in texts; see [`Activities::ranks`].
     pub fn ranks(activities: &Activities) -> Vec<LocationId> {
-        let all = (0..).map(LocationId).zip(activities.locations());
-        all.filter(|(_, own)| !own.calls.is_empty())
-            .map(|it| it.0)
-            .collect()
+        activities.ranks()
     }
 
     fn factor(&self) -> f64 {

@@ -11,11 +11,16 @@
 //! | 1-to-N, member that receives data | enter of the root |
 //! | N-to-1, root | enter of all members that send data |
 //! | prefix operation | enter of all members of lower rank |
+//! | barrier of a team | enter of all its threads |
+//! | idle thread | fork of the next parallel region |
+//! | acquisition of a lock | release by the thread before |
+//! | work of an accelerator | enter of the call that launches it, and the work before it on the stream |
+//! | call that synchronises with an accelerator | work that it waited for |
 //! | any, by [`Dependencies`] | end of another call |
 //!
 //! The replay with the recorded durations gives the recorded run time; [`Answer::identity`] reports it. Sends that did not
-//! wait in the recording do not wait in a replay either, threads other than those that call MPI do not take part, and
-//! neither do launches of accelerators.
+//! wait in the recording do not wait in a replay either, and neither do calls that synchronise with an accelerator after
+//! its work has ended.
 //!
 //! Without imbalance, each burst takes the mean of its peers: the bursts before the n-th call of the same call path on all
 //! locations. Each call takes the median transfer time of its call path.
@@ -29,7 +34,7 @@ use crate::activity::{Activities, CallId, CallKind};
 use crate::graph::{ActivityGraph, ActivityId, Burst, Schedule};
 use crate::timeline::Timelines;
 use crate::{Error, Result};
-use perf_core::{CallPathId, Column, Job, LocationId, Nanos, Table, TraceView};
+use perf_core::{CallPathId, Column, Job, LocationId, Nanos, RegionId, Table, TraceView};
 use std::collections::BTreeMap;
 
 /// Dependency between two calls that the messages and collectives of a trace do not imply.
@@ -55,8 +60,9 @@ impl Dependencies for [Dependency] {
     }
 }
 
-/// Call path of the call after a burst, and its number among the calls of that path on the location.
-type PeerKey = (Option<CallPathId>, u32);
+/// Call path of the call after a burst, and its number among the calls of that path on the location. Threads of a team
+/// have different call paths: for their barriers it is the function.
+type PeerKey = (Option<CallPathId>, Option<RegionId>, u32);
 
 /// A program that can be replayed with other durations.
 #[derive(Debug)]
@@ -232,7 +238,7 @@ impl<'a> WhatIf<'a> {
         let mut durations = self.recorded.clone();
         for (id, call) in &self.calls {
             let kind = self.activities.kind(*call);
-            if !matches!(kind, CallKind::Init | CallKind::Finalize) {
+            if !kind.is_local() && !matches!(kind, CallKind::Init | CallKind::Finalize) {
                 durations[id.index()] = Nanos(0);
             }
         }
@@ -276,15 +282,55 @@ impl<'a> WhatIf<'a> {
             .and_then(|call| self.activities.call(call)?.path)
     }
 
+    fn is_team_barrier(&self, burst: &Burst) -> bool {
+        let kind = burst.before.map(|call| self.activities.kind(call));
+        kind == Some(CallKind::TeamBarrier)
+    }
+
+    /// Returns the time that a run without the computation of these locations would save, or without that in a call path.
+    pub(crate) fn saved_without(
+        &self,
+        locations: &[LocationId],
+        path: Option<CallPathId>,
+        job: &Job,
+    ) -> Result<Nanos> {
+        let mut durations = self.recorded.clone();
+        let mut sums = vec![0; self.timelines.width()];
+        let own = self.bursts.iter();
+        for (id, burst) in own.filter(|it| locations.contains(&it.1.location)) {
+            let slot = &mut durations[id.index()];
+            let Some(path) = path else {
+                *slot = Nanos(0);
+                continue;
+            };
+            sums.fill(0);
+            self.timelines
+                .add(burst.location, burst.start, burst.end, &mut sums);
+            let own = sums.get(path.index()).copied().unwrap_or_default();
+            let time = self.activities.clock().total(u128::from(own));
+            *slot = slot.saturating_sub(time);
+        }
+        let mut times = Schedule::default();
+        let recorded = self.runtime(&self.recorded, &mut times, job)?;
+        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
+    }
+
     /// Returns the bursts before the n-th call of each call path on all locations.
     fn peers(&self) -> BTreeMap<PeerKey, Vec<(LocationId, ActivityId)>> {
-        let mut counts: BTreeMap<(LocationId, Option<CallPathId>), u32> = BTreeMap::new();
+        let mut counts: BTreeMap<(LocationId, _), u32> = BTreeMap::new();
         let mut peers: BTreeMap<PeerKey, Vec<_>> = BTreeMap::new();
         for (id, burst) in &self.bursts {
-            let path = self.path(burst);
-            let count = counts.entry((burst.location, path)).or_default();
+            let (path, function) = match self.path(burst) {
+                Some(path) if self.is_team_barrier(burst) => {
+                    (None, self.activities.paths().get(path).map(|it| it.region))
+                }
+                path => (path, None),
+            };
+            let count = counts
+                .entry((burst.location, (path, function)))
+                .or_default();
             peers
-                .entry((path, *count))
+                .entry((path, function, *count))
                 .or_default()
                 .push((burst.location, *id));
             *count += 1;

@@ -37,7 +37,7 @@ fn published(facts: &Value) -> Vec<(&'static str, Trace, Value)> {
 }
 
 fn read(trace: &Trace) -> (Activities, WaitStates) {
-    let activities = Activities::of(trace.view(), &Job::default()).expect("it can be read");
+    let activities = Activities::of_mpi(trace.view(), &Job::default()).expect("it can be read");
     let waits = WaitStates::of_activities(&activities, &Job::default()).expect("likewise");
     (activities, waits)
 }

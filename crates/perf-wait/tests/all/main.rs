@@ -10,6 +10,7 @@ mod efficiency;
 mod efficiency_epoch;
 mod findings;
 mod graph;
+mod hybrid;
 mod made;
 mod stragglers;
 mod training;

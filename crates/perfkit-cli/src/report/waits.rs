@@ -52,10 +52,11 @@ pub(super) fn waits(
             waits.part.findings.extend(findings);
         }
         Analysed::Found(analysis) => {
-            let statements = analysis.statements(&command);
+            let mut statements = analysis.statements(&command);
+            statements.retain(|it| !OF_DEVICES.contains(&it.kind));
             if statements.is_empty() {
                 waits.part.pass(format!(
-                    "no rank, call path or transfer whose repair would save 1 % of the run time; ranks wait for {:.1} % of it",
+                    "no location, call path or transfer whose repair would save 1 % of the run time; ranks wait for {:.1} % of it",
                     100.0 * analysis.waiting_share()
                 ));
             }
@@ -78,6 +79,9 @@ pub(super) fn waits(
     }
     Ok(waits)
 }
+
+/// Kinds of statements that the analysis of devices makes with the causes of their idle time.
+const OF_DEVICES: [&str; 2] = ["device work", "late launches"];
 
 /// Returns a statement as a finding of the report.
 fn finding(source: &Source, statement: &Statement) -> Finding {

@@ -2,11 +2,12 @@
 
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
-use perfkit::core::{LocationId, LocationKind, Nanos, TraceView};
+use perfkit::core::{LocationId, Nanos, TraceView};
 use perfkit::wait::activity::Activities;
 use perfkit::wait::critical::{CriticalPath, Extent};
 use perfkit::wait::delay::DelayCosts;
-use perfkit::wait::efficiency::{Efficiencies, IdealNetwork};
+use perfkit::wait::device_collectives::DeviceCollectives;
+use perfkit::wait::efficiency::{Efficiencies, HybridEfficiencies, IdealNetwork};
 use perfkit::wait::findings::Findings;
 use perfkit::wait::training::{Slowdowns, TrainingJob};
 use perfkit::wait::waits::WaitStates;
@@ -20,8 +21,13 @@ pub(crate) struct Analysis {
     pub(crate) delays: DelayCosts,
     pub(crate) path: CriticalPath,
     pub(crate) findings: Findings,
-    pub(crate) efficiencies: Efficiencies,
-    /// Locations with MPI calls.
+    /// Efficiencies of the ranks, where they call MPI.
+    pub(crate) efficiencies: Option<Efficiencies>,
+    /// Efficiencies of threads and accelerators, where there are some.
+    pub(crate) hybrid: Option<HybridEfficiencies>,
+    /// Collective operations of accelerators.
+    pub(crate) exchanges: DeviceCollectives,
+    /// Locations with MPI calls; without MPI, threads with calls.
     pub(crate) ranks: Vec<LocationId>,
     /// Name of each location.
     pub(crate) labels: Vec<String>,
@@ -83,16 +89,30 @@ impl Analysis {
             .max_findings(top)
             .check()
             .map_err(input)?;
-        let findings = plan.find(view, &activities, &waits, &job).map_err(input)?;
-        let network = IdealNetwork::default();
+        let has_mpi = activities.calls().any(|(_, call)| !call.kind.is_local());
+        let efficiencies = match has_mpi {
+            true => {
+                let network = IdealNetwork::default();
+                let found = Efficiencies::of_activities(view, &activities, &network, &job);
+                Some(found.map_err(input)?)
+            }
+            false => None,
+        };
+        let hybrid = match activities.is_hybrid() {
+            true => {
+                Some(HybridEfficiencies::of_activities(view, &activities, &job).map_err(input)?)
+            }
+            false => None,
+        };
         Ok(Analysed::Found(Box::new(Analysis {
+            findings: plan.find(view, &activities, &waits, &job).map_err(input)?,
             delays: DelayCosts::of(view, &activities, &waits, &job).map_err(input)?,
             path: CriticalPath::of(view, &activities, &waits, Extent::Run, &job).map_err(input)?,
-            efficiencies: Efficiencies::of_activities(view, &activities, &network, &job)
-                .map_err(input)?,
+            exchanges: DeviceCollectives::of(view, &activities, &waits, &job).map_err(input)?,
+            efficiencies,
+            hybrid,
             ranks: Change::ranks(&activities),
             labels: activities.labels(),
-            findings,
             waits,
             activities,
         })))
@@ -116,34 +136,32 @@ impl Analysis {
             .iter()
             .filter(|it| it.pattern.is_waiting());
         let ticks = waiting.map(|it| it.ticks).sum();
-        self.time(ticks).0 as f64 / self.rank_time().max(1.0)
+        self.time(ticks).0 as f64 / self.all_time().max(1.0)
     }
 
-    /// Returns the time of all ranks together.
-    pub(crate) fn rank_time(&self) -> f64 {
-        self.findings.runtime.0 as f64 * self.ranks.len() as f64
+    /// Returns the time of all ranks, threads and streams that communicate or wait.
+    pub(crate) fn all_time(&self) -> f64 {
+        let all = self.activities.locations().iter();
+        let count = all.filter(|location| !location.calls.is_empty()).count();
+        self.findings.runtime.0 as f64 * count as f64
     }
 }
 
 /// Returns the reason why no location of a trace can wait for another one; `None` if one can.
 fn nothing(view: TraceView<'_>, activities: &Activities) -> Option<Analysed> {
     let has_partners = !activities.messages().is_empty() || !activities.collectives().is_empty();
-    let ranks = Change::ranks(activities).len();
-    if has_partners && ranks > 1 {
+    let has_links = !activities.links().is_empty();
+    let locations = activities.locations().iter();
+    let callers = locations.filter(|location| !location.calls.is_empty());
+    if (has_partners || has_links) && callers.count() > 1 {
         return None;
     }
     let locations = view.locations().filter(|location| !location.is_empty());
-    let locations: Vec<LocationId> = locations.map(|location| location.id()).collect();
-    let calls = activities.calls().count();
-    let system = &view.definitions().system;
-    let is_stream = |id: &LocationId| {
-        let location = system.location(*id);
-        location.is_some_and(|it| it.kind == LocationKind::AcceleratorStream)
-    };
+    let has_calls = activities.calls().next().is_some();
     let compare = "`perfkit report` compares the locations";
-    let (reason, hint) = match (locations.len(), calls) {
-        _ if has_partners => (
-            "one rank calls MPI, and no other one that it could wait for",
+    let (reason, hint) = match (locations.count(), has_calls) {
+        _ if has_partners || has_links => (
+            "one location communicates, and no other one that it could wait for",
             "",
         ),
         (0, _) => ("no events are recorded", ""),
@@ -151,17 +169,14 @@ fn nothing(view: TraceView<'_>, activities: &Activities) -> Option<Analysed> {
             "one location has events, and no other one that it could wait for",
             "",
         ),
-        (_, 0) if locations.iter().any(is_stream) => (
-            "no messages or collectives between ranks are recorded",
-            "`perfkit utilisation` finds the idle time of devices and its causes",
-        ),
-        (_, 0) => (
-            "no messages or collectives between ranks are recorded, so that waiting cannot be told from other time",
+        (_, false) => (
+            "no messages, collectives, barriers of threads or launches of accelerators are recorded, so that waiting cannot be told \
+             from other time",
             compare,
         ),
         _ => (
-            "calls of MPI are recorded, but neither messages nor collectives, so that waiting cannot be told from other time in \
-             them",
+            "calls that may wait are recorded, but nothing that says for whom (messages, collectives, launches): waiting cannot be \
+             told from other time in them",
             compare,
         ),
     };

@@ -40,6 +40,13 @@ pub(crate) struct Document {
     pub(crate) root_causes: Table,
     pub(crate) critical_path: Table,
     pub(crate) efficiencies: Table,
+    /// Efficiencies of threads and accelerators.
+    pub(crate) hybrid: Table,
+    /// Communication of accelerators with collective operations.
+    pub(crate) exchanges: Table,
+    /// Noun for a member of the run: rank, or thread without MPI.
+    #[serde(skip)]
+    noun: &'static str,
     what_if: Table,
     /// Number of operations of a training job.
     operations: usize,
@@ -82,6 +89,9 @@ impl Document {
             root_causes: none(),
             critical_path: none(),
             efficiencies: none(),
+            hybrid: none(),
+            exchanges: none(),
+            noun: "rank",
             what_if: none(),
             operations: 0,
             steps: none(),
@@ -120,7 +130,17 @@ impl Document {
         self.ranks = tables::ranks(analysis);
         self.root_causes = tables::root_causes(analysis).head(top);
         self.critical_path = analysis.path.table(activities).head(top);
-        self.efficiencies = analysis.efficiencies.table();
+        if let Some(efficiencies) = &analysis.efficiencies {
+            self.efficiencies = efficiencies.table();
+        } else {
+            self.noun = "thread";
+        }
+        if let Some(hybrid) = &analysis.hybrid {
+            self.hybrid = hybrid.table();
+        }
+        if !analysis.exchanges.operations.is_empty() {
+            self.exchanges = analysis.exchanges.devices_table(activities);
+        }
     }
 
     /// Adds the answers to what-if questions.
@@ -151,7 +171,7 @@ impl Document {
             0 => writeln!(
                 out,
                 "  {} with {} and {} in {}",
-                counted(self.processes, "rank"),
+                counted(self.processes, self.noun),
                 counted(self.messages, "message"),
                 counted(self.collectives, "collective"),
                 self.runtime
@@ -178,7 +198,7 @@ impl Document {
         }
         for (heading, table) in [
             (
-                "wait states, summed over ranks; parts and completion times are no waiting time",
+                "wait states, summed over all locations; parts and completion times are no waiting time",
                 &self.wait_states,
             ),
             (
@@ -190,6 +210,8 @@ impl Document {
                 &self.critical_path,
             ),
             ("efficiencies of the POP methodology", &self.efficiencies),
+            ("efficiencies of threads and accelerators", &self.hybrid),
+            ("collective operations of accelerators", &self.exchanges),
             (
                 "parts of the training job, as recorded while all others are ideal",
                 &self.parts,

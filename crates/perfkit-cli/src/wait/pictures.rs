@@ -11,6 +11,7 @@ use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, Timelines};
 use perfkit::view::{Item, Scene, Section, Theme, timeline};
 use perfkit::wait::efficiency::{Scaling, Series};
 use perfkit::wait::waits::WaitState;
+use std::collections::BTreeSet;
 
 /// Pixels of the timeline.
 const COLUMNS: usize = 1200;
@@ -38,8 +39,16 @@ pub(super) fn write(
             ("wait-ranks", "Ranks", &document.ranks),
             ("causes", "Root causes", &document.root_causes),
             ("critical", "Critical path", &document.critical_path),
+            ("hybrid", "Threads and accelerators", &document.hybrid),
+            (
+                "exchanges",
+                "Collectives of accelerators",
+                &document.exchanges,
+            ),
         ] {
-            all.push(Section::table(id, heading, table));
+            if table.rows() > 0 {
+                all.push(Section::table(id, heading, table));
+            }
         }
         Ok(all)
     })
@@ -74,17 +83,19 @@ pub(crate) fn sections(
     analysis: &Analysis,
     name: &str,
 ) -> Result<Vec<Section>, Failure> {
-    let runs = [analysis.efficiencies.clone()];
-    let series = Series::of(&runs, Scaling::Strong).map_err(input)?;
-    let table = |theme| grades(&series, &[name]).theme(theme).scene();
-    let words = "Efficiencies of the POP methodology. Each is the product of those below it; 100 % is ideal.";
-    let grades = Section::picture("efficiencies", "Efficiencies", table, words);
+    let mut sections = Vec::new();
+    if let Some(efficiencies) = &analysis.efficiencies {
+        let runs = [efficiencies.clone()];
+        let series = Series::of(&runs, Scaling::Strong).map_err(input)?;
+        let table = |theme| grades(&series, &[name]).theme(theme).scene();
+        let words = "Efficiencies of the POP methodology. Each is the product of those below it; 100 % is ideal.";
+        let grades = Section::picture("efficiencies", "Efficiencies", table, words);
+        sections.push(grades.map_err(failed)?);
+    }
     let light = scene(view, analysis, "", Theme::light())?;
     let dark = scene(view, analysis, "", Theme::dark())?;
-    Ok(vec![
-        grades.map_err(failed)?,
-        timeline_section(light, dark)?,
-    ])
+    sections.push(timeline_section(light, dark)?);
+    Ok(sections)
 }
 
 /// Returns a timeline with waits as a section of a page, from its pictures on light and on dark paper.
@@ -113,7 +124,13 @@ fn scene(
         .plan(view.definitions())
         .map_err(input)?;
     let timelines = Timelines::new(view.trace().view(), &map, &Bar::job()).map_err(input)?;
-    let groups = Groups::by(&timelines, GroupBy::Process);
+    let system = &view.definitions().system;
+    let processes = analysis.ranks.iter().map(|id| system.process(*id));
+    let rows = match processes.collect::<BTreeSet<_>>().len() {
+        1 => GroupBy::Location,
+        _ => GroupBy::Process,
+    };
+    let groups = Groups::by(&timelines, rows);
     let params = Folder::params().columns(COLUMNS).op(Op::Max);
     let folder = Folder::new(&timelines, groups, params.check().map_err(input)?).map_err(input)?;
     let window = analysis.activities.range();

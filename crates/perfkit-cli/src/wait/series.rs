@@ -138,6 +138,12 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
         }
         Analysed::Nothing { reason, .. } => return Err(refused(file, &reason)),
     };
+    let Some(efficiencies) = analysis.efficiencies.clone() else {
+        return Err(refused(
+            file,
+            "no calls of MPI, of which efficiencies are compared",
+        ));
+    };
     let command = Command::new(
         vec![file.to_string_lossy().into_owned()],
         options.clocks.clocks,
@@ -149,7 +155,7 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
         warnings: warnings(&recording, &violations, &command),
         corrected: clocks::correction(&recording.diagnostics),
         first: first.map(|statement| statement.sentence),
-        efficiencies: analysis.efficiencies,
+        efficiencies,
     })
 }
 

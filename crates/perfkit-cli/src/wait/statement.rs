@@ -134,6 +134,9 @@ impl Analysis {
             FindingKind::Imbalance { path } => {
                 finding.locations.first().map(|first| (*first, Some(path)))
             }
+            FindingKind::DeviceWork { location, path }
+            | FindingKind::HostWork { location, path } => Some((location, Some(path))),
+            FindingKind::LateRank { location, .. } => Some((location, None)),
             _ => None,
         };
         let (kind, evidence, next) = match finding.kind {
@@ -152,6 +155,13 @@ impl Analysis {
                 let next = command.of("wait", &["--what-if", "MPI_* x 0.5"]);
                 ("transfers", self.transfers(), next)
             }
+            FindingKind::DeviceWork { .. } => {
+                ("device work", self.delay(finding), command.fold(window))
+            }
+            FindingKind::HostWork { .. } => {
+                ("late launches", self.delay(finding), command.fold(window))
+            }
+            FindingKind::LateRank { .. } => ("late rank", String::new(), command.fold(window)),
             _ => ("other", String::new(), command.fold(window)),
         };
         Statement {
@@ -217,7 +227,8 @@ impl Analysis {
     fn transfers(&self) -> String {
         let mut times: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         let definitions = self.activities.definitions();
-        for (_, call) in self.activities.calls() {
+        let calls = self.activities.calls();
+        for (_, call) in calls.filter(|(_, call)| !call.kind.is_local()) {
             let name = definitions.region_name(call.region).into_owned();
             let (time, count) = times.entry(name).or_default();
             *time = time.saturating_add(call.leave.saturating_since(call.enter));

@@ -54,7 +54,7 @@ pub(super) fn kinds(analysis: &Analysis) -> Table {
             .map(|((is_other, pattern), sums)| (pattern.name(), is_part(*is_other), sums)),
     );
     let rows = || rows.iter();
-    let share = |sums: &Sums| 100.0 * analysis.time(sums.ticks).0 as f64 / analysis.rank_time();
+    let share = |sums: &Sums| 100.0 * analysis.time(sums.ticks).0 as f64 / analysis.all_time();
     let worst = |sums: &Sums| {
         sums.worst()
             .map(|(location, _)| analysis.label(location).to_owned())
@@ -62,7 +62,7 @@ pub(super) fn kinds(analysis: &Analysis) -> Table {
     let most = |sums: &Sums| sums.worst().map(|(_, ticks)| analysis.time(ticks));
     Table::new(
         "wait states",
-        "Time in calls of MPI that wait for others, summed over ranks.",
+        "Time in calls that wait for others, summed over all ranks, threads and streams.",
     )
     .with(Column::text("kind", rows().map(|row| row.0)))
     .with(Column::text("waiting", rows().map(|row| row.1)))
@@ -72,11 +72,14 @@ pub(super) fn kinds(analysis: &Analysis) -> Table {
         rows().map(|row| analysis.time(row.2.ticks)),
     ))
     .with(Column::floats(
-        "share of rank time",
+        "share of time",
         "%",
         rows().map(|row| share(row.2)),
     ))
-    .with(Column::text("worst rank", rows().map(|row| worst(row.2))))
+    .with(Column::text(
+        "worst location",
+        rows().map(|row| worst(row.2)),
+    ))
     .with(Column::times("its time", rows().map(|row| most(row.2))))
 }
 
@@ -95,8 +98,12 @@ pub(super) fn ranks(analysis: &Analysis) -> Table {
     for cost in analysis.delays.costs() {
         *caused.entry(cost.location).or_default() += cost.short + cost.long;
     }
-    let useful = analysis.efficiencies.processes.iter();
-    let useful: BTreeMap<_, _> = useful.map(|it| (it.location, it.time)).collect();
+    let useful = analysis.efficiencies.iter().flat_map(|it| &it.processes);
+    let mut useful: BTreeMap<_, _> = useful.map(|it| (it.location, it.time)).collect();
+    if useful.is_empty() {
+        let threads = analysis.hybrid.iter().flat_map(|it| &it.processes);
+        useful.extend(threads.flat_map(|it| it.useful.iter().copied()));
+    }
     let rows = || analysis.ranks.iter();
     let waits = |id: &LocationId| waiting.get(id).copied().unwrap_or_default();
     let causes = |id: &LocationId| caused.get(id).copied().unwrap_or_default() as u64;
@@ -129,7 +136,7 @@ pub(super) fn root_causes(analysis: &Analysis) -> Table {
         "Delays by the waiting that they cause, directly and through other waits.",
     )
     .with(Column::text(
-        "rank",
+        "location",
         rows().map(|row| analysis.label(row.0.0)),
     ))
     .with(Column::text("call path", rows().map(|row| path(row.0.1))))

@@ -1,0 +1,188 @@
+//! Roles of regions.
+
+use super::CallKind;
+use perf_core::{
+    CollectiveOp, Definitions, Event, LinkKind, Paradigm, Region, RegionId, RegionRole, TraceView,
+    Unify,
+};
+
+/// Facts about each region that the scan needs for every frame.
+#[derive(Debug)]
+pub(super) struct Regions {
+    /// Region that has the call paths of each region.
+    functions: Vec<RegionId>,
+    /// Role of each region, `None` for one that is no call.
+    kinds: Vec<Option<CallKind>>,
+    /// Flag of each region: its frames are parallel regions or implicit tasks of a team.
+    teams: Vec<bool>,
+    /// The trace has records of forks. Otherwise a parallel region forks where it is entered.
+    pub(super) has_forks: bool,
+    /// Calls of threads and accelerators count.
+    pub(super) is_hybrid: bool,
+}
+
+impl Regions {
+    /// Finds the roles of MPI calls, and with `is_hybrid` those of threads and accelerators.
+    pub(super) fn new(view: TraceView<'_>, is_hybrid: bool) -> Self {
+        let definitions = view.definitions();
+        let kind = |region: &Region| {
+            let is_mpi = region.is_mpi() || region.name.to_ascii_lowercase().starts_with("mpi_");
+            match is_mpi {
+                true => Some(CallKind::of(&region.name)),
+                false => is_hybrid.then(|| local_kind(region)).flatten(),
+            }
+        };
+        let is_team = |region: &Region| is_hybrid && team(region);
+        let mut regions = Regions {
+            functions: Unify::default().representatives(&definitions.regions),
+            kinds: definitions.regions.iter().map(kind).collect(),
+            teams: definitions.regions.iter().map(is_team).collect(),
+            is_hybrid,
+            has_forks: false,
+        };
+        if is_hybrid {
+            regions.add_launches(view);
+            regions.has_forks = regions.teams.contains(&true) && has_forks(view);
+        }
+        regions
+    }
+
+    /// Lets calls that launch work be launches, whatever their names.
+    fn add_launches(&mut self, view: TraceView<'_>) {
+        for link in view.trace().links() {
+            if link.kind != LinkKind::Launch {
+                continue;
+            }
+            let events = view.trace().events().get(link.from.location.index());
+            let event = events.and_then(|events| events.event(link.from.index as usize));
+            if let Some(Event::Enter { region }) = event
+                && let Some(kind) = self.kinds.get_mut(region.index())
+            {
+                kind.get_or_insert(CallKind::Launch);
+            }
+        }
+    }
+
+    pub(super) fn kind(&self, region: RegionId) -> Option<CallKind> {
+        self.kinds.get(region.index()).copied().flatten()
+    }
+
+    pub(super) fn is_team(&self, region: RegionId) -> bool {
+        self.teams.get(region.index()).copied().unwrap_or_default()
+    }
+
+    pub(super) fn function(&self, region: RegionId) -> RegionId {
+        let known = self.functions.get(region.index()).copied();
+        known.unwrap_or(region)
+    }
+}
+
+/// Returns `true` if the trace has records of forks.
+fn has_forks(view: TraceView<'_>) -> bool {
+    let kinds = &view.definitions().kinds;
+    let is_fork = |event| match event {
+        Event::Other { kind, .. } => kinds.get(kind.index()).is_some_and(|name| is_fork(name)),
+        _ => false,
+    };
+    let mut locations = view.locations();
+    locations.any(|location| location.iter().any(|(_, event)| is_fork(event)))
+}
+
+/// Returns `true` for the records of forks in OTF2.
+pub(super) fn is_fork(kind: &str) -> bool {
+    matches!(kind, "ThreadFork" | "OmpFork")
+}
+
+/// Event on a lock, by the name of its kind in OTF2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LockEvent {
+    Acquire,
+    Release,
+}
+
+impl LockEvent {
+    /// Returns the event of a record with its lock.
+    pub(super) fn of(definitions: &Definitions, kind: usize, args: &[u64]) -> Option<(Self, u64)> {
+        let name = definitions.kinds.get(kind)?;
+        let event = match name.as_str() {
+            "ThreadAcquireLock" | "OmpAcquireLock" => LockEvent::Acquire,
+            "ThreadReleaseLock" | "OmpReleaseLock" => LockEvent::Release,
+            _ => return None,
+        };
+        // The order of acquisition comes last, and the lock before it.
+        Some((event, *args.get(args.len().checked_sub(2)?)?))
+    }
+}
+
+/// Returns the name of a construct of OpenMP without its prefix; `None` for any other region.
+fn construct(region: &Region) -> Option<&str> {
+    let name = region.name.as_str();
+    let rest = name
+        .strip_prefix("!$omp ")
+        .or_else(|| name.strip_prefix("OpenMP "));
+    rest.or((region.paradigm == Paradigm::OpenMp).then_some(name))
+}
+
+fn team(region: &Region) -> bool {
+    let is_named = construct(region)
+        .is_some_and(|name| name.starts_with("parallel") || name.starts_with("implicit task"));
+    is_named || (region.paradigm == Paradigm::OpenMp && region.role == RegionRole::Parallel)
+}
+
+/// Returns `true` for parallel regions, apart from implicit tasks.
+pub(super) fn is_parallel(region: &Region) -> bool {
+    let is_task = construct(region).is_some_and(|name| name.starts_with("implicit task"));
+    team(region) && !is_task
+}
+
+/// Returns `true` for kernels of NCCL and RCCL.
+pub(super) fn is_collective_kernel(name: &str) -> bool {
+    KERNELS.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Returns the operation of a kernel of NCCL; `None` if its name does not say.
+pub(super) fn kernel_operation(name: &str) -> Option<CollectiveOp> {
+    let rest = KERNELS
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))?;
+    CollectiveOp::of_name(rest)
+}
+
+/// Prefixes of the names of kernels of NCCL and RCCL.
+const KERNELS: [&str; 4] = ["ncclDevKernel_", "ncclKernel_", "ncclKernel", "rcclKernel_"];
+
+/// Returns the operation of a call of a host that starts a collective operation.
+pub(super) fn host_operation(name: &str) -> Option<CollectiveOp> {
+    let rest = ["nccl:", "c10d::"]
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))?;
+    CollectiveOp::of_name(rest)
+}
+
+/// Calls of the runtimes of accelerators: prefixes of their names.
+const RUNTIMES: [&str; 6] = ["cuda", "cu", "hip", "cl", "musa", "ze"];
+
+/// Returns the role of a region of threads or accelerators.
+fn local_kind(region: &Region) -> Option<CallKind> {
+    if let Some(name) = construct(region) {
+        return name.contains("barrier").then_some(CallKind::TeamBarrier);
+    }
+    let rest = RUNTIMES.iter().find_map(|prefix| {
+        let rest = region.name.strip_prefix(prefix)?;
+        let is_name = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        (rest.starts_with(|first: char| first.is_ascii_uppercase()) && rest.chars().all(is_name))
+            .then_some(rest)
+    })?;
+    let is_copy = rest.starts_with("Memcpy") || rest.starts_with("Memset");
+    let waits = rest.contains("Synchronize")
+        || matches!(rest, "Finish" | "WaitForEvents" | "HostSynchronize")
+        || (rest.starts_with("Memcpy") && !rest.contains("Async"));
+    match (
+        waits,
+        is_copy || rest.contains("Launch") || rest.starts_with("Enqueue"),
+    ) {
+        (true, _) => Some(CallKind::Synchronise),
+        (false, true) => Some(CallKind::Launch),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,236 @@
+//! Teams of threads: their barriers, forks and locks.
+
+use super::regions::LockEvent;
+use super::scan::Scanned;
+use super::{CallCollective, CallId, CallKind, CallLink, CallMember};
+use perf_core::{CollectiveOp, CommId, Definitions, LocationGroupId, LocationId, RegionId, Ticks};
+use std::collections::BTreeMap;
+
+/// Locations of each process.
+type Processes = BTreeMap<LocationGroupId, Vec<LocationId>>;
+
+fn processes(definitions: &Definitions, scanned: &[Scanned]) -> Processes {
+    let mut processes = Processes::new();
+    for (id, own) in (0..).map(LocationId).zip(scanned) {
+        if let Some(process) = definitions
+            .system
+            .process(id)
+            .filter(|_| !own.calls.is_empty())
+        {
+            processes.entry(process).or_default().push(id);
+        }
+    }
+    processes
+}
+
+fn calls(scanned: &[Scanned], kind: CallKind, of: &[LocationId]) -> Vec<(Ticks, CallId)> {
+    let mut found = Vec::new();
+    for location in of {
+        let own = scanned.get(location.index());
+        let calls = own.map_or(&[][..], |own| own.calls.as_slice());
+        let calls = (0..).zip(calls).filter(|(_, call)| call.kind == kind);
+        let location = *location;
+        found.extend(calls.map(|(index, call)| (call.enter, CallId { location, index })));
+    }
+    found.sort_unstable();
+    found
+}
+
+/// Drops idle times that no fork of another thread ends, and returns the forks that end the others.
+pub(super) fn idle(definitions: &Definitions, scanned: &mut [Scanned]) -> Vec<CallLink> {
+    let mut links = Vec::new();
+    for locations in processes(definitions, scanned).values() {
+        let forks = calls(scanned, CallKind::Fork, locations);
+        let fork_times: Vec<Ticks> = forks.iter().map(|it| it.0).collect();
+        let last_fork = |leave: Ticks| {
+            fork_times
+                .partition_point(|fork| *fork <= leave)
+                .checked_sub(1)
+        };
+        for location in locations {
+            let Some(own) = scanned.get_mut(location.index()) else {
+                continue;
+            };
+            own.retain(|call| {
+                let fork = last_fork(call.leave).and_then(|at| fork_times.get(at));
+                call.kind != CallKind::Idle || fork.is_some_and(|fork| *fork >= call.enter)
+            });
+        }
+        // The numbers of calls have changed.
+        let forks = calls(scanned, CallKind::Fork, locations);
+        for location in locations {
+            let Some(own) = scanned.get_mut(location.index()) else {
+                continue;
+            };
+            let mut found = Vec::new();
+            for (index, call) in (0..).zip(&mut own.calls) {
+                let fork = last_fork(call.leave).and_then(|at| forks.get(at));
+                if let (CallKind::Idle, Some((_, on))) = (call.kind, fork) {
+                    let id = CallId {
+                        location: *location,
+                        index,
+                    };
+                    found.push(CallLink {
+                        call: id,
+                        on: *on,
+                        since: call.enter,
+                    });
+                }
+            }
+            links.append(&mut found);
+        }
+    }
+    // Idle time outside of all frames belongs to the call path that forks.
+    for link in &links {
+        let call = |id: CallId| {
+            scanned
+                .get(id.location.index())?
+                .calls
+                .get(id.index as usize)
+        };
+        let Some(fork) = call(link.on).copied() else {
+            continue;
+        };
+        let own = scanned.get_mut(link.call.location.index());
+        let own = own.and_then(|own| own.calls.get_mut(link.call.index as usize));
+        if let Some(own) = own.filter(|own| own.path.is_none()) {
+            (own.path, own.region) = (fork.path, fork.region);
+        }
+    }
+    links
+}
+
+/// Returns the barriers of teams.
+///
+/// Calls of one function and process are one barrier if all of them overlap: nobody leaves before all have entered.
+pub(super) fn barriers(
+    definitions: &Definitions,
+    functions: impl Fn(RegionId) -> RegionId,
+    scanned: &[Scanned],
+) -> Vec<CallCollective> {
+    let mut found = Vec::new();
+    for locations in processes(definitions, scanned).values() {
+        let mut all = Vec::new();
+        for (enter, id) in calls(scanned, CallKind::TeamBarrier, locations) {
+            let own = scanned.get(id.location.index());
+            if let Some(call) = own.and_then(|own| own.calls.get(id.index as usize)) {
+                all.push((functions(call.region), enter, call.leave, id));
+            }
+        }
+        all.sort_unstable();
+        let mut members: Vec<CallMember> = Vec::new();
+        let mut current: Option<(RegionId, Ticks)> = None;
+        for (function, enter, leave, call) in all {
+            let is_same = current.is_some_and(|(of, first)| of == function && enter <= first)
+                && members.iter().all(|it| it.call.location != call.location);
+            if !is_same {
+                push(&mut found, &mut members);
+                current = None;
+            }
+            let first = current.map_or(leave, |(_, first)| first.min(leave));
+            current = Some((function, first));
+            members.push(CallMember {
+                call,
+                begin: enter,
+                end: leave,
+                sent: 0,
+                received: 0,
+            });
+        }
+        push(&mut found, &mut members);
+    }
+    found
+}
+
+/// Returns the forks that threads wait for within a barrier: some runtimes let them leave it when the next parallel
+/// region begins.
+pub(super) fn idle_in_barriers(
+    definitions: &Definitions,
+    scanned: &[Scanned],
+    barriers: &[CallCollective],
+) -> Vec<CallLink> {
+    let forks: BTreeMap<_, _> = processes(definitions, scanned)
+        .into_iter()
+        .map(|(process, locations)| (process, calls(scanned, CallKind::Fork, &locations)))
+        .collect();
+    let mut links = Vec::new();
+    for barrier in barriers {
+        let Some(last) = barrier.members.iter().map(|it| it.begin).max() else {
+            continue;
+        };
+        for member in &barrier.members {
+            let process = definitions.system.process(member.call.location);
+            let forks = process.and_then(|process| forks.get(&process));
+            let forks = forks.map_or(&[][..], Vec::as_slice);
+            let before = forks.partition_point(|it| it.0 <= member.end);
+            let fork = before.checked_sub(1).and_then(|at| forks.get(at));
+            let fork = fork.filter(|it| it.0 > last && it.1.location != member.call.location);
+            links.extend(fork.map(|(_, on)| CallLink {
+                call: member.call,
+                on: *on,
+                since: last,
+            }));
+        }
+    }
+    links
+}
+
+/// Adds a barrier if it has several members.
+fn push(found: &mut Vec<CallCollective>, members: &mut Vec<CallMember>) {
+    let mut members = std::mem::take(members);
+    if members.len() > 1 {
+        members.sort_unstable_by_key(|it| it.call);
+        found.push(CallCollective {
+            op: CollectiveOp::Barrier,
+            comm: CommId(u32::MAX),
+            root: None,
+            members,
+            size: None,
+        });
+    }
+}
+
+/// Returns the releases that acquisitions of locks waited for.
+pub(super) fn locks(definitions: &Definitions, scanned: &[Scanned]) -> Vec<CallLink> {
+    let mut links = Vec::new();
+    for locations in processes(definitions, scanned).values() {
+        // Acquisitions and releases of each lock in order of time, releases first.
+        let mut events: BTreeMap<u64, Vec<(Ticks, bool, CallId)>> = BTreeMap::new();
+        for location in locations {
+            let Some(own) = scanned.get(location.index()) else {
+                continue;
+            };
+            for (event, lock, index) in &own.locks {
+                if let Some(call) = own.calls.get(*index as usize) {
+                    let id = CallId {
+                        location: *location,
+                        index: *index,
+                    };
+                    let is_acquire = *event == LockEvent::Acquire;
+                    let events = events.entry(*lock).or_default();
+                    events.push((call.leave, is_acquire, id));
+                }
+            }
+        }
+        for events in events.values_mut() {
+            events.sort_unstable();
+            let mut released = None;
+            for (_, is_acquire, id) in events {
+                match is_acquire {
+                    true => {
+                        let other = released.filter(|on: &CallId| on.location != id.location);
+                        let own = scanned.get(id.location.index());
+                        let call = own.and_then(|own| own.calls.get(id.index as usize));
+                        links.extend(other.zip(call).map(|(on, call)| CallLink {
+                            call: *id,
+                            on,
+                            since: call.enter,
+                        }));
+                    }
+                    false => released = Some(*id),
+                }
+            }
+        }
+    }
+    links
+}
