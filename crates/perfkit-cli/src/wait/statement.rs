@@ -197,7 +197,7 @@ impl Analysis {
         };
         if let (Some(own), Some(peers)) = (finding.own, finding.peers) {
             parts.push(match peers.0 {
-                0 => format!("{own} in it, and most other ranks spend none"),
+                0 => format!("{own} in it, and most of its peers spend none"),
                 _ => format!("{own} in it{mean}, against a median of {peers} of the others"),
             });
         }
