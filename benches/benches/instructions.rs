@@ -11,6 +11,9 @@
 use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
+use perf_wait::activity::Activities;
+use perf_wait::delay::DelayCosts;
+use perf_wait::waits::WaitStates;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
@@ -129,6 +132,21 @@ fn chrome_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
     );
     let recording = recording.expect("it was just made");
     black_box(recording.into_trace().expect("it is one"))
+}
+
+/// 16 ranks and 900 steps: 160,000 events.
+fn ring() -> Trace {
+    perf_testdata::ring::trace(16, 900)
+}
+
+#[library_benchmark]
+#[bench::events(args = (), setup = ring, config = at_most(216_704_417))]
+fn wait_delays(trace: Trace) -> DelayCosts {
+    let job = Job::default();
+    let activities = Activities::of(trace.view(), &job).expect("it can be read");
+    let waits = WaitStates::of_activities(&activities, &job).expect("likewise");
+    let delays = DelayCosts::of(trace.view(), &activities, &waits, &job);
+    black_box(delays.expect("likewise"))
 }
 
 fn with_map() -> (Trace, RegionMap) {
@@ -685,6 +703,7 @@ library_benchmark_group!(
         cube3_rows,
         paraver_read,
         chrome_read,
+        wait_delays,
         rocprof_read,
         streams_read,
         devices,

@@ -13,4 +13,5 @@ pub mod memory;
 pub mod paraver;
 pub mod planted;
 pub mod random;
+pub mod ring;
 pub mod wide;

@@ -59,8 +59,8 @@
 //!
 //! # How
 //!
-//! [`Activities`](activity::Activities) reduce a trace to MPI calls with computation in between, and connect them by
-//! messages and collectives. The other analyses work on this model. Wait states follow the formulas of Scalasca 2.6,
+//! [`Activities`](activity::Activities) reduce a trace to calls of MPI, of teams of threads and of accelerators with
+//! computation in between, and connect them by messages, collectives, forks and launches. The other analyses work on this model. Wait states follow the formulas of Scalasca 2.6,
 //! delays those of Böhme et al., efficiencies the POP methodology with a replay as by Dimemas. Replays order all
 //! activities by their dependencies once ([`ActivityGraph`](graph::ActivityGraph)) and then take time in proportion to
 //! them.
@@ -85,6 +85,7 @@
 //! | efficiencies, ideal run time, scaling | BSC's, EPOCH on 2, 4 and 16 processes | printed digits |
 //! | replayed and ideal step times, slowdowns | published for two training jobs | 4e-7 of the value |
 //! | wait states by rank | Scalasca, seven traces of Score-P, SST and TraceR and twelve of EZTrace | 1 ns |
+//! | waits of threads and accelerators, exposed communication | a separate program on recordings of Score-P and Kineto | none |
 //! | critical path by rank | Scalasca, the same seven traces and four of EZTrace | 0.2 us; 14 us where begin and end were added for it |
 //! | delay costs by rank | Scalasca, the same eleven traces | 0.3 % of the waiting time of a kind; more where Scalasca drops costs |
 //!
@@ -103,6 +104,7 @@
 //!
 //! # Features
 //!
+//! * `parallel` (default): locations and wait states on all cores. The results are the same without it.
 //! * `serde`: `Serialize` for results and ids.
 //!
 //! Every result has a method `table` or a name that ends in it; the feature `render` of `perf-core` writes tables as text,

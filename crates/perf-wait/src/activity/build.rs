@@ -1,7 +1,7 @@
 //! [`Activities::of`].
 
 use super::device_collectives;
-use super::devices::Streams;
+use super::devices::{Stream, Streams};
 use super::regions::Regions;
 use super::requests::Requests;
 use super::scan::{Scanned, scan};
@@ -9,8 +9,9 @@ use super::threads;
 use super::{Activities, CallCollective, CallId, CallMember, CallMessage, LocationCalls};
 use crate::Result;
 use perf_core::{
-    CallTree, CollectiveInstance, Definitions, Endpoint, Job, LocationId, LocationKind, Members,
-    Merge, Message, ReplayCounts, Ticks, TraceView, match_messages,
+    CallPathId, CallTree, CollectiveInstance, Definitions, Endpoint, Job, LocationId, LocationKind,
+    LocationView, Members, Merge, Message, ReplayCounts, Ticks, TraceView, match_messages,
+    parallel,
 };
 
 /// Calls and requests of all locations, by location.
@@ -18,6 +19,64 @@ struct Found<'a> {
     definitions: &'a Definitions,
     scanned: Vec<Scanned>,
     requests: Vec<Requests>,
+}
+
+/// Calls of one location.
+#[derive(Default)]
+struct Read {
+    scanned: Scanned,
+    requests: Requests,
+    stream: Option<Stream>,
+    /// Call paths of the location alone.
+    paths: CallTree,
+    range: Option<(Ticks, Ticks)>,
+}
+
+/// Returns the calls of a location.
+fn read(
+    location: LocationView<'_>,
+    begin: Ticks,
+    definitions: &Definitions,
+    regions: &Regions,
+    streams: &Streams,
+    job: &Job,
+) -> Result<Read> {
+    let times = location.times();
+    let mut found = Read {
+        range: times.first().copied().zip(times.last().copied()),
+        ..Read::default()
+    };
+    let paths = &mut found.paths;
+    let known = definitions.system.location(location.id());
+    match known.map(|it| it.kind) {
+        Some(LocationKind::CpuThread | LocationKind::Unknown) => {
+            found.scanned = scan(location, begin, definitions, regions, paths, job)?;
+            found.requests = Requests::of(location, job)?;
+        }
+        Some(LocationKind::AcceleratorStream) if regions.is_hybrid => {
+            let (scanned, stream) = streams.scan(location, begin, regions, paths, job)?;
+            (found.scanned, found.stream) = (scanned, Some(stream));
+        }
+        _ => {}
+    }
+    found.scanned.calls.shrink_to_fit();
+    Ok(found)
+}
+
+impl Read {
+    /// Adds the call paths to those of all locations, and lets the calls refer to these.
+    fn use_paths_of(&mut self, all: &mut CallTree) -> Result<()> {
+        let mut numbers: Vec<CallPathId> = Vec::with_capacity(self.paths.paths().len());
+        for path in self.paths.paths() {
+            // Parents come before their children.
+            let parent = path.parent.and_then(|it| numbers.get(it.index()).copied());
+            numbers.push(all.child(parent, path.region)?);
+        }
+        for call in &mut self.scanned.calls {
+            call.path = call.path.and_then(|it| numbers.get(it.index()).copied());
+        }
+        Ok(())
+    }
 }
 
 impl Activities {
@@ -49,6 +108,19 @@ impl Activities {
         let definitions = view.definitions();
         let matched = match_messages(view, job)?;
         let count = definitions.system.locations().len();
+        let regions = Regions::new(view, is_hybrid);
+        let mut streams = Streams::new(definitions);
+        let begin = view.range().map_or(Ticks(0), |range| range.start);
+        let mut ids: Vec<LocationId> = view.ids().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let read = parallel::try_map(ids.len(), |number| {
+            job.check()?;
+            let location = view.location(ids[number]);
+            let read = location.map(|it| read(it, begin, definitions, &regions, &streams, job));
+            job.advance("calls", 1, ids.len() as u64);
+            read.transpose()
+        })?;
         let mut found = Found {
             definitions,
             scanned: Vec::with_capacity(count),
@@ -56,41 +128,23 @@ impl Activities {
         };
         found.scanned.resize_with(count, Scanned::default);
         found.requests.resize_with(count, Requests::default);
-        let regions = Regions::new(view, is_hybrid);
         let (mut paths, mut repairs) = (CallTree::default(), ReplayCounts::default());
-        let mut streams = Streams::new(definitions);
-        let begin = view.range().map_or(Ticks(0), |range| range.start);
         let mut ranges = vec![None; count];
-        let mut ids: Vec<LocationId> = view.ids().collect();
-        ids.sort_unstable();
-        ids.dedup();
-        let total = ids.len() as u64;
-        for location in ids.into_iter().filter_map(|id| view.location(id)) {
-            job.check()?;
-            let (id, times) = (location.id().index(), location.times());
-            let kind = definitions.system.locations().get(id).map(|it| it.kind);
-            let (Some(scanned), Some(requests)) =
-                (found.scanned.get_mut(id), found.requests.get_mut(id))
-            else {
-                continue;
-            };
-            match kind {
-                Some(LocationKind::CpuThread | LocationKind::Unknown) => {
-                    *scanned = scan(location, begin, definitions, &regions, &mut paths, job)?;
-                    repairs.merge(&scanned.repairs);
-                    *requests = Requests::of(location, job)?;
-                }
-                Some(LocationKind::AcceleratorStream) if is_hybrid => {
-                    *scanned = streams.scan(location, begin, &regions, &mut paths, job)?;
-                }
-                _ => {}
+        for (id, own) in ids.iter().zip(read) {
+            let Some(mut own) = own else { continue };
+            own.use_paths_of(&mut paths)?;
+            repairs.merge(&own.scanned.repairs);
+            if let Some(stream) = own.stream {
+                streams.streams.insert(*id, stream);
             }
-            if let (Some(slot), Some(first), Some(last)) =
-                (ranges.get_mut(id), times.first(), times.last())
-            {
-                *slot = Some((*first, *last));
+            let id = id.index();
+            if let (Some(scanned), Some(requests), Some(range)) = (
+                found.scanned.get_mut(id),
+                found.requests.get_mut(id),
+                ranges.get_mut(id),
+            ) {
+                (*scanned, *requests, *range) = (own.scanned, own.requests, own.range);
             }
-            job.advance("calls", 1, total);
         }
         let mut links = threads::idle(definitions, &mut found.scanned);
         links.extend(threads::locks(definitions, &found.scanned));

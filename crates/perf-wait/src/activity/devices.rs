@@ -95,13 +95,13 @@ impl Streams {
 
     /// Returns the gaps before and after the work of a stream as its calls, and collective operations.
     pub(super) fn scan(
-        &mut self,
+        &self,
         stream: LocationView<'_>,
         begin: Ticks,
         regions: &Regions,
         paths: &mut CallTree,
         job: &Job,
-    ) -> Result<Scanned> {
+    ) -> Result<(Scanned, Stream)> {
         let work = work(stream, job)?;
         let mut found = Scanned::default();
         let mut gaps = Vec::with_capacity(work.len() + 1);
@@ -137,8 +137,7 @@ impl Streams {
                 ..last
             });
         }
-        self.streams.insert(stream.id(), Stream { work, gaps });
-        Ok(found)
+        Ok((found, Stream { work, gaps }))
     }
 
     /// Returns the launches that work waited for, and the work that hosts waited for.

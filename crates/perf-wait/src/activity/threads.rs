@@ -9,8 +9,13 @@ use std::collections::BTreeMap;
 /// Locations of each process.
 type Processes = BTreeMap<LocationGroupId, Vec<LocationId>>;
 
-fn processes(definitions: &Definitions, scanned: &[Scanned]) -> Processes {
+/// Returns the locations with calls of each process; none if no call is of this kind.
+fn processes(definitions: &Definitions, scanned: &[Scanned], kind: CallKind) -> Processes {
     let mut processes = Processes::new();
+    let mut calls = scanned.iter().flat_map(|own| &own.calls);
+    if !calls.any(|call| call.kind == kind) {
+        return processes;
+    }
     for (id, own) in (0..).map(LocationId).zip(scanned) {
         if let Some(process) = definitions
             .system
@@ -39,7 +44,7 @@ fn calls(scanned: &[Scanned], kind: CallKind, of: &[LocationId]) -> Vec<(Ticks, 
 /// Drops idle times that no fork of another thread ends, and returns the forks that end the others.
 pub(super) fn idle(definitions: &Definitions, scanned: &mut [Scanned]) -> Vec<CallLink> {
     let mut links = Vec::new();
-    for locations in processes(definitions, scanned).values() {
+    for locations in processes(definitions, scanned, CallKind::Idle).values() {
         let forks = calls(scanned, CallKind::Fork, locations);
         let fork_times: Vec<Ticks> = forks.iter().map(|it| it.0).collect();
         let last_fork = |leave: Ticks| {
@@ -109,7 +114,7 @@ pub(super) fn barriers(
     scanned: &[Scanned],
 ) -> Vec<CallCollective> {
     let mut found = Vec::new();
-    for locations in processes(definitions, scanned).values() {
+    for locations in processes(definitions, scanned, CallKind::TeamBarrier).values() {
         let mut all = Vec::new();
         for (enter, id) in calls(scanned, CallKind::TeamBarrier, locations) {
             let own = scanned.get(id.location.index());
@@ -149,7 +154,7 @@ pub(super) fn idle_in_barriers(
     scanned: &[Scanned],
     barriers: &[CallCollective],
 ) -> Vec<CallLink> {
-    let forks: BTreeMap<_, _> = processes(definitions, scanned)
+    let forks: BTreeMap<_, _> = processes(definitions, scanned, CallKind::Fork)
         .into_iter()
         .map(|(process, locations)| (process, calls(scanned, CallKind::Fork, &locations)))
         .collect();
@@ -193,7 +198,7 @@ fn push(found: &mut Vec<CallCollective>, members: &mut Vec<CallMember>) {
 /// Returns the releases that acquisitions of locks waited for.
 pub(super) fn locks(definitions: &Definitions, scanned: &[Scanned]) -> Vec<CallLink> {
     let mut links = Vec::new();
-    for locations in processes(definitions, scanned).values() {
+    for locations in processes(definitions, scanned, CallKind::Acquire).values() {
         // Acquisitions and releases of each lock in order of time, releases first.
         let mut events: BTreeMap<u64, Vec<(Ticks, bool, CallId)>> = BTreeMap::new();
         for location in locations {

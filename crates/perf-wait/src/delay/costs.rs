@@ -136,6 +136,9 @@ impl Rates {
 /// Costs by kind, location and slot of the timelines.
 type Sums = HashMap<(Pattern, LocationId, usize), (f64, f64)>;
 
+/// Largest cost in ticks that is an error of rounding.
+const ROUNDING: f64 = 1e-6;
+
 /// Number of wait states whose excesses are found at once.
 const BATCH: usize = 1 << 17;
 /// Number of wait states of a task.
@@ -322,7 +325,9 @@ impl Costing<'_> {
         let all = excess + self.waiting;
         let rates = self.rates.read(wait.call.location, place);
         for ((kind, pattern), rate) in self.kinds.iter().enumerate().zip(rates) {
-            let cost = rate * wait.ticks as f64;
+            // Rates are sums and differences: what rounding leaves of them is no cost.
+            let cost = Some(rate * wait.ticks as f64).filter(|cost| cost.abs() > ROUNDING);
+            let cost = cost.unwrap_or_default();
             let short = match *pattern == wait.pattern {
                 true => wait.ticks as f64,
                 false => 0.0,

@@ -372,7 +372,7 @@ impl FindingsPlan {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Nothing`] if the trace has no MPI calls, [`Error::Cycle`] if its calls cannot be replayed, and
+    /// Returns [`Error::Nothing`] if the trace has no calls that communicate or wait, [`Error::Cycle`] if its calls cannot be replayed, and
     /// [`Error::Cancelled`] if the job is cancelled.
     pub fn find(
         &self,

@@ -2,8 +2,8 @@
 
 use super::{Pattern, WaitState};
 use crate::Result;
-use crate::activity::{Activities, CallKind, CallMessage};
-use perf_core::{Job, LocationId, Ticks};
+use crate::activity::{Activities, CallId, CallKind, CallMessage};
+use perf_core::{Job, LocationId, Ticks, parallel};
 
 /// Returns the wait states of all messages.
 pub(super) fn wait_states(activities: &Activities, job: &Job) -> Result<Vec<WaitState>> {
@@ -85,23 +85,22 @@ fn wrong_orders(
 ) -> Result<Vec<WaitState>> {
     let messages = activities.messages();
     // Receives of each location in order of completion.
-    let key = |number: u32| {
-        let message = messages.get(number as usize);
-        message.map(|it| (it.receive, it.receive_time, number))
-    };
-    let mut order: Vec<u32> = (0..).take(messages.len()).collect();
-    job.sort_by(&mut order, |a, b| key(*a).cmp(&key(*b)))?;
-    let call = |number: &u32| messages.get(*number as usize).map(|it| it.receive);
+    let mut order: Vec<(CallId, Ticks, u32)> = messages
+        .iter()
+        .zip(0..)
+        .map(|(it, number)| (it.receive, it.receive_time, number))
+        .collect();
+    parallel::sort(&mut order, job)?;
     let mut is_wrong = vec![false; messages.len()];
     // Location, and the earliest send among the messages of later calls of that location.
     let mut earliest: Option<(LocationId, Ticks)> = None;
-    for together in order.chunk_by(|a, b| call(a) == call(b)).rev() {
-        let Some(receive) = together.first().and_then(call) else {
+    for together in order.chunk_by(|a, b| a.0 == b.0).rev() {
+        let Some((receive, ..)) = together.first() else {
             continue;
         };
         let later = earliest.filter(|(location, _)| *location == receive.location);
         let mut first = later.map_or(Ticks(u64::MAX), |(_, time)| time);
-        for number in together.iter().map(|number| *number as usize) {
+        for number in together.iter().map(|it| it.2 as usize) {
             let time = messages.get(number).map_or(first, |it| it.send_time);
             if later.is_some_and(|(_, later)| later < time) {
                 is_wrong[number] = true;
