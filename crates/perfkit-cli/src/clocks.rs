@@ -24,6 +24,8 @@ pub enum Clocks {
     Keep,
     /// Times are corrected, so that no message arrives before it is sent.
     Correct,
+    /// Times are corrected where so many conditions are violated that times of different ranks cannot be compared.
+    Auto,
 }
 
 /// Option that decides what happens to clocks that disagree.
@@ -31,6 +33,18 @@ pub enum Clocks {
 pub struct ClocksBy {
     /// Times of ranks whose clocks disagree; `inspect` counts messages that arrive before they are sent
     #[arg(long, value_name = "RULE", default_value = "keep", value_parser = words(&[
+        ("keep", Clocks::Keep, "as they are recorded"),
+        ("correct", Clocks::Correct, "corrected by offset and drift, estimated from messages and collectives"),
+    ]))]
+    pub clocks: Clocks,
+}
+
+/// The same option of analyses that compare times of different ranks.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct ClocksOfWaits {
+    /// Times of ranks whose clocks disagree
+    #[arg(long, value_name = "RULE", default_value = "auto", value_parser = words(&[
+        ("auto", Clocks::Auto, "corrected if more than 1 % of the messages and collectives contradict them"),
         ("keep", Clocks::Keep, "as they are recorded"),
         ("correct", Clocks::Correct, "corrected by offset and drift, estimated from messages and collectives"),
     ]))]
@@ -49,7 +63,12 @@ const CORRECTED: Rule = Rule {
 /// # Errors
 /// [`Failure::Input`] if the corrected events are out of order.
 pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Recording, Failure> {
-    if clocks == Clocks::Keep {
+    let is_kept = match clocks {
+        Clocks::Keep => true,
+        Clocks::Correct => false,
+        Clocks::Auto => !are_many(&violations(&recording.trace)?),
+    };
+    if is_kept {
         return Ok(recording);
     }
     let Some(correction) = correct(&recording.trace)? else {
@@ -195,8 +214,7 @@ pub fn sentences(found: &ClockViolations, clock: Clock, system: &SystemTree) -> 
     violated.map(sentence).collect()
 }
 
-/// Returns the description of the correction of a recording that was opened with [`Clocks::Correct`]; `None` if its clocks
-/// did not disagree.
+/// Returns the description of the correction of the clocks of a recording that was opened; `None` if they were kept.
 pub fn correction(diagnostics: &Diagnostics) -> Option<String> {
     let mut all = diagnostics.iter().filter(|(rule, _)| *rule == CORRECTED);
     let place = all.next()?.1.places.first()?;

@@ -37,12 +37,11 @@ pub(super) fn waits(
         false => None,
     };
     let view = correction.as_ref().map_or(trace, |it| &it.trace).view();
-    let clocks = if is_wrong { Clocks::Correct } else { clocks };
     let files = source
         .paths
         .iter()
         .map(|path| path.to_string_lossy().into_owned());
-    let command = Command::new(files.collect(), clocks);
+    let command = Command::new(files.collect(), is_wrong || clocks == Clocks::Correct);
     let mut waits = Waits::default();
     match Analysis::of(view, MAX_FINDINGS)? {
         Analysed::Nothing { reason, .. } => waits.part.skip("waiting", &reason),

@@ -9,7 +9,7 @@ mod series;
 mod statement;
 mod tables;
 
-use crate::clocks::{self, ClocksBy};
+use crate::clocks::{self, ClocksOfWaits};
 use crate::failure::{self, Failure, Outcome};
 use crate::findings;
 use crate::options::{General, TRACE, Window, file_names, words};
@@ -55,7 +55,7 @@ pub struct Options {
     ]))]
     scaling: Scaling,
     #[command(flatten)]
-    clocks: ClocksBy,
+    clocks: ClocksOfWaits,
     #[command(flatten)]
     window: Window,
     /// Write all wait states as CSV, a row for each: begin, duration, call path, location, and the call that was waited
@@ -148,7 +148,10 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
         .files
         .iter()
         .map(|file| file.to_string_lossy().into_owned());
-    let command = Command::new(files.collect(), options.clocks.clocks);
+    let command = Command::new(
+        files.collect(),
+        clocks::correction(&recording.diagnostics).is_some(),
+    );
     let found = Analysis::of(view, options.top)?;
     let document = Document::new(recording, &found, &violations, &command, options.top);
     let document = match &found {

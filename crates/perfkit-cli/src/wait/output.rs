@@ -161,7 +161,10 @@ impl Document {
             writeln!(out, "warning: {warning}")?;
         }
         if let Some(words) = &self.clocks_corrected {
-            writeln!(out, "clocks: corrected {words}")?;
+            writeln!(
+                out,
+                "clocks: they disagree, and are corrected {words} (--clocks keep: as recorded)"
+            )?;
         }
         if let Some(reason) = &self.nothing {
             writeln!(out, "  {reason}")?;

@@ -144,16 +144,15 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
             "no calls of MPI, of which efficiencies are compared",
         ));
     };
-    let command = Command::new(
-        vec![file.to_string_lossy().into_owned()],
-        options.clocks.clocks,
-    );
+    let files = vec![file.to_string_lossy().into_owned()];
+    let corrected = clocks::correction(&recording.diagnostics);
+    let command = Command::new(files, corrected.is_some());
     let violations = clocks::violations(&recording.trace)?;
     let first = analysis.statements(&command).into_iter().next();
     Ok(Run {
         name: name(file),
         warnings: warnings(&recording, &violations, &command),
-        corrected: clocks::correction(&recording.diagnostics),
+        corrected,
         first: first.map(|statement| statement.sentence),
         efficiencies,
     })

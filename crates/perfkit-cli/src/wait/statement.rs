@@ -1,7 +1,6 @@
 //! [`Statement`]: a finding with its evidence, its window and the next command.
 
 use super::{Analysis, Training};
-use crate::clocks::Clocks;
 use crate::options::time_option;
 use crate::pictures::shell;
 use perfkit::core::{CallPathId, Clock, LocationId, Nanos};
@@ -16,20 +15,24 @@ const MAX_FUNCTIONS: usize = 3;
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
     files: Vec<String>,
-    clocks: Clocks,
+    /// `true` if the clocks are corrected, which the commands repeat.
+    is_corrected: bool,
 }
 
 impl Command {
-    /// Creates commands on files, with the same treatment of their clocks.
-    pub(crate) fn new(files: Vec<String>, clocks: Clocks) -> Self {
-        Command { files, clocks }
+    /// Creates commands on files, whose clocks are corrected or as recorded.
+    pub(crate) fn new(files: Vec<String>, is_corrected: bool) -> Self {
+        Command {
+            files,
+            is_corrected,
+        }
     }
 
     /// Returns the command of a subcommand with options behind the files.
     pub(crate) fn of(&self, subcommand: &str, options: &[&str]) -> String {
-        let clocks: &[&str] = match self.clocks {
-            Clocks::Keep => &[],
-            Clocks::Correct => &["--clocks", "correct"],
+        let clocks: &[&str] = match self.is_corrected {
+            true => &["--clocks", "correct"],
+            false => &[],
         };
         let words = ["perfkit", subcommand].into_iter();
         let words = words.chain(self.files.iter().map(String::as_str));

@@ -190,7 +190,11 @@ fn wait() {
     let words = [&[sixteen.as_str()][..], &corrected, &questions].concat();
     golden("wait.txt", "wait", &words);
     let four = recording("jacobi-4");
-    golden("wait-kept.txt", "explain", &[&four, "--top", "1"]);
+    golden(
+        "wait-kept.txt",
+        "explain",
+        &[&four, "--top", "1", "--clocks", "keep"],
+    );
     let words = [
         &[four.as_str()][..],
         &corrected[..2],

@@ -112,7 +112,7 @@ fn planted_imbalance_is_found_with_its_ranks() {
 #[test]
 fn clocks_that_disagree_are_the_first_line() {
     let file = recording("jacobi-16");
-    let text = command::output(["wait", &file]).expect("it is analysed");
+    let text = command::output(["wait", &file, "--clocks", "keep"]).expect("it is analysed");
     let warnings: Vec<&str> = text.lines().skip(1).take(3).collect();
     assert!(
         warnings.iter().all(|line| line.starts_with("warning: ")),
@@ -120,6 +120,18 @@ fn clocks_that_disagree_are_the_first_line() {
     );
     assert!(
         warnings[0].contains("2 158 of 4 800 messages") && warnings[2].contains("--clocks correct")
+    );
+}
+
+#[test]
+fn clocks_that_disagree_are_corrected_by_default() {
+    let file = recording("jacobi-16");
+    let usual = command::output(["wait", &file]).expect("it is analysed");
+    let asked = command::output(["wait", &file, "--clocks", "correct"]).expect("it is analysed");
+    assert_eq!(usual, asked);
+    assert!(
+        usual.contains("clocks: they disagree, and are corrected by"),
+        "{usual}"
     );
 }
 
