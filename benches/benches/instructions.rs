@@ -11,9 +11,6 @@
 use gungraun::{
     Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main,
 };
-use perf_wait::activity::Activities;
-use perf_wait::delay::DelayCosts;
-use perf_wait::waits::WaitStates;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Memory, Recorder};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
@@ -23,6 +20,9 @@ use perfkit::core::{
     CallPathId, EventSink, EventSource, Job, Messages, MetricId, Nanos, Profile, StreamEvent,
     StreamId, Ticks, TimeRange, Trace, match_messages,
 };
+use perfkit::wait::activity::Activities;
+use perfkit::wait::delay::DelayCosts;
+use perfkit::wait::waits::WaitStates;
 
 use perfkit::fold::{DeviceParams, Devices, Fold, Folder, RegionMap, Scratch, Timelines};
 use perfkit::formats::adios::Adios;

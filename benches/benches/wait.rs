@@ -4,12 +4,12 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use perf_testdata::ring;
-use perf_wait::activity::Activities;
-use perf_wait::critical::{CriticalPath, Extent};
-use perf_wait::delay::DelayCosts;
-use perf_wait::efficiency::{Efficiencies, IdealNetwork};
-use perf_wait::waits::WaitStates;
 use perfkit::core::Job;
+use perfkit::wait::activity::Activities;
+use perfkit::wait::critical::{CriticalPath, Extent};
+use perfkit::wait::delay::DelayCosts;
+use perfkit::wait::efficiency::{Efficiencies, IdealNetwork};
+use perfkit::wait::waits::WaitStates;
 use std::hint::black_box;
 
 fn wait(criterion: &mut Criterion) {
