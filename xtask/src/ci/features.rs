@@ -24,7 +24,7 @@ pub(super) fn combinations(gate: &mut Gate) -> Outcome {
 /// The features of `perfkit` with which the step `test` computes results, without `parallel`. The command, another
 /// package of the workspace, enables `perfetto`.
 const SERIAL: &str = "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,perfetto,fold,topology,spectral,track,\
-                      anomaly,view";
+                      anomaly,wait,view";
 
 /// The file with results of the feature `parallel`.
 pub(super) fn results() -> Result<PathBuf, String> {

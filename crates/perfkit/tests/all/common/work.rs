@@ -202,6 +202,16 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
                 ))
             }),
         ),
+        #[cfg(feature = "wait")]
+        (
+            "wait states and delays",
+            Box::new(move |job, _| {
+                let activities = perfkit::wait::activity::Activities::of(view, job)?;
+                let waits = perfkit::wait::waits::WaitStates::of_activities(&activities, job)?;
+                let delays = perfkit::wait::delay::DelayCosts::of(view, &activities, &waits, job)?;
+                digest(&(waits, delays))
+            }),
+        ),
         (
             "OTF2, written",
             Box::new(move |job, _| {
