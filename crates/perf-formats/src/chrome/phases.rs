@@ -1,4 +1,4 @@
-//! What each phase becomes.
+//! Conversion of events by phase.
 
 use super::event::Raw;
 use super::rules;
@@ -6,7 +6,7 @@ use crate::json::{Cursor, Token, integer, nanos, whole};
 use crate::timeline::{Argument, Edge, Extra, FlowEnd, Kind, Part, Role, RowKey, Sym, Tag};
 use perf_core::{Rule, Value};
 
-/// Arguments of an operation of a training job, in the order of `Args::training`.
+/// Parameters of an operation of a training job, in the order of `Args::training`.
 pub(super) const TRAINING: [Argument; 4] = [
     Argument::Step,
     Argument::Sequence,
@@ -14,7 +14,7 @@ pub(super) const TRAINING: [Argument; 4] = [
     Argument::MicroBatch,
 ];
 
-/// Where the events of a category lie.
+/// Kind of location for the events of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     Thread,
@@ -22,7 +22,7 @@ enum Home {
     Beside,
 }
 
-/// The kind of a call of a category, its place, and its role among launches.
+/// Returns the region kind, the location and the launch role for the calls of a category.
 fn class(category: &[u8]) -> (Kind, Home, Role) {
     match category {
         b"cpu_op" | b"python_function" | b"" => (Kind::Host, Home::Thread, Role::None),
@@ -37,7 +37,7 @@ fn class(category: &[u8]) -> (Kind, Home, Role) {
             (Kind::Runtime, Home::Thread, Role::Launch)
         }
         _ => match vendor(category).map(|(_, rest)| rest) {
-            // Commands that the control processor of an MTIA runs.
+            // Commands that the control processor of an MTIA device executes.
             Some(b"ccp_events") => (Kind::Kernel, Home::Stream, Role::Work),
             Some(b"memcpy" | b"memset" | b"MEMCPY" | b"MEMSET") => {
                 (Kind::Copy, Home::Stream, Role::Work)
@@ -51,7 +51,7 @@ fn class(category: &[u8]) -> (Kind, Home, Role) {
     }
 }
 
-/// Returns the kind of device that Kineto puts before the first `_` of a category, and the rest of it.
+/// Splits a category of Kineto at its first `_` into the kind of device and the rest.
 fn vendor(category: &[u8]) -> Option<(&'static str, &[u8])> {
     let at = category.iter().position(|it| *it == b'_')?;
     let (vendor, rest) = (category.get(..at)?, category.get(at + 1..)?);
@@ -66,14 +66,14 @@ fn vendor(category: &[u8]) -> Option<(&'static str, &[u8])> {
     Some((kind, rest))
 }
 
-/// Puts the events of one file into a [`Part`].
+/// Converter of the events of one file into a [`Part`].
 #[derive(Debug)]
 pub(super) struct Phases {
     pub(super) part: Part,
-    /// Events with arguments that are not kept, and the first of them.
+    /// Number of events with dropped arguments.
     left: u64,
     first_left: (u64, u64),
-    /// Text that is put together for a word.
+    /// Scratch buffer for composed text.
     scratch: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ impl Phases {
         }
     }
 
-    /// The part, when all events are in it.
+    /// Completes the part after the last event.
     pub(super) fn finish(mut self) -> Part {
         let place = self.part.place(self.first_left.0, self.first_left.1);
         self.part.found.add_many(rules::ARGUMENTS, self.left, place);
@@ -100,7 +100,7 @@ impl Phases {
         self.part.found.add(rule, place);
     }
 
-    /// Takes an event, which begins at a byte and has a number.
+    /// Converts an event; `at` is its first byte and its number.
     #[inline]
     pub(super) fn event(&mut self, raw: &Raw<'_>, at: (u64, u64)) {
         self.part.at(Some(at));
@@ -123,7 +123,7 @@ impl Phases {
         }
     }
 
-    /// The time in nanoseconds, counted where there is none.
+    /// Returns the time in nanoseconds. A missing time is counted.
     #[inline]
     fn time(&mut self, raw: &Raw<'_>, at: (u64, u64)) -> Option<i64> {
         let time = nanos(raw.time.bytes(), 3);
@@ -205,7 +205,7 @@ impl Phases {
         self.part.call(row, (start, end.max(start)), region, extra);
     }
 
-    /// Keeps the numbers of an operation of a training job.
+    /// Stores the parameters of an operation of a training job.
     #[inline]
     fn training(&mut self, raw: &Raw<'_>, (start, end): (i64, i64), extra: &mut Extra) {
         let is_missing = |token: &Token<'_>| matches!(token, Token::Missing);
@@ -217,7 +217,8 @@ impl Phases {
                 self.part.argument(extra, name, number);
             }
         }
-        // The duration of communication counts from the begin of the last participant.
+        // The duration of communication is measured from the begin of the last participant, so it
+        // can be negative.
         if end < start {
             let length = end.saturating_sub(start).cast_unsigned();
             self.part
@@ -262,7 +263,7 @@ impl Phases {
         self.part.mark(row, time, edge, Tag::default());
     }
 
-    /// A begin with its region, or an end with the name it may have.
+    /// Returns a begin with its region, or an end with its optional name.
     fn edge(&mut self, raw: &Raw<'_>, is_begin: bool, kind: Kind, at: (u64, u64)) -> Edge {
         let text = raw.name.bytes();
         if !is_begin && text.is_empty() {
@@ -301,7 +302,8 @@ impl Phases {
         let (mut values, mut bad) = (Vec::new(), 0_u64);
         let mut cursor = Cursor::new(raw.args.text);
         let part = &mut self.part;
-        // The name stands before each key: many keys behind a long one would take far more than the event.
+        // Each key is prefixed with the name of the event. The budget bounds the result for many
+        // keys and a long name.
         let (mut left, mut left_out) = (part.most_text(), 0_u64);
         let read = cursor.object(|key, cursor| {
             let Some(value) = value(cursor.value()?) else {
@@ -355,8 +357,8 @@ impl Phases {
         }
     }
 
-    /// Category, scope and id as a tag. An id is for all processes unless it is a local one;
-    /// `of` keeps flows and calls apart.
+    /// Combines category, scope and id to a tag. An id is valid for all processes unless it is
+    /// local; `of` distinguishes flows and calls.
     fn tag(&mut self, raw: &Raw<'_>, of: &[u8], at: (u64, u64)) -> Tag {
         let (kind, process, id) = match (raw.local_id.scalar(), raw.global_id.scalar()) {
             (Some(_), _) => (&b"local"[..], raw.process.bytes(), raw.local_id),
@@ -423,7 +425,7 @@ impl Phases {
     }
 }
 
-/// A finite number, whole where it is.
+/// Returns a finite number, as an integer if it is whole.
 fn value(token: Token<'_>) -> Option<Value> {
     let text = token.scalar()?;
     match integer(text) {
