@@ -440,8 +440,8 @@ impl<'p> Sweep<'_, 'p> {
             add(to, (called, arrived), false, posted);
         }
         let received = Event::Recv(transfer(sender.task, receiving));
-        // A message arrives after it left, so that time cannot be used for the arrival if it is
-        // damaged too.
+        // A message cannot arrive before it left, so the replacement is at least the send time if
+        // that is plausible.
         let other = match beyond.is_later(left.0) {
             true => called,
             false => called.max(left),
