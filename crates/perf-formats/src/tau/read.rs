@@ -78,24 +78,24 @@ pub struct Thread {
     pub metadata: Vec<(String, String)>,
 }
 
-/// What is read, whichever way it was stored.
+/// Contents of a profile, independent of its storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     pub(super) metrics: Vec<String>,
     pub(super) functions: Vec<Function>,
     pub(super) events: Vec<String>,
     pub(super) threads: Vec<Thread>,
-    /// Facts about all threads.
+    /// Metadata shared by all threads.
     pub(super) metadata: Vec<(String, String)>,
 }
 
 /// A TAU profile.
 ///
-/// The [`profile`](Self::profile) has for each metric of the recording an inclusive one of its
-/// name and an exclusive one, `exclusive NAME`, both as TAU measured them, then `calls` and
-/// `subroutines` (exclusive). Times are in microseconds. Call paths are those of TAU; functions
-/// without call paths are roots. Functions with call paths do not appear a second time, so that
-/// exclusive values add up to the whole.
+/// The [`profile`](Self::profile) has two metrics for each metric of the recording: an inclusive
+/// one with its name and an exclusive one, `exclusive NAME`, both as measured by TAU. The metrics
+/// `calls` and `subroutines` (exclusive) follow. Times are in microseconds. Call paths are those of
+/// TAU; functions without call paths are roots. Functions with call paths do not occur as roots as
+/// well, so that exclusive values add up to the total.
 ///
 /// ```no_run
 /// use perf_core::Job;
