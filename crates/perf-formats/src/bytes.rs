@@ -1,4 +1,4 @@
-//! Bytes that are read by offset: of a file, or in memory.
+//! Random access to the bytes of a file or of a buffer in memory.
 
 use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;
@@ -8,12 +8,12 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where bytes come from.
+/// A source of bytes that is read by offset.
 ///
-/// Files are read by offset and not mapped into memory: a map would need `unsafe`, and ends the
-/// process when somebody cuts the file. It would gain nothing either: 106 MB in rows of 32 KiB,
-/// each added up, took 21 ms by offset, 19 ms from a map and 23 ms copied out of one (cached, ext4,
-/// Linux 6.18).
+/// Files are read by offset and not mapped into memory: a map would need `unsafe`, and the process
+/// ends with a signal when another program truncates the file. A map is not faster either: reading
+/// 106 MB in rows of 32 KiB, with each byte added up, took 21 ms by offset, 19 ms from a map and 23
+/// ms copied out of one (cached, ext4, Linux 6.18).
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes {
     from: From,
@@ -25,14 +25,14 @@ pub(crate) struct Bytes {
 enum From {
     #[cfg(unix)]
     File(Arc<File>),
-    /// Where files have no reading by offset, threads take turns.
+    /// On systems without positioned reads, a mutex serialises seek and read.
     #[cfg(not(unix))]
     File(Arc<std::sync::Mutex<File>>),
     Memory(Arc<[u8]>),
 }
 
 impl Bytes {
-    /// Opens a file. One that is packed with gzip is unpacked into memory.
+    /// Opens a file. A gzip-compressed file is decompressed into memory.
     pub(crate) fn open(path: &Path, limits: &Limits, job: &Job) -> Result<Self> {
         let name: Arc<str> = path.to_string_lossy().into();
         let failed = |source| Error::Io {
@@ -57,7 +57,7 @@ impl Bytes {
         })
     }
 
-    /// Bytes in memory. Those that are packed with gzip are unpacked.
+    /// Wraps bytes in memory. Gzip-compressed bytes are decompressed.
     pub(crate) fn new(bytes: Vec<u8>, name: &str, limits: &Limits, job: &Job) -> Result<Self> {
         if bytes.starts_with(&GZIP) {
             let bytes = unpack(bytes.as_slice(), name, limits, job)?;
@@ -86,7 +86,7 @@ impl Bytes {
         Place::file(Arc::clone(&self.name)).at(offset)
     }
 
-    /// All bytes in memory.
+    /// Returns all bytes as one shared buffer in memory.
     pub(crate) fn into_memory(self, job: &Job) -> Result<Arc<[u8]>> {
         if let From::Memory(bytes) = self.from {
             return Ok(bytes);
@@ -107,8 +107,8 @@ impl Bytes {
         Ok(bytes.into())
     }
 
-    /// `len` bytes from `offset` on. The length is compared with that of the file before any
-    /// memory is taken.
+    /// Returns `len` bytes from `offset` on. The length is compared with that of the file before
+    /// memory is allocated.
     #[cfg(feature = "cube")]
     pub(crate) fn read(&self, offset: u64, len: u64, what: &str) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
@@ -116,7 +116,7 @@ impl Bytes {
         Ok(bytes)
     }
 
-    /// As [`read`](Self::read), into a buffer that is used again.
+    /// Like [`read`](Self::read), into a buffer that the caller reuses.
     #[cfg(feature = "cube")]
     pub(crate) fn read_into(
         &self,
@@ -134,7 +134,8 @@ impl Bytes {
             });
         };
         match bytes.is_empty() {
-            // The system gives zeros for nothing.
+            // A fresh buffer takes zeroed pages from the system, which is cheaper than clearing an
+            // old one.
             true => *bytes = vec![0; size],
             false => bytes.resize(size, 0),
         }
@@ -188,17 +189,17 @@ impl Bytes {
     }
 }
 
-/// How a gzip stream begins.
+/// Magic number at the start of a gzip stream.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// Most bytes that are unpacked unless [`Limits::memory`] says otherwise: a few bytes of gzip can
-/// stand for a thousand times as many.
+/// Upper bound on the decompressed bytes unless [`Limits::memory`] is set: a few bytes of gzip can
+/// expand to a thousand times as many.
 const UNPACKED: u64 = 1 << 32;
 
-/// Most bytes that are read between two cancellation checks.
+/// Number of bytes read between two cancellation checks.
 const LOOK: usize = 1 << 20;
 
-/// Bytes until the job is cancelled.
+/// Reader that makes a cancellation check on each read.
 struct Watched<'a, R> {
     unpacked: R,
     job: &'a Job,
@@ -214,7 +215,7 @@ impl<R: Read> Read for Watched<'_, R> {
     }
 }
 
-/// Unpacks a gzip stream into memory.
+/// Decompresses a gzip stream into memory.
 pub(crate) fn unpack(packed: impl Read, name: &str, limits: &Limits, job: &Job) -> Result<Vec<u8>> {
     let limit = match limits.memory {
         u64::MAX => UNPACKED,

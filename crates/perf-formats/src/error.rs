@@ -2,78 +2,78 @@
 
 use perf_core::{Cancelled, Place, Rule};
 
-/// Why a recording could not be read, or written.
+/// Reason why a recording could not be read or written.
 ///
-/// Errors about the content of a file say where: file, byte and record.
+/// Errors about the content of a file name the file, the byte offset and the record.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system could not read or write a file.
     #[error("{place}: {source}")]
     Io {
-        /// Where.
+        /// File that could not be read or written.
         place: Place,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// A file ends too early.
     #[error("{place}: the file ends where {expected} should be")]
     Truncated {
-        /// Where it ends.
+        /// Position at which the file ends.
         place: Place,
-        /// What should follow.
+        /// Element that should follow.
         expected: String,
     },
-    /// A file is not what its format says.
+    /// A file violates its format.
     #[error("{place}: expected {expected}, got {got}")]
     Malformed {
-        /// Where.
+        /// Position of the violation.
         place: Place,
-        /// What should be there.
+        /// Content that the format requires at this position.
         expected: String,
-        /// What is there.
+        /// Content found instead.
         got: String,
     },
     /// A part of a format that this crate does not read.
     #[error("{place}: {what} is not supported")]
     Unsupported {
-        /// Where it was found.
+        /// Position at which it was found.
         place: Place,
-        /// What is not supported.
+        /// Unsupported part.
         what: String,
     },
-    /// A limit of [`Limits`](perf_core::Limits) was passed.
+    /// A limit of [`Limits`](perf_core::Limits) was exceeded.
     #[error("{place}: {what} is {got}, the limit is {limit}")]
     Limit {
-        /// Where.
+        /// Position at which the limit was exceeded.
         place: Place,
-        /// What was limited, with its unit.
+        /// Limited quantity, with its unit.
         what: &'static str,
-        /// What the recording has, or would need.
+        /// Amount that the recording has or would need.
         got: u64,
         /// The limit.
         limit: u64,
     },
-    /// A recording had to be repaired, and strict reading was asked for.
+    /// A recording needs a repair, and the options demand strict reading.
     #[error("{place}: {} ({})", rule.what, rule.name)]
     Strict {
-        /// What is wrong.
+        /// Violated rule.
         rule: Rule,
-        /// The first place.
+        /// First place of a violation.
         place: Place,
     },
-    /// No format takes the input.
+    /// No format recognises the input.
     #[error("{place}: no known format; tried {tried}")]
     UnknownFormat {
-        /// The input.
+        /// Path of the input.
         place: Place,
-        /// The names of the formats that were tried.
+        /// Names of the formats that were tried, separated by commas.
         tried: String,
     },
     /// The file is of a known kind that cannot be read as it is.
     #[error("{place}: this is {kind}; {remedy}")]
     Foreign {
-        /// The input.
+        /// Path of the input.
         place: Place,
         /// Its kind, such as `a report of Nsight Systems`.
         kind: &'static str,
@@ -83,41 +83,41 @@ pub enum Error {
     /// A recording holds a profile where a trace is needed, or the other way round.
     #[error("{place}: holds a {got}, expected a {expected}; {remedy}")]
     Content {
-        /// The input.
+        /// Path of the input.
         place: Place,
-        /// `trace` or `profile`.
+        /// Content that the caller needs: `trace` or `profile`.
         expected: &'static str,
-        /// `trace` or `profile`.
+        /// Content of the recording: `trace` or `profile`.
         got: &'static str,
-        /// A way to the expected one.
+        /// Way to obtain the needed content.
         remedy: &'static str,
     },
-    /// A caller asked for something that cannot be done.
+    /// The caller requested an operation that is not possible.
     #[error("{what}")]
     Usage {
-        /// What cannot be done, and why.
+        /// Requested operation, and the reason why it is not possible.
         what: String,
     },
-    /// The parts do not fit together.
+    /// The parts of the recording are inconsistent with each other.
     #[error(transparent)]
     Core(#[from] perf_core::Error),
-    /// The caller asked to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable sentence.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
     }
 }
 
-/// Results of this crate.
+/// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Where in the input the error is, if it is about a place.
+    /// Returns the place in the input, for errors that have one.
     pub fn place(&self) -> Option<&Place> {
         match self {
             Error::Io { place, .. }
@@ -133,7 +133,7 @@ impl Error {
         }
     }
 
-    /// An error about parts that do not fit together, with the place where that showed.
+    /// Adds the place at which inconsistent parts were detected to an [`Error::Core`].
     #[cfg(feature = "paraver")]
     pub(crate) fn found_at(self, place: impl FnOnce() -> Place) -> Self {
         match self {
@@ -147,7 +147,8 @@ impl Error {
         }
     }
 
-    /// The same error about a member of the archive at `path`, which may be that member.
+    /// Returns the same error with the place inside the archive at `path`. The archive may be the
+    /// failing member itself.
     #[cfg(feature = "otf2")]
     pub(crate) fn within(self, path: &std::path::Path) -> Self {
         let member = match &self {
@@ -164,7 +165,7 @@ impl Error {
         }
     }
 
-    /// The same error about another file.
+    /// Returns the same error with another file name.
     #[cfg(feature = "otf2")]
     pub(crate) fn in_file(mut self, file: &str) -> Self {
         if let Error::Io { place, .. }

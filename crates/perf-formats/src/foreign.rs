@@ -2,7 +2,7 @@
 
 use crate::probe::Input;
 
-/// A kind of file that people try to open.
+/// A kind of file that users commonly try to open.
 struct Kind {
     /// Kind, such as `a report of Nsight Systems`.
     name: &'static str,
@@ -12,7 +12,7 @@ struct Kind {
     remedy: &'static str,
 }
 
-/// The first kind that fits wins: files with a magic number come before those known by their names.
+/// Known kinds. The first match wins: kinds with a magic number precede those known by file name.
 const KINDS: &[Kind] = &[
     Kind {
         name: "an anchor of an OTF2 archive",
@@ -131,7 +131,7 @@ const KINDS: &[Kind] = &[
     },
 ];
 
-/// Returns the kind of an input and the remedy, `None` for an unknown kind.
+/// Returns the kind of an input and the remedy, or `None` for an unknown kind.
 pub(crate) fn kind(input: &Input) -> Option<(&'static str, String)> {
     let kind = KINDS.iter().find(|kind| (kind.is)(input))?;
     let file = input.path.to_string_lossy();

@@ -1,10 +1,11 @@
-//! Work that overlaps, on lanes in which it does not.
+//! Assignment of overlapping activities to lanes in which they do not overlap.
 
 use perf_core::Ticks;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// Which lanes are free, and when others will be. Each step takes the logarithm of their number.
+/// Free lanes, and the end times of the occupied ones. Each step takes time logarithmic in the
+/// number of lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     open: BinaryHeap<Reverse<(Ticks, usize)>>,
@@ -13,8 +14,8 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// The lowest lane on which nothing is open at `start`, for something until `end`. Begins must
-    /// not descend.
+    /// Occupies the lowest free lane from `start` to `end` and returns it. Successive values of
+    /// `start` must not decrease.
     pub(crate) fn take(&mut self, start: Ticks, end: Ticks) -> usize {
         while let Some(Reverse((until, lane))) = self.open.peek().copied() {
             if until > start {

@@ -1,5 +1,5 @@
-//! Readers and writers of the recordings of parallel programs: files in, the nouns of
-//! [`perf_core`] out, and back.
+//! Readers and writers for recordings of parallel programs. Files are read into the types of
+//! [`perf_core`] and written from them.
 //!
 //! | format | reads, writes | status | read as |
 //! |---|---|---|---|
@@ -15,14 +15,14 @@
 //! | Perfetto protobuf (feature `perfetto`) | writes | experimental | - |
 //! | [BP4](adios) of TAU's trace plug-in | reads | experimental | events as they happen, or [`Trace`](perf_core::Trace) |
 //!
-//! *Usable* does what its documentation says, tested on recordings of real tools; *experimental* is tested on what was
-//! made for it alone.
+//! *Usable* formats do what their documentation says and are tested with recordings of real tools.
+//! *Experimental* formats are tested with synthetic recordings only.
 //!
-//! [`open`] finds out the format of a path and reads it. [`OpenOptions`] say what to read of it,
-//! on how many cores, and whether a damaged recording is an error or is repaired and counted.
-//! [`open_ranks`] opens several files, a rank each, as one trace on one clock.
-//! Each format can do more through a module of its own: [`otf2::Reader`] walks through all events
-//! in order of time without holding them, and [`otf2::Archive`] takes bytes from anywhere.
+//! [`open`] detects the format of a path and reads it. [`OpenOptions`] select the events to read,
+//! the number of threads, and whether a damaged recording is an error or is repaired and counted.
+//! [`open_ranks`] opens several files, one for each rank, as one trace on one clock. The modules of
+//! the formats offer more: [`otf2::Reader`] iterates over all events in order of time without
+//! holding them in memory, and [`otf2::Archive`] reads from any source of bytes.
 //!
 //! ```
 //! use perf_core::Job;
@@ -31,50 +31,63 @@
 //! let file = std::env::temp_dir().join(format!("perf-formats-doc-{}.json", std::process::id()));
 //! let text = r#"{"traceEvents": [{"ph": "X", "name": "solve", "pid": 0, "tid": 1, "ts": 1.5, "dur": 2}, {"#;
 //! std::fs::write(&file, text)?;
-//! // The file is cut: what came before is there, and the cut is counted.
+//!
+//! // The file is truncated: the events before the end are read, and the truncation is counted.
 //! let recording = perf_formats::open(&file, &OpenOptions::new(), &Job::default())?;
 //! assert_eq!((recording.format, recording.trace().map(|trace| trace.len())), ("chrome", Some(2)));
 //! assert!(recording.diagnostics.repairs() > 0);
-//! // Strictly, it is an error with its place.
+//!
+//! // In strict mode, the truncation is an error with its place.
 //! let strict = perf_formats::open(&file, &OpenOptions::new().strict(true), &Job::default());
 //! assert!(strict.expect_err("it is cut").place().is_some());
 //! # std::fs::remove_file(&file)?;
 //! # }
-//! // A format of your own joins the list.
+//! // Further formats can be added to the list.
 //! assert!(Formats::default().iter().all(|format| format.name != "mine"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # How
-//! [`probe()`] shows each format the first 512 bytes of a file, or the names in a folder; each says how sure it is that
-//! this is its own, from 0 to 100, and the surest reads it. A reader splits bytes into records by the grammar of its
-//! format, gives dense ids to what the file numbers as it likes, unifies what ranks defined alike, and corrects
-//! times: between two clock offsets `(t_0, o_0)` and `(t_1, o_1)` of an OTF2 location, time `t` becomes
+//! # Method
+//!
+//! [`probe()`] shows each format the first 512 bytes of a file, or the names in a folder. Each
+//! format returns its confidence, from 0 to 100, and the most confident format reads the input. A
+//! reader splits the bytes into records by the grammar of its format. It replaces the identifiers
+//! of the file by dense ones, unifies definitions that several ranks share, and corrects
+//! timestamps: between two clock offsets `(t_0, o_0)` and `(t_1, o_1)` of an OTF2 location, time
+//! `t` becomes
 //!
 //! ```text
 //! t + o_0 + rint((o_1 - o_0) (t - t_0) / (t_1 - t_0))
 //! ```
 //!
-//! What breaks a rule of the format is mended and counted by a [`Rule`](perf_core::Rule) of the format's own module
-//! (`rules`), or is an [`Error`] that says where. Parts are read side by side and put together in the order of the file.
+//! A violation of the format is either repaired and counted under a [`Rule`](perf_core::Rule) of
+//! the format's own module (`rules`), or returned as an [`Error`] with its place. Parts are read in
+//! parallel and joined in the order of the file.
 //!
 //! # Cost
-//! Traces are held in columns of 12 bytes an enter or leave, profiles row by row as they are asked for, and
-//! text is streamed. [`otf2::Reader::estimate`] tells the memory of an archive before it is read, and
-//! [`Limits::memory`](perf_core::Limits::memory) bounds it. Files are read on all cores, by location and by chunk, unless
-//! [`OpenOptions::threads`] says otherwise; what is read does not depend on it.
 //!
-//! # What to mind
-//! * Look at [`Recording::diagnostics`]: a repair is counted, not shouted.
-//! * A [window](OpenOptions::window) leaves out what began before it: calls that span it are unknown.
-//! * Memory is unlimited by default. Who opens files of strangers sets [`Limits`](perf_core::Limits).
-//! * Regions of one name, source file and line are one function over all ranks ([`Unify`]). Where a recording
-//!   has neither file nor line, functions of one name are one.
+//! Traces are held in columns of 12 bytes for each enter or leave. Profiles are loaded row by row
+//! on request, and text is streamed. [`otf2::Reader::estimate`] predicts the memory of an archive
+//! before it is read, and [`Limits::memory`](perf_core::Limits::memory) bounds it. Files are read
+//! on all cores, by location and by chunk, unless [`OpenOptions::threads`] sets another number; the
+//! result does not depend on it.
 //!
-//! Input is not trusted: no file makes a reader panic, loop for ever or allocate more than its
-//! bytes warrant. What cannot be read is an [`Error`] that says file, byte and record.
+//! # Pitfalls
+//!
+//! * Check [`Recording::diagnostics`]: repairs are counted there and not reported otherwise.
+//! * A [window](OpenOptions::window) drops the events before its begin: calls that span the window
+//!   are unknown.
+//! * Memory is unlimited by default. Set [`Limits`](perf_core::Limits) before reading untrusted
+//!   files.
+//! * Regions of the same name, source file and line are one function over all ranks ([`Unify`]). If
+//!   a recording has neither file nor line, functions of the same name are one.
+//!
+//! Input is not trusted: no file makes a reader panic, loop without end, or allocate memory out of
+//! proportion to its size. Unreadable input is an [`Error`] that names the file, the byte and the
+//! record.
 //!
 //! # Features
+//!
 //! * `otf2` (default): OTF2 archives.
 //! * `paraver` (default): Paraver traces.
 //! * `cube` (default): Cube profiles.
@@ -83,9 +96,9 @@
 //! * `adios` (default): streams that TAU writes through ADIOS2.
 //! * `chrome` (default): Chrome Trace Event JSON.
 //! * `rocprof` (default): JSON of rocprofv3.
-//! * `nsys`: SQLite exports of Nsight Systems. Compiles the C of SQLite.
+//! * `nsys`: SQLite exports of Nsight Systems. Compiles the C sources of SQLite.
 //! * `perfetto`: Perfetto traces.
-//! * `parallel` (default): reads on all cores. What is read is the same without it.
+//! * `parallel` (default): reads on all cores. The result is the same without it.
 #![doc(html_root_url = "../")]
 
 #[cfg(feature = "adios")]

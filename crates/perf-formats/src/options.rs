@@ -1,9 +1,11 @@
-//! How a recording is opened.
+//! Options for opening a recording.
 
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Limits, TimeRange, Unify};
 
-/// How a recording is opened: what to read of it, and what to put up with.
+/// Options for opening a recording: the events to read, the limits, and the treatment of damaged
+/// input.
+///
 ///
 /// ```
 /// use perf_core::{Limits, Ticks, TimeRange};
@@ -26,19 +28,19 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// All of the recording, tolerantly, on all cores.
+    /// Returns the defaults: all of the recording, repairing damage, on all cores.
     pub fn new() -> Self {
         OpenOptions::default()
     }
 
-    /// Whether the first repair or loss is an error, [`Error::Strict`]. Default: false, and all of
-    /// them are counted.
+    /// Sets strict mode, in which the first repair or loss is an [`Error::Strict`]. Default: false;
+    /// repairs and losses are counted.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// What the recording may cost. Default: [`Limits::default`].
+    /// Sets the limits on the resources that reading may take. Default: [`Limits::default`].
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
@@ -46,18 +48,19 @@ impl OpenOptions {
 
     /// Keeps only events inside a window of corrected time. Default: all.
     ///
-    /// **Calls that began before the window are unknown.** What lies before is skipped without being
-    /// decoded, so that a call which spans the whole window leaves no event in it, and one that ends
-    /// in it is a leave without its enter. To have the frames that are open at the edges, read
-    /// everything and look through [`TraceView::between`](perf_core::TraceView::between), or
-    /// [cut](crate::otf2::cut) the archive, which enters and leaves them at the edges.
+    /// **Calls that began before the window are unknown.** Events before the window are skipped
+    /// without being decoded. A call that spans the whole window therefore leaves no event in it,
+    /// and a call that ends in it appears as a leave without its enter. To obtain the frames that
+    /// are open at the edges, read everything and use
+    /// [`TraceView::between`](perf_core::TraceView::between), or [cut](crate::otf2::cut) the
+    /// archive, which adds enters and leaves at the edges.
     pub fn window(mut self, window: impl Into<Option<TimeRange>>) -> Self {
         self.window = window.into();
         self
     }
 
-    /// Keeps only events of these locations, by their [`key`](perf_core::Location::key); the other
-    /// ones stay defined and are absent. Default: all.
+    /// Keeps only events of the locations with these [keys](perf_core::Location::key). The other
+    /// locations stay defined and are absent. Default: all.
     pub fn locations(mut self, keys: impl Into<Option<Vec<u64>>>) -> Self {
         self.locations = keys.into().map(|mut keys| {
             keys.sort_unstable();
@@ -66,57 +69,57 @@ impl OpenOptions {
         self
     }
 
-    /// Number of threads to read with; 0, the default, is as many as there are cores. What is read
-    /// does not depend on it.
+    /// Sets the number of reading threads. 0, the default, means one for each core. The result does
+    /// not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
-    /// Sets the rule that decides which regions are one, for formats in which each rank may define its own:
-    /// OTF2, whose reader also keeps regions of different paradigms and mangled names apart. Default:
-    /// [`Unify::Location`].
+    /// Sets the rule by which equal regions of several ranks are unified. It applies to formats in
+    /// which each rank may define its own regions: OTF2, whose reader also keeps regions of
+    /// different paradigms and mangled names apart. Default: [`Unify::Location`].
     pub fn unify(mut self, unify: Unify) -> Self {
         self.unify = unify;
         self
     }
 
-    /// See [`strict`](Self::strict).
+    /// Returns `true` in strict mode; see [`strict`](Self::strict).
     pub fn is_strict(&self) -> bool {
         self.strict
     }
 
-    /// See [`limits`](Self::limits).
+    /// Returns the limits; see [`limits`](Self::limits).
     pub fn get_limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// See [`window`](Self::window): all of time unless one was set.
+    /// Returns the window; see [`window`](Self::window). Unless one was set, it covers all of time.
     pub fn get_window(&self) -> TimeRange {
         self.window.unwrap_or(TimeRange::ALL)
     }
 
-    /// See [`threads`](Self::threads).
+    /// Returns the number of threads; see [`threads`](Self::threads).
     pub fn get_threads(&self) -> usize {
         self.threads
     }
 
-    /// See [`unify`](Self::unify).
+    /// Returns the rule of unification; see [`unify`](Self::unify).
     pub fn get_unify(&self) -> Unify {
         self.unify
     }
 
-    /// Whether the location called `key` is to be read.
+    /// Returns `true` if the location with this key is to be read.
     pub fn wants(&self, key: u64) -> bool {
         let keys = self.locations.as_ref();
         keys.is_none_or(|keys| keys.binary_search(&key).is_ok())
     }
 }
 
-/// What readers do with the options, those of a format of your own too.
+/// Accessors for readers, including those of formats outside this crate.
 impl OpenOptions {
-    /// In strict mode, the first repair or loss as an error. A reader calls it when it is done, with all
-    /// that it found.
+    /// Returns the first repair or loss as an error in strict mode. A reader calls this at its end
+    /// with all of its diagnostics.
     ///
     /// ```
     /// use perf_core::{Diagnostics, Place, Rule, Weight};
@@ -130,7 +133,8 @@ impl OpenOptions {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Strict`].
+    ///
+    /// Returns [`Error::Strict`] in strict mode if `found` contains a repair or a loss.
     pub fn judge(&self, found: &Diagnostics) -> Result<()> {
         match self.strict {
             true => judge(found),
@@ -139,7 +143,7 @@ impl OpenOptions {
     }
 }
 
-/// The first repair or loss, as an error.
+/// Returns the first repair or loss as an error.
 pub(crate) fn judge(found: &Diagnostics) -> Result<()> {
     let mut bad = found.iter().filter(|(rule, _)| rule.weight.is_repair());
     match bad.next() {

@@ -1,4 +1,4 @@
-//! The formats this crate knows, and which of them an input is in.
+//! The list of known formats, and detection of the format of an input.
 
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Job, Place, Profile, Trace};
@@ -6,7 +6,8 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// A recording: what is in it, which format it came in, and what was wrong with it.
+/// A recording: its content, its format and its diagnostics.
+///
 ///
 /// ```
 /// use perf_formats::{Content, Recording};
@@ -18,15 +19,15 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Recording {
-    /// What is in it.
+    /// Trace or profile.
     pub content: Content,
     /// Name of the format.
     pub format: &'static str,
-    /// What was repaired, lost or noted while it was read.
+    /// Repairs, losses and notes of the reader.
     pub diagnostics: Diagnostics,
 }
 
-/// What is in a recording.
+/// Content of a recording.
 #[allow(
     clippy::large_enum_variant,
     reason = "there is one of it a recording, and a box would be in everyone's way"
@@ -34,14 +35,14 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Content {
-    /// What happened, event by event.
+    /// Individual events.
     Trace(Trace),
-    /// How much there was of what, call path by call path.
+    /// Summed metrics for each call path.
     Profile(Profile),
 }
 
 impl Recording {
-    /// A recording of `content`.
+    /// Creates a recording of `content`.
     pub fn new(content: Content, format: &'static str, diagnostics: Diagnostics) -> Self {
         Recording {
             content,
@@ -50,7 +51,7 @@ impl Recording {
         }
     }
 
-    /// The trace, if it is one.
+    /// Returns the trace, or `None` for a profile.
     pub fn trace(&self) -> Option<&Trace> {
         match &self.content {
             Content::Trace(trace) => Some(trace),
@@ -58,7 +59,7 @@ impl Recording {
         }
     }
 
-    /// The trace, if it is one.
+    /// Converts into the trace, or `None` for a profile.
     pub fn into_trace(self) -> Option<Trace> {
         match self.content {
             Content::Trace(trace) => Some(trace),
@@ -66,7 +67,7 @@ impl Recording {
         }
     }
 
-    /// The profile, if it is one.
+    /// Returns the profile, or `None` for a trace.
     pub fn profile(&self) -> Option<&Profile> {
         match &self.content {
             Content::Trace(_) => None,
@@ -74,7 +75,8 @@ impl Recording {
         }
     }
 
-    /// The profile itself, if it is one.
+    /// Converts into the profile, or `None` for a trace.
+    ///
     ///
     /// ```
     /// use perf_core::{Job, Profile};
@@ -94,28 +96,29 @@ impl Recording {
     }
 }
 
-/// What a format sees of an input before it says whether it is its own.
+/// Part of an input that a format examines in order to recognise it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Input {
-    /// The path.
+    /// Path of the input.
     pub path: PathBuf,
-    /// Names of the files in it, ascending, if it is a folder.
+    /// Names of the files in the folder, ascending, if the input is a folder.
     pub folder: Option<Vec<String>>,
-    /// Its first bytes, 512 at most, if it is a file.
+    /// First bytes of the file, at most 512, if the input is a file.
     pub head: Vec<u8>,
 }
 
 impl Input {
-    /// Looks at a path.
+    /// Reads the first bytes of a file or the names in a folder.
     ///
-    /// A path to a file that is not there is no error yet: a format may know what to make of the
-    /// files beside it.
+    /// A path without a file is not an error here: a format may recognise it by the files beside
+    /// it.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read the path.
     pub fn look(path: &Path) -> Result<Self> {
-        // Without a slash at the end, which only folders may have.
+        // Normalises the path: a trailing slash would make opening a plain file fail.
         let path: PathBuf = path.components().collect();
         let failed = |source| Error::Io {
             place: Place::file(path.to_string_lossy().into_owned()),
@@ -147,13 +150,14 @@ impl Input {
         Ok(input)
     }
 
-    /// Whether the name of the input ends in `.extension`.
+    /// Returns `true` if the name of the input ends in `.extension`.
     pub fn has_extension(&self, extension: &str) -> bool {
         self.path.extension().is_some_and(|own| own == extension)
     }
 }
 
-/// A format: how it is recognised, and how it is opened.
+/// A format: functions that recognise it and open it.
+///
 ///
 /// ```
 /// use perf_core::{Job, Place};
@@ -181,21 +185,22 @@ pub struct Format {
     pub name: &'static str,
     /// Usual extensions, without the dot.
     pub extensions: &'static [&'static str],
-    /// One line for people.
+    /// One-line description for users.
     pub describe: &'static str,
-    /// How sure the format is that an input is its own: 0 not at all, 100 entirely.
+    /// Returns the confidence that an input is in this format, from 0 (excluded) to 100 (certain).
     pub probe: fn(&Input) -> u8,
-    /// Opens a path.
+    /// Function that opens a path.
     pub open: fn(&Path, &OpenOptions, &Job) -> Result<Recording>,
-    /// Opens several paths, a rank each, as one recording, where the format is one of a file a rank.
+    /// Function that opens several paths as ranks of one recording, for formats with one file for
+    /// each rank.
     pub ranks: Option<Ranks>,
 }
 
-/// Opens several paths, a rank each, as one recording.
+/// Function that opens several paths, one for each rank, as one recording.
 pub type Ranks = fn(&[&Path], &OpenOptions, &Job) -> Result<Recording>;
 
 impl Format {
-    /// A format of one's own, to be [added](Formats::with) to those of this crate.
+    /// Creates a format that can be [added](Formats::with) to those of this crate.
     pub fn new(
         name: &'static str,
         extensions: &'static [&'static str],
@@ -213,7 +218,7 @@ impl Format {
         }
     }
 
-    /// The same format, which opens several paths as ranks of one recording.
+    /// Returns the same format with a function that opens several paths as ranks of one recording.
     pub fn with_ranks(self, ranks: Ranks) -> Self {
         Format {
             ranks: Some(ranks),
@@ -222,7 +227,8 @@ impl Format {
     }
 }
 
-/// The formats an input is tried with.
+/// A list of formats that an input is compared with.
+///
 ///
 /// ```
 /// use perf_formats::Formats;
@@ -235,7 +241,7 @@ impl Format {
 pub struct Formats(Vec<Format>);
 
 impl Default for Formats {
-    /// The formats of this crate, as far as its features have them.
+    /// Returns the formats of this crate that its enabled features include.
     fn default() -> Self {
         Formats(vec![
             #[cfg(feature = "otf2")]
@@ -261,28 +267,30 @@ impl Default for Formats {
 }
 
 impl Formats {
-    /// No format, to begin a list of one's own.
+    /// Returns an empty list, as the start of a custom one.
     pub fn none() -> Self {
         Formats(Vec::new())
     }
 
-    /// The same list with one more; it replaces one of the same name.
+    /// Returns the same list with one more format. It replaces a format of the same name.
     pub fn with(mut self, format: Format) -> Self {
         self.0.retain(|known| known.name != format.name);
         self.0.push(format);
         self
     }
 
-    /// The formats, in the order in which they are tried.
+    /// Iterates over the formats, in the order in which they are tried.
     pub fn iter(&self) -> impl Iterator<Item = &Format> {
         self.0.iter()
     }
 
-    /// The format that is surest of a path; the first of those equally sure.
+    /// Returns the format with the highest confidence for a path; of several equal ones, the first.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Foreign`] for files of other tools and of formats
-    /// that were not compiled in, [`Error::UnknownFormat`] for any other file that no format takes.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read the path, [`Error::Foreign`] for files of
+    /// other tools and of formats that were not compiled in, and [`Error::UnknownFormat`] for any
+    /// other file that no format recognises.
     pub fn probe(&self, path: &Path) -> Result<&Format> {
         let input = Input::look(path)?;
         let sure = self.0.iter().map(|format| ((format.probe)(&input), format));
@@ -308,19 +316,22 @@ impl Formats {
         })
     }
 
-    /// Opens a path in the format that is surest of it.
+    /// Opens a path in the format with the highest confidence.
     ///
     /// # Errors
-    /// As [`probe`](Self::probe), and those of the format.
+    ///
+    /// Returns the errors of [`probe`](Self::probe) and those of the format.
     pub fn open(&self, path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
         (self.probe(path)?.open)(path, options, job)
     }
 
-    /// Opens several paths, a rank each, as one recording; one path as [`open`](Self::open) does.
+    /// Opens several paths, one for each rank, as one recording. A single path is opened as by
+    /// [`open`](Self::open).
     ///
     /// # Errors
-    /// As [`open`](Self::open), and [`Error::Usage`] without a path, for paths of several formats, and
-    /// for formats in which one recording holds all ranks.
+    ///
+    /// Returns the errors of [`open`](Self::open). Returns [`Error::Usage`] if there is no path, if
+    /// the paths are in several formats, or if one recording of their format holds all ranks.
     pub fn open_ranks(
         &self,
         paths: &[&Path],
@@ -356,7 +367,7 @@ impl Formats {
     }
 }
 
-/// The format that is surest of a path, of those of this crate.
+/// Returns the format of this crate with the highest confidence for a path.
 ///
 /// ```
 /// # #[cfg(feature = "paraver")]
@@ -370,7 +381,8 @@ impl Formats {
 /// ```
 ///
 /// # Errors
-/// As [`Formats::probe`].
+///
+/// Returns the errors of [`Formats::probe`].
 pub fn probe(path: impl AsRef<Path>) -> Result<Format> {
     Formats::default().probe(path.as_ref()).copied()
 }
@@ -391,13 +403,15 @@ pub fn probe(path: impl AsRef<Path>) -> Result<Format> {
 /// ```
 ///
 /// # Errors
-/// As [`Formats::open`].
+///
+/// Returns the errors of [`Formats::open`].
 pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Recording> {
     Formats::default().open(path.as_ref(), options, job)
 }
 
-/// Opens several paths, a rank each, as one recording: Chrome JSON, JSON of rocprofv3, or SQLite
-/// exports of Nsight Systems. Their clocks are aligned, or counted as not in agreement.
+/// Opens several paths, one for each rank, as one recording: Chrome JSON, JSON of rocprofv3, or
+/// SQLite exports of Nsight Systems. Their clocks are aligned; if that is not possible, the
+/// disagreement is counted.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -408,7 +422,8 @@ pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<
 /// ```
 ///
 /// # Errors
-/// As [`Formats::open_ranks`].
+///
+/// Returns the errors of [`Formats::open_ranks`].
 pub fn open_ranks<P: AsRef<Path>>(
     paths: &[P],
     options: &OpenOptions,

@@ -1,9 +1,9 @@
-//! [`Reading`]: what readers pass on from their entry to each part.
+//! [`Reading`]: the context that readers pass from their entry point to each part.
 
 use crate::{OpenOptions, Result};
 use perf_core::Job;
 
-/// Options of one reading, and the job that it is part of.
+/// Options and job of one read operation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
     options: OpenOptions,
@@ -18,7 +18,7 @@ impl Reading {
         }
     }
 
-    /// Replaces the locations to read, see [`OpenOptions::locations`].
+    /// Replaces the set of locations to read; see [`OpenOptions::locations`].
     #[cfg(feature = "otf2")]
     pub(crate) fn locations(mut self, keys: impl Into<Option<Vec<u64>>>) -> Self {
         self.options = self.options.locations(keys);

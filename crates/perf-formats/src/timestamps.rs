@@ -1,23 +1,25 @@
-//! Tells a damaged timestamp from a pause: the rule that all readers of ordered timestamps share.
+//! Distinguishes a damaged timestamp from a pause, by one rule for all readers of ordered
+//! timestamps.
 
-/// Timestamps after a jump that are compared with it.
+/// Number of timestamps after a jump that are examined.
 pub(crate) const LOOK: usize = 8;
-/// Timestamps that must stay at the new level for a jump to be a pause.
+/// Number of timestamps that must stay at the new level for a jump to be a pause.
 const AGREE: usize = 2;
 
-/// The verdict on a timestamp that lies far ahead of the one before.
+/// Verdict on a timestamp that lies far ahead of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A pause: the timestamps that follow stay at the new level.
     Plausible,
     /// A damaged timestamp: most of those that follow return to the earlier level.
     Outlier,
-    /// Too few timestamps follow.
+    /// Too few timestamps follow to decide.
     Undecided,
 }
 
-/// Judges a timestamp `at` that lies more than `far` after `before` by the next [`LOOK`] timestamps
-/// of its location, fewer at its end. Before the first timestamp of a location, `before` is `None`.
+/// Judges a timestamp `at` that lies more than `far` after `before`, by the next [`LOOK`]
+/// timestamps of its location or as many as there are. `before` is `None` for the first timestamp
+/// of a location.
 pub(crate) fn judge_jump(before: Option<u64>, at: u64, after: &[u64], far: u64) -> Verdict {
     let lowest = before.map_or(0, |before| before.saturating_sub(far));
     let level = at.saturating_sub(far);
@@ -44,13 +46,13 @@ mod tests {
         assert_eq!(judge(Some(100), 5_000, &[101, 102]), Verdict::Outlier);
         let three = [6_000, 7_000, 101, 102, 103, 104, 105, 106];
         assert_eq!(judge(Some(100), 5_000, &three), Verdict::Outlier);
-        // At the end of a location nothing decides.
+        // At the end of a location, no timestamp follows that could decide.
         assert_eq!(judge(Some(100), 5_000, &[]), Verdict::Undecided);
         assert_eq!(judge(Some(100), 5_000, &[5_001]), Verdict::Undecided);
         // The first timestamp of a location.
         assert_eq!(judge(None, 5_000, &[7, 8, 9]), Verdict::Outlier);
         assert_eq!(judge(None, 7, &[8, 9]), Verdict::Plausible);
-        // A clock that is set back is no return to the earlier level.
+        // A clock that is set back does not return to the earlier level.
         let back = [1, 2, 3, 4, 5, 6, 7, 8];
         assert_eq!(judge(Some(100), 5_000, &back), Verdict::Plausible);
     }

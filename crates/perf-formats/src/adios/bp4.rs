@@ -1,8 +1,9 @@
-//! [`Bp4`]: a folder of a BP4 file, step by step.
+//! [`Bp4`]: a folder of a BP4 file, read step by step.
 //!
-//! `md.idx` has a header of 64 bytes and a record of 64 bytes a step, which says where in `md.0` the
-//! index of the step is; that says where in `data.N` the values are. A step is written in the
-//! order data, index, record, so what has a record is whole.
+//! `md.idx` has a header of 64 bytes and a record of 64 bytes for each step, which gives the
+//! position of the index of the step in `md.0`. The index gives the positions of the values in
+//! `data.N`. A step is written in the order data, index, record, so a step with a record is
+//! complete.
 
 use super::fields::{Damage, Fields};
 use super::index::{self, Variable};
@@ -15,19 +16,19 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The names of its members.
+/// Names of its members.
 pub(super) const STEPS: &str = "md.idx";
 const INDEX: &str = "md.0";
-/// Lengths of the header, and of the record of a step.
+/// Lengths of the header and of the record of a step.
 const HEADER: u64 = 64;
 const RECORD: u64 = 64;
-/// Where in the header the byte order, the version of the format and whether somebody still writes
-/// are.
+/// Positions in the header of the byte order, the version of the format and the flag of an active
+/// writer.
 const ORDER: usize = 36;
 const VERSION: usize = 37;
 const ACTIVE: usize = 38;
 
-/// A folder that is a BP4 file.
+/// A folder that contains a BP4 file.
 #[derive(Debug)]
 pub(super) struct Bp4 {
     path: PathBuf,
@@ -35,27 +36,27 @@ pub(super) struct Bp4 {
     index: Member,
     data: HashMap<u32, Member>,
     pub(super) is_big: bool,
-    /// What of the header is damaged, and was taken for what it must be.
+    /// Description of a damaged header field whose value was replaced by the only possible one.
     mended: Option<String>,
-    /// The record that is read next.
+    /// Next record to read.
     next: u64,
-    /// Bytes of tables that were read.
+    /// Number of bytes of tables read so far.
     pub(super) taken: u64,
-    /// Tables claimed more bytes than there are.
+    /// `true` if tables have claimed more bytes than exist.
     pub(super) is_spent: bool,
-    /// Bytes of the index that steps claimed, and the last step that is counted in them.
+    /// Bytes of the index that steps have claimed, and the last step counted in them.
     claimed: u64,
     counted: Option<u64>,
 }
 
-/// What there is after the last step that was read.
+/// State after the last step that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ahead {
-    /// A step of this number, from 0.
+    /// The step with this number, from 0, is next.
     Step(u64),
-    /// Nothing yet, but somebody writes.
+    /// There is no further step yet, but the writer is active.
     Waiting,
-    /// Nothing, and nobody writes. Whether the index ends within a record.
+    /// There is no further step, and no active writer. `true` if the index ends within a record.
     End(bool),
 }
 
@@ -64,11 +65,12 @@ pub(super) enum Ahead {
 pub(super) struct Step {
     pub(super) variables: Vec<Variable>,
     pub(super) attributes: Vec<Variable>,
-    /// Where in the index it begins.
+    /// Position of the step in the index.
     pub(super) place: Place,
 }
 
-/// Whether what is there is not whole: a file that is still being written may be so for a while.
+/// Returns `true` if the error means incomplete data, which is possible for a while in a file that
+/// is being written.
 pub(super) fn is_damage(error: &Error) -> bool {
     match error {
         Error::Truncated { .. } | Error::Malformed { .. } => true,
@@ -105,7 +107,7 @@ impl Bp4 {
         let is_big = match byte(ORDER) {
             0 => false,
             1 => true,
-            // Nobody has written another one for long.
+            // No other byte order has been written for a long time.
             other => {
                 mended = Some(format!("the byte order, which is {other}"));
                 false
@@ -126,22 +128,22 @@ impl Bp4 {
         })
     }
 
-    /// What of the header was mended, told once.
+    /// Returns a repaired header field, once.
     pub(super) fn take_mended(&mut self) -> Option<Place> {
         let mended = self.mended.take()?;
         Some(self.steps.place(0).record(mended))
     }
 
-    /// Whether a header and an index are there: what is wrong with them will not change.
+    /// Returns `true` if a header and an index exist, so that errors in them are permanent.
     pub(super) fn has_header(path: &Path) -> bool {
         let header = std::fs::metadata(path.join(STEPS));
         header.is_ok_and(|found| found.len() >= HEADER) && path.join(INDEX).exists()
     }
 
-    /// Looks for the next step.
+    /// Checks for the next step.
     pub(super) fn look(&mut self) -> Result<Ahead> {
         let at = HEADER + self.next * RECORD;
-        // Who closes a file writes that before it ends, so this is read first.
+        // A writer clears the flag before it ends, so the flag is read before the length.
         let is_active = self.is_active()?;
         let rest = self.steps.len()?.saturating_sub(at);
         Ok(match (rest >= RECORD, is_active) {
@@ -151,14 +153,14 @@ impl Bp4 {
         })
     }
 
-    /// Whether somebody still writes.
+    /// Returns `true` if the writer is active.
     pub(super) fn is_active(&mut self) -> Result<bool> {
         let what = "the header of an index of steps";
         let active = self.steps.read(ACTIVE as u64, 1, what)?;
         Ok(active.first().is_some_and(|active| *active != 0))
     }
 
-    /// The index of the next step, once all data are there that it tells of.
+    /// Reads the index of the next step, if all of its data exist.
     pub(super) fn whole_step(&mut self) -> Result<Step> {
         let step = self.step()?;
         for variable in &step.variables {
@@ -178,18 +180,18 @@ impl Bp4 {
         Ok(step)
     }
 
-    /// Goes past the next step without reading it.
+    /// Skips the next step without reading it.
     pub(super) fn skip(&mut self) {
         self.next += 1;
     }
 
-    /// Where the record of the next step is.
+    /// Returns the place of the record of the next step.
     pub(super) fn place(&self) -> Place {
         let place = self.steps.place(HEADER + self.next * RECORD);
         place.record(format!("step {}", self.next))
     }
 
-    /// The index of the next step.
+    /// Reads the index of the next step.
     pub(super) fn step(&mut self) -> Result<Step> {
         let place = self.place();
         let at = HEADER + self.next * RECORD;
@@ -243,15 +245,16 @@ impl Bp4 {
         })
     }
 
-    /// Steps that share an index would take as long as all of it, each of them. One that is looked at
-    /// again, since it was not whole, counts once.
+    /// Adds a part of the index to the claimed bytes. Steps with a common index would otherwise
+    /// take the time of the whole index each. A step that is read again because it was incomplete
+    /// counts once.
     fn claim(&mut self, part: Range<u64>, place: &Place) -> Result<()> {
         if self.counted != Some(self.next) {
             self.counted = Some(self.next);
             self.claimed = self.claimed.saturating_add(part.end - part.start);
         }
         let there = self.index.len()?;
-        // What is cut off is told apart.
+        // A truncated index is reported separately.
         match self.claimed <= there || part.end > there {
             true => Ok(()),
             false => Err(Error::Malformed {
@@ -262,7 +265,7 @@ impl Bp4 {
         }
     }
 
-    /// Bytes of the data files that were opened.
+    /// Returns the number of bytes of the opened data files.
     pub(super) fn data_len(&self) -> Result<u64> {
         let mut members = self.data.values();
         members.try_fold(0_u64, |sum, member| Ok(sum.saturating_add(member.len()?)))

@@ -1,6 +1,6 @@
-//! Numbers and texts of a BP file, from bytes of either order.
+//! Decoding of the numbers and texts of a BP file, in either byte order.
 
-/// What a read missed, and where in the bytes.
+/// A failed read, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) at: usize,
@@ -9,12 +9,12 @@ pub(super) struct Damage {
 
 pub(super) type Read<T> = Result<T, Damage>;
 
-/// A place in bytes; reads check what is left.
+/// Read position in bytes, with bounds checks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where the bytes begin in those that damage is told of.
+    /// Offset of the bytes in those for which damage is reported.
     base: usize,
     is_big: bool,
 }
@@ -33,7 +33,7 @@ impl<'a> Fields<'a> {
         self.at >= self.bytes.len()
     }
 
-    /// Back to the first of the bytes.
+    /// Moves back to the first byte.
     pub(super) fn rewind(&mut self) {
         self.at = 0;
     }
@@ -55,7 +55,7 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    /// The next `len` bytes as fields of their own.
+    /// Returns the next `len` bytes as separate fields.
     pub(super) fn part(&mut self, len: u64, expected: &'static str) -> Read<Fields<'a>> {
         let base = self.base + self.at;
         Ok(Fields {
@@ -91,14 +91,14 @@ impl<'a> Fields<'a> {
         Ok(u64::from_le_bytes(self.array(expected)?))
     }
 
-    /// A text behind its length in two bytes. What is no UTF-8 in it is replaced.
+    /// Reads a text after its length in two bytes. Invalid UTF-8 is replaced.
     pub(super) fn text(&mut self, expected: &'static str) -> Read<String> {
         let len = self.u16(expected)?;
         let bytes = self.bytes(len.into(), expected)?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
     }
 
-    /// An integer of a type; negative ones wrap, as casts to unsigned do.
+    /// Reads an integer of a type; negative ones wrap around like casts to unsigned.
     pub(super) fn integer(&mut self, kind: Kind, expected: &'static str) -> Read<u64> {
         Ok(match kind {
             Kind::I8 => self.u8(expected)?.cast_signed() as i64 as u64,
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The type of a variable or attribute.
+/// Type of a variable or attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     I8,
@@ -126,7 +126,7 @@ pub(super) enum Kind {
     U64,
     Text,
     Texts,
-    /// One that events do not come in, with its length in bytes.
+    /// A type that events do not use, with its length in bytes.
     Other(u8),
 }
 
@@ -150,7 +150,7 @@ impl Kind {
         })
     }
 
-    /// Bytes of a number.
+    /// Returns the size of a number in bytes.
     pub(super) fn size(self) -> u64 {
         match self {
             Kind::I8 | Kind::U8 | Kind::Text | Kind::Texts => 1,

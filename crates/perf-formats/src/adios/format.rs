@@ -1,4 +1,4 @@
-//! BP4 files among the formats of this crate.
+//! Registration of BP4 files as a format of this crate.
 
 use super::Adios;
 use super::bp4::{self, Bp4};
@@ -7,7 +7,7 @@ use crate::{Content, Error, Format, Input, OpenOptions, Recording, Result};
 use perf_core::{EventSource, Job, Place};
 use std::path::{Path, PathBuf};
 
-/// Streams in BP4 files, as [`Formats`](crate::Formats) know them.
+/// Streams in BP4 files, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "adios",
     extensions: &["bp"],
@@ -21,7 +21,7 @@ fn probe(input: &Input) -> u8 {
     match &input.folder {
         Some(names) if names.iter().any(|name| name == bp4::STEPS) => 90,
         Some(names) if names.iter().any(|name| name.ends_with(".bp")) => 70,
-        // To say what it is, not to read it.
+        // The format is recognised to report it as unsupported.
         None if is_bp3(input) => 60,
         _ => 0,
     }
@@ -31,11 +31,12 @@ fn is_bp3(input: &Input) -> bool {
     input.has_extension("bp") && !input.head.is_empty()
 }
 
-/// The BP4 files that a path stands for by now, for who waits for them: what is not there, or has no file
-/// in it, has none yet.
+/// Returns the BP4 files at a path that exist so far, for following. The result is empty if there
+/// are none yet.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for other formats of ADIOS.
+///
+/// Returns [`Error::Unsupported`] for other formats of ADIOS.
 pub(super) fn files_by_now(path: &Path) -> Result<Vec<PathBuf>> {
     if path.extension().is_some_and(|found| found == "bp") && !path.is_file() {
         return Ok(vec![path.into()]);
@@ -47,7 +48,7 @@ pub(super) fn files_by_now(path: &Path) -> Result<Vec<PathBuf>> {
     }
 }
 
-/// The BP4 files that a path stands for, in order of their numbers.
+/// Returns the BP4 files at a path, in order of their numbers.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let input = Input::look(path)?;
     let place = || Place::file(path.to_string_lossy().into_owned());
@@ -58,7 +59,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
                 what: "a single file as of ADIOS 1 or BP3 (set the engine to BP4)".into(),
             });
         }
-        // The system says what is wrong with it.
+        // The system reports the error.
         return Bp4::open(path).map(|_| vec![path.into()]);
     };
     if names.iter().any(|name| name == bp4::STEPS) {

@@ -1,4 +1,4 @@
-//! The index of one step: which variables and attributes it has, and where.
+//! The index of one step: its variables and attributes with their positions.
 
 use super::fields::{Damage, Fields, Kind, Read};
 
@@ -13,22 +13,23 @@ pub(super) struct Variable {
 /// A part of a variable that was written at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Block {
-    /// Length in this block, length of the whole and where the block begins, of each dimension.
+    /// Length in this block, total length and begin of the block, for each dimension.
     pub(super) dims: Vec<[u64; 3]>,
-    /// The value of a single integer.
+    /// Value of a single integer.
     pub(super) value: Option<u64>,
     pub(super) texts: Vec<String>,
-    /// Which of the data files has it, and where.
+    /// Number of the data file.
     pub(super) file: u32,
     pub(super) payload: u64,
-    /// Whether it is compressed or otherwise transformed.
+    /// `true` if the block is compressed or otherwise transformed.
     pub(super) is_transformed: bool,
 }
 
-/// Variables or attributes, in the order in which they were defined.
+/// Reads variables or attributes, in the order of their definition.
 ///
 /// # Errors
-/// Where something is missing, or is none of the format.
+///
+/// Fails if data are missing or malformed.
 pub(super) fn read(fields: &mut Fields<'_>) -> Read<Vec<Variable>> {
     let count = fields.u32("a number of variables")?;
     let len = fields.u64("the length of an index")?;
@@ -47,7 +48,7 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Read<Vec<Variable>> {
 fn variable(entry: &mut Fields<'_>) -> Read<Variable> {
     entry.text("the group of a variable")?;
     let name = entry.text("the name of a variable")?;
-    // Writers of today put the letter of a memory layout here, older ones a path, which is empty.
+    // Current writers store the letter of a memory layout here, older ones a path, which is empty.
     let mut path = entry.part(2, "a layout or path")?;
     if !matches!(path.bytes(2, "a layout or path")?, [b'A'..=b'Z', 0]) {
         path.rewind();
@@ -59,7 +60,7 @@ fn variable(entry: &mut Fields<'_>) -> Read<Variable> {
     let count = entry.u64("a number of blocks")?;
     let mut blocks = Vec::new();
     for _ in 0..count {
-        // How many characteristics there are: their length says it too.
+        // The number of characteristics is redundant with their length.
         entry.u8("a number of characteristics")?;
         let len = entry.u32("the length of characteristics")?;
         let mut set = entry.part(len.into(), "characteristics as long as they say")?;
@@ -102,7 +103,7 @@ fn block(set: &mut Fields<'_>, kind: Kind) -> Read<Block> {
             id::PAYLOAD => block.payload = set.u64("the offset of data")?,
             id::FILE => block.file = set.u32("the number of a data file")?,
             id::TRANSFORM => {
-                // What follows is the business of the operator.
+                // The rest belongs to the operator.
                 block.is_transformed = true;
                 break;
             }
@@ -114,7 +115,7 @@ fn block(set: &mut Fields<'_>, kind: Kind) -> Read<Block> {
 }
 
 fn value(set: &mut Fields<'_>, kind: Kind, block: &mut Block) -> Read<()> {
-    // Attributes with several values have their number as a dimension.
+    // Attributes with several values store their number as a dimension.
     let count = block.dims.first().map_or(1, |[local, ..]| (*local).max(1));
     match kind {
         Kind::Text => block.texts.push(set.text("a text")?),
@@ -151,7 +152,7 @@ fn dimensions(set: &mut Fields<'_>, block: &mut Block) -> Read<()> {
     Ok(())
 }
 
-/// Smallest and largest values, of the block and of the parts it may be divided in.
+/// Skips minimum and maximum values, of the block and of its subdivisions.
 fn min_max(set: &mut Fields<'_>, kind: Kind, dims: usize) -> Read<()> {
     let parts = u64::from(set.u16("a number of parts")?);
     let pair = 2 * kind.size();
@@ -165,11 +166,12 @@ fn min_max(set: &mut Fields<'_>, kind: Kind, dims: usize) -> Read<()> {
     Ok(())
 }
 
-/// The groups of processes a step was written by: they say whether arrays have their first axis
-/// fastest, as those of Fortran do. The answer is `true` if one has.
+/// Reads the groups of processes that wrote a step. Returns `true` if one has column-major arrays,
+/// as in Fortran.
 ///
 /// # Errors
-/// Where something is missing.
+///
+/// Fails if data are missing.
 pub(super) fn is_column_major(fields: &mut Fields<'_>) -> Result<bool, Damage> {
     let count = fields.u64("a number of process groups")?;
     let len = fields.u64("the length of an index of process groups")?;

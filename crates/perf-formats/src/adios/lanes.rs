@@ -1,16 +1,16 @@
-//! [`Lanes`]: the events of a step, stream by stream.
+//! [`Lanes`]: the events of a step, by stream.
 
 use perf_core::{EventSink, Nanos, RegionId, StreamEvent, StreamKey};
 use std::collections::HashMap;
 
-/// The events of each stream in a step. Memory is used again in the next one.
+/// The events of each stream in a step. The memory is reused in the next step.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     lanes: Vec<Lane>,
     places: HashMap<StreamKey, usize>,
-    /// That of the last event.
+    /// Lane of the last event.
     last: usize,
-    /// Empty ones.
+    /// Empty lanes for reuse.
     spare: Vec<Lane>,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Lanes {
 pub(super) struct Lane {
     key: StreamKey,
     pub(super) edges: Vec<Edge>,
-    /// Counters and messages: each in order of time, one after the other.
+    /// Counters and messages: first all counters, then all messages, each in order of time.
     pub(super) counters: Vec<Note>,
     pub(super) messages: Vec<Note>,
 }
@@ -35,11 +35,11 @@ pub(super) struct Edge {
 /// A counter or message.
 pub(super) type Note = (Nanos, StreamEvent);
 
-/// Empty lanes that are kept.
+/// Maximum number of empty lanes that are kept.
 const SPARE: usize = 256;
 
 impl Lanes {
-    /// The events of a stream; an event is mostly of the stream of the one before.
+    /// Returns the lane of a stream. Consecutive events mostly belong to the same stream.
     #[inline]
     pub(super) fn of(&mut self, key: StreamKey) -> &mut Lane {
         if self.lanes.get(self.last).is_none_or(|lane| lane.key != key) {
@@ -59,7 +59,7 @@ impl Lanes {
         }
     }
 
-    /// Forgets all events.
+    /// Clears all events.
     pub(super) fn clear(&mut self) {
         self.places.clear();
         let room = SPARE.saturating_sub(self.spare.len());
@@ -71,7 +71,7 @@ impl Lanes {
         }
     }
 
-    /// Pushes all events, stream by stream, and forgets them.
+    /// Pushes all events, stream by stream, and clears them.
     pub(super) fn push(&mut self, sink: &mut dyn EventSink) {
         self.lanes.sort_by_key(|lane| lane.key);
         for lane in &mut self.lanes {
@@ -83,10 +83,11 @@ impl Lanes {
 }
 
 impl Lane {
-    /// All events in order of time. Functions stay in the order of their rows, whatever their times.
+    /// Merges all events by time. Functions keep the order of their rows, regardless of their
+    /// times.
     fn merge(&mut self, mut push: impl FnMut(Nanos, StreamEvent)) {
         for notes in [&mut self.counters, &mut self.messages] {
-            // Nothing to do as the plug-in writes them.
+            // The plug-in writes them in order, so this is usually not needed.
             if !notes.is_sorted_by_key(|(at, _)| *at) {
                 notes.sort_by_key(|(at, _)| *at);
             }

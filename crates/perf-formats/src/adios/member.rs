@@ -42,14 +42,15 @@ impl Member {
         }
     }
 
-    /// `len` bytes from `offset` on, compared with the length of the file before memory is taken.
+    /// Reads `len` bytes from `offset` on. The length is compared with that of the file before
+    /// memory is allocated.
     pub(super) fn read(&mut self, offset: u64, len: u64, what: &str) -> Result<Vec<u8>> {
         let mut bytes = vec![0; self.check(offset, len, what)?];
         self.fill(offset, &mut bytes)?;
         Ok(bytes)
     }
 
-    /// Whether so many bytes are there. Says how many there are, as a size in memory.
+    /// Checks that `len` bytes exist at `offset`, and returns `len` as a size in memory.
     pub(super) fn check(&self, offset: u64, len: u64, what: &str) -> Result<usize> {
         let whole = self.len()?;
         let is_there = offset.checked_add(len).is_some_and(|end| end <= whole);

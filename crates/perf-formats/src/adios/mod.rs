@@ -1,22 +1,22 @@
-//! Streams that TAU's trace plug-in writes through ADIOS2: folders of the format BP4, one a rank,
-//! also while they grow.
+//! Streams that TAU's trace plug-in writes through ADIOS2: folders in BP4 format, one for each
+//! rank, complete or growing.
 //!
-//! | variable of a step | what it is |
+//! | variable of a step | contents |
 //! |---|---|
 //! | `event_timestamps` | program, rank, thread, event type, timer, time in microseconds |
 //! | `counter_values` | program, rank, thread, counter, value, time |
 //! | `comm_timestamps` | program, rank, thread, event type, tag, partner, bytes, time |
-//! | `timer_event_count`, `counter_event_count`, `comm_count` | how many rows of them count; a table without rows is not written |
+//! | `timer_event_count`, `counter_event_count`, `comm_count` | number of valid rows of these tables; a table without rows is not written |
 //!
-//! Names are attributes: `timer N`, `counter N`, `event_type N` (`ENTRY`, `EXIT`, `SEND` and `RECV`,
-//! in any order), `program_name N`, `MetaData:rank:thread:name`. Each file calls its own program 0:
-//! those whose program has one name are one program here, others get numbers of their own, in the
-//! order of the files.
+//! Names are attributes: `timer N`, `counter N`, `event_type N` (`ENTRY`, `EXIT`, `SEND` and
+//! `RECV`, in any order), `program_name N`, `MetaData:rank:thread:name`. Each file numbers its own
+//! program 0. Files with the same program name are one program here; others get numbers of their
+//! own, in the order of the files.
 //!
-//! Of BP4 this reads what such streams need: tables of whole numbers, single values and texts, in
-//! either byte order, of any number of blocks and data files. Compressed variables, arrays of
-//! Fortran and the formats BP3 and BP5 are [`Error::Unsupported`]; so are streams that are not
-//! files, as of the engine SST.
+//! The supported part of BP4 is the one that such streams need: tables of integers, single values
+//! and texts, in either byte order, with any number of blocks and data files. Compressed variables,
+//! Fortran arrays and the formats BP3 and BP5 are [`Error::Unsupported`]; so are streams without
+//! files, such as those of the SST engine.
 
 mod bp4;
 mod fields;
@@ -42,12 +42,14 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tau::{Scratch, Tables};
 
-/// Events of one or more BP4 files, step by step: a step has the events of all files, file by file.
+/// Events of one or more BP4 files, step by step. A step contains the events of all files, file by
+/// file.
 ///
-/// While files are [followed](Self::follow), a step waits for [`Follow::patience`] for those that do not have it
-/// yet. Who is late then is not waited for any more. Its steps keep their numbers: those that the other files
-/// have ended already are ended once more with its events alone, and are [counted](rules::LATE). What is announced and not there,
-/// or not whole, is looked for as long as the file is being written, but not for longer than that.
+/// While files are [followed](Self::follow), a step waits up to [`Follow::patience`] for files that
+/// do not have it yet. Later files are late, and are not waited for any more. Their steps keep
+/// their numbers: steps that the other files have already ended are ended once more with the events
+/// of the late file alone, and are [counted](rules::LATE). Announced data that are missing or
+/// incomplete are waited for while the file is being written, but not longer than that.
 ///
 /// ```no_run
 /// use perf_core::{EventSource, Job};
@@ -61,38 +63,39 @@ use tau::{Scratch, Tables};
 /// ```
 #[derive(Debug)]
 pub struct Adios {
-    /// What was asked for, where files may come later.
+    /// Requested paths, if files may appear later.
     roots: Vec<PathBuf>,
     files: Vec<OneFile>,
-    /// Their paths.
+    /// Paths of the opened files.
     known: HashSet<PathBuf>,
     programs: Programs,
     follow: Option<Follow>,
     definitions: u32,
     is_strict: bool,
     diagnostics: Diagnostics,
-    /// The highest step that was given.
+    /// Highest step that was returned.
     last: Option<u64>,
-    /// Why the first step that could not be read was none of this reader, as long as no step could.
+    /// Error of the first unsupported step, kept until a step can be read.
     refused: Option<Error>,
     has_read: bool,
     scratch: Scratch,
 }
 
 impl Adios {
-    /// Opens BP4 files, and all of them in folders of such. Of the options, strictness and the limit for
+    /// Opens BP4 files, and all BP4 files in folders. Of the options, strict mode and the limit on
     /// definitions are used.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Unsupported`] for other formats of
-    /// ADIOS, [`Error::Malformed`] and [`Error::Truncated`] for what is none.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read, [`Error::Unsupported`] for other formats of
+    /// ADIOS, and [`Error::Malformed`] or [`Error::Truncated`] for invalid files.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
         let mut source = Self::new(options);
         for path in paths {
             for path in format::files(path.as_ref())? {
                 match OneFile::open(path) {
                     Ok(file) => source.files.push(file),
-                    // Whoever wrote it was stopped before the first step.
+                    // The writer was stopped before the first step.
                     Err(Error::Truncated { place, .. }) if !source.is_strict => {
                         source.diagnostics.add(rules::HEADER, place);
                     }
@@ -103,14 +106,16 @@ impl Adios {
         Ok(source)
     }
 
-    /// Follows BP4 files that may not be there yet, and folders to which files may be added. A header that is missing or
-    /// not whole is waited for.
+    /// Follows BP4 files that may not exist yet, and folders in which files may appear. A missing
+    /// or incomplete header is waited for.
     ///
-    /// With [`Follow::idle`] the end comes when nothing new came for so long, although the writers of all files that
-    /// are there closed them, as long as further files may appear. Without it the end comes when all are closed.
+    /// With [`Follow::idle`], the stream ends when no data arrived for that time; closed files do
+    /// not end it as long as further files may appear. Otherwise, it ends when all files are
+    /// closed.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for other formats of ADIOS.
+    ///
+    /// Returns [`Error::Unsupported`] for other formats of ADIOS.
     pub fn following<P: AsRef<Path>>(
         paths: &[P],
         follow: Follow,
@@ -140,7 +145,7 @@ impl Adios {
         }
     }
 
-    /// Adds files that have come.
+    /// Adds files that have appeared.
     fn scan(&mut self) -> Result<()> {
         for root in &self.roots {
             for path in format::files_by_now(root)? {
@@ -152,32 +157,33 @@ impl Adios {
         Ok(())
     }
 
-    /// Calls the program of all files this number, whatever its name. Default: the number that the file
-    /// gives it, or a free one where two names have the same.
+    /// Assigns this number to the program of all files, regardless of its name. Default: the number
+    /// in the file, or a free one if two names have the same number.
     pub fn program(mut self, number: u32) -> Self {
         self.programs.all = Some(number);
         self
     }
 
-    /// Waits for more while the files are being written: until the writers close them, nothing came for as
-    /// long as [`Follow::idle`] says, or the job of [`next_step`](EventSource::next_step) was cancelled. Without it the steps
-    /// there are now are all. For files that may not be there yet see [`following`](Self::following).
+    /// Waits for more data while the files are being written: until the writers close them, no data
+    /// arrived for [`Follow::idle`], or the job of [`next_step`](EventSource::next_step) was
+    /// cancelled. Without this option, only the existing steps are read. For files that may not
+    /// exist yet, see [`following`](Self::following).
     pub fn follow(mut self, follow: Follow) -> Self {
         self.follow = Some(follow);
         self
     }
 
-    /// What was skipped or mended so far.
+    /// Returns the diagnostics of skipped and repaired data so far.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 
-    /// Returns `true` if files may appear in a folder that is followed.
+    /// Returns `true` if files may appear in a followed folder.
     fn may_grow(&self) -> bool {
         self.roots.iter().any(|root| !self.known.contains(root))
     }
 
-    /// Finds out which step of each file comes next. All are waited for together.
+    /// Determines the next step of each file. All files are waited for together.
     fn look(&mut self, job: &Job) -> Result<()> {
         let quiet = Instant::now();
         let mut ready = None;
@@ -217,8 +223,8 @@ impl Adios {
         }
     }
 
-    /// Pushes the next step of a file. One that is damaged is skipped; its names are kept as far as
-    /// they can be read.
+    /// Pushes the next step of a file. A damaged step is skipped; its names are kept as far as they
+    /// are readable.
     fn push(&mut self, index: usize, sink: &mut dyn EventSink) -> Result<()> {
         let Some((one, file)) = self.files.get_mut(index).and_then(OneFile::parts) else {
             return Ok(());
@@ -250,8 +256,8 @@ impl Adios {
                 )?;
             }
             Err(error) => {
-                // A step in another form than those before is a damaged one; if there is no other, it
-                // is what the file is.
+                // A step in a form different from the previous ones is damaged. If there is no
+                // other step, the file has an unsupported form.
                 let is_other = matches!(error, Error::Unsupported { .. });
                 let is_damage = bp4::is_damage(&error)
                     || (is_other && (self.has_read || self.follow.is_none()));
@@ -301,7 +307,7 @@ impl EventSource for Adios {
                 _ => Ok(false),
             };
         };
-        // The steps of a rank are its own, however late its file is.
+        // The steps of a rank keep their numbers, however late its file is.
         for index in 0..self.files.len() {
             self.push_until(index, step, sink)?;
         }

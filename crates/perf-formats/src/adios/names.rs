@@ -1,4 +1,4 @@
-//! [`Names`]: what attributes call the numbers of events; [`Programs`]: which program a file is of.
+//! [`Names`]: names of timers, counters and event types; [`Programs`]: programs of the files.
 
 use super::bp4::Step;
 use super::rules;
@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Receive,
 }
 
-/// Things by their numbers, which writers give in order from 0.
+/// Elements by number. Writers assign numbers in order from 0.
 #[derive(Debug)]
 pub(super) struct Numbered<T>(Vec<Option<T>>);
 
@@ -30,7 +30,7 @@ impl<T> Numbered<T> {
         self.0.get(usize::try_from(number).ok()?)?.as_ref()
     }
 
-    /// `false` for a number past the limit.
+    /// Inserts an element; returns `false` if the number exceeds the limit.
     pub(super) fn insert(&mut self, number: u64, thing: T, limit: u32) -> bool {
         if number >= u64::from(limit) {
             return false;
@@ -46,16 +46,16 @@ impl<T> Numbered<T> {
     }
 }
 
-/// The names that attributes of the steps so far have given numbers.
+/// Names from the attributes of the steps so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     pub(super) timers: Numbered<Arc<str>>,
     pub(super) counters: Numbered<Arc<str>>,
     pub(super) kinds: Numbered<Option<Kind>>,
     pub(super) programs: Numbered<Arc<str>>,
-    /// Facts about ranks that no step has given to a sink yet.
+    /// Metadata of ranks that have not been pushed yet.
     pub(super) facts: Vec<Fact>,
-    /// How many attributes there were.
+    /// Number of attributes so far.
     count: u64,
 }
 
@@ -69,10 +69,10 @@ pub(super) struct Fact {
 }
 
 impl Names {
-    /// Takes in the attributes of a step.
+    /// Adds the attributes of a step.
     pub(super) fn learn(&mut self, step: &Step, limit: u32, found: &mut Diagnostics) {
-        // Numbers are given in order: one far past how many there are is no number of a name, and
-        // would cost memory.
+        // Numbers are assigned in order. One far above their count is invalid and would waste
+        // memory.
         self.count += step.attributes.len() as u64;
         let far = self.count.saturating_mul(16).saturating_add(65_536);
         let limit = limit.min(u32::try_from(far).unwrap_or(limit));
@@ -116,7 +116,7 @@ impl Names {
     }
 }
 
-/// `rank:thread:name`, or `program:rank:thread:name` as of 2018.
+/// Parses `rank:thread:name`, or `program:rank:thread:name` as written in 2018.
 fn fact_of(text: &str, value: &str) -> Option<Fact> {
     let (first, rest) = text.split_once(':')?;
     let (second, name) = rest.split_once(':')?;
@@ -127,7 +127,7 @@ fn fact_of(text: &str, value: &str) -> Option<Fact> {
         Some((third, name)) => (first, second, third, name),
         None => ("0", first, second, name),
     };
-    // Some versions write texts with their quotes.
+    // Some versions write texts including quotes.
     let bare = value
         .strip_prefix('"')
         .and_then(|value| value.strip_suffix('"'));
@@ -140,18 +140,18 @@ fn fact_of(text: &str, value: &str) -> Option<Fact> {
     })
 }
 
-/// Numbers of programs by name, of all files.
+/// Numbers of the programs of all files, by name.
 ///
-/// Each file calls its own program 0; those of one name are one program.
+/// Each file numbers its own program 0; programs with the same name are one.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
     named: HashMap<Arc<str>, u32>,
-    /// By what the files call those without a name.
+    /// Programs without a name, by their number in the file.
     unnamed: HashMap<u32, u32>,
     taken: HashSet<u32>,
-    /// No number below is free.
+    /// Lowest number that may be free.
     free: u32,
-    /// What all are called, if somebody said it.
+    /// Common number of all programs, if it was set.
     pub(super) all: Option<u32>,
 }
 
@@ -194,7 +194,7 @@ mod programs {
         assert_eq!(programs.number(Some(&a), 0), 0);
         assert_eq!(programs.number(Some(&b), 0), 1);
         assert_eq!(programs.number(Some(&a), 0), 0);
-        // One without a name is always the same one.
+        // Programs without a name and with the same number are equal.
         assert_eq!(programs.number(None, 1), 2);
         assert_eq!(programs.number(None, 1), 2);
         assert_eq!(programs.number(None, 7), 7);

@@ -1,4 +1,4 @@
-//! [`OneFile`]: a file among others, and which step of it comes next.
+//! [`OneFile`]: one of the files, with its next step.
 
 use super::bp4::{Ahead, Bp4, Step, is_damage};
 use super::names::Names;
@@ -9,38 +9,38 @@ use perf_core::{Diagnostics, Place};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// A BP4 file, which may not be there yet.
+/// A BP4 file, which may not exist yet.
 #[derive(Debug)]
 pub(super) struct OneFile {
     path: PathBuf,
     file: Option<Bp4>,
     pub(super) own: Own,
-    /// What comes next; `None` as long as nobody knows.
+    /// Next step; `None` if it is not known yet.
     pub(super) next: Option<Next>,
-    /// Whether nobody waits for it any more.
+    /// `true` if the file is not waited for any more.
     pub(super) is_late: bool,
-    /// Since when the next step is announced, but not whole.
+    /// Time since when the next step is announced but incomplete.
     since: Option<Instant>,
 }
 
-/// What was read of a file.
+/// State of an opened file.
 #[derive(Debug, Default)]
 pub(super) struct Own {
     pub(super) names: Names,
-    /// The index of the next step, if it was read.
+    /// Index of the next step, if it was read.
     pub(super) index: Option<Step>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A step of this number.
+    /// The step with this number.
     Step(u64),
-    /// Nothing, ever.
+    /// End of the file.
     End,
 }
 
 impl OneFile {
-    /// A file that is there.
+    /// Opens an existing file.
     pub(super) fn open(path: PathBuf) -> Result<Self> {
         let file = Bp4::open(&path)?;
         Ok(OneFile {
@@ -49,7 +49,7 @@ impl OneFile {
         })
     }
 
-    /// A file that is opened once it is there.
+    /// Creates a file that is opened when it appears.
     pub(super) fn later(path: PathBuf) -> Self {
         OneFile {
             path,
@@ -61,7 +61,7 @@ impl OneFile {
         }
     }
 
-    /// Where the next step is.
+    /// Returns the place of the next step.
     pub(super) fn place(&self) -> Place {
         match &self.file {
             Some(file) => file.place(),
@@ -69,12 +69,12 @@ impl OneFile {
         }
     }
 
-    /// What was read, and the file it is of.
+    /// Returns the state and the file, if it is open.
     pub(super) fn parts(&mut self) -> Option<(&mut Own, &mut Bp4)> {
         Some((&mut self.own, self.file.as_mut()?))
     }
 
-    /// The step that comes next, if it is there.
+    /// Returns the next step, if it exists.
     pub(super) fn step(&self) -> Option<u64> {
         match self.next {
             Some(Next::Step(step)) => Some(step),
@@ -82,12 +82,13 @@ impl OneFile {
         }
     }
 
-    /// Whether it may have more, and is waited for: who is late is not, where others have something.
+    /// Returns `true` if the file may have more steps and is waited for. A late file is not waited
+    /// for if `is_any` other file has a step.
     pub(super) fn is_awaited(&self, is_any: bool) -> bool {
         self.next.is_none() && !(is_any && self.is_late)
     }
 
-    /// Looks for what comes next, once.
+    /// Checks for the next step, once.
     pub(super) fn look(&mut self, follow: Option<Follow>, found: &mut Diagnostics) -> Result<()> {
         let Some(follow) = follow else {
             return self.look_once(found);
@@ -96,7 +97,7 @@ impl OneFile {
             Some(file) => file,
             none => match Bp4::open(&self.path) {
                 Ok(file) => none.insert(file),
-                // A header is written at once, but not with the file.
+                // A header is written at once, but after the file was created.
                 Err(error) if is_damage(&error) && !self.has_whole_header() => return Ok(()),
                 Err(error) => return Err(error),
             },
@@ -105,7 +106,7 @@ impl OneFile {
             Ok((Ahead::Step(_), is_active)) => is_active,
             Ok((Ahead::Waiting, _)) => return Ok(()),
             Ok((Ahead::End(_), _)) => return self.look_once(found),
-            // Somebody writes it anew.
+            // The writer is recreating the file.
             Err(error) if is_damage(&error) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -116,7 +117,7 @@ impl OneFile {
                 if since.elapsed() < follow.patience {
                     return Ok(());
                 }
-                // Whoever reads it says what is wrong with it.
+                // Reading the step will report the error.
             }
             Err(_) => {}
         }
@@ -124,12 +125,12 @@ impl OneFile {
         self.look_once(found)
     }
 
-    /// Whether there is a header, so that waiting for one is of no use.
+    /// Returns `true` if there is a header, so that waiting for one is pointless.
     fn has_whole_header(&self) -> bool {
         Bp4::has_header(&self.path)
     }
 
-    /// What there is now is all there will be.
+    /// Determines the next step of a file that does not grow.
     fn look_once(&mut self, found: &mut Diagnostics) -> Result<()> {
         let Some(file) = &mut self.file else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the reader of BP4 files skips or mends.
+//! Rules for parts of BP4 files that the reader skips or repairs.
 
 use perf_core::{Rule, Weight};
 
@@ -6,61 +6,61 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
     Rule { name, what, weight }
 }
 
-/// A header that is not whole.
+/// A header is incomplete.
 pub const HEADER: Rule = rule(
     "damaged-header",
     Weight::Loss,
     "the header of an index of steps is cut off, so that there are no steps; or damaged, and mended",
 );
-/// A step whose index or data are not whole.
+/// The index or data of a step are incomplete.
 pub const DAMAGED_STEP: Rule = rule(
     "damaged-step",
     Weight::Loss,
     "a step is cut off or damaged; skipped",
 );
-/// A table whose data are not whole.
+/// The data of a table are incomplete.
 pub const DAMAGED_TABLE: Rule = rule(
     "damaged-table",
     Weight::Loss,
     "a part of a table is missing, cut off or damaged; the rest of the step is kept",
 );
-/// A file whose step came after that step had been given.
+/// A step of a file arrived after that step had been returned.
 pub const LATE: Rule = rule(
     "late-step",
     Weight::Note,
     "a file was late: its step ended after later ones of the others",
 );
-/// The index of steps ends within one.
+/// The index of steps ends within a record.
 pub const UNFINISHED: Rule = rule(
     "unfinished-step",
     Weight::Note,
     "the index ends within the record of a step, which was being written; left out",
 );
-/// A file that nobody closed, and in which nothing came.
+/// A file was not closed, and no data arrived.
 pub const GIVEN_UP: Rule = rule(
     "given-up",
     Weight::Note,
     "a file is still being written, but nothing came for as long as one waits; taken for its end",
 );
-/// The number of a timer, counter or kind of event that no attribute names.
+/// No attribute names the number of a timer, counter or event type.
 pub const UNNAMED: Rule = rule(
     "unnamed",
     Weight::Loss,
     "an event has a kind, timer or counter without a name; skipped",
 );
-/// Kinds of events without a noun.
+/// An event type is not supported.
 pub const UNKNOWN_KIND: Rule = rule(
     "unknown-kind",
     Weight::Loss,
     "an event is of a kind that streams do not have; skipped",
 );
-/// Programs, ranks or threads past what any machine has.
+/// Numbers of programs, ranks or threads are implausibly high.
 pub const CORRUPT: Rule = rule(
     "corrupt-event",
     Weight::Loss,
     "the program, rank, thread or time of an event is too large to be one; skipped",
 );
-/// A count that is not the number of rows there.
+/// A count differs from the number of rows.
 pub const COUNT: Rule = rule(
     "wrong-count",
     Weight::Loss,
@@ -72,13 +72,13 @@ pub const LEFTOVER: Rule = rule(
     Weight::Note,
     "a table has more rows than its count says; the count is believed",
 );
-/// More definitions than the limit.
+/// The limit on definitions is exceeded.
 pub const DEFINITIONS: Rule = rule(
     "too-many-definitions",
     Weight::Loss,
     "a name has a number past the limit for definitions; skipped",
 );
-/// Metadata whose rank or thread is no number.
+/// The rank or thread of metadata is not a number.
 pub const METADATA: Rule = rule(
     "malformed-metadata",
     Weight::Loss,

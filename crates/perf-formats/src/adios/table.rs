@@ -1,4 +1,4 @@
-//! [`Table`]: where the rows of a table of whole numbers are, and the rows, read part by part.
+//! [`Table`]: positions of the rows of a table of integers, and reading of the rows in parts.
 
 use super::bp4::{Bp4, is_damage};
 use super::fields::{Fields, Kind};
@@ -6,14 +6,14 @@ use super::index::{Block, Variable};
 use crate::{Error, Result};
 use perf_core::Place;
 
-/// Where the rows of a table are.
+/// Positions of the rows of a table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     blocks: Vec<Extent>,
-    /// How many of its rows count: all that there are, or fewer of the first ones.
+    /// Number of valid rows, from the first on.
     pub(super) rows: u64,
     pub(super) place: Place,
-    /// Why there are not all of them.
+    /// Error of the missing rows.
     pub(super) damage: Option<Error>,
 }
 
@@ -26,14 +26,14 @@ struct Extent {
     kind: Kind,
 }
 
-/// Bytes of rows that are read at once. They are still in a cache when they become events, and the
-/// memory is used again.
+/// Number of bytes of rows that are read at once. They stay in a cache until they are converted,
+/// and the memory is reused.
 const PART: usize = 1 << 17;
 
 impl Bp4 {
-    /// Where the rows of a table of whole numbers with `width` columns are, all of them within their
-    /// files. A block that is damaged is left out; what is wrong with the first of them comes with
-    /// the rest.
+    /// Returns the positions of the rows of a table of integers with `width` columns, all of them
+    /// within their files. Damaged blocks are dropped; the error of the first is returned with the
+    /// others.
     pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<Table> {
         if self.is_spent {
             return Err(Error::Malformed {
@@ -58,7 +58,8 @@ impl Bp4 {
             };
             table.rows = table.rows.saturating_add(extent.rows);
             table.blocks.push(extent);
-            // Blocks that lie over one another, in a step or in several, would make much of little.
+            // Overlapping blocks, in one or several steps, could require far more memory than the
+            // file has.
             let bytes = self.taken.saturating_add(table.rows.saturating_mul(row));
             let there = self.data_len()?;
             if bytes > there {
@@ -123,7 +124,7 @@ impl Bp4 {
         Ok((extent, place))
     }
 
-    /// Gives the rows of a table one after the other. `part` is memory that is used again.
+    /// Passes the rows of a table to `each`. `part` is a reusable buffer.
     pub(super) fn rows<const N: usize>(
         &mut self,
         table: &Table,
@@ -154,11 +155,11 @@ impl Bp4 {
     }
 }
 
-/// Rows of `N` numbers.
+/// Decodes rows of `N` numbers.
 #[inline]
 fn decode<const N: usize>(bytes: &[u8], kind: Kind, is_big: bool, each: &mut impl FnMut([u64; N])) {
     if kind == Kind::U64 && !is_big {
-        // As the plug-in writes them.
+        // Fast path for the form that the plug-in writes.
         let (words, _) = bytes.as_chunks();
         let (rows, _) = words.as_chunks::<N>();
         for row in rows {

@@ -1,4 +1,4 @@
-//! [`Tables`]: what TAU's trace plug-in writes in a step, as events.
+//! [`Tables`]: conversion of the steps of TAU's trace plug-in to events.
 
 use super::bp4::{Bp4, Step};
 use super::index::Variable;
@@ -13,14 +13,14 @@ use perf_core::{
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// A table of `N` columns: its variable, and that of how many rows there are.
+/// A table of `N` columns: its variable, and the variable with its number of rows.
 struct Known<const N: usize>(&'static str, &'static str);
 
 const FUNCTIONS: Known<6> = Known("event_timestamps", "timer_event_count");
 const COUNTERS: Known<6> = Known("counter_values", "counter_event_count");
 const MESSAGES: Known<8> = Known("comm_timestamps", "comm_count");
 
-/// Programs and threads beyond have been seen where streams were corrupt.
+/// Bound on programs and threads; higher numbers occur in corrupt streams.
 const MANY: u64 = 1_000_000;
 
 /// The tables of a step.
@@ -31,7 +31,7 @@ pub(super) struct Tables {
     messages: Table,
 }
 
-/// Memory that is used again from step to step.
+/// Memory that is reused in each step.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     part: Vec<u8>,
@@ -39,7 +39,8 @@ pub(super) struct Scratch {
 }
 
 impl Tables {
-    /// The tables of a step. What is damaged of one is left out and counted, unless that is an error.
+    /// Reads the tables of a step. In strict mode damage is an error; otherwise damaged parts are
+    /// dropped and counted.
     pub(super) fn read(
         file: &mut Bp4,
         step: &Step,
@@ -53,10 +54,11 @@ impl Tables {
         })
     }
 
-    /// Pushes all events: stream by stream, in order of time as far as the rows of each table are.
+    /// Pushes all events, stream by stream, in order of time as far as the rows of each table are
+    /// ordered.
     ///
-    /// At equal times an enter goes before messages and counters, an exit after, so that they belong
-    /// to a call at both its ends.
+    /// At equal times, an enter precedes messages and counters and an exit follows them, so that
+    /// they are inside the call.
     pub(super) fn push(
         &self,
         file: &mut Bp4,
@@ -94,7 +96,7 @@ impl Tables {
     }
 }
 
-/// The rows of a table, as many as their count says. A table without rows is not written.
+/// Returns the rows of a table, up to its count. A table without rows is not written.
 fn table<const N: usize>(
     file: &mut Bp4,
     step: &Step,
@@ -104,7 +106,7 @@ fn table<const N: usize>(
 ) -> Result<Table> {
     let Known(name, count) = *known;
     let variable = |name: &str| step.variables.iter().find(|one| one.name == name);
-    // Each of several writers has a block of its own rows.
+    // Each of several writers has a block of its own.
     let values = |one: &Variable| -> Option<u64> {
         let mut values = one.blocks.iter().map(|block| block.value);
         values.try_fold(0_u64, |sum, value| Some(sum.saturating_add(value?)))
@@ -136,18 +138,18 @@ fn table<const N: usize>(
     Ok(table)
 }
 
-/// Makes events of rows.
+/// Converter from rows to events.
 struct Resolver<'a> {
     names: &'a Names,
     programs: &'a mut Programs,
     sink: &'a mut dyn EventSink,
     found: &'a mut Diagnostics,
-    /// The column of the last row, and its number.
+    /// Program column of the last row, and its number.
     program: Option<(u64, u32)>,
-    /// The column of the first row, which mostly is that of all, and what the sink calls its timers.
+    /// Program column of the first row, usually that of all, and the regions of its timers.
     first: Option<u64>,
     regions: Numbered<RegionId>,
-    /// What it calls the timers of other columns.
+    /// Regions of the timers of other program columns.
     others: HashMap<(u64, u64), RegionId>,
     counters: Numbered<MetricId>,
     lanes: &'a mut Lanes,
@@ -190,7 +192,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Who, of the first three columns, and when, of the last.
+    /// Returns the stream of the first three columns and the time of the last.
     #[inline]
     fn place<const N: usize>(&mut self, row: &[u64; N]) -> Result<(StreamKey, Nanos), Rule> {
         let [program, rank, thread, .., at] = row.as_slice() else {
@@ -226,7 +228,7 @@ impl Resolver<'_> {
                 let name = self.names.timers.get(timer).ok_or(rules::UNNAMED)?;
                 let region = self.sink.region(key.program, name);
                 match is_first {
-                    // Numbers that have names are within the limit.
+                    // Named numbers are within the limit.
                     true => drop(self.regions.insert(timer, region, u32::MAX)),
                     false => drop(self.others.insert((program, timer), region)),
                 }
@@ -267,7 +269,7 @@ impl Resolver<'_> {
     fn message(&mut self, row: &[u64; 8]) -> Result<(), Rule> {
         let (key, at) = self.place(row)?;
         let [_, _, _, kind, tag, partner, bytes, _] = *row;
-        // Ranks and tags are casts of int: those below zero are wildcards and tags of libraries.
+        // Ranks and tags are cast from int: negative ones are wildcards and tags of libraries.
         let number = |cast: u64| {
             let number = u32::try_from(cast).ok();
             let negative = || {

@@ -1,11 +1,12 @@
-//! One event as it stands in the text.
+//! The fields of one event.
 
 use crate::json::{Cursor, Stop, Token};
 
-/// The fields of an event, in whatever order they came. The last of a name counts.
+/// Fields of an event, which may occur in any order. Of several fields with the same name, the last
+/// is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Raw<'a> {
-    /// 0 where there is none.
+    /// Phase of the event; 0 if it is missing.
     pub(super) phase: u8,
     pub(super) name: Token<'a>,
     pub(super) category: Token<'a>,
@@ -17,10 +18,10 @@ pub(super) struct Raw<'a> {
     pub(super) local_id: Token<'a>,
     pub(super) global_id: Token<'a>,
     pub(super) scope: Token<'a>,
-    /// A flow ends in the call around it.
+    /// `true` if a flow ends in the enclosing call.
     pub(super) binds_around: bool,
     pub(super) args: Args<'a>,
-    /// Whether it has any field.
+    /// `true` if the event has any field.
     pub(super) has_fields: bool,
 }
 
@@ -35,30 +36,30 @@ pub(super) enum Facts {
     Collective,
 }
 
-/// What is kept of `args`.
+/// Retained members of `args`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Args<'a> {
     pub(super) device: Token<'a>,
     pub(super) stream: Token<'a>,
     pub(super) context: Token<'a>,
     pub(super) correlation: Token<'a>,
-    /// The same, as XLA's profiler calls it.
+    /// The correlation id under the name that XLA's profiler uses.
     pub(super) correlation_id: Token<'a>,
     pub(super) bytes: Token<'a>,
-    /// There are details of a copy or a set, as XLA's profiler gives them.
+    /// `true` if there are details of a copy or fill in the form of XLA's profiler.
     pub(super) is_copy: bool,
     pub(super) name: Token<'a>,
     pub(super) labels: Token<'a>,
     /// Facts that few events have. They are read from `text`, so that others do not pay for them.
     pub(super) facts: Facts,
-    /// All of it, brackets and all.
+    /// Raw JSON text, including its brackets.
     pub(super) text: &'a [u8],
-    /// Whether there are others.
+    /// `true` if `args` has further members.
     pub(super) has_more: bool,
 }
 
 impl<'a> Raw<'a> {
-    /// Reads an event off the cursor.
+    /// Reads an event at the cursor.
     #[inline]
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Stop> {
         let mut raw = Raw::default();

@@ -1,4 +1,4 @@
-//! Chrome traces among the formats of this crate.
+//! Registration of Chrome traces as a format of this crate.
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
@@ -9,7 +9,7 @@ use perf_core::Job;
 use std::io::Read;
 use std::path::Path;
 
-/// Chrome Trace Event JSON, as [`Formats`](crate::Formats) know it.
+/// Chrome Trace Event JSON, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "chrome",
     extensions: &["json", "json.gz"],
@@ -44,9 +44,10 @@ fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> 
     open(&[path], options, job)
 }
 
-/// Opens one file a rank as one trace.
+/// Opens several files, one for each rank, as one trace.
 ///
-/// Files are read side by side on [`OpenOptions::threads`] threads; what is read does not depend on it.
+/// Files are read in parallel on [`OpenOptions::threads`] threads; the result does not depend on
+/// their number.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -58,10 +59,11 @@ fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> 
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io), [`Error::Truncated`](crate::Error::Truncated) and
-/// [`Error::Malformed`](crate::Error::Malformed) for a file that holds no events,
-/// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
-/// strict mode.
+///
+/// Returns [`Error::Io`](crate::Error::Io) if the system cannot read,
+/// [`Error::Truncated`](crate::Error::Truncated) or [`Error::Malformed`](crate::Error::Malformed)
+/// for a file without events, [`Error::Usage`](crate::Error::Usage) if there is no path, and
+/// [`Error::Strict`](crate::Error::Strict) if strict reading needs a repair.
 pub fn open<P: AsRef<Path> + Sync>(
     paths: &[P],
     options: &OpenOptions,
@@ -74,7 +76,7 @@ pub fn open<P: AsRef<Path> + Sync>(
     })
 }
 
-/// Reads from anywhere; `name` is for messages.
+/// Reads a trace from any reader; `name` is used in messages.
 ///
 /// ```
 /// use perf_core::{Job, LocationKind};
@@ -89,7 +91,8 @@ pub fn open<P: AsRef<Path> + Sync>(
 /// ```
 ///
 /// # Errors
-/// As [`open`].
+///
+/// Returns the errors of [`open`].
 pub fn read(
     name: &str,
     from: impl Read + Send + 'static,

@@ -1,4 +1,4 @@
-//! What each phase becomes.
+//! Conversion of events by phase.
 
 use super::event::{Facts, Raw};
 use super::{facts, rules};
@@ -6,7 +6,7 @@ use crate::json::{Cursor, Token, integer, nanos, whole};
 use crate::timeline::{Edge, Extra, FlowEnd, Kind, Part, Role, RowKey, Sym, Tag};
 use perf_core::{Rule, Value};
 
-/// Where the events of a category lie.
+/// Kind of location for the events of a category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {
     Thread,
@@ -14,7 +14,7 @@ enum Home {
     Beside,
 }
 
-/// The kind of a call of a category, its place, and its role among launches.
+/// Returns the region kind, the location and the launch role for the calls of a category.
 fn class(category: &[u8]) -> (Kind, Home, Role) {
     match category {
         b"cpu_op" | b"python_function" | b"" => (Kind::Host, Home::Thread, Role::None),
@@ -29,7 +29,7 @@ fn class(category: &[u8]) -> (Kind, Home, Role) {
             (Kind::Runtime, Home::Thread, Role::Launch)
         }
         _ => match vendor(category).map(|(_, rest)| rest) {
-            // Commands that the control processor of an MTIA runs.
+            // Commands that the control processor of an MTIA device executes.
             Some(b"ccp_events") => (Kind::Kernel, Home::Stream, Role::Work),
             Some(b"memcpy" | b"memset" | b"MEMCPY" | b"MEMSET") => {
                 (Kind::Copy, Home::Stream, Role::Work)
@@ -43,7 +43,7 @@ fn class(category: &[u8]) -> (Kind, Home, Role) {
     }
 }
 
-/// Returns the kind of device that Kineto puts before the first `_` of a category, and the rest of it.
+/// Splits a category of Kineto at its first `_` into the kind of device and the rest.
 fn vendor(category: &[u8]) -> Option<(&'static str, &[u8])> {
     let at = category.iter().position(|it| *it == b'_')?;
     let (vendor, rest) = (category.get(..at)?, category.get(at + 1..)?);
@@ -58,14 +58,14 @@ fn vendor(category: &[u8]) -> Option<(&'static str, &[u8])> {
     Some((kind, rest))
 }
 
-/// Puts the events of one file into a [`Part`].
+/// Converter of the events of one file into a [`Part`].
 #[derive(Debug)]
 pub(super) struct Phases {
     pub(super) part: Part,
-    /// Events with arguments that are not kept, and the first of them.
+    /// Number of events with dropped arguments.
     left: u64,
     first_left: (u64, u64),
-    /// Text that is put together for a word.
+    /// Scratch buffer for composed text.
     scratch: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl Phases {
         }
     }
 
-    /// The part, when all events are in it.
+    /// Completes the part after the last event.
     pub(super) fn finish(mut self) -> Part {
         let place = self.part.place(self.first_left.0, self.first_left.1);
         self.part.found.add_many(rules::ARGUMENTS, self.left, place);
@@ -92,7 +92,7 @@ impl Phases {
         self.part.found.add(rule, place);
     }
 
-    /// Takes an event, which begins at a byte and has a number.
+    /// Converts an event; `at` is its first byte and its number.
     #[inline]
     pub(super) fn event(&mut self, raw: &Raw<'_>, at: (u64, u64)) {
         self.part.at(Some(at));
@@ -115,7 +115,7 @@ impl Phases {
         }
     }
 
-    /// The time in nanoseconds, counted where there is none.
+    /// Returns the time in nanoseconds. A missing time is counted.
     #[inline]
     fn time(&mut self, raw: &Raw<'_>, at: (u64, u64)) -> Option<i64> {
         let time = nanos(raw.time.bytes(), 3);
@@ -238,7 +238,7 @@ impl Phases {
         self.part.mark(row, time, edge, Tag::default());
     }
 
-    /// A begin with its region, or an end with the name it may have.
+    /// Returns a begin with its region, or an end with its optional name.
     fn edge(&mut self, raw: &Raw<'_>, is_begin: bool, kind: Kind, at: (u64, u64)) -> Edge {
         let text = raw.name.bytes();
         if !is_begin && text.is_empty() {
@@ -277,7 +277,8 @@ impl Phases {
         let (mut values, mut bad) = (Vec::new(), 0_u64);
         let mut cursor = Cursor::new(raw.args.text);
         let part = &mut self.part;
-        // The name stands before each key: many keys behind a long one would take far more than the event.
+        // Each key is prefixed with the name of the event. The budget bounds the result for many
+        // keys and a long name.
         let (mut left, mut left_out) = (part.most_text(), 0_u64);
         let read = cursor.object(|key, cursor| {
             let Some(value) = value(cursor.value()?) else {
@@ -331,8 +332,8 @@ impl Phases {
         }
     }
 
-    /// Category, scope and id as a tag. An id is for all processes unless it is a local one;
-    /// `of` keeps flows and calls apart.
+    /// Combines category, scope and id to a tag. An id is valid for all processes unless it is
+    /// local; `of` distinguishes flows and calls.
     fn tag(&mut self, raw: &Raw<'_>, of: &[u8], at: (u64, u64)) -> Tag {
         let (kind, process, id) = match (raw.local_id.scalar(), raw.global_id.scalar()) {
             (Some(_), _) => (&b"local"[..], raw.process.bytes(), raw.local_id),
@@ -399,7 +400,7 @@ impl Phases {
     }
 }
 
-/// A finite number, whole where it is.
+/// Returns a finite number, as an integer if it is whole.
 fn value(token: Token<'_>) -> Option<Value> {
     let text = token.scalar()?;
     match integer(text) {

@@ -1,4 +1,4 @@
-//! One file: the object around the events, and the events.
+//! Reads one file: the outer object and the array of events.
 
 use super::event::Raw;
 use super::phases::Phases;
@@ -9,16 +9,16 @@ use crate::timeline::{Granted, Part};
 use crate::{Error, Result};
 use perf_core::Place;
 
-/// Longest value of the object around the events that is kept as a property.
+/// Longest value of the outer object that is kept as a property, in bytes.
 const PROPERTY: usize = 256;
 
-/// Reads all of a file.
+/// Reads a file.
 pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> Result<Part> {
     let part = Part::new(source.name(), granted);
     let mut phases = Phases::new(part);
     let expected = "an object with `traceEvents`, or an array of events";
     if source.peek()? == Some(0xef) {
-        // A byte order mark.
+        // Skip the byte order mark.
         source.take(3);
     }
     let is_whole = match source.peek()? {
@@ -43,7 +43,7 @@ pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> 
     Ok(phases.finish())
 }
 
-/// The members of the object; `false` where the text ends before it does.
+/// Reads the members of the object; returns `false` if the text ends within it.
 fn object(source: &mut Source, phases: &mut Phases, options: &Reading) -> Result<bool> {
     source.take(1);
     let mut has_events = false;
@@ -122,7 +122,7 @@ fn object(source: &mut Source, phases: &mut Phases, options: &Reading) -> Result
     }
 }
 
-/// Returns `true` if the array that is next begins with an event: an object with a phase.
+/// Returns `true` if the next array begins with an event: an object with a phase.
 fn holds_events(source: &mut Source) -> Result<bool> {
     loop {
         let mut has_phase = false;
@@ -136,13 +136,13 @@ fn holds_events(source: &mut Source) -> Result<bool> {
     }
 }
 
-/// Counts a damaged part of the object around the events.
+/// Counts a damaged part of the outer object.
 fn damaged(phases: &mut Phases, place: Place, expected: &str) {
     let place = place.record(format!("expected {expected}"));
     phases.part.found.add(rules::MALFORMED, place);
 }
 
-/// The events; `false` where the text ends before they do.
+/// Reads the events; returns `false` if the text ends within them.
 fn array(
     source: &mut Source,
     phases: &mut Phases,
@@ -168,7 +168,8 @@ fn array(
     Ok(false)
 }
 
-/// Fails for the key of the events, which lies in no other member: a bracket is missing before it.
+/// Fails for the key of the event array. It does not occur inside other members, so a bracket
+/// before it is missing.
 fn not_events(key: &[u8]) -> Result<(), Stop> {
     match key {
         b"traceEvents" => Err(Stop::Bad("the end of a value")),
@@ -176,7 +177,7 @@ fn not_events(key: &[u8]) -> Result<(), Stop> {
     }
 }
 
-/// Names of devices by their number.
+/// Reads the names of devices by their number.
 fn devices(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     let got = source.value(|cursor| {
         let mut found = Vec::new();
@@ -216,7 +217,7 @@ fn devices(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     Ok(true)
 }
 
-/// The rank, and the other facts beside it.
+/// Reads the rank and the other members of `distributedInfo`.
 fn distributed(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     let got = source.value(|cursor| {
         let mut found = Vec::new();
@@ -245,7 +246,7 @@ fn distributed(source: &mut Source, phases: &mut Phases) -> Result<bool> {
     Ok(true)
 }
 
-/// A fact about the recording.
+/// Reads a property of the recording.
 fn property(source: &mut Source, phases: &mut Phases, key: &str) -> Result<bool> {
     let got = source.value(|cursor| {
         let value = cursor.value()?.scalar();

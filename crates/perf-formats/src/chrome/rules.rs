@@ -1,4 +1,4 @@
-//! What the reader of Chrome traces skips, mends or leaves out.
+//! Rules for skipped, repaired and dropped parts of Chrome traces.
 
 pub use crate::timeline::rules::*;
 use perf_core::{Rule, Weight};
@@ -7,37 +7,37 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
     Rule { name, what, weight }
 }
 
-/// Events of a phase without a noun.
+/// Events of an unsupported phase.
 pub const PHASE: Rule = rule(
     "other-phase",
     Weight::Loss,
     "an event is a sample, an object, a dump or of a phase that nobody knows; not kept",
 );
-/// An element that is no event.
+/// An element that is not an event.
 pub const EMPTY: Rule = rule(
     "empty-event",
     Weight::Ordinary,
     "an event is empty, as some writers end their list",
 );
-/// A complete event without its duration.
+/// A complete event without a duration.
 pub const NO_DURATION: Rule = rule(
     "no-duration",
     Weight::Repair,
     "a complete event has no duration; kept with no length",
 );
-/// An asynchronous event without its id.
+/// An asynchronous event without an id.
 pub const NO_ID: Rule = rule(
     "no-id",
     Weight::Repair,
     "an asynchronous event or a flow has no id; taken to have an empty one",
 );
-/// Something after the last bracket.
+/// Text after the last bracket.
 pub const TRAILING: Rule = rule(
     "trailing-text",
     Weight::Note,
     "there is text after the end of the trace; not read",
 );
-/// A bare array without its bracket, which the format allows.
+/// A bare array without its closing bracket, which the format allows.
 pub const UNCLOSED: Rule = rule(
     "unclosed-array",
     Weight::Ordinary,

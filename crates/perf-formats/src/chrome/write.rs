@@ -1,4 +1,4 @@
-//! A trace as Chrome Trace Event JSON.
+//! Writer of Chrome Trace Event JSON.
 
 mod calls;
 mod names;
@@ -15,43 +15,44 @@ use perf_core::{
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 
-/// Bytes that are gathered before they are written.
+/// Size of the write buffer in bytes.
 const BUFFER: usize = 1 << 18;
 
-/// What [`write()`] wrote, and what has no place in the format.
+/// Counts of written and skipped events, returned by [`write()`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Calls, and work of devices.
+    /// Number of calls and device activities.
     pub calls: u64,
-    /// Instants.
+    /// Number of instants.
     pub instants: u64,
-    /// Samples of metrics.
+    /// Number of metric samples.
     pub samples: u64,
-    /// Flows: messages and links.
+    /// Number of flows: messages and links.
     pub flows: u64,
-    /// Events that were left out: ends of messages without the other, collectives, remote access,
-    /// requests, switches of recording, samples of call paths.
+    /// Number of skipped events: unmatched ends of messages, collectives, one-sided communication,
+    /// requests, switches of the measurement, call path samples.
     pub left_out: u64,
 }
 
-/// Writes what is in view as a Chrome trace, which the common viewers open.
+/// Writes a view as a Chrome trace for the common viewers.
 ///
 /// | in the trace | in the file |
 /// |---|---|
-/// | a call on a thread, work on a stream | X; of category `kernel`, `gpu_memcpy` or `gpu_memset` on a stream, with `args.device` and `args.stream` |
+/// | a call on a thread, an activity on a stream | X; of category `kernel`, `gpu_memcpy` or `gpu_memset` on a stream, with `args.device` and `args.stream` |
 /// | messages | s and f of category `message` |
 /// | links | s and f, of category `ac2g` for a launch, with one `args.correlation` at both ends |
 /// | metrics | C |
 /// | other events with a name | i |
 /// | groups and locations | `process_name` and `thread_name` |
 ///
-/// Viewers take what overlaps on a thread for nested or drop it. Work of a stream that overlaps goes
-/// to further threads, its *lanes*; `args.stream` is the same. What a fold of `perf-fold` shows is
-/// written as the trace that it gives.
+/// Viewers treat overlapping events of a thread as nested, or drop them. Overlapping activities of
+/// a stream are therefore distributed to further threads, its *lanes*, with the same `args.stream`.
+/// A fold of `perf-fold` can be written as the trace that it converts to.
 ///
-/// Times are microseconds with three decimals from the origin of the clock, which
-/// `baseTimeNanoseconds` dates where it is known. Read back, calls, work, instants and links are the same.
+/// Times are microseconds with three decimals from the origin of the clock. If the wall-clock time
+/// of the origin is known, it is written as `baseTimeNanoseconds`. Reading the file returns the
+/// same calls, activities, instants and links.
 ///
 /// ```
 /// use perf_core::Job;
@@ -67,7 +68,8 @@ pub struct Written {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] where `to` fails, [`Error::Cancelled`].
+///
+/// Returns [`Error::Io`] if `to` fails, and [`Error::Cancelled`] if the job was cancelled.
 pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Written> {
     let mut writer = Writer {
         view,
@@ -95,7 +97,7 @@ pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Writt
     Ok(writer.written)
 }
 
-/// Arguments of an operation of a training job.
+/// Names of the parameters of an operation of a training job.
 const TRAINING_KEYS: [&str; 4] = ["step", "seq_id", "model_chunk", "mb_id"];
 
 struct Writer<'a, 'w> {
@@ -105,9 +107,9 @@ struct Writer<'a, 'w> {
     text: Vec<u8>,
     written: Written,
     is_first: bool,
-    /// The locations of further threads, which are numbered behind all locations.
+    /// Locations of the additional threads, which are numbered after all locations.
     lanes: Vec<LocationId>,
-    /// The threads of work that is on a further one.
+    /// Threads of the activities on additional lanes.
     threads: HashMap<EventId, Thread>,
     job: &'w Job,
 }
@@ -166,7 +168,7 @@ impl Writer<'_, '_> {
         self.notes(location, notes)
     }
 
-    /// Work of a stream, each piece on the first thread on which nothing is open.
+    /// Writes the activities of a stream, each on its first free lane.
     fn work(&mut self, location: LocationView<'_>, calls: Vec<Call>, name: &str) -> Result<()> {
         let id = location.id();
         let own = self.places.of(id);
@@ -209,7 +211,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Names a thread.
+    /// Writes the name of a thread.
     fn thread(&mut self, (pid, tid): Thread, name: &str) {
         self.begin();
         let start = format!(
@@ -220,7 +222,8 @@ impl Writer<'_, '_> {
         self.text.extend(b"}}");
     }
 
-    /// Says in which order threads are shown, where numbers do not: lanes below their stream.
+    /// Writes the display order of threads if it differs from their numbers: lanes below their
+    /// stream.
     fn order(&mut self) {
         if self.lanes.is_empty() {
             return;
@@ -288,7 +291,7 @@ impl Writer<'_, '_> {
         self.spill()
     }
 
-    /// Process, thread and time.
+    /// Writes process, thread and time.
     fn at(&mut self, (pid, tid): Thread, time: Ticks) {
         let time = micros(self.nanos(time));
         let text = format!(", \"pid\": {pid}, \"tid\": {tid}, \"ts\": {time}");
@@ -356,7 +359,7 @@ impl Writer<'_, '_> {
                 self.at(thread, time);
                 self.text.push(b'}');
             }
-            // Messages follow as flows.
+            // Messages are written later, as flows.
             Event::Send(_) | Event::Recv(_) => {}
             _ => self.written.left_out += 1,
         }
@@ -428,7 +431,7 @@ impl Writer<'_, '_> {
     }
 }
 
-/// Nanoseconds as microseconds with three decimals.
+/// Formats nanoseconds as microseconds with three decimals.
 fn micros(nanos: i128) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();

@@ -1,8 +1,8 @@
-//! CubePL: the expressions of derived metrics, as far as they are arithmetic.
+//! Arithmetic expressions of CubePL, which define derived metrics.
 //!
-//! Understood are numbers, `metric::NAME(i)`, `metric::NAME(e)` and `metric::NAME()`, `+ - * /`,
+//! Supported are numbers, `metric::NAME(i)`, `metric::NAME(e)` and `metric::NAME()`, `+ - * /`,
 //! parentheses, `min(a, b)` and `max(a, b)`. Anything else, such as variables, conditions and
-//! loops, is no expression here: half understood it would yield numbers that look right.
+//! loops, is rejected, because a partial evaluation would yield plausible but wrong numbers.
 
 use perf_core::{MetricId, Scope};
 
@@ -10,7 +10,7 @@ use perf_core::{MetricId, Scope};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
     Number(f64),
-    /// A metric, inclusive or exclusive; `None` is what the whole is asked for.
+    /// A metric, inclusive or exclusive; `None` for the scope in which the expression is evaluated.
     Metric(MetricId, Option<Scope>),
     Negative(Box<Expression>),
     Binary(Operation, Box<Expression>, Box<Expression>),
@@ -26,11 +26,11 @@ pub(super) enum Operation {
     Max,
 }
 
-/// Deepest nesting.
+/// Maximum nesting depth.
 const DEPTH: usize = 100;
 
 impl Expression {
-    /// Parses an expression; `metric` finds metrics by name.
+    /// Parses an expression; `metric` looks up metrics by name.
     pub(super) fn parse(text: &str, metric: &dyn Fn(&str) -> Option<MetricId>) -> Option<Self> {
         let mut parser = Parser {
             rest: text,
@@ -42,7 +42,7 @@ impl Expression {
         parser.rest.is_empty().then_some(expression)
     }
 
-    /// All metrics in it.
+    /// Calls `each` for all metrics of the expression.
     pub(super) fn metrics(&self, each: &mut dyn FnMut(MetricId)) {
         match self {
             Expression::Number(_) => {}
@@ -55,7 +55,8 @@ impl Expression {
         }
     }
 
-    /// The expression for each of `count` columns; `fetch` yields those of a metric.
+    /// Evaluates the expression for each of `count` columns; `fetch` returns the columns of a
+    /// metric.
     pub(super) fn evaluate<E>(
         &self,
         count: usize,
@@ -88,8 +89,8 @@ impl Expression {
     }
 }
 
-/// A ratio as CubeLib takes it: by zero it is 0 of 0, and the largest number there is of others. What is
-/// infinite stands for no value and stays that.
+/// Divides like CubeLib: 0 / 0 is 0, and other divisions by zero yield the largest finite number.
+/// Infinite values mark missing values and are preserved.
 fn ratio(of: f64, by: f64) -> f64 {
     match by == 0.0 {
         true if of == 0.0 => 0.0,
@@ -121,7 +122,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The longest beginning of what `is` takes.
+    /// Returns the longest prefix of characters that `is` accepts.
     fn word(&mut self, is: impl Fn(char) -> bool) -> &'a str {
         self.skip();
         let end = self.rest.find(|c| !is(c)).unwrap_or(self.rest.len());
@@ -154,7 +155,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Chains nest to the left, so that their length counts as depth.
+    /// Adds an operation. Chains nest to the left, so that their length counts as depth.
     fn join(
         &mut self,
         operation: Operation,

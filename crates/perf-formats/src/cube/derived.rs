@@ -1,8 +1,9 @@
-//! Derived metrics: evaluated when they are asked for, after aggregation.
+//! Derived metrics, evaluated on request and after aggregation.
 //!
-//! Where none of its inputs has a row an expression is what it is of zeros. Mostly that is 0, and there is
-//! no row; where it is not, as of `metric::time() + 1`, all call paths have one. A smallest or largest value
-//! of none is no number that counts, and leaves no row behind either.
+//! If none of the inputs of an expression has a row, the expression is evaluated with zeros. The
+//! result is usually 0, and there is no row. Otherwise, as for `metric::time() + 1`, all call paths
+//! have a row. A minimum or maximum without values is infinite; it is not a valid result, so that
+//! there is no row either.
 
 use super::cubepl::Expression;
 use super::names::property;
@@ -16,10 +17,10 @@ use perf_core::{
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};
 
-/// Rows of a profile, with those of derived metrics.
+/// Rows of a profile, including those of derived metrics.
 #[derive(Debug)]
 pub(super) struct DerivedRows {
-    /// The profile, in which derived metrics have no rows.
+    /// The profile without rows for derived metrics.
     base: Profile,
     file: Arc<str>,
     expressions: BTreeMap<MetricId, Derived>,
@@ -28,9 +29,9 @@ pub(super) struct DerivedRows {
 /// A derived metric.
 #[derive(Debug)]
 struct Derived {
-    /// `None` if it is not supported.
+    /// Parsed expression; `None` if it is not supported.
     expression: Option<Expression>,
-    /// Where it has rows, once that was asked for.
+    /// Call paths with rows, computed on first use.
     paths: OnceLock<Vec<CallPathId>>,
 }
 
@@ -43,14 +44,14 @@ impl Derived {
     }
 }
 
-/// Most metrics that are read for a value.
+/// Maximum number of metrics that are read for one value.
 const HEAVIEST: u64 = 10_000;
 
 impl DerivedRows {
-    /// Understands what can be of the derived metrics; `None` if there are none.
+    /// Parses the derived metrics as far as they are supported. Returns `None` if there are none.
     pub(super) fn new(base: &Profile, file: &Arc<str>, found: &mut Diagnostics) -> Option<Self> {
         let mut waiting = BTreeMap::new();
-        // By name; of two the first counts.
+        // Metrics by name; of several with the same name, the first is used.
         let mut names = HashMap::new();
         for (about, at) in base.metrics().iter().zip(0u32..) {
             names
@@ -75,8 +76,9 @@ impl DerivedRows {
         if waiting.is_empty() {
             return None;
         }
-        // A derived metric may refer to others, in any order but not in a circle, and not so
-        // often that evaluating it takes for ever. Who waits for how many, and for whom who waits.
+        // A derived metric may refer to others in any order, but not in a cycle, and the total
+        // number of references is bounded. `missing` counts the unresolved inputs of each metric,
+        // `needed_by` lists its users.
         let mut missing: HashMap<MetricId, usize> = HashMap::new();
         let mut needed_by: HashMap<MetricId, Vec<MetricId>> = HashMap::new();
         let mut ready = Vec::new();
@@ -160,7 +162,7 @@ impl DerivedRows {
         Ok(row.map_or_else(|| vec![self.nothing(metric); count], |row| row.to_f64()))
     }
 
-    /// What a stored metric is where it has no row.
+    /// Returns the value of a stored metric without a row.
     fn nothing(&self, metric: MetricId) -> f64 {
         let combine = self.base.metrics().get(metric.index());
         match combine.map(|about| about.combine) {
@@ -170,8 +172,8 @@ impl DerivedRows {
         }
     }
 
-    /// A metric over parts of the machine, see [`Combine::over_parts`]: for a derived one the expression
-    /// of what its inputs are there.
+    /// Returns a metric over parts of the machine; see [`Combine::over_parts`]. For a derived
+    /// metric, the expression is evaluated with the aggregated inputs.
     fn view_over(
         &self,
         (metric, path): (MetricId, CallPathId),
@@ -192,7 +194,7 @@ impl DerivedRows {
         Ok(values)
     }
 
-    /// A metric where nothing has a row.
+    /// Returns the value of a metric if no input has a row.
     fn of_nothing(&self, metric: MetricId) -> Result<f64> {
         if !self.is_derived(metric) {
             return Ok(self.nothing(metric));
@@ -203,7 +205,8 @@ impl DerivedRows {
         Ok(values.first().copied().unwrap_or_default())
     }
 
-    /// A metric over all locations: for a derived one the expression of the sums.
+    /// Returns a metric over all locations. For a derived metric, the expression is evaluated with
+    /// the sums.
     pub(super) fn total(&self, metric: MetricId, path: CallPathId, scope: Scope) -> Result<f64> {
         if self.is_derived(metric) {
             let mut fetch =
@@ -217,7 +220,7 @@ impl DerivedRows {
         Ok(about.combine.total(&row.unwrap_or_else(zeros)).as_f64())
     }
 
-    /// Stored metrics a derived one is made of.
+    /// Collects the stored metrics on which a derived one depends.
     fn stored(&self, metric: MetricId, into: &mut Vec<MetricId>) {
         match self.expressions.get(&metric) {
             None => into.push(metric),
@@ -229,7 +232,8 @@ impl DerivedRows {
         }
     }
 
-    /// Where it is not 0: where one of the metrics it is made of has a row, and above, or everywhere.
+    /// Returns the call paths at which the metric can be non-zero: those with a row of one of its
+    /// inputs and their ancestors, or all.
     fn derived_paths(&self, metric: MetricId) -> &[CallPathId] {
         let derived = self.expressions.get(&metric);
         derived.map_or(&[], |derived| {

@@ -1,8 +1,8 @@
-//! The data types of metrics: their names, their layout in a row, and what they are here.
+//! Data types of metrics: their names, their layout in a row, and their types in a profile.
 
 use perf_core::{Combine, Severities, ValueType};
 
-/// The layout of a value.
+/// Layout of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DataType {
     Signed(u8),
@@ -10,11 +10,11 @@ pub(super) enum DataType {
     Double,
     Min,
     Max,
-    /// u32 count, then smallest, largest, sum, sum of squares as f64, without gaps.
+    /// u32 count, then minimum, maximum, sum, sum of squares as f64, without padding.
     TauAtomic,
-    /// Floats that add up one by one: RATE, COMPLEX, NDOUBLES(n).
+    /// Floats that are added component-wise: RATE, COMPLEX, NDOUBLES(n).
     Doubles(u32),
-    /// Smallest, largest, n bins.
+    /// Minimum, maximum, n bins.
     Histogram(u32),
     /// 27 coefficients.
     ScaleFunction,
@@ -23,7 +23,7 @@ pub(super) enum DataType {
 const SCALE_FUNCTION: u32 = 27;
 
 impl DataType {
-    /// The type of this name. Some names have aliases.
+    /// Returns the data type for a name. Some names have aliases.
     pub(super) fn named(name: &str) -> Option<Self> {
         let name = name.trim();
         Some(match name {
@@ -53,7 +53,7 @@ impl DataType {
         })
     }
 
-    /// The name and layout for values of a type that combine like that, and so many floats each.
+    /// Returns name and layout for values of a type with this combination and number of floats.
     pub(super) fn for_values(kind: ValueType, combine: Combine) -> (String, Self) {
         let (name, kind) = match (combine, kind) {
             (Combine::Minimum, _) => ("MINDOUBLE", DataType::Min),
@@ -73,7 +73,7 @@ impl DataType {
         (name.into(), kind)
     }
 
-    /// Bytes a value.
+    /// Returns the size of a value in bytes.
     pub(super) fn size(self) -> u64 {
         match self {
             DataType::Signed(size) | DataType::Unsigned(size) => size.into(),
@@ -105,7 +105,7 @@ impl DataType {
         }
     }
 
-    /// Whether a row is in memory what it is in a file.
+    /// Returns `true` if the layout of a row is the same in memory and in the file.
     pub(super) fn is_in_memory(self, is_big: bool) -> bool {
         let is_whole = match self {
             DataType::Double | DataType::Min | DataType::Max | DataType::Doubles(1) => true,
@@ -115,12 +115,14 @@ impl DataType {
         is_whole && is_big == cfg!(target_endian = "big")
     }
 
-    /// Makes `row` one of so many bytes, of a type that [is in memory](Self::is_in_memory) what it
-    /// is in a file, and gives these bytes to be filled. What they are before is anything.
+    /// Resizes `row` to `size` bytes and returns its bytes to be filled. Their initial content is
+    /// unspecified. The type must have the [same layout](Self::is_in_memory) in memory and in the
+    /// file.
     pub(super) fn in_memory(self, row: &mut Severities, size: u64) -> &mut [u8] {
         fn bytes<T: bytemuck::Pod>(values: &mut Vec<T>, len: usize) -> &mut [u8] {
             match values.is_empty() {
-                // The system gives zeros for nothing.
+                // A fresh buffer takes zeroed pages from the system, which is cheaper than clearing
+                // an old one.
                 true => *values = vec![T::zeroed(); len],
                 false => values.resize(len, T::zeroed()),
             }
@@ -143,11 +145,11 @@ impl DataType {
         }
     }
 
-    /// A row from its bytes.
+    /// Decodes a row.
     pub(super) fn decode(self, bytes: &[u8], is_big: bool) -> Severities {
         fn numbers<const N: usize, T>(bytes: &[u8], swap: bool, f: fn([u8; N]) -> T) -> Vec<T> {
             let (chunks, _) = bytes.as_chunks::<N>();
-            // Two loops, so that the one for the usual order is a copy.
+            // Two loops, so that the one for the native byte order compiles to a copy.
             if swap {
                 let swapped = chunks.iter().map(|chunk| {
                     let mut chunk = *chunk;
@@ -199,7 +201,7 @@ impl DataType {
         }
     }
 
-    /// Appends a row in little-endian order. `None` if a value does not fit, or the row is of
+    /// Appends a row in little-endian order. Returns `None` if a value does not fit or the row has
     /// another type.
     pub(super) fn encode(self, row: &Severities, bytes: &mut Vec<u8>) -> Option<()> {
         match (self, row) {
@@ -214,7 +216,7 @@ impl DataType {
             (DataType::Signed(size), Severities::I64(values)) => {
                 let sign = u32::from(size) * 8 - 1;
                 for value in values {
-                    // All bits from the sign on are alike.
+                    // The value fits if all bits from the sign bit on are equal.
                     matches!(*value >> sign, 0 | -1).then_some(())?;
                     bytes.extend_from_slice(&value.to_le_bytes()[..usize::from(size)]);
                 }

@@ -1,4 +1,4 @@
-//! Cube among the formats of this crate.
+//! Registration of Cube as a format of this crate.
 
 use super::read::is_document;
 use super::{Cube, tar};
@@ -7,7 +7,7 @@ use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
 use std::path::Path;
 
-/// Cube profiles, as [`Formats`](crate::Formats) know them.
+/// Cube profiles, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "cube",
     extensions: &["cubex", "cube"],
@@ -34,7 +34,7 @@ fn probe(input: &Input) -> u8 {
     match (looks, is_named) {
         (true, true) => 100,
         (true, false) => 60,
-        // A tar archive whose magic lies beyond the head, or a damaged file.
+        // A tar archive with its magic number beyond the head, or a damaged file.
         (false, true) => 70,
         (false, false) => 0,
     }

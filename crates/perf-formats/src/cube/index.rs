@@ -1,4 +1,4 @@
-//! Where the rows of a metric are: its `.index` and the head of its `.data`.
+//! Location of the rows of a metric: its `.index` and the head of its `.data`.
 
 use super::rules;
 use super::tar::Member;
@@ -9,16 +9,16 @@ use perf_core::{CallPathId, Diagnostics, Place};
 const INDEX: &[u8] = b"CUBEX.INDEX";
 const DATA: &[u8] = b"CUBEX.DATA";
 const PACKED: &[u8] = b"ZCUBEX.DATA";
-/// Magic, mark of the byte order, version, kind.
+/// Length of the header: magic, byte order mark, version, kind.
 const HEAD: u64 = 18;
 const SPARSE: u8 = 1;
 const DENSE: u8 = 3;
 
-/// Where one row is in the file.
+/// Position of one row in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) start: u64,
-    /// Bytes in the file: those of the row, or fewer if it is packed.
+    /// Number of bytes in the file: those of the row, or fewer if it is compressed.
     pub(super) size: u64,
 }
 
@@ -27,17 +27,17 @@ pub(super) struct Span {
 pub(super) struct Table {
     pub(super) is_big: bool,
     pub(super) is_packed: bool,
-    /// Bytes of a row, unpacked.
+    /// Uncompressed size of a row in bytes.
     pub(super) row: u64,
-    /// First byte of the rows that are not packed.
+    /// First byte of the uncompressed rows.
     start: u64,
-    /// Call path and place in the index, or in `packed`, by ascending call path.
+    /// Call path and its position in the index, or in `packed`, by ascending call path.
     rows: Vec<(CallPathId, u32)>,
-    /// Where packed rows are.
+    /// Positions of compressed rows.
     packed: Vec<Span>,
 }
 
-/// The members of a metric.
+/// The archive members of a metric.
 pub(super) struct Files<'a> {
     pub(super) bytes: &'a Bytes,
     /// Name without extension.
@@ -62,8 +62,8 @@ impl Files<'_> {
         self.bytes.read(of.start + from, size, "the member")
     }
 
-    /// Reads the index and what the data begin with. `paths` are all call paths by row number,
-    /// `row` the bytes of a row.
+    /// Reads the index and the head of the data. `paths` are all call paths by row number, `row` is
+    /// the size of a row in bytes.
     pub(super) fn table(
         &self,
         paths: &[CallPathId],
@@ -125,7 +125,7 @@ impl Files<'_> {
             numbers.truncate(available);
         }
         let mut lost = 0;
-        // The place of each call path in the index; of two the first counts.
+        // Position of each call path in the index; of several, the first is used.
         let mut places = vec![None; paths.len()];
         for (number, place) in numbers.into_iter().zip(0u32..) {
             let path = paths.get(number as usize);
@@ -142,7 +142,7 @@ impl Files<'_> {
         let rows = rows.filter_map(|(path, place)| Some((path, place?)));
         table.rows = rows.filter(|(_, place)| is_stored(*place)).collect();
         if table.is_packed {
-            // Of rows that are there: an index alone may name all call paths of a profile.
+            // Keep only rows that exist: an index alone may list all call paths of a profile.
             let rows = table.rows.iter_mut().zip(0u32..);
             table.packed = rows
                 .filter_map(|((_, place), number)| {
@@ -155,7 +155,7 @@ impl Files<'_> {
         Ok(table)
     }
 
-    /// Reads what the data begin with, and says how many of `count` rows they can hold.
+    /// Reads the head of the data, and returns the number of rows, of `count`, that they can hold.
     fn data_head(&self, count: usize, table: &mut Table, found: &mut Diagnostics) -> Result<usize> {
         let head = self.read(self.data, "data", 0, self.data.size.min(19))?;
         if head.starts_with(DATA) {
@@ -182,7 +182,7 @@ impl Files<'_> {
         table.packed = vec![Span { start: 0, size: 0 }; count];
         let mut is_known = vec![false; count];
         let (mut cut, mut left) = (0, count as u64);
-        // Streams may be stored in any order: what says which row one is, is its start.
+        // Streams may be stored in any order; the start of a stream determines its row.
         for (at, entry) in entries.iter().enumerate() {
             let start = streams.saturating_add(u64_at(&entry[8..], table.is_big));
             let mut size = u64_at(&entry[16..], table.is_big);
@@ -213,16 +213,16 @@ impl Files<'_> {
     }
 }
 
-/// The row that starts so many bytes behind the first one.
+/// Returns the index of the row at this distance from the first one.
 fn row_at(start: u64, row: u64) -> Option<usize> {
     let whole = start.checked_rem(row)? == 0;
     whole.then(|| usize::try_from(start / row).ok())?
 }
 
 impl Table {
-    /// Where the row of a call path is.
+    /// Returns the position of the row of a call path.
     pub(super) fn span(&self, path: CallPathId) -> Option<Span> {
-        // Mostly all call paths before this one have rows too.
+        // Fast path: usually, all preceding call paths have rows too.
         let (_, place) = match self.rows.get(path.index()) {
             Some(row) if row.0 == path => row,
             _ => {

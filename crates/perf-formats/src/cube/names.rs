@@ -1,68 +1,70 @@
-//! The words of the format for roles, paradigms and kinds, and the properties that keep what has
-//! no noun.
+//! Names that the format uses for roles, paradigms and kinds, and the properties for facts without
+//! a field in [`perf_core`].
 
 use perf_core::{GroupKind, LocationKind, Paradigm, RegionRole};
 
-/// Names of the [properties](perf_core::ProfileMetric::properties) that keep what the format says
-/// and no noun of [`perf_core`] does. The writer reads them; attributes of the file have names
-/// without `cube.`.
+/// Names of the [properties](perf_core::ProfileMetric::properties) for contents of the format
+/// without a field in [`perf_core`]. The writer reads them. Attributes of the file have names
+/// without the prefix `cube.`.
 pub mod property {
-    /// Of a metric: its data type, such as `UINT32`. Values that fit are written as that.
+    /// Metric property: data type, such as `UINT32`. It is used for writing if the values fit.
     pub const DATA_TYPE: &str = "cube.dtype";
-    /// Of a metric: its type, where that is neither `INCLUSIVE` nor `EXCLUSIVE`.
+    /// Metric property: type, if it is neither `INCLUSIVE` nor `EXCLUSIVE`.
     pub const METRIC_TYPE: &str = "cube.type";
-    /// Of a metric: its name for people, where it differs.
+    /// Metric property: display name, if it differs from the name.
     pub const DISPLAY_NAME: &str = "cube.disp_name";
-    /// Of a metric: where it is described.
+    /// Metric property: address of the description.
     pub const URL: &str = "cube.url";
-    /// Of a metric: `GHOST` for one that is not shown.
+    /// Metric property: `GHOST` for a hidden metric.
     pub const VISIBILITY: &str = "cube.viztype";
-    /// Of a metric: the CubePL expression of a derived one.
+    /// Metric property: CubePL expression of a derived metric.
     pub const EXPRESSION: &str = "cube.cubepl";
-    /// Of a metric: the CubePL expression that is run once before.
+    /// Metric property: CubePL expression that initialises the evaluation.
     pub const INIT: &str = "cube.cubeplinit";
-    /// Of a metric: `plus`, `minus` or `aggr`, a colon, and the CubePL expression that aggregates.
+    /// Metric property: `plus`, `minus` or `aggr`, a colon, and the CubePL expression for the
+    /// aggregation.
     pub const AGGREGATION: &str = "cube.cubeplaggr";
-    /// Of a call path: `numeric` or `string`, a colon, and the name of a parameter.
+    /// Call path property: `numeric` or `string`, a colon, and the name of a parameter.
     pub const PARAMETER: &str = "cube.parameter";
-    /// Of a call path: the line it was called from.
+    /// Call path property: line of the call site.
     pub const LINE: &str = "cube.line";
-    /// Of a call path: the file it was called from.
+    /// Call path property: file of the call site.
     pub const FILE: &str = "cube.mod";
-    /// Of a process or location: its rank.
+    /// Process or location property: its rank.
     pub const RANK: &str = "rank";
-    /// Attribute of a metric that names the metric of the same quantity in the other scope.
+    /// Metric attribute: name of the metric for the same quantity in the other scope.
     pub const COUNTERPART: &str = "perfkit.counterpart";
-    /// Of a system node: what describes it. Of a profile, followed by a colon and a number: what
-    /// describes that region.
+    /// System node property: its description. As a profile property, followed by a colon and a
+    /// number: the description of that region.
     pub const DESCRIPTION: &str = "cube.descr";
-    /// Of a metric: what values it has, such as `VOID` for none.
+    /// Metric property: kind of its values, such as `VOID` for none.
     pub const VALUES: &str = "cube.val";
-    /// Of a metric: `false` if the reference library is not to keep rows in memory.
+    /// Metric property: `false` if the reference library must not cache rows.
     pub const CACHEABLE: &str = "cube.cacheable";
-    /// Of a metric: `false` if it may not be used in remapping.
+    /// Metric property: `false` if it must not be used in remapping.
     pub const CONVERTIBLE: &str = "cube.convertible";
-    /// Of a metric: `rowwise` or `locationwise` behind a colon, how its expression is evaluated.
+    /// Metric property: `rowwise` or `locationwise` after a colon, the evaluation mode of its
+    /// expression.
     pub const EVALUATION: &str = "cube.evaluation";
-    /// Of a profile, once for each: a folder on the web that texts of the file refer to as `@mirror@`.
+    /// Profile property, one for each: a web address that texts of the file refer to as `@mirror@`.
     pub const MIRROR: &str = "cube.murl";
-    /// Of a profile: `metrics`, `program` or `system` behind a colon, a title of that tree.
+    /// Profile property: `metrics`, `program` or `system` after a colon, with a title of that tree.
     pub const TITLE: &str = "cube.title";
-    /// Of a profile, once for each: the name of a member of the archive that is neither the document
-    /// nor rows, see [`Cube::member`](crate::cube::Cube::member).
+    /// Profile property, one for each: the name of an archive member that is neither the document
+    /// nor rows; see [`Cube::member`](crate::cube::Cube::member).
     pub const MEMBER: &str = "cube.member";
-    /// Of a profile: the number of a region behind a colon, where that is described.
+    /// Profile property: the number of a region after a colon, with the address of its description.
     pub const REGION_URL: &str = "cube.region_url";
 
-    /// Whether a property of a profile is none of the attributes of the file.
+    /// Returns `true` if a profile property is not an attribute of the file.
     pub(in crate::cube) fn is_own(name: &str) -> bool {
         let kind = name.split_once(':').map_or(name, |(kind, _)| kind);
         [MIRROR, TITLE, MEMBER, REGION_URL, DESCRIPTION].contains(&kind)
     }
 }
 
-/// By their numbers in OTF2, which the format shares the list with. Where several are one role
-/// here, the last is written.
+/// Roles by their OTF2 codes, which the format shares. If several names map to one role, the last
+/// is written.
 const ROLES: [(&str, RegionRole); 40] = [
     ("unknown", RegionRole::Unknown),
     ("function", RegionRole::Function),
@@ -179,7 +181,7 @@ pub(super) fn of_location_kind(kind: LocationKind) -> &'static str {
     match kind {
         LocationKind::AcceleratorStream => "gpu",
         LocationKind::Metric => "metric",
-        // The format has no word for a location of which nothing is known.
+        // The format has no name for an unknown kind of location.
         _ => "thread",
     }
 }

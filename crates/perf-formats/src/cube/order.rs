@@ -1,16 +1,16 @@
-//! The orders in which call paths are numbered in the rows of a metric.
+//! Numbering orders of the call paths in the rows of a metric.
 
 use perf_core::{CallPathId, Scope};
 
-/// How the rows of a metric are numbered.
+/// Numbering order of the rows of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Order {
-    /// Depth first, parents first: exclusive metrics.
+    /// Depth first, parents before children: exclusive metrics.
     Deep,
-    /// Per root: itself, then for a node all its children before anything below one of them:
-    /// inclusive metrics. This is not breadth first.
+    /// For each root: the root itself, then recursively for each node all its children before any
+    /// deeper descendant: inclusive metrics. This is not breadth first.
     Wide,
-    /// As they are defined: simple metrics.
+    /// Order of definition: simple metrics.
     Defined,
 }
 
@@ -24,7 +24,7 @@ impl Order {
     }
 }
 
-/// A call tree as a document has it: children in order.
+/// A call tree in document order: children are ordered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forest {
     roots: Vec<u32>,
@@ -34,8 +34,8 @@ pub(super) struct Forest {
 }
 
 impl Forest {
-    /// From the parent of each node; siblings are in the order of `nodes`, which must name each
-    /// node once.
+    /// Creates the tree from the parent of each node. Siblings have the order of `nodes`, which
+    /// must contain each node once.
     pub(super) fn new(parents: &[Option<CallPathId>], nodes: impl Iterator<Item = u32>) -> Self {
         let mut starts = vec![0; parents.len() + 2];
         for parent in parents.iter().flatten() {
@@ -44,7 +44,8 @@ impl Forest {
         for at in 2..starts.len() {
             starts[at] += starts[at - 1];
         }
-        // `starts[i + 1]` walks from the start of node i to its end, which is the start of i + 1.
+        // During filling, `starts[i + 1]` advances from the start of node i to its end, which is
+        // the start of i + 1.
         let mut children = vec![0; parents.iter().flatten().count()];
         let mut roots = Vec::new();
         for node in nodes {
@@ -74,7 +75,7 @@ impl Forest {
         &self.children[self.starts[at]..self.starts[at + 1]]
     }
 
-    /// All nodes, row by row. For [`Order::Defined`] that is the order of ids.
+    /// Returns all nodes in row order. For [`Order::Defined`], that is the order of ids.
     pub(super) fn rows(&self, order: Order) -> Vec<CallPathId> {
         let count = self.roots.len() + self.children.len();
         let mut rows = Vec::with_capacity(count);
@@ -133,7 +134,8 @@ mod tests {
         assert_eq!(rows(Order::Deep), [0, 1, 3, 4, 2, 5, 6, 7]);
         assert_eq!(rows(Order::Wide), [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!(rows(Order::Defined), [0, 1, 2, 3, 4, 5, 6, 7]);
-        // Below the first child before below the second, however deep: not breadth first.
+        // All descendants of the first child precede those of the second, at any depth: not breadth
+        // first.
         let parents = [None, Some(0), Some(0), Some(1), Some(2), Some(3)];
         let parents = parents.map(|parent: Option<u32>| parent.map(CallPathId));
         let wide = Forest::new(&parents, 0..6).rows(Order::Wide);

@@ -1,4 +1,4 @@
-//! [`Cube`]: a profile and what its file says besides.
+//! [`Cube`]: a profile and the further contents of its file.
 
 use super::anchor::{self, Anchor};
 use super::derived::DerivedRows;
@@ -20,15 +20,15 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// A Cube profile: CUBE4 archives (`.cubex`) and Cube3 documents (`.cube`), packed with gzip or
-/// not.
+/// A Cube profile from a CUBE4 archive (`.cubex`) or Cube3 document (`.cube`), compressed with gzip
+/// or not.
 ///
-/// Ids are those of the file as far as possible: location `i` is column `i`, metrics, regions
-/// and parts of the machine are in order of their ids, and so are call paths unless a parent has
-/// a higher id than its child, in which case they are in the order of the document.
+/// Ids are those of the file as far as possible. Location `i` is column `i`; metrics, regions and
+/// parts of the machine are ordered by their ids. So are call paths, unless a parent has a higher
+/// id than its child; in that case they have the order of the document.
 ///
-/// Rows are as stored; [`Profile::scoped`] converts between inclusive and exclusive. They are
-/// read when they are asked for: opening reads the anchor and the indices alone.
+/// Rows are returned as stored; [`Profile::scoped`] converts between inclusive and exclusive
+/// values. Opening reads only the anchor and the indices; rows are read on request.
 ///
 /// ```no_run
 /// use perf_core::{CallPathId, Job, MetricId, Scope};
@@ -56,19 +56,21 @@ impl Cube {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Truncated`], [`Error::Malformed`],
-    /// [`Error::Unsupported`] and [`Error::Limit`] with the place in the file, and
-    /// [`Error::Strict`] for the first repair or loss if the options are strict.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read, [`Error::Truncated`], [`Error::Malformed`],
+    /// [`Error::Unsupported`] or [`Error::Limit`] with the place in the file, and [`Error::Strict`]
+    /// for the first repair or loss in strict mode.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
         let options = &Reading::new(options, job);
         let bytes = Bytes::open(path.as_ref(), options.get_limits(), &options.job)?;
         Cube::read(bytes, options)
     }
 
-    /// Reads a file that is in memory; errors call it `name`.
+    /// Reads a file in memory; errors call it `name`.
     ///
     /// # Errors
-    /// As [`open`](Self::open), without [`Error::Io`].
+    ///
+    /// Returns the errors of [`open`](Self::open), except [`Error::Io`].
     pub fn from_bytes(
         bytes: Vec<u8>,
         name: &str,
@@ -113,7 +115,7 @@ impl Cube {
         };
         let resolved = resolver.resolve(anchor)?;
         let rows = TextRows::new(document, &file, rows, &resolved, &mut found)?;
-        // The document is held by the rows; members are of archives.
+        // The rows hold the document; Cube3 has no members.
         let bytes = Bytes::new(Vec::new(), &file, options.get_limits(), &options.job)?;
         Cube::assemble(
             resolved,
@@ -175,7 +177,8 @@ impl Cube {
             let (forest, ids) = (&resolved.forest, &resolved.cnodes);
             let paths = orders.entry(order).or_insert_with(|| {
                 let mut rows = forest.rows(order);
-                // By the ids of the file, which call paths here cannot always be in order of.
+                // Rows follow the ids of the file, which may differ from the order of call paths
+                // here.
                 if order == Order::Defined {
                     rows.sort_by_key(|path| ids.get(path.index()));
                 }
@@ -242,39 +245,40 @@ impl Cube {
         })
     }
 
-    /// The profile. Metrics have [`property`](super::property) entries for what the file says
-    /// besides.
+    /// Returns the profile. Metrics have [`property`](super::property) entries for further contents
+    /// of the file.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// The profile and what was repaired, lost or noted on the way.
+    /// Converts into the profile and the diagnostics of reading it.
     pub fn into_parts(self) -> (Profile, Diagnostics) {
         (self.profile, self.diagnostics)
     }
 
-    /// What was repaired, lost or noted.
+    /// Returns the repairs, losses and notes.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 
-    /// Version of the format, such as `4.4`.
+    /// Returns the version of the format, such as `4.4`.
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// What the file calls a call path.
+    /// Returns the id of a call path in the file.
     pub fn cnode_id(&self, path: CallPathId) -> Option<u64> {
         self.cnodes.get(path.index()).copied()
     }
 
-    /// A metric of a call path over all locations: their sum, or what else
-    /// [`combine`](perf_core::ProfileMetric::combine) says. Derived metrics are evaluated after
-    /// aggregation, so that a ratio is one of sums.
+    /// Returns a metric of a call path aggregated over all locations: the sum, or the combination
+    /// that [`combine`](perf_core::ProfileMetric::combine) specifies. Derived metrics are evaluated
+    /// after aggregation, so that a ratio is a ratio of sums.
     ///
     /// # Errors
-    /// As [`Profile::row`], and [`perf_core::Error::Read`] for a derived metric that is not
-    /// supported.
+    ///
+    /// Returns the errors of [`Profile::row`], and [`perf_core::Error::Read`] for an unsupported
+    /// derived metric.
     pub fn total(&self, metric: MetricId, path: CallPathId, scope: Scope) -> Result<f64> {
         if let Some(derived) = &self.derived
             && derived.is_derived(metric)
@@ -289,13 +293,15 @@ impl Cube {
         }))
     }
 
-    /// Names of the members that hold neither the anchor nor rows, such as `remapping.spec`.
+    /// Iterates over the names of the members that hold neither the anchor nor rows, such as
+    /// `remapping.spec`.
     pub fn members(&self) -> impl Iterator<Item = &str> {
         self.members.keys().map(String::as_str)
     }
 
-    /// Writes a profile that was made from this one, such as one with more metrics, with the free members
-    /// of this one, as [`write()`](super::write()) does without them.
+    /// Writes a profile that was derived from this one, for example by adding metrics, together
+    /// with the free members of this file. [`write()`](super::write()) writes a profile without
+    /// them.
     ///
     /// ```no_run
     /// use perf_core::Job;
@@ -309,7 +315,8 @@ impl Cube {
     ///
     /// # Errors
     ///
-    /// As [`write()`](super::write()), and [`Error::Io`] where a member cannot be read.
+    /// Returns the errors of [`write()`](super::write()), and [`Error::Io`] if a member cannot be
+    /// read.
     pub fn write(
         &self,
         profile: &Profile,
@@ -323,10 +330,11 @@ impl Cube {
         write_members(profile, (&members, &read), to, options, job)
     }
 
-    /// The bytes of such a member; `None` if there is none of that name.
+    /// Returns the bytes of such a member, or `None` if there is none with that name.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read.
     pub fn member(&self, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(member) = self.members.get(name) else {
             return Ok(None);
@@ -338,7 +346,7 @@ impl Cube {
 
 const ANCHOR: &str = "anchor.xml";
 
-/// Bytes of the anchor that are read at once.
+/// Number of bytes of the anchor that are read at once.
 const PART: usize = 1 << 16;
 
 fn read_anchor(
@@ -357,7 +365,7 @@ fn read_anchor(
     anchor::parse(&document, file, options, found)
 }
 
-/// Whether a file begins like an XML document.
+/// Returns `true` if a file begins like an XML document.
 pub(super) fn is_document(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     head.trim_ascii_start().starts_with(b"<")

@@ -1,4 +1,4 @@
-//! Rows of a `.cubex`, read from the file as they are asked for.
+//! Rows of a `.cubex`, read from the file on request.
 
 use super::dtype::DataType;
 use super::index::{Span, Table};
@@ -12,60 +12,60 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub(super) struct FileRows {
     pub(super) bytes: Bytes,
-    /// By metric; `None` where nothing is stored.
+    /// Table and type by metric; `None` if nothing is stored.
     pub(super) metrics: Vec<Option<(Table, DataType)>>,
-    /// State of streams that nobody reads at the moment: some 40 KiB each.
+    /// Idle decompressors, about 40 KiB each.
     pub(super) idle: Mutex<Vec<Decompress>>,
     pub(super) held: Mutex<Held>,
 }
 
-/// What goes from row to row.
+/// State that is kept between rows.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     ahead: Ahead,
-    /// The last row: once whoever asked for it let it go, its memory serves for the next one. Rows
-    /// are mostly looked at one after the other, and a new one would have to be cleared first.
+    /// Last row. After the caller has released it, its memory is used for the next row, which saves
+    /// clearing new memory. Rows are mostly read one after the other.
     last: Option<Arc<Severities>>,
 }
 
-/// Pieces of the file that were read ahead, for rows that are asked for one near the other: a call to
-/// the system costs more than a small row. A row asked for by itself is read by itself.
+/// Pieces of the file that were read ahead. A system call costs more than a small row, so
+/// neighbouring rows are read together; an isolated row is read by itself.
 ///
-/// Several pieces are kept, since rows in the order of call paths are often not in that of the file: rows
-/// that are inclusive stand breadth first, and a walk through the call tree comes by each piece
-/// several times.
+/// Several pieces are kept, because the order of call paths often differs from the order of the
+/// file. Inclusive rows are stored in [`Order::Wide`](super::order::Order::Wide), and a walk
+/// through the call tree visits each piece several times.
 #[derive(Debug, Default)]
 struct Ahead {
-    /// A piece each, where its number says.
+    /// Pieces, each at a slot derived from its number.
     pieces: Vec<Piece>,
-    /// A row that is in no piece, or in several.
+    /// Buffer for a row that is in no piece, or in several.
     row: Vec<u8>,
-    /// Where the last row ended.
+    /// End of the last row.
     last: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Piece {
     number: u64,
-    /// Empty as long as nothing was read.
+    /// Bytes of the piece; empty until it is read.
     bytes: Vec<u8>,
 }
 
-/// Bytes of a row from which on it is read straight to where it stays: a call to the system costs
-/// less than copying so many bytes once more.
+/// Minimum size in bytes for reading a row directly to its destination. Above it, a system call
+/// costs less than another copy.
 const LONG: u64 = 1 << 13;
 
-/// Bytes of a piece. Pieces begin at multiples of it.
+/// Size of a piece in bytes. Pieces begin at multiples of it.
 const PIECE: u64 = 1 << 16;
 
-/// Pieces that are kept: 2 MiB, the rows of 4,000 call paths on 64 locations.
+/// Number of kept pieces: 2 MiB, the rows of 4,000 call paths on 64 locations.
 const PIECES: u64 = 32;
 
-/// Bytes of a row up to which its memory is kept for the next one.
+/// Maximum size in bytes of a row whose memory is kept.
 const KEPT: u64 = 1 << 22;
 
 impl Ahead {
-    /// The bytes of a row.
+    /// Returns the bytes of a row.
     fn row(&mut self, bytes: &Bytes, span: Span) -> Result<&[u8]> {
         let end = span.start.saturating_add(span.size);
         let is_near = (self.last..self.last.saturating_add(PIECE)).contains(&span.start);
@@ -105,7 +105,7 @@ impl Ahead {
         !self.piece(number).is_empty()
     }
 
-    /// Reads a piece, in place of another one. Says that it is there.
+    /// Reads a piece in place of another one. Returns `true` if it is available.
     fn read(&mut self, bytes: &Bytes, number: u64) -> Result<bool> {
         self.pieces.resize(PIECES as usize, Piece::default());
         let Some(piece) = self.pieces.get_mut((number % PIECES) as usize) else {
@@ -119,12 +119,12 @@ impl Ahead {
     }
 }
 
-/// Deflate packs no better than this.
+/// Maximum compression ratio of deflate.
 const MOST_PACKED: u64 = 1032;
 
 impl FileRows {
     fn read(&self, table: &Table, kind: DataType, span: Span) -> Result<Arc<Severities>> {
-        // A thread that would have to wait for another reads for itself.
+        // A thread that would have to wait reads with its own state.
         match self.held.try_lock() {
             Ok(mut held) => self.read_with(&mut held, table, kind, span),
             Err(_) => self.read_with(&mut Held::default(), table, kind, span),
@@ -144,7 +144,7 @@ impl FileRows {
         }
         let empty = || Arc::new(Severities::zeros(ValueType::F64, 0));
         let mut row = held.last.take().unwrap_or_else(empty);
-        // Somebody still has it.
+        // The caller still holds the last row.
         if Arc::strong_count(&row) > 1 || Arc::weak_count(&row) > 0 {
             row = empty();
         }
@@ -232,7 +232,7 @@ impl RowStore for FileRows {
     }
 }
 
-/// An error of this crate as one of a row.
+/// Converts an error of this crate to a row error.
 pub(super) fn unreadable(error: Error) -> perf_core::Error {
     perf_core::Error::Read(Arc::new(error))
 }
@@ -246,7 +246,7 @@ mod tests {
     fn rows_are_those_of_the_file_in_whatever_order_they_are_asked_for() {
         let mut state = 1_u64;
         let mut random = |below: u64| {
-            // splitmix64.
+            // splitmix64 generator.
             state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let bits = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             (bits >> 20) % below
@@ -261,7 +261,7 @@ mod tests {
                 _ => random(1_000),
             };
             start = match at % 10 {
-                // One after the other, a little further, or anywhere.
+                // Consecutive, slightly further on, or random positions.
                 0..7 => start,
                 7 | 8 => start + random(PIECE),
                 _ => random(all.len() as u64),

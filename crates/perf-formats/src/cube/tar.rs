@@ -1,7 +1,8 @@
-//! The tar archive around a profile: which members it has and where.
+//! The tar archive of a profile: names and positions of its members.
 //!
-//! Rows are read by offset from the file, by several threads, so only headers are read here. The crate tar lends members
-//! one after the other as streams, and refuses a header whose checksum is wrong, which is counted here and read.
+//! Several threads read rows from the file by offset, so only the headers are read here. The `tar`
+//! crate provides members sequentially as streams, and rejects a header with a wrong checksum; here
+//! such a header is counted and accepted.
 
 use super::rules;
 use crate::bytes::Bytes;
@@ -12,23 +13,23 @@ use std::collections::BTreeMap;
 
 pub(super) const BLOCK: u64 = 512;
 
-/// Where the bytes of a member are.
+/// Position of the bytes of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
     pub(super) start: u64,
     pub(super) size: u64,
 }
 
-/// Whether a file begins like a tar archive.
+/// Returns `true` if a file begins like a tar archive.
 pub(super) fn is_tar(head: &[u8]) -> bool {
     head.get(257..262) == Some(b"ustar")
 }
 
-/// The members of an archive by name.
+/// Returns the members of an archive by name.
 ///
-/// CubeLib puts one block of zeros more than the format wants behind a member whose size is a
-/// multiple of 512. Blocks of zeros are no end for that reason, and are skipped up to the end of
-/// the file.
+/// After a member whose size is a multiple of 512, CubeLib writes one more block of zeros than the
+/// format specifies. Blocks of zeros therefore do not end the archive, and are skipped up to the
+/// end of the file.
 pub(super) fn members(
     bytes: &Bytes,
     options: &Reading,
@@ -36,7 +37,7 @@ pub(super) fn members(
 ) -> Result<BTreeMap<String, Member>> {
     let mut members = BTreeMap::new();
     let mut at = 0;
-    // What an extended header says about the next member.
+    // Attributes for the next member from an extended header.
     let mut extended = Extended::default();
     while bytes.len().saturating_sub(at) >= BLOCK {
         let header = bytes.read(at, BLOCK, "a header")?;
@@ -92,10 +93,10 @@ pub(super) fn members(
             }
             b'x' => extended.read(&bytes.read(start, size, "an extended header")?),
             b'L' => extended.name = Some(until_zero(&bytes.read(start, size, "a long name")?)),
-            // What holds for all members that follow.
+            // Global attributes, which concern all following members.
             b'g' => {}
-            // Folders, links and what is newer than this hold nothing of a profile; a header ahead of one
-            // is its own.
+            // Folders, links and newer types contain no part of a profile. An extended header
+            // before such an entry belongs to that entry.
             _ => extended = Extended::default(),
         }
         let count = members.len() as u64;
@@ -112,7 +113,7 @@ pub(super) fn members(
     Ok(members)
 }
 
-/// The checksum is taken with blanks in its own place.
+/// The checksum is computed with blanks in its own field.
 fn checksum((at, byte): (usize, &u8)) -> u64 {
     if (148..156).contains(&at) {
         32
@@ -121,7 +122,7 @@ fn checksum((at, byte): (usize, &u8)) -> u64 {
     }
 }
 
-/// Octal digits, or base 256 behind a first byte of 0x80.
+/// Parses octal digits, or base 256 after a first byte of 0x80.
 fn number(field: &[u8]) -> Option<u64> {
     if field.first() == Some(&0x80) {
         let zeros = field.len().checked_sub(8)?;
@@ -159,7 +160,7 @@ fn name(header: &[u8], extended: &Extended) -> String {
     name.trim_start_matches("./").to_string()
 }
 
-/// What extended headers say about the next member.
+/// Attributes for the next member from extended headers.
 #[derive(Clone, Debug, Default)]
 struct Extended {
     name: Option<String>,
@@ -167,7 +168,7 @@ struct Extended {
 }
 
 impl Extended {
-    /// Records `NN key=value\n`, where NN is the length of all of it.
+    /// Reads records `NN key=value\n`, where NN is the length of the whole record.
     fn read(&mut self, mut records: &[u8]) {
         while let Some(space) = records.iter().position(|byte| *byte == b' ') {
             let length = std::str::from_utf8(&records[..space]);

@@ -1,4 +1,4 @@
-//! Rows of a Cube3 document, parsed as they are asked for.
+//! Rows of a Cube3 document, parsed on request.
 
 use super::anchor::TextRow;
 use super::resolve::Resolved;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A document and where its rows stand.
+/// A document and the positions of its rows.
 #[derive(Debug)]
 pub(super) struct TextRows {
     document: Arc<[u8]>,
@@ -20,7 +20,7 @@ pub(super) struct TextRows {
 }
 
 impl TextRows {
-    /// Takes the rows of a document in. Their numbers are counted here and parsed later.
+    /// Takes the rows of a document. The numbers of a row are counted now and parsed later.
     pub(super) fn new(
         document: Arc<[u8]>,
         file: &Arc<str>,

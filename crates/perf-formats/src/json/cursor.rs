@@ -1,35 +1,35 @@
-//! [`Cursor`]: one value of the text that is in the window.
+//! [`Cursor`]: reads one value from the text in the window.
 
 use memchr::memchr2;
 
-/// Longest key that may begin an element, in bytes.
+/// Longest key recognised at the begin of an element, in bytes.
 const MAX_KEY: usize = 256;
 
-/// Why a value could not be read.
+/// Reason why a value could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// What is in the window ends within it.
+    /// The text in the window ends within the value.
     More,
-    /// It is not JSON: what should be there.
+    /// Invalid JSON: the token that was expected.
     Bad(&'static str),
 }
 
-/// A value as it stands in the text.
+/// A value, as a slice of the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
-    /// There is none.
+    /// The value is missing.
     #[default]
     Missing,
-    /// A string without its quotes, its escapes as they are.
+    /// A string without its quotes, with escapes unresolved.
     Text(&'a [u8]),
-    /// A number, `true`, `null`, or what stands in for one: `NaN`.
+    /// A number, `true`, `null`, or a nonstandard word such as `NaN`.
     Bare(&'a [u8]),
-    /// An object or array with its brackets.
+    /// An object or array, including its brackets.
     Nested(&'a [u8]),
 }
 
 impl<'a> Token<'a> {
-    /// The text of a string or number; `null` is none.
+    /// Returns the text of a string or number, and `None` for `null`.
     pub(crate) fn scalar(self) -> Option<&'a [u8]> {
         match self {
             Token::Bare(b"null") | Token::Missing | Token::Nested(_) => None,
@@ -37,18 +37,18 @@ impl<'a> Token<'a> {
         }
     }
 
-    /// As [`scalar`](Self::scalar), empty where there is none.
+    /// Like [`scalar`](Self::scalar), but empty if there is none.
     pub(crate) fn bytes(self) -> &'a [u8] {
         self.scalar().unwrap_or_default()
     }
 }
 
-/// Reads values off the start of a text.
+/// Read position in a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Commas that should not be there, or should and are not.
+    /// Number of superfluous and missing commas.
     pub(crate) commas: u32,
 }
 
@@ -61,17 +61,17 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// How far it is.
+    /// Returns the position.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// The text from `start` to where it is.
+    /// Returns the text from `start` to the position.
     pub(crate) fn since(&self, start: usize) -> &'a [u8] {
         self.bytes.get(start..self.at).unwrap_or_default()
     }
 
-    /// The next byte that is no white space, which stays next.
+    /// Skips white space and returns the next byte without consuming it.
     #[inline]
     pub(crate) fn peek(&mut self) -> Result<u8, Stop> {
         while let Some(byte) = self.bytes.get(self.at) {
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
         Err(Stop::More)
     }
 
-    /// The next value.
+    /// Reads the next value.
     #[inline]
     pub(crate) fn value(&mut self) -> Result<Token<'a>, Stop> {
         match self.peek()? {
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A string, of which the opening quote is next.
+    /// Reads a string, starting at its opening quote.
     #[inline]
     fn string(&mut self) -> Result<&'a [u8], Stop> {
         let start = self.at + 1;
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A number or word.
+    /// Reads a number or word.
     #[inline]
     fn bare(&mut self) -> Result<&'a [u8], Stop> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
         Ok(rest.get(..length).unwrap_or_default())
     }
 
-    /// An object or array whole, however deep. Only brackets are counted, not told apart.
+    /// Reads an object or array of any depth. Brackets are counted without checking their type.
     fn nested(&mut self) -> Result<&'a [u8], Stop> {
         let start = self.at;
         let mut depth = 0_usize;
@@ -149,7 +149,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The members of an object, each with the cursor at its value, which must be read.
+    /// Reads an object. `member` is called for each key, with the cursor at the value, which it
+    /// must read.
     #[inline]
     pub(crate) fn object(
         &mut self,
@@ -171,7 +172,7 @@ impl<'a> Cursor<'a> {
                     self.at += 1;
                     member(key, self)?;
                     comma = false;
-                    // What nearly always follows, without another turn.
+                    // Fast path for the usual case: the comma follows immediately.
                     if self.bytes.get(self.at) == Some(&b',') {
                         self.at += 1;
                         comma = true;
@@ -193,13 +194,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Whether the last byte before this one that is no white space is a comma.
+    /// Returns `true` if the last byte before the position, ignoring white space, is a comma.
     fn has_comma(&self) -> bool {
         let before = self.bytes.get(..self.at).unwrap_or_default();
         before.trim_ascii_end().last() == Some(&b',')
     }
 
-    /// The elements of an array, each read by `element`.
+    /// Reads an array; `element` must read each element.
     pub(crate) fn array(
         &mut self,
         mut element: impl FnMut(&mut Self) -> Result<(), Stop>,
@@ -220,20 +221,21 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes behind an element of an array that is broken, to the comma or bracket that follows it.
+    /// Moves past a broken element of an array, to the comma or bracket after it.
     ///
-    /// A bracket or quote that is missing moves the end of the element. Yet no object can follow a comma
-    /// inside an object, and no quote can stand inside a string: a comma, a `{` and a key with its colon
-    /// begin the next element, unless they lie in a list of the element whose objects begin with another
-    /// key than the element. Where no end is found in `most` bytes, it goes to where an object may begin.
+    /// A missing bracket or quote moves the apparent end of the element. However, no object can
+    /// follow a comma inside an object, and no quote can occur unescaped inside a string. A comma,
+    /// a `{` and a key with its colon therefore begin the next element, unless they belong to a
+    /// list inside the element whose objects begin with another key than the element. If no end is
+    /// found within `most` bytes, the cursor moves to the next possible begin of an object.
     ///
-    /// Returns the number of bytes it looked at, and `None` if nothing begins in the window any more.
+    /// Returns the number of examined bytes, or `None` if the window contains no further begin.
     pub(crate) fn recover(&mut self, most: usize) -> Result<Option<usize>, Stop> {
         let is_object = self.peek()? == b'{';
         let start = self.at;
         let limit = start.saturating_add(most);
         let own_key = self.key_of_object(start);
-        // The opening bracket may be what is missing.
+        // The opening bracket may be the missing part.
         let mut open = match is_object {
             true => Vec::new(),
             false => vec![b'{'],
@@ -287,8 +289,8 @@ impl<'a> Cursor<'a> {
         Ok(self.next_start().map(|_| most))
     }
 
-    /// The first key of the object that begins at `at`, in so many bytes as keys have; `None` if there is
-    /// neither key nor colon.
+    /// Returns the first key of the object that begins at `at`, up to [`MAX_KEY`] bytes; `None` if
+    /// there is no key or no colon.
     fn key_of_object(&self, at: usize) -> Result<Option<&'a [u8]>, Stop> {
         let mut cursor = Cursor {
             at: at.saturating_add(1),
@@ -311,8 +313,8 @@ impl<'a> Cursor<'a> {
         Ok(rest.get(..len).filter(|_| is_key))
     }
 
-    /// Returns `true` if what follows a bracket is what follows an element: the end of the array, or a comma
-    /// and another object.
+    /// Returns `true` if the text after a bracket can follow an element: the end of the array, or a
+    /// comma and another object.
     fn is_end_of_element(&self) -> Result<bool, Stop> {
         let mut cursor = self.clone();
         Ok(match cursor.peek()? {
@@ -325,7 +327,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// Returns `true` if the bracket that is next ends an array that is a member of an object or all of the
+    /// Returns `true` if the next bracket ends an array that is a member of an object or the whole
     /// text: no object follows it.
     pub(crate) fn is_end_of_array(&self) -> Result<bool, Stop> {
         let mut cursor = self.clone();
@@ -336,8 +338,8 @@ impl<'a> Cursor<'a> {
         Ok(cursor.peek()? != b'{')
     }
 
-    /// Goes to the next place where an object may begin, and says how far that was; `None` if there is none
-    /// in the window.
+    /// Moves to the next possible begin of an object and returns the distance; `None` if there is
+    /// none in the window.
     pub(crate) fn next_start(&mut self) -> Option<usize> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let is_start = |byte: &u8| matches!(byte, b'{' | b'}' | b']' | b',');
@@ -394,7 +396,7 @@ mod tests {
         let mut cursor = Cursor::new(text.as_bytes());
         assert!(cursor.recover(usize::MAX).is_ok());
         assert_eq!(&text[cursor.at()..], ", {\"d\": 2}");
-        // Where the end is not to be found it is where an object may begin.
+        // If the end is not found, the cursor moves to the next possible begin of an object.
         let mut cursor = Cursor::new(text.as_bytes());
         assert!(cursor.recover(4).is_ok());
         assert_eq!(&text[cursor.at()..], ", \"c\": {\"x\": 1}}\n, {\"d\": 2}");

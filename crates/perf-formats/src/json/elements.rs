@@ -1,13 +1,13 @@
-//! [`Elements`]: the elements of an array, one by one, and past what is broken.
+//! [`Elements`]: iterates over the elements of an array and recovers after damage.
 
 use super::{Cursor, More, Source, Stop};
 use crate::Result;
 use crate::reading::Reading;
 
-/// How an array ended.
+/// State at the end of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// With its bracket.
+    /// The closing bracket was found.
     Closed,
     /// The text ended between elements.
     Open,
@@ -15,53 +15,55 @@ pub(crate) enum End {
     Within(u64),
 }
 
-/// What one wants to hear about an array beside its elements.
+/// A deviation that is reported while an array is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
-    /// An element that cannot be read.
+    /// An unreadable element.
     Broken {
-        /// Its number.
+        /// Number of the element.
         index: u64,
-        /// The byte at which it is broken.
+        /// Byte at which it is broken.
         at: u64,
-        /// The token that was expected there.
+        /// Token that was expected there.
         expected: &'static str,
-        /// Number of bytes that were skipped, from the start of the element on.
+        /// Number of skipped bytes, from the start of the element on.
         skipped: u64,
     },
-    /// The element is longer than the window may be. It was skipped.
+    /// An element that exceeds the maximum window. It was skipped.
     Long { index: u64, offset: u64 },
-    /// A comma too many or too few before this byte.
+    /// A superfluous or missing comma before this byte.
     Comma { offset: u64, count: u64 },
-    /// More text came into the window, from this byte on. Nothing is odd; one may look at what was kept.
+    /// The window received more text, from this byte on. This is not a defect; it allows the caller
+    /// to check its memory.
     Window { offset: u64 },
 }
 
-/// Walks over an array whose bracket is next.
+/// Iterator over an array, starting at its bracket.
 #[derive(Debug)]
 pub(crate) struct Elements<'a> {
     source: &'a mut Source,
     options: &'a Reading,
-    /// Bytes that were looked at for the ends of what is broken.
+    /// Number of bytes examined for the ends of broken elements.
     looked: u64,
 }
 
-/// What is done about the element that is next.
+/// Treatment of the next element.
 #[derive(Clone, Copy, Debug)]
 enum Passing {
     /// It is read.
     Nothing,
-    /// It is broken: its end is looked for.
+    /// It is broken; its end is searched.
     Broken,
-    /// What came of it had no end and is gone: the next place is looked for where one may begin.
+    /// An unterminated element was dropped; the next possible begin is searched.
     Rest,
 }
 
-/// Bytes that may be looked at for the end of what is broken, however often that was in vain.
+/// Number of bytes that may always be examined for the end of a broken element.
 const LOOK: u64 = 1 << 12;
 
-/// How many bytes all that is broken may be looked at for, and for each byte that was read. Without it each
-/// of many broken elements would be looked at for as long as the longest one may be.
+/// Budget of bytes to examine for the ends of all broken elements, plus [`EACH`] for each byte
+/// read. It keeps the total linear: otherwise each broken element could cost a search of the
+/// maximum length.
 const AHEAD: u64 = 8 << 20;
 const EACH: u64 = 4;
 
@@ -74,8 +76,9 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Tells each element to `read`, which reads it off the cursor or says why not, and does what
-    /// it does with it only once it has all of it. What is odd goes to `odd`.
+    /// Passes each element to `read`, which reads it at the cursor or returns the reason for
+    /// failure. `read` must modify the state only after it has read the whole element. Deviations
+    /// are passed to `odd`.
     pub(crate) fn walk<S>(
         mut self,
         state: &mut S,
@@ -130,7 +133,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The element that is next; where the text ends within it, that.
+    /// Reads the next element. If the text ends within it, returns that end.
     fn one<S>(
         &mut self,
         state: &mut S,
@@ -181,7 +184,7 @@ impl<'a> Elements<'a> {
                 continue;
             }
             if matches!(passing, Passing::Nothing) && self.has_next(offset) {
-                // A bracket or quote is missing, so that the element took in those behind it.
+                // A bracket or quote is missing, so that the element swallowed the following ones.
                 broken = Some((offset, "the end of an event"));
                 passing = Passing::Broken;
                 self.looked += window as u64;
@@ -198,7 +201,8 @@ impl<'a> Elements<'a> {
                     passing = Passing::Rest;
                     continue;
                 }
-                // The whole window was looked at in vain, and little of it may go.
+                // The search of the whole window failed, and only a small part of it can be
+                // dropped.
                 _ => self.looked += window as u64,
             }
             break match self.source.skip()? {
@@ -223,13 +227,13 @@ impl<'a> Elements<'a> {
         Ok(end)
     }
 
-    /// Bytes that may still be looked at for the ends of what is broken.
+    /// Returns the number of bytes that may still be examined for the ends of broken elements.
     fn granted(&self, offset: u64) -> u64 {
         let granted = offset.saturating_mul(EACH).saturating_add(AHEAD);
         granted.saturating_sub(self.looked)
     }
 
-    /// Returns `true` if another element can be found behind one that does not end in the window.
+    /// Returns `true` if another element can be found after one that does not end in the window.
     fn has_next(&self, offset: u64) -> bool {
         let most = usize::try_from(self.granted(offset)).unwrap_or(usize::MAX);
         let mut cursor = Cursor::new(self.source.bytes());

@@ -1,12 +1,12 @@
-//! JSON that is pulled through a window: events of files larger than memory, and of damaged ones.
+//! Streaming JSON reader for files larger than memory and for damaged files.
 //!
-//! A [`Source`] holds a part of the text; a [`Cursor`] reads one value of it and says so when the
-//! part ends too early. Numbers stay text until somebody wants them, names are borrowed.
-//! Offsets are those of the text, also where the file is packed.
+//! A [`Source`] holds a part of the text. A [`Cursor`] reads one value of it and reports if the
+//! part ends too early. Numbers remain text until they are needed, and names are borrowed. Offsets
+//! refer to the uncompressed text.
 //!
-//! serde_json cannot resume behind damage and has no offset inside a packed file. The scanner reads 497 MB/s of a Kineto
-//! trace on one core (`docs/benchmarks.md`); a streaming visitor of serde_json read 238 MB/s of a similar trace on a
-//! similar machine.
+//! serde_json cannot resume after damage and has no offset inside a compressed file. This scanner
+//! reads 497 MB/s of a Kineto trace on one core (`docs/benchmarks.md`); a streaming visitor of
+//! serde_json read 238 MB/s of a similar trace on a similar machine.
 
 mod cursor;
 mod elements;

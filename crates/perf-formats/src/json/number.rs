@@ -1,13 +1,14 @@
-//! Numbers from their decimal text, exactly.
+//! Exact conversion of numbers from decimal text.
 
-/// Digits that fit a `u64` whatever they are.
+/// Number of decimal digits that always fit a `u64`.
 const FEW: usize = 18;
 
-/// A decimal number times 10^`scale` as an integer, rounded to the nearest, halves away from zero:
-/// microseconds as nanoseconds with a `scale` of 3.
+/// Returns a decimal number times 10^`scale` as an integer, rounded to the nearest with halves away
+/// from zero. A `scale` of 3 converts microseconds to nanoseconds.
 ///
-/// `None` for what is no finite decimal number, and for what is out of range. Never goes through
-/// floating point: at today's epoch a double of microseconds steps by a quarter of one.
+/// Returns `None` if the text is not a finite decimal number or is out of range. Floating point is
+/// avoided: at the current epoch, a double of microseconds has a resolution of a quarter of a
+/// microsecond.
 #[inline]
 pub(crate) fn nanos(text: &[u8], scale: i32) -> Option<i64> {
     let (is_negative, digits) = sign(text);
@@ -44,7 +45,7 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-/// As [`nanos`], of any number of digits and with an exponent.
+/// Like [`nanos`], for any number of digits and with an exponent.
 #[cold]
 fn exact(digits: &[u8], is_negative: bool, scale: i32) -> Option<i64> {
     let is_mark = |byte: &u8| matches!(byte, b'e' | b'E');
@@ -63,7 +64,7 @@ fn exact(digits: &[u8], is_negative: bool, scale: i32) -> Option<i64> {
     if before.is_empty() && after.is_empty() {
         return None;
     }
-    // How many of all digits are of the whole number that is wanted.
+    // Number of leading digits that belong to the integer part of the result.
     let wanted = before.len() as i64 + exponent + i64::from(scale);
     let (mut value, mut index) = (0_i128, 0_i64);
     for byte in before.iter().chain(after) {
@@ -81,7 +82,7 @@ fn exact(digits: &[u8], is_negative: bool, scale: i32) -> Option<i64> {
         }
         index += 1;
     }
-    // Zeros that are not written.
+    // Trailing zeros that are not in the text.
     while index < wanted && value != 0 {
         value *= 10;
         if value > i128::from(u64::MAX) {
@@ -92,7 +93,7 @@ fn exact(digits: &[u8], is_negative: bool, scale: i32) -> Option<i64> {
     i64::try_from(if is_negative { -value } else { value }).ok()
 }
 
-/// An exponent, far beyond what matters at most.
+/// Parses an exponent, clamped to a magnitude far beyond the useful range.
 fn small(text: &[u8]) -> Option<i64> {
     const FAR: i64 = 1 << 40;
     let (is_negative, digits) = sign(text);
@@ -109,8 +110,8 @@ fn small(text: &[u8]) -> Option<i64> {
     Some(if is_negative { -value } else { value })
 }
 
-/// A whole number, also as text or with a fraction of zeros, as its bits: `i64` if it is negative,
-/// `u64` otherwise.
+/// Parses an integer, also from a string or with a fraction of zeros. Returns its bits, and `true`
+/// if it is negative: `i64` if it is negative, `u64` otherwise.
 pub(crate) fn integer(text: &[u8]) -> Option<(u64, bool)> {
     let text = std::str::from_utf8(text).ok()?;
     let text = match text.split_once('.') {
@@ -124,7 +125,7 @@ pub(crate) fn integer(text: &[u8]) -> Option<(u64, bool)> {
     Some((text.parse().ok()?, false))
 }
 
-/// A whole number that is not negative.
+/// Parses a non-negative integer.
 pub(crate) fn whole(text: &[u8]) -> Option<u64> {
     integer(text).and_then(|(value, is_negative)| (!is_negative).then_some(value))
 }

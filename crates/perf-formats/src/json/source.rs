@@ -1,4 +1,4 @@
-//! [`Source`]: a window that slides over a text.
+//! [`Source`]: a sliding window over a text.
 
 use super::{Cursor, Stop, decode};
 use crate::bytes::GZIP;
@@ -11,65 +11,65 @@ use std::io::{BufReader, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// How large the window is to begin with.
+/// Initial size of the window in bytes.
 const WINDOW: usize = 1 << 18;
 
-/// What came of asking for more text.
+/// Result of extending the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum More {
-    /// So many bytes.
+    /// This number of bytes was added.
     Read(usize),
-    /// There is none.
+    /// The text has ended.
     End,
-    /// The window is as large as it may be, and full.
+    /// The window is full and has its maximum size.
     Full,
 }
 
-/// What came of asking for a value.
+/// Result of reading a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Got<T> {
-    /// It.
+    /// The value.
     Value(T),
     /// The text ends.
     End,
-    /// It is not there, but what should be.
+    /// Malformed input: the token that was expected.
     Bad(&'static str),
-    /// It is longer than the window may be.
+    /// The value exceeds the maximum window.
     Long,
 }
 
-/// What comes next in an object.
+/// Next item of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// A member, by its key; its value is next.
+    /// A member, by its key; the cursor is at its value.
     Key(String),
     /// The end of the object.
     Close,
     /// The end of the text.
     End,
-    /// Something else: what should be there.
+    /// Malformed input: the token that was expected.
     Bad(&'static str),
 }
 
-/// A text of which a part is in memory.
+/// A text that is partly in memory.
 pub(crate) struct Source {
     from: Box<dyn Read + Send>,
     name: Arc<str>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Offset in the text of the start of the buffer.
+    /// Offset of the buffer in the text.
     base: u64,
     most: usize,
     is_ended: bool,
     is_packed: bool,
-    /// What was wrong with the packed data, where they ended.
+    /// Error of the decompression, if it failed.
     damage: Option<String>,
-    /// The key, with its quotes, at which a skipped value ends in any case.
+    /// Key, including its quotes, at which the skipping of a value stops.
     stop_key: Option<&'static str>,
-    /// Set if a skipped value ended there.
+    /// `true` if the skipping of a value stopped at the key.
     has_stopped: bool,
-    /// Length of the file, 0 where it is not that of the text.
+    /// Length of the file; 0 if it is not the length of the text.
     pub(crate) total: u64,
 }
 
@@ -83,7 +83,7 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// Opens a file, packed with gzip or not. A value may be `most` bytes long.
+    /// Opens a file, compressed with gzip or not. A value may have up to `most` bytes.
     pub(crate) fn open(path: &Path, most: usize) -> Result<Self> {
         let name: Arc<str> = path.to_string_lossy().into();
         let failed = |source| Error::Io {
@@ -97,7 +97,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Reads from anywhere; `name` is for messages.
+    /// Reads from any reader; `name` is used in messages.
     pub(crate) fn read(
         name: &str,
         mut from: impl Read + Send + 'static,
@@ -136,24 +136,24 @@ impl Source {
         })
     }
 
-    /// What is in the window and was not taken yet.
+    /// Returns the unconsumed bytes in the window.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Takes bytes off the window.
+    /// Consumes bytes of the window.
     #[inline]
     pub(crate) fn take(&mut self, count: usize) {
         self.start = self.end.min(self.start + count);
     }
 
-    /// Where in the text the window begins.
+    /// Returns the offset of the window in the text.
     pub(crate) fn offset(&self) -> u64 {
         self.base + self.start as u64
     }
 
-    /// The place where the window begins.
+    /// Returns the place at which the window begins.
     pub(crate) fn place(&self) -> Place {
         self.place_at(self.offset())
     }
@@ -166,12 +166,13 @@ impl Source {
         &self.name
     }
 
-    /// What was wrong with the packed data, once all that could be read was.
+    /// Returns the decompression error after all readable text.
     pub(crate) fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }
 
-    /// The error of a text that ends, or whose packed data are damaged, before what is expected.
+    /// Returns the error for a text that ends, or whose compressed data are damaged, before the
+    /// expected element.
     pub(crate) fn ended(&self, expected: &str) -> Error {
         match self.damage() {
             Some(damage) => Error::Malformed {
@@ -186,10 +187,11 @@ impl Source {
         }
     }
 
-    /// Reads more text into the window.
+    /// Reads more text into the window. Compressed data that are truncated or damaged end the text.
     ///
     /// # Errors
-    /// [`Error::Io`]. Packed data that end too early or are damaged are the end of the text.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read.
     pub(crate) fn more(&mut self) -> Result<More> {
         if self.is_ended {
             return Ok(More::End);
@@ -207,7 +209,8 @@ impl Source {
             let larger = (2 * self.end).min(self.most);
             self.buffer.resize(larger, 0);
         }
-        // All there is room for: what is read in pieces would be looked at once a piece.
+        // Fill all available space: short reads would cause the same value to be scanned again
+        // after each of them.
         let before = self.end;
         while !self.is_ended {
             let room = self.buffer.get_mut(self.end..).unwrap_or_default();
@@ -238,7 +241,7 @@ impl Source {
         }
     }
 
-    /// The next byte that is no white space, which stays next; `None` at the end.
+    /// Skips white space and returns the next byte without consuming it; `None` at the end.
     pub(crate) fn peek(&mut self) -> Result<Option<u8>> {
         loop {
             let blank = self.bytes().iter().position(|byte| *byte > b' ');
@@ -281,18 +284,19 @@ impl Source {
         }
     }
 
-    /// Sets a key, with its quotes, that lies in no value which is skipped: one that holds it has lost
-    /// its closing bracket or a quote.
+    /// Sets a key, including its quotes, that does not occur in skipped values. A value that
+    /// contains it has lost its closing bracket or a quote.
     pub(crate) fn stop_at(&mut self, key: Option<&'static str>) {
         self.stop_key = key;
     }
 
-    /// Returns `true` if a skipped value ended at the key of [`stop_at`](Self::stop_at) since the last call.
+    /// Returns `true` if the skipping of a value stopped at the key of [`stop_at`](Self::stop_at)
+    /// since the last call.
     pub(crate) fn has_stopped(&mut self) -> bool {
         std::mem::take(&mut self.has_stopped)
     }
 
-    /// Returns `true` if the stop key stands `at` bytes into the window.
+    /// Returns `true` if the stop key is `at` bytes into the window.
     fn is_stop_key(&mut self, at: usize) -> Result<bool> {
         let Some(key) = self.stop_key else {
             return Ok(false);
@@ -307,7 +311,7 @@ impl Source {
         Ok(rest.starts_with(key.as_bytes()))
     }
 
-    /// Returns `true` if the bracket that is next ends the array around it; see
+    /// Returns `true` if the next bracket ends the enclosing array; see
     /// [`Cursor::is_end_of_array`].
     pub(crate) fn is_end_of_array(&mut self) -> Result<bool> {
         loop {
@@ -315,14 +319,15 @@ impl Source {
                 Ok(is_end) => return Ok(is_end),
                 Err(_) => match self.more()? {
                     More::Read(_) => {}
-                    // Blanks that fill the window are the end of what can be looked at.
+                    // White space fills the window; look no further.
                     More::End | More::Full => return Ok(true),
                 },
             }
         }
     }
 
-    /// Takes all text before the next member `key` of any object. Returns `false` if there is none.
+    /// Consumes all text before the next member `key` of any object. Returns `false` if there is
+    /// none.
     pub(crate) fn find_key(&mut self, key: &str) -> Result<bool> {
         let quoted = format!("\"{key}\"");
         loop {
@@ -340,7 +345,8 @@ impl Source {
         }
     }
 
-    /// The next key of an object whose bracket, or last value, was taken. Commas are not counted.
+    /// Returns the next key of an object after its opening bracket or a value. Commas are not
+    /// counted.
     pub(crate) fn next_key(&mut self) -> Result<Next> {
         loop {
             match self.peek()? {
@@ -371,7 +377,7 @@ impl Source {
         }
     }
 
-    /// Skips a value of any length and depth. `false` if the text ends within it.
+    /// Skips a value of any length and depth. Returns `false` if the text ends within it.
     pub(crate) fn skip(&mut self) -> Result<bool> {
         let Some(first) = self.peek()? else {
             return Ok(false);
@@ -434,7 +440,7 @@ impl Source {
         }
     }
 
-    /// Skips what is left of a string.
+    /// Skips the rest of a string.
     fn skip_string(&mut self) -> Result<bool> {
         loop {
             let Some(at) = memchr2(b'"', b'\\', self.bytes()) else {
@@ -462,7 +468,7 @@ impl Source {
     }
 }
 
-/// The first bytes of a file, unpacked as far as they go.
+/// Returns the first bytes of a file, decompressed as far as possible.
 pub(crate) fn unpacked_head(head: &[u8]) -> Vec<u8> {
     if !head.starts_with(&GZIP) {
         return head.to_vec();
@@ -470,7 +476,7 @@ pub(crate) fn unpacked_head(head: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     let mut chunk = [0; 256];
     let mut from = flate2::read::GzDecoder::new(head);
-    // The head ends within the packed data: what comes before that is what is wanted.
+    // The head ends within the compressed data, so an error at its end is expected.
     while let Ok(count @ 1..) = from.read(&mut chunk) {
         text.extend_from_slice(chunk.get(..count).unwrap_or_default());
         if text.len() >= 1 << 16 {

@@ -1,8 +1,8 @@
-//! Strings: from their escapes and to them.
+//! Decoding and encoding of strings.
 
-/// A string without its escapes, and whether something in it was no text and was replaced.
+/// Decodes a string. The flag is `true` if invalid text was replaced.
 ///
-/// Control characters stay escaped, as `\u0007`: a name is for one line.
+/// Control characters stay escaped, as `\u0007`, so that a name fits one line.
 pub(crate) fn decode(raw: &[u8]) -> (String, bool) {
     let mut text = String::with_capacity(raw.len());
     let mut is_mended = false;
@@ -39,7 +39,7 @@ fn push(text: &mut String, c: char) {
     }
 }
 
-/// The character that an escape stands for, and how many bytes it has after its backslash.
+/// Returns the character of an escape sequence, and its length in bytes after the backslash.
 fn unescape(escape: &[u8]) -> (Option<char>, usize) {
     let unit = |at: usize| {
         let digits = std::str::from_utf8(escape.get(at..at + 4)?).ok()?;
@@ -59,7 +59,7 @@ fn unescape(escape: &[u8]) -> (Option<char>, usize) {
             if !(0xd800..0xdc00).contains(&first) {
                 return (char::from_u32(first), 5);
             }
-            // Two units of UTF-16 stand for one character beyond them.
+            // A surrogate pair of UTF-16 stands for one character.
             let second = match escape.get(5..7) {
                 Some(b"\\u") => unit(7).filter(|unit| (0xdc00..0xe000).contains(unit)),
                 _ => None,
@@ -75,7 +75,7 @@ fn unescape(escape: &[u8]) -> (Option<char>, usize) {
     (Some(c), 1)
 }
 
-/// Adds a string with its quotes and escapes.
+/// Appends a string with quotes and escapes.
 pub(crate) fn encode(text: &str, to: &mut Vec<u8>) {
     to.push(b'"');
     for byte in text.bytes() {

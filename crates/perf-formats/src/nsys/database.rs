@@ -1,4 +1,4 @@
-//! A database that nobody trusts: opened for reading, its tables and columns looked for.
+//! Access to an untrusted SQLite database: read-only, with a check of its tables and columns.
 
 use crate::reading::Reading;
 use crate::{Error, Result};
@@ -14,36 +14,37 @@ use std::sync::Arc;
 pub(super) struct Database {
     connection: Connection,
     pub(super) file: Arc<str>,
-    /// Bytes of the file: no table has as many rows.
+    /// Size of the file in bytes, an upper bound on the rows of a table.
     length: u64,
-    /// The columns of each plain table.
+    /// Columns of each plain table.
     tables: BTreeMap<String, BTreeSet<String>>,
-    /// What SQLite says of a database that it reads only if it need not be whole.
+    /// SQLite's message for a damaged database that it can only read with integrity checks
+    /// disabled.
     pub(super) damage: Option<String>,
 }
 
-/// What ended a table.
+/// Reason for which a table ended.
 #[derive(Debug)]
 pub(super) enum End {
-    /// Its last row.
+    /// The last row was read.
     Whole,
-    /// Damage, in the words of SQLite.
+    /// Damage, with the message of SQLite.
     Damaged(String),
 }
 
-/// A row: the values of the columns that were asked for.
+/// A row with the values of the requested columns.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
     row: &'a rusqlite::Row<'a>,
     columns: &'a [&'a str],
 }
 
-/// A column that holds something else: its name.
+/// A column with an unexpected value: its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bad<'a>(pub(super) &'a str);
 
 impl<'a> Row<'a> {
-    /// The number of the row.
+    /// Returns the number of the row.
     pub(super) fn id(&self) -> i64 {
         match self.row.get_ref(0) {
             Ok(ValueRef::Integer(id)) => id,
@@ -59,12 +60,12 @@ impl<'a> Row<'a> {
         Bad(self.columns.get(column).copied().unwrap_or(""))
     }
 
-    /// A number that must be there.
+    /// Returns a required number.
     pub(super) fn number(&self, column: usize) -> Result<i64, Bad<'a>> {
         self.optional(column)?.ok_or_else(|| self.bad(column))
     }
 
-    /// A number, or none.
+    /// Returns an optional number.
     pub(super) fn optional(&self, column: usize) -> Result<Option<i64>, Bad<'a>> {
         match self.value(column) {
             ValueRef::Integer(number) => Ok(Some(number)),
@@ -73,7 +74,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Text, or none.
+    /// Returns an optional text.
     pub(super) fn text(&self, column: usize) -> Result<Option<&[u8]>, Bad<'a>> {
         match self.value(column) {
             ValueRef::Text(text) => Ok(Some(text)),
@@ -84,7 +85,7 @@ impl<'a> Row<'a> {
 }
 
 impl Database {
-    /// Opens a file and looks at its tables.
+    /// Opens a file and lists its tables.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let file: Arc<str> = path.to_string_lossy().into();
         let place = || Place::file(Arc::clone(&file));
@@ -92,7 +93,7 @@ impl Database {
             place: place(),
             source,
         };
-        // A folder or a missing file is an error of the system, not of the format.
+        // Report a folder or a missing file as a system error, not as a format error.
         let length = std::fs::File::open(path).and_then(|file| Ok(file.metadata()?.len()));
         let length = length.map_err(failed)?;
         let path = std::path::absolute(path).map_err(failed)?;
@@ -110,7 +111,8 @@ impl Database {
         let (tables, damage) = match tables(&connection) {
             Ok(tables) => (tables, None),
             Err(error) => {
-                // One that is cut has fewer pages than it says, which SQLite then takes as they are.
+                // A truncated database has fewer pages than it declares. With this pragma, SQLite
+                // reads the available ones.
                 let salvage = connection.execute_batch("PRAGMA writable_schema=ON;");
                 let tables = salvage.and_then(|()| tables(&connection));
                 (tables.map_err(is_none)?, Some(said(&error)))
@@ -125,29 +127,29 @@ impl Database {
         })
     }
 
-    /// Whether there is a table.
+    /// Returns `true` if the table exists.
     pub(super) fn has(&self, table: &str) -> bool {
         self.tables.contains_key(table)
     }
 
-    /// Whether a table has a column.
+    /// Returns `true` if the table has the column.
     pub(super) fn has_column(&self, table: &str, column: &str) -> bool {
         let columns = self.tables.get(table);
         columns.is_some_and(|columns| columns.contains(column))
     }
 
-    /// The names of all tables.
+    /// Iterates over the names of all tables.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.tables.keys().map(String::as_str)
     }
 
-    /// A place in the database.
+    /// Returns a place in the database.
     pub(super) fn place(&self, record: impl Into<Arc<str>>) -> Place {
         Place::file(Arc::clone(&self.file)).record(record)
     }
 
-    /// The number of rows of a table, 0 where nobody can tell; not more than the file has bytes, since pages
-    /// that are shared or refer to each other may pretend any number of them.
+    /// Returns the number of rows of a table, or 0 if it is unknown. It is at most the number of
+    /// bytes of the file, because shared or cyclic pages can simulate any number of rows.
     pub(super) fn count(&self, table: &str) -> u64 {
         let from = quoted(table);
         let question = format!("SELECT count(*) FROM (SELECT 1 FROM {from} LIMIT ?)");
@@ -159,8 +161,8 @@ impl Database {
         u64::try_from(count).unwrap_or(0)
     }
 
-    /// Tells the rows of a table, as they are stored. A column that is not there holds nothing, and
-    /// a table that is not there has no rows.
+    /// Passes the rows of a table to `tell`, in storage order. A missing column has no values, and
+    /// a missing table has no rows.
     pub(super) fn rows(
         &self,
         table: &str,
@@ -184,7 +186,7 @@ impl Database {
                 .prepare(&format!("SELECT {id}, {listed} FROM {from}"))
         };
         let damaged = |error: rusqlite::Error| Ok(End::Damaged(said(&error)));
-        // A table may be declared to have no row ids.
+        // A table may be declared without row ids.
         let mut statement = match prepare("rowid").or_else(|_| prepare("NULL")) {
             Ok(statement) => statement,
             Err(error) => return damaged(error),
@@ -202,7 +204,7 @@ impl Database {
             };
             count += 1;
             if count > self.length {
-                // Pages that refer to each other in circles.
+                // Pages can refer to each other in a cycle.
                 return Ok(End::Damaged("more rows than the file can hold".into()));
             }
             if count.is_multiple_of(4096) {
@@ -213,7 +215,7 @@ impl Database {
     }
 }
 
-/// The message of an error without what was asked.
+/// Returns the message of an error without the SQL statement.
 fn said(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqliteFailure(code, message) => {
@@ -223,12 +225,12 @@ fn said(error: &rusqlite::Error) -> String {
     }
 }
 
-/// A name as SQL has it.
+/// Quotes a name for SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A path as an address that says that nobody writes to it.
+/// Converts a path to a URI that marks the database as immutable.
 fn uri(path: &Path) -> String {
     let mut uri = String::from("file:");
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -241,7 +243,8 @@ fn uri(path: &Path) -> String {
     uri + "?mode=ro&immutable=1"
 }
 
-/// The plain tables with their columns: no views, and none that run code of a module.
+/// Returns the plain tables with their columns. Views and virtual tables are excluded, because
+/// reading them would execute code from the file.
 fn tables(connection: &Connection) -> rusqlite::Result<BTreeMap<String, BTreeSet<String>>> {
     let mut names = connection.prepare(
         "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%' LIMIT 4096",

@@ -1,4 +1,4 @@
-//! Nsight Systems recordings among the formats of this crate.
+//! Registration of Nsight Systems recordings as a format of this crate.
 
 use super::reader;
 use crate::reading::Reading;
@@ -7,7 +7,7 @@ use crate::{Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
 use std::path::Path;
 
-/// SQLite exports of Nsight Systems, as [`Formats`](crate::Formats) know it.
+/// SQLite exports of Nsight Systems, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "nsys",
     extensions: &["sqlite"],
@@ -29,11 +29,11 @@ fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> 
     open(&[path], options, job)
 }
 
-/// Opens exports as one trace: each process of each file is a rank, but for those that run nothing
-/// on a device where another one does, such as launchers.
+/// Opens exports as one trace. Each process of each file is a rank, except processes without device
+/// activities beside one with some, such as launchers.
 ///
-/// Where a file has one such process its rank is the number in its name, after `rank`, `worker` or
-/// `proc`.
+/// If a file has a single such process, its rank is the number in the file name after `rank`,
+/// `worker` or `proc`.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -44,9 +44,11 @@ fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> 
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io), [`Error::Malformed`](crate::Error::Malformed) for a file that is
-/// no such database, [`Error::Usage`](crate::Error::Usage) without a path,
-/// [`Error::Strict`](crate::Error::Strict) in strict mode.
+///
+/// Returns [`Error::Io`](crate::Error::Io) if the system cannot read,
+/// [`Error::Malformed`](crate::Error::Malformed) for another kind of file,
+/// [`Error::Usage`](crate::Error::Usage) if there is no path, and
+/// [`Error::Strict`](crate::Error::Strict) if strict reading needs a repair.
 pub fn open<P: AsRef<Path> + Sync>(
     paths: &[P],
     options: &OpenOptions,

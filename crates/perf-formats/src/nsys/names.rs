@@ -1,6 +1,6 @@
-//! The names of copies, memories and waits, by the numbers of CUPTI.
+//! Names of copies, memories and waits for the codes of CUPTI.
 
-/// What a copy is called, as Kineto calls it.
+/// Returns the name of a copy, as in Kineto.
 pub(super) fn copy(kind: Option<i64>, from: Option<i64>, to: Option<i64>) -> String {
     let known = |kind: i64| {
         Some(match kind {
@@ -30,7 +30,7 @@ pub(super) fn copy(kind: Option<i64>, from: Option<i64>, to: Option<i64>) -> Str
     name
 }
 
-/// What filling memory is called.
+/// Returns the name of a memory fill.
 pub(super) fn set(kind: Option<i64>) -> String {
     match kind.and_then(memory) {
         Some(memory) => format!("Memset ({memory})"),
@@ -51,7 +51,7 @@ fn memory(kind: i64) -> Option<&'static str> {
     })
 }
 
-/// What a wait is called.
+/// Returns the name of a wait.
 pub(super) fn wait(kind: Option<i64>) -> &'static str {
     match kind {
         Some(1) => "Event sync",
@@ -71,7 +71,7 @@ pub(super) mod nvtx {
     pub(in crate::nsys) const START_END: i64 = 60;
     pub(in crate::nsys) const DOMAIN_CREATE: i64 = 75;
     pub(in crate::nsys) const DOMAIN_DESTROY: i64 = 76;
-    /// The same from text files.
+    /// Code of a mark from text files.
     pub(in crate::nsys) const TEXT_MARK: i64 = 65;
     pub(in crate::nsys) const TEXT_PUSH_POP: i64 = 70;
     pub(in crate::nsys) const TEXT_START_END: i64 = 71;

@@ -1,4 +1,4 @@
-//! From a database to a [`Part`] a process.
+//! Conversion of a database to one [`Part`] for each process.
 
 use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};
@@ -12,32 +12,32 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What is read, as it grows.
+/// State of the conversion.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) parts: Vec<Part>,
-    /// Ranges that were never closed, so far.
+    /// Number of unclosed ranges so far.
     pub(super) unclosed: u64,
     file: Arc<str>,
     granted: Granted,
     /// Parts by the upper bits of the ids of their process and threads.
     processes: HashMap<i64, usize>,
-    /// Texts by string id, each text once.
+    /// Texts by string id; equal texts are shared.
     strings: HashMap<i64, Arc<str>>,
     /// Names by part and string id.
     names: HashMap<(usize, i64), u32>,
-    /// Bytes of names that parts may still copy: the file has each once.
+    /// Remaining budget in bytes for names copied to parts; the file stores each only once.
     room: u64,
-    /// The table that is read.
+    /// Current table.
     table: &'static str,
-    /// What is of no process.
+    /// Diagnostics that belong to no process.
     found: Diagnostics,
 }
 
-/// The bits of a global id that say which thread of a process it is.
+/// Bits of a global id that identify the thread within its process.
 const THREAD: i64 = 0xff_ffff;
 
-/// Tables that no recording of events lacks all of.
+/// Characteristic tables; every recording of events has at least one of them.
 const OWN: [&str; 4] = [
     "META_DATA_EXPORT",
     "EXPORT_META_DATA",
@@ -87,7 +87,7 @@ pub(super) fn read(path: &Path, options: &Reading, granted: &Granted) -> Result<
     if let Some(first) = reader.parts.first_mut() {
         perf_core::Merge::merge(&mut first.found, &reader.found);
     }
-    // In the order of their ids, whatever came first.
+    // Order by ids, independent of the order of the rows.
     let mut order: Vec<_> = reader.processes.into_iter().collect();
     order.sort_unstable();
     let mut parts: Vec<_> = reader.parts.into_iter().map(Some).collect();
@@ -134,7 +134,7 @@ impl Reader {
         if !database.has(table.name) {
             return Ok(());
         }
-        // Without times rows say nothing.
+        // Rows without times cannot be used.
         if let Some(column) = ["start", "end"]
             .into_iter()
             .find(|it| !database.has_column(table.name, it))
@@ -151,7 +151,7 @@ impl Reader {
             }
             count += 1;
             if count.is_multiple_of(4096) {
-                // Stops where more is kept than memory is granted.
+                // Stop if the memory budget is exceeded.
                 self.check_memory(database)?;
             }
             Ok(())
@@ -160,7 +160,7 @@ impl Reader {
         self.check_memory(database)
     }
 
-    /// Whether what all parts keep takes no more memory than is granted.
+    /// Checks the memory of all parts against the budget.
     fn check_memory(&mut self, database: &Database) -> Result<()> {
         let table = self.table;
         let mut parts = self.parts.iter_mut();
@@ -174,7 +174,7 @@ impl Reader {
         }
     }
 
-    /// Counts the rows of tables of events that are not read.
+    /// Counts the rows of unsupported event tables.
     fn left_out(&mut self, database: &Database) {
         let is_read = |name: &&str| TABLES.iter().any(|table| table.name == *name);
         let has_time = |name: &&str| TIMES.iter().any(|it| database.has_column(name, it));
@@ -186,7 +186,7 @@ impl Reader {
         }
     }
 
-    /// The part of a process, by the id of it or of one of its threads.
+    /// Returns the part of a process, for the id of the process or of one of its threads.
     pub(super) fn process(&mut self, id: i64) -> usize {
         let parts = &mut self.parts;
         *self.processes.entry(id & !THREAD).or_insert_with(|| {
@@ -197,7 +197,7 @@ impl Reader {
         })
     }
 
-    /// The part of work that does not say which process it is of.
+    /// Returns the part for activities without a process.
     pub(super) fn only_process(&mut self) -> usize {
         let mut ids = self.processes.keys();
         match (ids.next().copied(), ids.next()) {
@@ -206,23 +206,23 @@ impl Reader {
         }
     }
 
-    /// Counts something about a row.
+    /// Counts a finding in a row.
     pub(super) fn count(&mut self, rule: Rule, row: &Row<'_>) {
         let place = self.place_of(row);
         self.found.add(rule, place);
     }
 
-    /// Whether a string id stands for a name.
+    /// Returns `true` if the string id is defined.
     pub(super) fn has_string(&self, id: i64) -> bool {
         self.strings.contains_key(&id)
     }
 
-    /// The number of a name.
+    /// Returns the number of a name.
     pub(super) fn name(&mut self, part: usize, text: &[u8]) -> u32 {
         let Some(part) = self.parts.get_mut(part) else {
             return 0;
         };
-        // Names of parts are as they stand in JSON.
+        // Names of a part have the escaped form of JSON.
         let lossy = String::from_utf8_lossy(text);
         if !lossy
             .bytes()
@@ -236,7 +236,7 @@ impl Reader {
         part.name(inner.unwrap_or_default(), (0, 0))
     }
 
-    /// The number of the name that a string id stands for.
+    /// Returns the number of the name for a string id.
     pub(super) fn string(&mut self, part: usize, id: i64, row: &Row<'_>) -> u32 {
         if let Some(known) = self.names.get(&(part, id)) {
             return *known;
@@ -262,13 +262,13 @@ impl Reader {
         }
     }
 
-    /// Where a row is.
+    /// Returns the place of a row.
     pub(super) fn place_of(&self, row: &Row<'_>) -> Place {
         let record = format!("{}, row {}", self.table, row.id());
         Place::file(Arc::clone(&self.file)).record(record)
     }
 
-    /// The word for a device of a process.
+    /// Returns the word for a device of a process.
     pub(super) fn device(&mut self, part: usize, id: i64) -> Sym {
         let part = self.parts.get_mut(part);
         part.map_or(Sym::default(), |part| {
@@ -276,7 +276,7 @@ impl Reader {
         })
     }
 
-    /// The words for the process and thread of a global id.
+    /// Returns the words for the process and thread of a global id.
     fn words(&mut self, part: usize, id: i64) -> (Sym, Sym) {
         let Some(part) = self.parts.get_mut(part) else {
             return Default::default();
@@ -286,14 +286,14 @@ impl Reader {
         (process, thread)
     }
 
-    /// The row of a thread.
+    /// Returns the row of a thread.
     pub(super) fn thread(&mut self, part: usize, id: i64) -> u32 {
         let (process, thread) = self.words(part, id);
         let part = self.parts.get_mut(part);
         part.map_or(0, |part| part.row(RowKey::Thread { process, thread }))
     }
 
-    /// The row of ranges of a process that may cross.
+    /// Returns the row for ranges of a process that may overlap without nesting.
     pub(super) fn crossing(&mut self, part: usize, id: i64) -> u32 {
         let (process, _) = self.words(part, id);
         let Some(part) = self.parts.get_mut(part) else {
@@ -303,9 +303,10 @@ impl Reader {
         part.row(RowKey::Async { process, category })
     }
 
-    /// Names of processes, threads and devices, the host, the clock and the export.
+    /// Reads names of processes, threads and devices, and properties of the host, the clock and the
+    /// export.
     fn facts(&mut self, database: &Database, options: &Reading) -> Result<()> {
-        // The last one counts; a page that stands for many tells the same again and again.
+        // The last name is used. Keep it in a map first: a damaged page can repeat rows many times.
         let mut processes = BTreeMap::new();
         let columns = ["globalPid", "name"];
         database.rows("PROCESSES", &columns, options, |row| {
@@ -336,7 +337,7 @@ impl Reader {
             let Some(name) = self.strings.get(&name).map(Arc::clone) else {
                 continue;
             };
-            // Of threads without events nobody sees a name.
+            // Threads without events are not displayed, so their names are skipped.
             if let Some((part, process, thread)) = self.known_thread(id)
                 && self.has_room(name.len(), table)?
                 && let Some(part) = self.parts.get_mut(part)
@@ -348,8 +349,9 @@ impl Reader {
         self.export(database, options)
     }
 
-    /// Names of devices. The database lists all of a node, used or not: by their number in CUDA where
-    /// it tells that, which need not be their place in the list.
+    /// Reads the names of devices. The database lists all devices of a node, used or not. They are
+    /// identified by their CUDA number if that is stored, which can differ from the position in the
+    /// list.
     fn devices(&mut self, database: &Database, options: &Reading) -> Result<()> {
         let mut devices = BTreeMap::new();
         let (table, columns) = ("TARGET_INFO_GPU", ["id", "cuDevice", "name"]);
@@ -377,7 +379,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The part and the words of a thread that has events.
+    /// Returns the part and the words of a thread with events.
     fn known_thread(&self, id: i64) -> Option<(usize, Sym, Sym)> {
         let at = *self.processes.get(&(id & !THREAD))?;
         let part = self.parts.get(at)?;
@@ -387,7 +389,7 @@ impl Reader {
         has_row.then_some((at, process, thread))
     }
 
-    /// Takes room for a copy of a name that the file has once. What there is no room for is counted.
+    /// Deducts a copy of a name from the budget. Names beyond the budget are counted.
     fn has_room(&mut self, bytes: usize, table: &str) -> Result<bool> {
         let place = || Place::file(Arc::clone(&self.file)).record(table.to_owned());
         let Some(rest) = self.room.checked_sub(bytes as u64) else {
@@ -434,7 +436,7 @@ impl Reader {
                 }
             }
         }
-        // Of the first that has work: others may be no rank.
+        // Use the first part with device activities, because others may not be ranks.
         let has_work = self.parts.iter().position(Part::has_work);
         if let Some(first) = self.parts.get_mut(has_work.unwrap_or(0)) {
             first.properties = facts;
@@ -443,20 +445,20 @@ impl Reader {
     }
 }
 
-/// What memory is asked for beside that of events.
+/// Name of the limit for memory other than that of events.
 const STRINGS: &str = "memory for strings in bytes";
 
-/// Columns that make a table one of events.
+/// Columns that identify a table of events.
 const TIMES: [&str; 3] = ["start", "timestamp", "rawTimestamp"];
 
-/// What is kept of the metadata of the export.
+/// Retained metadata of the export.
 const FACTS: [&[u8]; 3] = [
     b"EXPORT_PRODUCT_NAME",
     b"EXPORT_PRODUCT_VERSION",
     b"EXPORT_SCHEMA_VERSION",
 ];
 
-/// Most of them: an export has each once or twice.
+/// Maximum number of retained metadata; an export has each once or twice.
 const MOST_FACTS: usize = 16;
 
 fn text(bytes: &[u8]) -> String {

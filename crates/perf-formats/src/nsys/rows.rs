@@ -1,4 +1,4 @@
-//! Rows of the tables of events, and what they become.
+//! Event tables and the conversion of their rows.
 
 use super::database::{Bad, Row};
 use super::names::{self, nvtx};
@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::rules;
 use crate::timeline::{Edge, Extra, Kind, Role, RowKey, Sym};
 
-/// A table of events: its name, its columns, and what a row of it becomes.
+/// A table of events: its name, its columns, and the conversion of a row.
 pub(super) struct Table {
     pub(super) name: &'static str,
     pub(super) columns: &'static [&'static str],
@@ -15,7 +15,7 @@ pub(super) struct Table {
 
 const WORK: usize = 8;
 
-/// Tables of work begin with the same columns: see [`Reader::work`].
+/// Activity tables begin with the same columns: see [`Reader::work`].
 macro_rules! work_columns {
     ($($more:literal),*) => {
         &[
@@ -25,7 +25,7 @@ macro_rules! work_columns {
     };
 }
 
-/// All that are read, calls of the runtime first: they tell which processes there are.
+/// All supported tables. Runtime calls come first, because they determine the processes.
 pub(super) const TABLES: &[Table] = &[
     Table {
         name: "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -52,7 +52,7 @@ pub(super) const TABLES: &[Table] = &[
         columns: work_columns!("bytes", "memKind"),
         row: set,
     },
-    // What a graph of kernels did as a whole, where its kernels were not recorded one by one.
+    // Activity of a whole graph of kernels, if its kernels were not recorded individually.
     Table {
         name: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
         columns: work_columns!("graphId"),
@@ -72,23 +72,23 @@ pub(super) const TABLES: &[Table] = &[
 
 const CALL: &[&str] = &["start", "end", "globalTid", "nameId", "correlationId"];
 
-/// A number that counts from 1: old exports write 0 where there is none.
+/// Returns a number that counts from 1; old exports write 0 for a missing one.
 fn told(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number != 0)
 }
 
-/// Bits of an id of the file.
+/// Returns the bits of an id.
 fn bits(number: Option<i64>) -> Option<(u64, bool)> {
     number.map(|number| (number.cast_unsigned(), number < 0))
 }
 
-/// Named by the short name, with the demangled one as its long form.
+/// Converts a kernel. It is named by the short name; the demangled one is its long form.
 fn kernel<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let mut strings = [None; 3];
     for (column, string) in (WORK..).zip(&mut strings) {
         *string = row.optional(column)?;
     }
-    // Old exports write a number that stands for no string where there is no name.
+    // Old exports write an undefined string id for a missing name.
     let known = strings.into_iter().flatten();
     let mut known = known.filter(|string| reader.has_string(*string));
     let (name, form) = (known.next(), known.next());
@@ -138,7 +138,7 @@ fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let part = reader.work(row)?;
     let name = reader.name(part, names::wait(kind).as_bytes());
     let (start, end) = reader.times(part, row)?;
-    // All bits set: the wait is for no stream in particular.
+    // All bits set: the wait concerns no particular stream.
     let stream = match row.number(6)? {
         -1 | 0xffff_ffff => "all".to_owned(),
         stream => stream.to_string(),
@@ -176,7 +176,7 @@ fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     match kind {
         nvtx::MARK | nvtx::PUSH_POP | nvtx::START_END => {}
         nvtx::TEXT_MARK | nvtx::TEXT_PUSH_POP | nvtx::TEXT_START_END => {}
-        // Domains, categories and names of threads take no time.
+        // Domains, categories and names of threads have no duration.
         nvtx::CATEGORY | nvtx::THREAD | nvtx::DOMAIN_CREATE | nvtx::DOMAIN_DESTROY => {
             return Ok(());
         }
@@ -209,14 +209,14 @@ fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
         return Ok(());
     }
     let region = part.region(name, Kind::User);
-    // Old exports write 0 or -1 where there is none.
+    // Old exports write 0 or -1 for a missing end.
     match end.filter(|end| *end > 0 || *end >= start) {
         Some(end) if end < start => {
             part.found.add(rules::NEGATIVE, place);
             part.call(line, (start, start), region, 0);
         }
         Some(end) => part.call(line, (start, end), region, 0),
-        // It was never closed: each has a tag of its own, so that no other end closes it.
+        // The range was never closed. A unique tag keeps other ends from closing it.
         None => {
             let tag = (Sym::default(), reader.unclosed);
             reader.unclosed += 1;
@@ -227,7 +227,7 @@ fn range<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
 }
 
 impl Reader {
-    /// The part of the process that a row of work is of.
+    /// Returns the part of the process of an activity row.
     fn work<'r>(&mut self, row: &Row<'r>) -> Result<usize, Bad<'r>> {
         row.number(0)?;
         row.number(1)?;
@@ -242,7 +242,7 @@ impl Reader {
         })
     }
 
-    /// Begin and end of a row; one that ends before it begins has no length.
+    /// Returns begin and end of a row. If the end is before the begin, the duration is 0.
     fn times<'r>(&mut self, part: usize, row: &Row<'r>) -> Result<(i64, i64), Bad<'r>> {
         let (start, end) = (row.number(0)?, row.number(1)?);
         if end < start {

@@ -1,11 +1,12 @@
-//! The anchor file: what an archive says about itself.
+//! The anchor file, which holds the metadata of an archive.
 
 use super::schema::internal;
 use super::wire::{ByteOrder, Cursor, Damage, Read};
 use crate::{Error, Result};
 use perf_core::Place;
 
-/// What the anchor file (`NAME.otf2`) says about an archive.
+/// Contents of the anchor file (`NAME.otf2`).
+///
 ///
 /// ```
 /// use perf_core::Job;
@@ -33,9 +34,9 @@ pub struct Anchor {
     pub event_chunk: u64,
     /// Size of the chunks of definition files in bytes.
     pub definition_chunk: u64,
-    /// How files are stored: 1 as files, 2 in a SION container, 3 not at all.
+    /// Storage of the files: 1 for plain files, 2 for a SION container, 3 for none.
     pub substrate: u8,
-    /// How files are compressed: 1 not at all.
+    /// Compression of the files: 1 for none.
     pub compression: u8,
     /// Number of locations.
     pub locations: u64,
@@ -43,13 +44,13 @@ pub struct Anchor {
     pub definitions: u64,
     /// Name of the machine.
     pub machine: String,
-    /// The tool that recorded.
+    /// Name of the measurement system that wrote the archive.
     pub creator: String,
-    /// For people.
+    /// Free-form description.
     pub description: String,
-    /// Further facts, as (key, value).
+    /// Properties of the archive, as (key, value).
     pub properties: Vec<(String, String)>,
-    /// Number that tells archives apart.
+    /// Random number that identifies the archive.
     pub trace_id: Option<u64>,
     /// Number of snapshots.
     pub snapshots: u32,
@@ -58,7 +59,7 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    /// Whether `bytes` begin as an anchor does.
+    /// Returns `true` if `bytes` begin like an anchor.
     pub fn is_anchor(bytes: &[u8]) -> bool {
         match bytes {
             [internal::CHUNK_HEADER, order, rest @ ..] => {
@@ -68,11 +69,12 @@ impl Anchor {
         }
     }
 
-    /// Reads the anchor in `bytes`; `file` is its name in errors.
+    /// Parses the anchor in `bytes`; `file` is its name in errors.
     ///
     /// # Errors
-    /// [`Error::Malformed`] or [`Error::Truncated`] for what is no anchor, [`Error::Unsupported`]
-    /// for archives in SION containers or compressed ones, and for newer trace formats.
+    ///
+    /// Returns [`Error::Malformed`] or [`Error::Truncated`] if the bytes are not a valid anchor,
+    /// and [`Error::Unsupported`] for SION containers, compressed archives and newer trace formats.
     pub fn parse(file: &str, bytes: &[u8]) -> Result<Self> {
         if !Self::is_anchor(bytes) {
             return Err(Error::Malformed {
@@ -152,7 +154,7 @@ fn text(cursor: &mut Cursor<'_>, expected: &'static str) -> Read<String> {
 }
 
 impl Damage {
-    /// The error of a file that cannot be read without what is damaged.
+    /// Converts the damage into an error, for files that cannot be read without the damaged part.
     pub(crate) fn error(self, file: &str, base: u64, record: &'static str) -> Error {
         let place = Place::file(file).at(base + self.at as u64).record(record);
         let expected = self.expected.to_string();

@@ -1,4 +1,4 @@
-//! Where the bytes of an archive come from: a folder, or members in memory.
+//! Sources of the bytes of an archive: a folder, or members in memory.
 
 use super::locate::{Located, locate};
 use crate::{Error, Result};
@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 
 /// The members of an archive, by name. `/` separates folder and file: `traces/0.evt`.
 ///
-/// Implement it to read archives from anywhere else: a tar file, an object store, a browser.
+/// Implement this trait to read archives from other sources: a tar file, an object store, a
+/// browser.
 ///
 /// ```
 /// use perf_core::Job;
@@ -49,24 +50,28 @@ use std::path::{Path, PathBuf};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Archive: Send + Sync {
-    /// Names of the members in `folder` (`""` for the top), without those of folders below it,
-    /// in ascending order. Empty where there is no such folder.
+    /// Returns the names of the members in `folder` (`""` for the top) in ascending order, without
+    /// those in its subfolders. The list is empty if there is no such folder.
     ///
     /// # Errors
-    /// What the source says.
+    ///
+    /// Returns the errors of the source.
     fn members(&self, folder: &str) -> io::Result<Vec<String>>;
 
-    /// Size of a member in bytes.
+    /// Returns the size of a member in bytes.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] for a member that is not there, and what the source says.
+    ///
+    /// Returns [`io::ErrorKind::NotFound`] if there is no such member, and the errors of the
+    /// source.
     fn size(&self, member: &str) -> io::Result<u64>;
 
-    /// Reads from byte `offset` of a member until `buffer` is full or the member ends, and says
-    /// how many bytes that were.
+    /// Reads from byte `offset` of a member until `buffer` is full or the member ends. Returns the
+    /// number of bytes read.
     ///
     /// # Errors
-    /// As [`size`](Self::size).
+    ///
+    /// Returns the errors of [`size`](Self::size).
     fn read_at(&self, member: &str, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
 }
 
@@ -100,8 +105,8 @@ impl<A: Archive + ?Sized> Archive for &A {
 
 /// An archive in a folder of the file system.
 ///
-/// Files are opened for each read and closed again, so that an archive of many thousand locations
-/// needs no more open files than there are threads that read.
+/// Files are opened for each read and closed again. An archive of many thousand locations therefore
+/// needs no more open files than there are reading threads.
 ///
 /// ```
 /// use perf_formats::otf2::{Archive, DiskArchive};
@@ -117,12 +122,12 @@ pub struct DiskArchive {
 }
 
 impl DiskArchive {
-    /// The archive whose anchor and global definitions lie in `root`.
+    /// Creates an archive from the folder of its anchor and global definitions.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         DiskArchive { root: root.into() }
     }
 
-    /// The folder.
+    /// Returns the folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -149,7 +154,7 @@ impl Archive for DiskArchive {
         for entry in entries {
             let entry = entry?;
             let name = entry.file_name();
-            // A name that is not UTF-8 is none of ours.
+            // Archives have ASCII member names, so a name that is not UTF-8 cannot be a member.
             if let Some(name) = name.to_str()
                 && entry.path().is_file()
             {
@@ -194,10 +199,11 @@ pub struct MemoryArchive {
 }
 
 impl MemoryArchive {
-    /// All members of the archive in a folder, read into memory.
+    /// Reads all members of the archive in a folder into memory.
     ///
     /// # Errors
-    /// What the file system says.
+    ///
+    /// Returns the errors of the file system.
     pub fn read(path: &Path) -> Result<Self> {
         let Located {
             folder,
@@ -229,22 +235,22 @@ impl MemoryArchive {
         self.members.insert(name.into(), bytes);
     }
 
-    /// Takes a member out.
+    /// Removes a member and returns its bytes.
     pub fn remove(&mut self, name: &str) -> Option<Vec<u8>> {
         self.members.remove(name)
     }
 
-    /// The bytes of a member.
+    /// Returns the bytes of a member.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.members.get(name).map(Vec::as_slice)
     }
 
-    /// The bytes of a member, to change them.
+    /// Returns the bytes of a member for modification.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Vec<u8>> {
         self.members.get_mut(name)
     }
 
-    /// Names and bytes, in ascending order of the names.
+    /// Iterates over names and bytes, in ascending order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.members
             .iter()

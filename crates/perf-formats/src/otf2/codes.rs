@@ -1,4 +1,4 @@
-//! The numbers of OTF2 for kinds, roles, paradigms and modes, both ways.
+//! Conversion of the codes of OTF2 for kinds, roles, paradigms and modes, in both directions.
 
 use perf_core::{GroupKind, LocationKind, MetricMode, Paradigm, RegionRole};
 
@@ -36,7 +36,7 @@ pub(crate) fn of_location_kind(kind: LocationKind) -> u8 {
     }
 }
 
-/// Several roles of OTF2 are one here; the first of them is written.
+/// Codes of region roles. If several codes map to one role, the first is written.
 const ROLES: [(u8, RegionRole); 16] = [
     (0, RegionRole::Unknown),
     (1, RegionRole::Function),
@@ -71,8 +71,8 @@ pub(crate) fn of_role(role: RegionRole) -> u8 {
     }
 }
 
-/// Role and paradigm of the one type that regions of version 1.0 have instead, by that type. Functions were of
-/// several paradigms, which nothing tells.
+/// Role and paradigm for each region type of version 1.0. A function there could belong to any
+/// paradigm, and the type does not record it.
 const OLD_REGIONS: [(u8, u8); 36] = [
     (0, 0),
     (1, 0),
@@ -112,7 +112,7 @@ const OLD_REGIONS: [(u8, u8); 36] = [
     (19, 3),
 ];
 
-/// Role and paradigm of a type of regions of version 1.0; `None` if there is no such type.
+/// Returns role and paradigm of a region type of version 1.0, or `None` if there is no such type.
 pub(crate) fn old_region(code: u8) -> Option<(u8, u8)> {
     OLD_REGIONS.get(usize::from(code)).copied()
 }
@@ -149,8 +149,8 @@ pub(crate) fn of_paradigm(paradigm: Paradigm) -> u8 {
     }
 }
 
-/// The low four bits say what a value counts from, the high ones which span of time it covers.
-/// Each of the three kinds is read from all its spans and written with the usual one.
+/// Converts a metric mode. The low four bits give the reference of a value, the high ones the time
+/// span that it covers. All spans are accepted on reading; the usual one is written.
 pub(crate) fn metric_mode(code: u8) -> MetricMode {
     match (code & 15, code >> 4) {
         (0, 0..=3) => MetricMode::Accumulated,
@@ -160,7 +160,8 @@ pub(crate) fn metric_mode(code: u8) -> MetricMode {
     }
 }
 
-/// Accumulated from the start, absolute at this point, relative to the last sample.
+/// Codes for values accumulated from the start, absolute at this point, and relative to the last
+/// sample.
 pub(crate) fn of_metric_mode(mode: MetricMode) -> u8 {
     match mode {
         MetricMode::Accumulated => 0,

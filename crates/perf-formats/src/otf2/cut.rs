@@ -1,4 +1,5 @@
-//! Cutting an archive: some locations, a window of time, every record as it stands.
+//! Extracts a part of an archive: selected locations and a time window, with records copied
+//! verbatim.
 
 mod copy;
 
@@ -12,13 +13,13 @@ use copy::{events, unknown};
 use perf_core::{Job, LocationId, Place, TimeRange};
 use std::collections::HashMap;
 
-/// What to keep of an archive.
+/// Selection of the part of an archive to keep.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Cut {
-    /// Events inside this window of corrected time. Default: all of time.
+    /// Window of corrected time whose events are kept. Default: all of time.
     pub window: TimeRange,
-    /// These locations. Default: all.
+    /// Locations to keep. Default: all.
     pub locations: Option<Vec<LocationId>>,
     /// Name of the new archive. Default: that of the old one.
     pub name: Option<String>,
@@ -35,36 +36,36 @@ impl Default for Cut {
 }
 
 impl Cut {
-    /// Everything.
+    /// Selects everything.
     pub fn new() -> Self {
         Cut::default()
     }
 
-    /// Only events inside `window`, by corrected time. Default: all of time.
+    /// Keeps only events inside `window` of corrected time. Default: all of time.
     pub fn window(mut self, window: TimeRange) -> Self {
         self.window = window;
         self
     }
 
-    /// Only these locations. Default: all.
+    /// Keeps only these locations. Default: all.
     pub fn locations(mut self, locations: Vec<LocationId>) -> Self {
         self.locations = Some(locations);
         self
     }
 
-    /// Another name for the new archive. Default: that of the old one.
+    /// Sets the name of the new archive. Default: that of the old one.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 }
 
-/// Writes a part of an archive as an archive of its own, in memory for one chunk a location.
+/// Writes a part of an archive as a new archive. Memory for one chunk is needed at a time.
 ///
-/// Records are copied as they stand, also those this version does not know: nothing is mapped,
-/// corrected, unified or repaired, and the definitions stay what they are but for locations that
-/// are left out. Calls that the window cuts are entered at its start and left at its end, so that
-/// what is written is balanced as far as the original is.
+/// Records are copied verbatim, including those of unknown kinds: no id is mapped, no time
+/// corrected, no region unified and no damage repaired. Definitions stay unchanged except that
+/// unselected locations are dropped. Calls that the window cuts are entered at its start and left
+/// at its end, so that the result is as balanced as the original.
 ///
 /// ```
 /// # use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -90,9 +91,11 @@ impl Cut {
 /// ```
 ///
 /// # Errors
-/// [`Error::Usage`] for an archive without an anchor, [`Error::Malformed`] and
-/// [`Error::Truncated`] where an event file is damaged, since what cannot be read cannot be copied;
-/// [`Error::Io`] where the system cannot read or write, [`Error::Cancelled`].
+///
+/// Returns [`Error::Usage`] for an archive without an anchor, [`Error::Malformed`] or
+/// [`Error::Truncated`] if an event file is damaged, because unreadable records cannot be copied,
+/// [`Error::Io`] if the system cannot read or write, and [`Error::Cancelled`] if the job was
+/// cancelled.
 pub fn cut(reader: &Reader<'_>, selection: &Cut, sink: &mut dyn Sink, job: &Job) -> Result<()> {
     let Some(anchor) = reader.anchor() else {
         let what = "an archive without an anchor cannot be cut; read and write it instead";
@@ -142,7 +145,8 @@ pub fn cut(reader: &Reader<'_>, selection: &Cut, sink: &mut dyn Sink, job: &Job)
     )
 }
 
-/// The size of chunks of events in the new archive: that of the old one, unless no record fits it.
+/// Returns the chunk size for events in the new archive: that of the old one, unless it cannot hold
+/// a record.
 fn event_chunk(anchor: &Anchor) -> u64 {
     possible(anchor.event_chunk).unwrap_or(WriteOptions::default().event_chunk)
 }
@@ -151,13 +155,13 @@ fn definition_chunk(anchor: &Anchor) -> u64 {
     possible(anchor.definition_chunk).unwrap_or(WriteOptions::default().definition_chunk)
 }
 
-/// A chunk must hold its marks and a record, and be held in memory.
+/// Returns the size if a chunk can hold its header, a record and its end mark, and fits in memory.
 fn possible(chunk: u64) -> Option<u64> {
     Some(chunk).filter(|chunk| (64..=1 << 30).contains(chunk))
 }
 
-/// Copies the global definitions, without locations that are left out and with the new numbers of
-/// events. Returns how many records there are, and a number that tells this archive apart.
+/// Copies the global definitions, without unselected locations and with updated event counts.
+/// Returns the number of records and an identifier for the new archive.
 fn definitions(
     file: &DefinitionFile,
     anchor: &Anchor,
@@ -196,7 +200,7 @@ fn definitions(
     Ok((written, id.0))
 }
 
-/// A location with its new number of events; false if it is left out.
+/// Copies a location with its new number of events. Returns `false` if it is not selected.
 fn location(payload: &[u8], counts: &HashMap<u64, u64>, out: &mut Encoder) -> Result<bool, ()> {
     let mut cursor = Cursor::new(payload, out.order());
     let fields = |cursor: &mut Cursor<'_>| {

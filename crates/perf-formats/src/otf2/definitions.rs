@@ -1,4 +1,4 @@
-//! The records of a definition file, as they stand there.
+//! Raw records of a definition file.
 
 use super::rules;
 use super::schema::{self, Kind, Record, internal};
@@ -7,7 +7,8 @@ use super::write::Arg;
 use perf_core::{Diagnostics, Place};
 use std::sync::Arc;
 
-/// A definition file, split into its records. Nothing is resolved, nothing left out.
+/// A definition file, split into its records. References are not resolved, and no record is
+/// dropped.
 ///
 /// ```
 /// use perf_core::Job;
@@ -41,20 +42,20 @@ struct Span {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DefinitionRecord<'a> {
-    /// The byte that starts it.
+    /// Id byte at the start of the record.
     pub id: u8,
-    /// Where it starts in the file.
+    /// Offset of the record in the file.
     pub offset: u64,
-    /// What its length byte spans.
+    /// Bytes covered by the length byte of the record.
     pub payload: &'a [u8],
-    /// The byte order of the payload.
+    /// Byte order of the payload.
     pub order: ByteOrder,
-    /// Whether it is in the file of a location, where some ids mean other records.
+    /// `true` if the record is in the file of a location, where ids below 10 denote other records.
     pub is_local: bool,
 }
 
 impl DefinitionRecord<'_> {
-    /// What the schema says about records of this kind; `None` where this version does not know it.
+    /// Returns the schema of the record, or `None` if its kind is unknown.
     pub fn record(&self) -> Option<&'static Record> {
         if self.is_local {
             schema::local_definition(self.id)
@@ -63,15 +64,15 @@ impl DefinitionRecord<'_> {
         }
     }
 
-    /// The name of the record, `Unknown` where this version does not know it.
+    /// Returns the name of the record, or `Unknown` if its kind is unknown.
     pub fn name(&self) -> &'static str {
         self.record()
             .map_or(super::kinds::UNKNOWN, |record| record.name)
     }
 
-    /// The fields in the order of the schema, without optional ones that the record ends before;
-    /// ids are those of the file. `None` for an unknown or damaged record. Of a mapping table, these
-    /// are the fields in front of its elements.
+    /// Returns the fields in the order of the schema, up to the end of the record if it omits
+    /// optional ones. Ids are those of the file. Returns `None` for an unknown or damaged record.
+    /// For a mapping table, these are the fields before its elements.
     ///
     /// ```
     /// # use perf_core::{Definitions, Job, Region, Trace};
@@ -95,18 +96,19 @@ impl DefinitionRecord<'_> {
     }
 }
 
-/// Records in a row that must be readable for a place to be the start of a record.
+/// Number of consecutive readable records that confirm the start of a record.
 const RUN: usize = 3;
-/// Longest record that shows where records begin, in bytes: each place is looked at.
+/// Longest payload accepted while searching for the start of a record, in bytes. It bounds the
+/// search, which tries each byte.
 const MAX_PAYLOAD: usize = 1 << 10;
-/// Bytes that may follow the first end mark of a file.
+/// Number of bytes that may follow the first end mark of a file.
 const END_MARKS: usize = 8;
 
-/// The next item of a chunk.
+/// Next element of a chunk.
 enum Next {
-    /// A record of this id, with the length of its payload.
+    /// A record with this id and payload length.
     Record(u8, usize),
-    /// An end mark; `true` for that of the file.
+    /// An end mark; `true` for the end of the file.
     End(bool),
 }
 
@@ -114,7 +116,8 @@ fn is_known(id: u8) -> bool {
     schema::definition(id).is_some() || schema::local_definition(id).is_some()
 }
 
-/// Returns `true` if records of known kinds begin at `at`, or fewer with which the bytes end.
+/// Returns `true` if a run of records of known kinds begins at `at`. A run may be shorter if the
+/// bytes end with it.
 fn is_run(data: &[u8], at: usize, order: ByteOrder) -> bool {
     let mut cursor = Cursor::new(data, order);
     cursor.jump(at);
@@ -175,7 +178,7 @@ fn args(cursor: &mut Cursor<'_>, fields: &[schema::Field]) -> Read<Vec<Arg>> {
 }
 
 impl DefinitionFile {
-    /// Splits the bytes of a file into records. Chunks that are damaged are counted and end there.
+    /// Splits the bytes of a file into records. A damaged chunk is counted.
     pub(crate) fn split(
         name: Arc<str>,
         bytes: Vec<u8>,
@@ -215,8 +218,8 @@ impl DefinitionFile {
         file
     }
 
-    /// Takes the records of one chunk; returns `true` if the file ends in it. Damaged bytes are skipped up
-    /// to the next records that can be read, and counted.
+    /// Splits one chunk into records. Returns `true` if the file ends in it. Damaged bytes are
+    /// counted and skipped up to the next readable records.
     fn chunk(&mut self, data: &[u8], base: usize, found: &mut Diagnostics) -> Read<bool> {
         let mut cursor = Cursor::new(data, self.order);
         match chunk_header(&mut cursor, self.order) {
@@ -256,7 +259,7 @@ impl DefinitionFile {
         Ok(false)
     }
 
-    /// The next record, or the end mark that is next.
+    /// Reads the next record or end mark.
     fn next(&self, cursor: &mut Cursor<'_>, data: &[u8]) -> Read<Next> {
         let at = cursor.at();
         let id = cursor.u8("a record")?;
@@ -277,14 +280,15 @@ impl DefinitionFile {
             _ => {}
         }
         let payload = cursor.payload()?.len();
-        // Later versions define further kinds of records; damaged bytes look like them.
+        // Later versions define further kinds of records, and damaged bytes look like them: only a
+        // run of known records behind it confirms an unknown kind.
         if !is_known(id) && !cursor.is_empty() && !is_run(data, cursor.at(), self.order) {
             return cursor.wrong("a definition record");
         }
         Ok(Next::Record(id, payload))
     }
 
-    /// A file that is not there.
+    /// Creates the representation of a missing file.
     pub(crate) fn named(name: &str) -> Self {
         DefinitionFile {
             name: name.into(),
@@ -292,27 +296,27 @@ impl DefinitionFile {
         }
     }
 
-    /// The name of the file in the archive.
+    /// Returns the name of the file in the archive.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// The byte order of the file.
+    /// Returns the byte order of the file.
     pub fn byte_order(&self) -> ByteOrder {
         self.order
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.records.len()
     }
 
-    /// Whether there is no record.
+    /// Returns `true` if there is no record.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
     }
 
-    /// The records in the order of the file.
+    /// Iterates over the records in the order of the file.
     pub fn records(&self) -> impl Iterator<Item = DefinitionRecord<'_>> {
         self.records.iter().map(|span| self.at(span))
     }
@@ -331,13 +335,13 @@ impl DefinitionFile {
         }
     }
 
-    /// The same file as that of a location.
+    /// Marks the file as the local definitions of a location.
     pub(crate) fn of_location(mut self) -> Self {
         self.is_local = true;
         self
     }
 
-    /// Size of the file in bytes.
+    /// Returns the size of the file in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len()
     }
@@ -347,7 +351,7 @@ impl DefinitionFile {
     }
 }
 
-/// The byte order that the first chunk header of a file tells.
+/// Returns the byte order given by the first chunk header of a file.
 pub(crate) fn order_of(bytes: &[u8]) -> Option<ByteOrder> {
     match bytes {
         [internal::CHUNK_HEADER, order, ..] => ByteOrder::from_byte(*order),
@@ -355,7 +359,7 @@ pub(crate) fn order_of(bytes: &[u8]) -> Option<ByteOrder> {
     }
 }
 
-/// The first and last event number of a chunk.
+/// Reads a chunk header: its first and last event number.
 pub(crate) fn chunk_header(cursor: &mut Cursor<'_>, order: ByteOrder) -> Read<(u64, u64)> {
     let start = *cursor;
     let mark = cursor.u8("a chunk header")?;
@@ -371,18 +375,18 @@ pub(crate) fn chunk_header(cursor: &mut Cursor<'_>, order: ByteOrder) -> Read<(u
 /// A field of a definition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Item<'a> {
-    /// The record ends before it.
+    /// The record ends before this field.
     Absent,
     Number(u64),
     Text(&'a [u8]),
-    /// Type code and bits.
+    /// Type code and bits of a value.
     Value(u8, u64),
-    /// The elements of a list, flat.
+    /// The elements of a list, flattened.
     List(Vec<u64>),
 }
 
-/// A definition whose fields are known to be whole. They are decoded when they are asked for: a file
-/// may have a million small records, and what is decoded is much larger than they are.
+/// A definition with validated fields. They are decoded on access, because a file may contain a
+/// million small records whose decoded form is much larger.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
     pub(crate) record: &'static Record,
@@ -391,7 +395,7 @@ pub(crate) struct Row<'a> {
     order: ByteOrder,
 }
 
-// A record of nine bytes must not take hundreds.
+// Bounds the memory amplification: a record of nine bytes must not occupy hundreds.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Row<'_>>() <= 48);
 
@@ -413,7 +417,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// A field; lists of other fields are not kept on the way to it.
+    /// Decodes a field. Lists in earlier fields are skipped without being stored.
     fn item(&self, field: usize) -> Option<Item<'a>> {
         let mut cursor = Cursor::new(self.payload, self.order);
         for before in self.record.fields.get(..field)? {
@@ -422,7 +426,7 @@ impl<'a> Row<'a> {
         item(&mut cursor, self.record.fields.get(field)?, true).ok()
     }
 
-    /// A number; `None` where the record ends before it.
+    /// Returns a number, or `None` if the record ends before it.
     pub(crate) fn number(&self, field: usize) -> Option<u64> {
         match self.item(field) {
             Some(Item::Number(number)) => Some(number),
@@ -438,7 +442,7 @@ impl<'a> Row<'a> {
         self.get(field) as u8
     }
 
-    /// An id; `None` where it is undefined.
+    /// Returns an id, or `None` if it is undefined.
     pub(crate) fn id(&self, field: usize) -> Option<u64> {
         let space = match self.record.fields.get(field)?.kind {
             Kind::Id(space) => space,
@@ -469,7 +473,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The field at the cursor. The elements of a list are only kept on demand.
+/// Decodes the field at the cursor. The elements of a list are stored only if `keep` is set.
 fn item<'a>(cursor: &mut Cursor<'a>, field: &schema::Field, keep: bool) -> Read<Item<'a>> {
     if field.optional && cursor.is_empty() {
         return Ok(Item::Absent);
@@ -489,7 +493,8 @@ fn item<'a>(cursor: &mut Cursor<'a>, field: &schema::Field, keep: bool) -> Read<
         Kind::List { count, of } => {
             let count = cursor.count(count, name)?;
             let mut numbers = Vec::new();
-            // An element takes a byte at least, so that a wrong count ends here.
+            // Each element takes at least one byte, so that a wrong count ends the loop at the end
+            // of the record.
             for _ in 0..count {
                 element(cursor, of, &mut numbers)?;
                 if !keep {

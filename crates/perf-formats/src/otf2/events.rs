@@ -1,8 +1,8 @@
 //! Decodes the bytes of an event file into columns.
 //!
-//! The decoder takes a block of bytes at a time: a whole chunk where all of it is kept, a small
-//! piece of one where locations are merged. It stops in front of a record that the block cuts, and
-//! is called again with a block that begins there.
+//! The decoder takes one block of bytes at a time: a whole chunk if all of it is kept, a small part
+//! of one if locations are merged. It stops before a record that the block cuts; the next call must
+//! begin with that record.
 
 mod context;
 mod ids;
@@ -25,27 +25,27 @@ use perf_core::{
 use resync::Search;
 use std::sync::Arc;
 
-/// Multiple of the mean distance of the events of a chunk from which on a timestamp is compared with
-/// those that follow: few are.
+/// A timestamp is checked against the ones that follow if its distance to the previous one exceeds
+/// this multiple of the mean distance in the chunk. Few timestamps do.
 const USUAL: u64 = 64;
 
-/// Decodes one location.
+/// Decoder for the events of one location.
 #[derive(Debug)]
 pub(crate) struct Decoder<'c> {
     context: &'c Context<'c>,
     pub(crate) state: State,
     args: Vec<u64>,
     values: Vec<u64>,
-    /// Ids of this block that nobody defined.
+    /// Undefined ids in this block.
     misses: Misses,
-    /// The undefined ids of the event that is decoded.
+    /// Undefined ids of the current event.
     fresh: Vec<(Space, u64)>,
-    /// Enters and leaves of calling contexts in this block, and where the first is.
+    /// Number of calling-context enters and leaves in this block, and the offset of the first.
     contexts: (u64, u64),
 }
 
 impl<'c> Decoder<'c> {
-    /// Goes on from `state`.
+    /// Creates a decoder that continues from `state`.
     pub(crate) fn new(context: &'c Context<'c>, state: State) -> Self {
         Decoder {
             context,
@@ -58,11 +58,11 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// Begins a chunk from byte `start` to `end` of the file, whose header is the first of `data`.
-    /// Returns the number of events that the header declares, or the way the chunk stops if nothing follows it.
-    /// A damaged header is counted, and the records behind it are read all the same.
+    /// Begins a chunk from byte `start` to `end` of the file, whose header is at the start of
+    /// `data`. Returns the number of events that the header declares, or the stop of the chunk if
+    /// no record follows. A damaged header is counted, and the records after it are still read.
     ///
-    /// `next_first` is the corrected time that the next chunk begins with.
+    /// `next_first` is the corrected time of the first event of the next chunk.
     pub(crate) fn begin_chunk(
         &mut self,
         data: &[u8],
@@ -72,7 +72,7 @@ impl<'c> Decoder<'c> {
         let mut cursor = Cursor::new(data, self.state.order);
         let header = chunk_header(&mut cursor, self.state.order);
         let count = header.ok().and_then(|(first, last)| {
-            // A header without numbers, as some writers leave it, declares nothing.
+            // Some writers leave the numbers of the header empty; such a header declares no count.
             let count = last.checked_sub(first)?.checked_add(1)?;
             (first > 0 && count <= end.saturating_sub(start) / 2).then_some(count)
         });
@@ -100,17 +100,17 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// The context that the location is read with.
+    /// Returns the decoding context of the location.
     pub(crate) fn context(&self) -> &'c Context<'c> {
         self.context
     }
 
-    /// The name of the event file.
+    /// Returns the name of the event file.
     pub(crate) fn file(&self) -> &Arc<str> {
         &self.context.file
     }
 
-    /// Counts what is wrong with how a chunk stopped at byte `at`.
+    /// Counts the damage, if any, for a chunk that stopped at byte `at`.
     pub(crate) fn note_stop(&mut self, stop: Stop, is_last: bool, at: u64) {
         if matches!(stop, Stop::Block | Stop::Window) {
             return;
@@ -128,8 +128,8 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// Decodes `data`, which begins at byte `base` of the file, with a record. `whole` says that
-    /// the chunk ends with it. Returns how many bytes are done, and why it stopped.
+    /// Decodes `data`, which begins with a record at byte `base` of the file. `whole` means that
+    /// the chunk ends with it. Returns the number of decoded bytes and the reason for stopping.
     pub(crate) fn run(
         &mut self,
         data: &[u8],
@@ -205,7 +205,7 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// Counts the ids of a block that nobody defined, each with the place it was first seen at.
+    /// Counts the undefined ids of a block, each with the place of its first use.
     fn count_misses(&mut self) {
         if self.misses.is_empty() {
             return;
@@ -220,8 +220,8 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// Forgets attributes whose event does not come in their chunk, and counts them. Chunks are
-    /// decoded alone, so that an event of the next chunk can never have them.
+    /// Drops and counts attributes that no event follows in their chunk. Chunks are decoded
+    /// independently, so that an event of the next chunk cannot receive them.
     fn drop_pending(&mut self, offset: u64) {
         if !self.state.pending.is_empty() {
             self.state.pending.clear();
@@ -231,8 +231,8 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// Times, enters and leaves that need nothing special, which are nearly all records. Returns
-    /// where the first other record begins.
+    /// Fast path for timestamps, enters and leaves without special cases, which are nearly all
+    /// records. Returns the position of the first other record.
     fn fast(&mut self, data: &[u8], at: usize, out: &mut Events) -> usize {
         if !self.state.pending.is_empty() || self.state.order != ByteOrder::Little {
             at
@@ -243,7 +243,7 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// `ALL` says that the window is all of time.
+    /// Fast path; with `ALL`, the window is all of time and needs no check.
     #[inline]
     fn fast_in<const ALL: bool>(&mut self, data: &[u8], mut at: usize, out: &mut Events) -> usize {
         let regions = self.context.regions;
@@ -254,8 +254,8 @@ impl<'c> Decoder<'c> {
         let mut keep = self.state.keep;
         let far = self.state.far;
         let mut seen = 0;
-        // The longest of them takes 15 bytes: a time, and an enter of a region of four bytes. One
-        // test of what is left covers all that is read of it.
+        // The longest of them takes 15 bytes: a timestamp, and an enter with a region id of four
+        // bytes. One length check covers all reads of an iteration.
         while let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
             let (id, len, value, from) = if bytes[0] == internal::TIMESTAMP {
                 let [
@@ -278,7 +278,8 @@ impl<'c> Decoder<'c> {
                 ] = *bytes;
                 let raw = u64::from_le_bytes([t0, t1, t2, t3, t4, t5, t6, t7]);
                 let time = Ticks(if is_right { raw } else { segment.apply(raw) });
-                // A time that goes back is far ahead as well, since the difference wraps around.
+                // A timestamp that goes back also counts as far ahead, because the difference wraps
+                // around.
                 if !segment.holds(raw) || time.0.wrapping_sub(now.0) > far {
                     break;
                 }
@@ -299,7 +300,7 @@ impl<'c> Decoder<'c> {
             if id & !1 != 12 || len > 4 {
                 break;
             }
-            // The shift is done in 64 bits, where a length of 0 leaves nothing.
+            // The shift uses 64 bits: in 32 bits, a length of 4 would overflow.
             let mask = (1_u64 << (8 * u32::from(len))) - 1;
             let local = u64::from(u32::from_le_bytes(value)) & mask;
             let Some(region) = regions
@@ -322,8 +323,8 @@ impl<'c> Decoder<'c> {
         at
     }
 
-    /// Takes a timestamp, behind which `from` stands. One that lies far ahead of those around it is
-    /// replaced by the one before.
+    /// Handles a timestamp; `from` is the cursor after it. A timestamp far ahead of its neighbours
+    /// is replaced by the previous one.
     fn set_time(&mut self, raw: u64, offset: u64, from: &Cursor<'_>, whole: bool) -> Read<()> {
         if !self.state.segment.holds(raw) {
             self.state.segment = self.context.local.clock().segment(raw);
@@ -349,14 +350,14 @@ impl<'c> Decoder<'c> {
         Ok(())
     }
 
-    /// Counts something about this file.
+    /// Counts a finding in this file.
     #[cold]
     pub(crate) fn note(&mut self, rule: Rule, offset: u64) {
         let place = Place::file(self.context.file.clone()).at(offset);
         self.state.found.add(rule, place);
     }
 
-    /// One record, of any kind.
+    /// Decodes one record of any kind.
     fn record(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -399,7 +400,8 @@ impl<'c> Decoder<'c> {
         } else {
             let mut fields = cursor.record()?;
             let read = self.fields(id, &mut fields, offset);
-            // Later versions append fields, and define further kinds of records.
+            // Later versions append fields and define further kinds of records. Accept them only if
+            // valid records follow.
             if known.is_none() || read.is_err() || !fields.is_empty() {
                 self.confirm(cursor, whole, known.is_none().then_some(id))?;
             }
@@ -418,8 +420,8 @@ impl<'c> Decoder<'c> {
         Ok(None)
     }
 
-    /// Fails with damage if an event with undefined ids is not followed by records; then its ids are
-    /// not counted.
+    /// Fails if an event with undefined ids is not followed by valid records; its ids are then not
+    /// counted.
     #[cold]
     fn confirm_ids(&mut self, after: &Cursor<'_>, whole: bool) -> Read<()> {
         let confirmed = self.confirm(after, whole, None);
@@ -437,7 +439,7 @@ impl<'c> Decoder<'c> {
         confirmed
     }
 
-    /// Reads the fields of an event into `args`.
+    /// Decodes the fields of an event into `args`.
     fn fields(&mut self, id: u8, fields: &mut Cursor<'_>, offset: u64) -> Read<()> {
         self.args.clear();
         self.fresh.clear();
@@ -448,10 +450,11 @@ impl<'c> Decoder<'c> {
                 misses: &mut self.misses,
                 fresh: &mut self.fresh,
                 offset,
-                // Ids of events outside the window are nobody's concern.
+                // Undefined ids outside the window are not reported.
                 quiet: !self.state.keep,
             };
-            // Arguments without a noun may refer to nothing; a noun needs an id.
+            // Arguments of generic events may be undefined references; typed events need a valid
+            // id.
             let may_lack = !kinds::has_noun(id);
             let mut map = |space: Space, id: u64| match may_lack && id == space.undefined() {
                 true => id,
@@ -463,7 +466,7 @@ impl<'c> Decoder<'c> {
         Ok(())
     }
 
-    /// Adds an event, whose fields were read, to `out` if it lies in the window.
+    /// Adds a decoded event to `out` if it lies in the window.
     fn add(&mut self, id: u8, out: &mut Events, offset: u64) {
         let known = schema::event(id);
         if known.is_none() {
@@ -505,7 +508,7 @@ impl<'c> Decoder<'c> {
         }
     }
 
-    /// An attribute list, which belongs to the next event.
+    /// Decodes an attribute list, which belongs to the next event.
     fn attributes(&mut self, list: &mut Cursor<'_>) -> Read<()> {
         let count = list.v32("the number of attributes")?;
         let mut ids = Ids {

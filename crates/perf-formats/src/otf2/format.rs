@@ -1,4 +1,4 @@
-//! OTF2 among the formats of this crate.
+//! Registration of OTF2 as a format of this crate.
 
 use super::locate::{find_folder, is_event_folder};
 use super::{Anchor, DiskArchive, Reader};
@@ -6,7 +6,7 @@ use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
 use std::path::Path;
 
-/// OTF2, as [`Formats`](crate::Formats) know it.
+/// OTF2, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "otf2",
     extensions: &["otf2"],
@@ -22,7 +22,7 @@ fn probe(input: &Input) -> u8 {
         return match () {
             () if any(".otf2") => 90,
             () if is_event_folder(&DiskArchive::new(&input.path)) => 40,
-            // What aborted runs leave.
+            // Aborted runs leave these files without an anchor.
             () if any(".def") => 40,
             () if find_folder(&input.path).is_some() => 20,
             () => 0,
@@ -33,7 +33,7 @@ fn probe(input: &Input) -> u8 {
     }
     let is_lost = input.head.is_empty() && !input.path.exists();
     if is_lost {
-        // An anchor that was never written: the other files may be there.
+        // The anchor is missing, but the other files of the archive may exist.
         let stem = input.path.with_extension("");
         let is_left = stem.is_dir() || stem.with_extension("def").is_file();
         return if input.has_extension("otf2") && is_left {

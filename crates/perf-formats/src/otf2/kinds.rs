@@ -1,4 +1,4 @@
-//! From event records to the events of `perf-core`.
+//! Conversion of event records to the events of `perf-core`.
 
 use super::schema::{EVENTS, Record};
 use perf_core::{
@@ -6,19 +6,19 @@ use perf_core::{
     RmaCompletion, RmaOp, Ticks, Transfer, WindowId,
 };
 
-/// The kind of records that this version does not know.
+/// Name for records of unknown kinds.
 pub(crate) const UNKNOWN: &str = "Unknown";
 
-/// Names of the records that have no noun of their own, by [`KindId`].
+/// Returns the names of the records without an event type of their own, by [`KindId`].
 ///
-/// All of them are listed in every recording, so that ids do not depend on what was read first.
+/// All of them are listed in every recording, so that ids do not depend on the order of reading.
 pub(crate) fn names() -> Vec<String> {
     let other = EVENTS.iter().filter(|record| !has_noun(record.id));
     let names = other.map(|record| record.name).chain([UNKNOWN]);
     names.map(str::to_string).collect()
 }
 
-/// Whether records of `id` become an event of their own.
+/// Returns `true` if records of `id` have an event type of their own.
 pub(crate) fn has_noun(id: u8) -> bool {
     matches!(id, 10..=23 | 31 | 46..=52 | 66..=68 | 85 | 86)
 }
@@ -45,10 +45,10 @@ impl Kinds {
     }
 }
 
-/// The name in OTF2 of the record that an event was read from; `kinds` are the names of
+/// Returns the OTF2 name of the record that an event was read from. `kinds` are the names of
 /// [`Definitions::kinds`](perf_core::Definitions::kinds).
 ///
-/// Enter and leave of a calling context are named as those of its region.
+/// Enters and leaves of calling contexts are named like those of their regions.
 ///
 /// ```
 /// use perf_core::{Event, RegionId};
@@ -92,10 +92,10 @@ pub fn record_name<'k>(event: &Event<'_>, kinds: &'k [String]) -> &'k str {
     }
 }
 
-/// The event of a record whose fields, with ids already dense, are `args`.
+/// Converts a record to an event. `args` are its fields, with dense ids.
 ///
-/// `values` is scratch for the values of a metric. `contexts` are the regions of the calling
-/// contexts and `correct` the clock of the location.
+/// `values` is a scratch buffer for the values of a metric. `contexts` maps calling contexts to
+/// their regions, and `correct` is the clock correction of the location.
 pub(crate) fn event<'a>(
     record: &Record,
     args: &'a [u64],
@@ -157,7 +157,7 @@ pub(crate) fn event<'a>(
         23 => Event::CollectiveEnd(collective(None)),
         31 => {
             values.clear();
-            // Metric, count, then type and bits of each.
+            // The arguments are the metric, the count, and then type and bits of each value.
             values.extend(args.iter().skip(3).step_by(2));
             Event::Metric {
                 set: MetricSetId(narrow(0)),

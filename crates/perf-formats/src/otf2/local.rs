@@ -1,4 +1,4 @@
-//! Local definitions: what turns the ids and times of one location into global ones.
+//! Local definitions, which map the ids and times of one location to global ones.
 
 use super::definitions::DefinitionFile;
 use super::rules;
@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, Weak};
 
-/// The mapping tables and the clock of one location.
+/// Mapping tables and clock correction of one location.
 ///
 /// ```
 /// use perf_core::{Job, LocationId, Ticks};
@@ -33,14 +33,15 @@ pub struct LocalDefinitions {
 
 #[derive(Clone, Debug)]
 enum Mapping {
-    /// The index is the local id. Many locations have the same table, which they share.
+    /// Table indexed by local id. Locations with equal tables share one.
     Dense(Arc<Vec<u32>>),
-    /// The same with ids of 64 bits.
+    /// Like `Dense`, with ids of 64 bits.
     Wide(Vec<u64>),
     Sparse(HashMap<u64, u64>),
 }
 
-/// The dense mapping tables in use, by hash. They are dropped with the last location that has them.
+/// The dense mapping tables in use, by hash. A table is dropped with the last location that uses
+/// it.
 #[derive(Debug, Default)]
 pub(crate) struct Tables(Mutex<HashMap<u64, Weak<Vec<u32>>>>);
 
@@ -60,7 +61,7 @@ impl Tables {
 }
 
 impl LocalDefinitions {
-    /// Takes what the records of a local definition file say. What is damaged is counted.
+    /// Parses a local definition file. Damaged records are counted.
     pub(crate) fn parse(file: &DefinitionFile, found: &mut Diagnostics) -> Self {
         let mut local = LocalDefinitions::default();
         let mut offsets = Vec::new();
@@ -100,7 +101,7 @@ impl LocalDefinitions {
         local
     }
 
-    /// Reads a mapping table; false where it replaces another or is of a kind nobody knows.
+    /// Parses a mapping table. Returns `false` if it replaces another one or has an unknown kind.
     fn mapping(&mut self, cursor: &mut Cursor<'_>) -> Read<bool> {
         let kind = cursor.u8("the kind of a mapping table")?;
         let count = cursor.v32("the size of a mapping table")?;
@@ -108,7 +109,8 @@ impl LocalDefinitions {
         let Some(space) = Space::from_mapping(kind) else {
             return cursor.wrong("a known kind of mapping table");
         };
-        // Both kinds of table grow with what is read: a wrong count ends at the record's end.
+        // Both kinds of table grow while they are read, so that a wrong count ends at the end of
+        // the record.
         let mapping = if mode == 0 {
             let mut dense = Vec::new();
             for _ in 0..count {
@@ -134,7 +136,7 @@ impl LocalDefinitions {
         Ok(is_new)
     }
 
-    /// Takes tables from `tables` that other locations have already, and leaves its own there.
+    /// Replaces tables by equal ones in `tables`, and adds new ones there.
     pub(crate) fn share(&mut self, tables: &Tables) {
         for (_, map) in &mut self.maps {
             if let Mapping::Dense(dense) = map {
@@ -143,7 +145,7 @@ impl LocalDefinitions {
         }
     }
 
-    /// The global id of a local one. An id that its table lacks is global already.
+    /// Returns the global id of a local one. An id that is not in the table is already global.
     pub fn global(&self, space: Space, id: u64) -> u64 {
         let at = usize::try_from(id).unwrap_or(usize::MAX);
         let found = match self.table(space) {
@@ -160,13 +162,13 @@ impl LocalDefinitions {
         maps.find(|(other, _)| *other == space).map(|(_, map)| map)
     }
 
-    /// Whether ids of a space are mapped at all.
+    /// Returns `true` if the space has a mapping table.
     pub(crate) fn maps(&self, space: Space) -> bool {
         self.table(space).is_some()
     }
 
-    /// The global ids of local ids 0, 1, ... as far as a table has them without gaps worth
-    /// mentioning; other ids are left to [`global`](Self::global).
+    /// Returns the global ids of local ids 0, 1, ... as far as the table is nearly gapless. Other
+    /// ids need [`global`](Self::global).
     pub(crate) fn low_ids(&self, space: Space) -> Vec<u64> {
         match self.table(space) {
             Some(Mapping::Dense(dense)) => dense.iter().copied().map(u64::from).collect(),
@@ -181,17 +183,17 @@ impl LocalDefinitions {
         }
     }
 
-    /// Number of mapping tables.
+    /// Returns the number of mapping tables.
     pub fn mapping_tables(&self) -> usize {
         self.maps.len()
     }
 
-    /// Number of clock offsets.
+    /// Returns the number of clock offsets.
     pub fn clock_offsets(&self) -> usize {
         self.offsets
     }
 
-    /// A time of the location's own clock as a global one.
+    /// Converts a time of the local clock to global time.
     pub fn correct(&self, time: u64) -> Ticks {
         Ticks(self.clock.apply(time))
     }
@@ -208,7 +210,7 @@ fn offset(cursor: &mut Cursor<'_>) -> Read<(u64, i64)> {
     Ok((time, offset))
 }
 
-/// Straight lines between the clock offsets, which correct the times of a location.
+/// Piecewise linear clock correction of a location.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Correction {
     segments: Vec<Segment>,
@@ -217,9 +219,9 @@ pub(crate) struct Correction {
 /// `T = t + offset + rint(slope * (t - base))` for `t` up to `until`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Segment {
-    /// The first time that belongs here.
+    /// First time of the segment.
     from: u64,
-    /// The last one.
+    /// Last time of the segment.
     until: u64,
     base: u64,
     offset: i64,
@@ -227,7 +229,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// A clock that needs no correction.
+    /// The segment of a clock that needs no correction.
     pub(crate) const NONE: Segment = Segment {
         from: 0,
         until: u64::MAX,
@@ -236,7 +238,7 @@ impl Segment {
         slope: 0.0,
     };
 
-    /// A line that holds no time.
+    /// A segment that contains no time.
     pub(crate) const NOWHERE: Segment = Segment {
         from: u64::MAX,
         until: 0,
@@ -248,7 +250,7 @@ impl Segment {
         self.from <= time && time <= self.until
     }
 
-    /// Whether times stay as they are.
+    /// Returns `true` if times stay unchanged.
     pub(crate) fn is_none(&self) -> bool {
         *self == Segment::NONE
     }
@@ -267,9 +269,9 @@ impl Default for Segment {
     }
 }
 
-/// Rounds half to even, as libotf2 does. The function of the standard library is a call where the
-/// processor has no instruction for it; adding and taking away 1.5 * 2^52 rounds the same way
-/// below 2^51.
+/// Rounds half to even, as libotf2 does. Adding and subtracting 1.5 * 2^52 has this effect below
+/// 2^51. The function of the standard library is a call on processors without a rounding
+/// instruction.
 #[inline]
 fn rint(value: f64) -> i64 {
     const SHIFT: f64 = 6_755_399_441_055_744.0;
@@ -281,7 +283,7 @@ fn rint(value: f64) -> i64 {
 }
 
 impl Correction {
-    /// Keeps the offsets whose times rise, and says how many did not.
+    /// Keeps the offsets with ascending times, and returns the number of the others.
     fn in_order(offsets: &mut Vec<(u64, i64)>) -> u64 {
         let before = offsets.len();
         let mut last = None;
@@ -295,7 +297,8 @@ impl Correction {
         (before - offsets.len()) as u64
     }
 
-    /// The lines between offsets in order of time. One offset alone says nothing.
+    /// Creates the segments between offsets, which must be in order of time. A single offset gives
+    /// no correction.
     pub(crate) fn new(offsets: &[(u64, i64)]) -> Self {
         let mut segments: Vec<Segment> = Vec::new();
         for pair in offsets.windows(2) {
@@ -316,7 +319,7 @@ impl Correction {
         Correction { segments }
     }
 
-    /// The line that corrects `time`.
+    /// Returns the segment that corrects `time`.
     pub(crate) fn segment(&self, time: u64) -> Segment {
         let at = self.segments.partition_point(|line| line.until < time);
         self.segments.get(at).copied().unwrap_or(Segment::NONE)
@@ -356,7 +359,7 @@ mod tests {
         assert_eq!(clock.apply(250), 260);
         assert_eq!(clock.apply(400), 410, "the last line goes on");
         assert_eq!(clock.apply(50), 30, "the first line goes back");
-        // 102 - 10 + 0.4 and 103 - 10 + 0.6: rounded, not cut.
+        // 102 - 10 + 0.4 and 103 - 10 + 0.6: rounded, not truncated.
         assert_eq!((clock.apply(102), clock.apply(103)), (92, 94));
         assert_eq!(
             Correction::new(&[(100, 7)]).apply(5),

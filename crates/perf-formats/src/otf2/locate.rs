@@ -1,24 +1,24 @@
-//! Where an archive is: which of the files beside one another belong to it.
+//! Locating an archive, and selecting the files that belong to it.
 
 use super::archive::{Archive, DiskArchive};
 use crate::{Error, Result};
 use perf_core::Place;
 use std::path::{Path, PathBuf};
 
-/// Where an archive is: the folder of its anchor, the anchor, and the name of its other files.
+/// Location of an archive: folder, anchor name and name of its other files.
 #[derive(Debug)]
 pub(crate) struct Located {
     pub(crate) folder: DiskArchive,
-    /// The anchor in that folder, which may be missing.
+    /// File name of the anchor, which may be missing.
     pub(crate) anchor: String,
-    /// What definitions and event files are called by: usually what comes before `.otf2`.
+    /// Common name of definitions and event files, usually the part before `.otf2`.
     pub(crate) name: String,
 }
 
 /// Finds an archive from the path of its anchor, of the folder that holds it, or of the folder of
 /// its event files.
 pub(crate) fn locate(path: &Path) -> Result<Located> {
-    // Without a slash at the end, which only folders may have.
+    // Normalises the path: a trailing slash would make opening a plain file fail.
     let path: PathBuf = path.components().collect();
     let text = path.to_string_lossy().into_owned();
     let failed = |source| Error::Io {
@@ -34,7 +34,7 @@ pub(crate) fn locate(path: &Path) -> Result<Located> {
         let folder = DiskArchive::new(&path);
         if is_event_folder(&folder) {
             let (parent, name) = split(&path).map_or_else(
-                // Such as `.`, whose name the system knows.
+                // Resolves paths without a name, such as `.`.
                 || split(&path.canonicalize().map_err(failed)?).ok_or_else(not_utf8),
                 Ok,
             )?;
@@ -74,7 +74,7 @@ pub(crate) fn locate(path: &Path) -> Result<Located> {
     let stem = file.strip_suffix(".otf2").unwrap_or(&file);
     let is_here = is_beside(&folder, stem);
     if let Err(source) = std::fs::metadata(&path) {
-        // Other files may be there where the anchor is not.
+        // The other files may exist without the anchor.
         return if is_here {
             Ok(Located {
                 folder,
@@ -90,7 +90,7 @@ pub(crate) fn locate(path: &Path) -> Result<Located> {
         && real != path
         && let Some((parent, file)) = split(&real)
     {
-        // A link to an anchor leads to the files beside that.
+        // A symbolic link to an anchor leads to the files beside its target.
         let there = DiskArchive::new(parent);
         if is_beside(&there, file.strip_suffix(".otf2").unwrap_or(&file)) {
             return Ok(named(there, file));
@@ -99,7 +99,7 @@ pub(crate) fn locate(path: &Path) -> Result<Located> {
     Ok(named(folder, file))
 }
 
-/// The folder of a path and its name.
+/// Splits a path into its folder and its name.
 fn split(path: &Path) -> Option<(PathBuf, String)> {
     let name = path.file_name()?.to_str()?.to_string();
     let parent = path
@@ -108,7 +108,7 @@ fn split(path: &Path) -> Option<(PathBuf, String)> {
     Some((parent.unwrap_or(Path::new(".")).to_path_buf(), name))
 }
 
-/// An archive by its anchor, whose other files may have another name.
+/// Creates the location of an archive from its anchor. The other files may have another name.
 fn named(folder: DiskArchive, anchor: String) -> Located {
     let mut name = name_of(&folder, &anchor);
     if !is_beside(&folder, &name)
@@ -123,14 +123,14 @@ fn named(folder: DiskArchive, anchor: String) -> Located {
     }
 }
 
-/// Whether there are definitions or event files of this name.
+/// Returns `true` if definitions or event files of this name exist.
 fn is_beside(archive: &dyn Archive, name: &str) -> bool {
     archive.size(&format!("{name}.def")).is_ok()
         || archive.members(name).is_ok_and(|all| !all.is_empty())
 }
 
-/// The name of the files that belong to an anchor: its own, or where there are none that of the only
-/// definitions that no other anchor claims.
+/// Returns the common name of the files that belong to an anchor: its own name, or the name of the
+/// only definitions without an anchor of their own.
 pub(crate) fn name_of(archive: &dyn Archive, anchor: &str) -> String {
     let own = anchor.strip_suffix(".otf2").unwrap_or(anchor);
     if is_beside(archive, own) {
@@ -153,15 +153,15 @@ fn has_anchor(folder: &DiskArchive) -> bool {
     members.iter().any(|name| name.ends_with(".otf2"))
 }
 
-/// Whether a member is a file of one location: `7.evt` or `7.def`.
+/// Returns `true` if a member is a file of one location: `7.evt` or `7.def`.
 fn is_of_location(member: &str) -> bool {
     let file = member.rsplit_once('/').map_or(member, |(_, file)| file);
     let stem = file.strip_suffix(".evt").or(file.strip_suffix(".def"));
     stem.is_some_and(|stem| stem.parse::<u64>().is_ok())
 }
 
-/// Whether a folder holds the files of locations and nothing else. An archive whose name is a
-/// number has its definitions beside a folder of that name.
+/// Returns `true` if a folder contains only files of locations. If the name of an archive is a
+/// number, its definitions lie beside a folder of that name.
 pub(crate) fn is_event_folder(folder: &DiskArchive) -> bool {
     let members = folder.members("").unwrap_or_default();
     let is_archive = |member: &String| {
@@ -173,8 +173,7 @@ pub(crate) fn is_event_folder(folder: &DiskArchive) -> bool {
         && !members.iter().any(is_archive)
 }
 
-/// The one folder in `path` that holds event files or local definitions, in ascending order of
-/// names.
+/// Returns the first folder in `path`, by name, that contains event files or local definitions.
 pub(crate) fn find_folder(path: &Path) -> Option<String> {
     let mut names: Vec<String> = std::fs::read_dir(path)
         .ok()?
@@ -189,8 +188,8 @@ pub(crate) fn find_folder(path: &Path) -> Option<String> {
     })
 }
 
-/// The name of the anchor of an archive. Without one, as aborted runs leave it, the name it would
-/// have: that of the global definitions, or of the folder of event files if it is a usual one.
+/// Returns the name of the anchor of an archive. Aborted runs leave no anchor; its name is then
+/// derived from the global definitions, or from the folder of event files if that has a usual name.
 pub(crate) fn find_anchor(archive: &dyn Archive) -> Result<String> {
     let failed = |source| Error::Io {
         place: Place::file(""),

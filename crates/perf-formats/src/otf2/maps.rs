@@ -1,24 +1,24 @@
-//! From the ids of a recording to the dense ids of `perf-core`.
+//! Conversion of the ids of a recording to the dense ids of `perf-core`.
 
 use super::schema::Space;
 use std::collections::{BTreeSet, HashMap};
 
-/// An id that has no dense one.
+/// Marks an id without a dense counterpart.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// Sparse ids of one space to dense ones.
+/// Map from the sparse ids of one space to dense ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdMap {
-    /// By id, for the low ids; [`NONE`] where there is a gap.
+    /// Dense ids of the low ids; [`NONE`] marks a gap.
     low: Vec<u32>,
     high: HashMap<u64, u32>,
 }
 
 impl IdMap {
-    /// The map of ids in ascending order to what `dense` says.
+    /// Creates the map from pairs of a sparse and a dense id, in ascending order.
     pub(crate) fn new(ids: &[(u64, u32)]) -> Self {
-        // Ids count up from 0 in most recordings. A table by id may be four times as long as
-        // there are ids; what lies beyond is hashed.
+        // In most recordings, ids count up from 0. The table may be four times as long as there are
+        // ids; ids beyond it are hashed.
         let most = 4 * ids.len() as u64 + 64;
         let split = ids.partition_point(|(id, _)| *id < most);
         let (low, high) = ids.split_at(split);
@@ -54,7 +54,7 @@ impl IdMap {
         }
     }
 
-    /// Puts ids that were inserted into the table of low ids, as far as it may grow for them.
+    /// Moves inserted ids into the table of low ids, as far as the table may grow for them.
     pub(crate) fn settle(&mut self) {
         let is_known = |dense: &&u32| **dense != NONE;
         let count = self.high.len() + self.low.iter().filter(is_known).count();
@@ -75,18 +75,18 @@ impl IdMap {
         });
     }
 
-    /// Returns `true` if no id is known.
+    /// Returns `true` if the map is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.low.is_empty() && self.high.is_empty()
     }
 
-    /// The table of low ids.
+    /// Returns the table of low ids.
     pub(crate) fn low(&self) -> &[u32] {
         &self.low
     }
 }
 
-/// The maps of all spaces that `perf-core` has nouns for.
+/// Maps of all spaces that have a type in `perf-core`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Maps {
     pub(crate) regions: IdMap,
@@ -97,12 +97,12 @@ pub(crate) struct Maps {
     pub(crate) contexts: IdMap,
     pub(crate) locations: IdMap,
     pub(crate) groups: IdMap,
-    /// The region of each calling context, by its dense id.
+    /// Region of each calling context, by its dense id.
     pub(crate) context_regions: Vec<u32>,
 }
 
 impl Maps {
-    /// The map of a space; `None` where ids stay as the recording has them.
+    /// Returns the map of a space, or `None` if its ids stay unchanged.
     #[inline]
     pub(crate) fn of(&self, space: Space) -> Option<&IdMap> {
         Some(match space {
@@ -131,11 +131,11 @@ impl Maps {
     }
 }
 
-/// Ids that events refer to and nobody defined.
+/// Undefined ids that events refer to.
 ///
-/// While locations are read side by side nobody can tell which of them comes first, so such ids
-/// are collected. Once all are known, placeholders are made in ascending order and what refers to
-/// them is decoded again.
+/// While locations are read in parallel, the order in which undefined ids are met is not
+/// deterministic. They are therefore collected. When all are known, placeholders are created in
+/// ascending order, and the locations that refer to them are decoded again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Unresolved(BTreeSet<(Space, u64)>);
 

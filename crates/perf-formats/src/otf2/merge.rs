@@ -1,4 +1,4 @@
-//! All events of an archive in order of time, in bounded memory.
+//! Iteration over all events of an archive in order of time, in bounded memory.
 
 mod queues;
 mod sort;
@@ -17,18 +17,18 @@ use sort::Entry;
 use std::sync::Arc;
 use stream::Stream;
 
-/// Bytes of event files that are decoded ahead, over all locations.
+/// Bytes of event files that are decoded ahead, summed over all locations.
 const AHEAD: usize = 32 << 20;
-/// Fewest and most bytes of a block. A location has two.
+/// Minimum and maximum size of a block in bytes. A location holds two blocks.
 const BLOCK: (usize, usize) = (2 << 10, 32 << 10);
 
-/// The events of many locations in order of time: what [`Reader::merged`] gives.
+/// The events of many locations in order of time, as returned by [`Reader::merged`].
 ///
-/// Events at the same time come by ascending location, those of one location in the order of its
-/// file. A location holds the events of two small blocks of its file at a time, so that memory does
-/// not grow with the length of the recording.
+/// Events at the same time are ordered by location, and those of one location by their position in
+/// the file. A location holds the events of two small blocks of its file at a time, so that memory
+/// does not grow with the length of the recording.
 ///
-/// Not an [`Iterator`], because events borrow from the block they lie in.
+/// This is not an [`Iterator`], because events borrow from their block.
 ///
 /// ```
 /// use perf_core::{Event, Job, Ticks};
@@ -49,11 +49,11 @@ const BLOCK: (usize, usize) = (2 << 10, 32 << 10);
 #[derive(Debug)]
 pub struct Merged<'r> {
     reader: &'r Reader<'r>,
-    /// With the placeholders made so far.
+    /// Definitions, with the placeholders created so far.
     resolved: Resolved,
     streams: Vec<Stream>,
     queues: Queues,
-    /// The event that was given last.
+    /// The last returned event.
     current: Option<Entry>,
     buffer: Vec<u8>,
     block: usize,
@@ -61,13 +61,13 @@ pub struct Merged<'r> {
 }
 
 impl<'o> Reader<'o> {
-    /// Walks through the events asked for in order of time, without holding them.
+    /// Iterates over the selected events in order of time, without holding all of them in memory.
     ///
-    /// Ids that nobody defined get placeholders in the order in which they come up; see
-    /// [`Merged::definitions`].
+    /// Undefined ids get placeholders in the order of their first use; see [`Merged::definitions`].
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io) where the system cannot read.
+    ///
+    /// Returns [`Error::Io`](crate::Error::Io) if the system cannot read.
     pub fn merged(&self) -> Result<Merged<'_>> {
         let wanted = self.wanted();
         let (least, most) = BLOCK;
@@ -124,11 +124,13 @@ impl<'o> Reader<'o> {
 }
 
 impl<'r> Merged<'r> {
-    /// The next event: where, when and what. `None` at the end.
+    /// Returns the next event with its location and time, or `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Io`](crate::Error::Io) where the system cannot read, [`Error::Strict`](crate::Error::Strict) if strict reading was asked
-    /// for and something had to be repaired, [`Error::Cancelled`](crate::Error::Cancelled).
+    ///
+    /// Returns [`Error::Io`](crate::Error::Io) if the system cannot read,
+    /// [`Error::Strict`](crate::Error::Strict) if strict reading needs a repair, and
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job was cancelled.
     #[inline]
     #[allow(
         clippy::should_implement_trait,
@@ -142,10 +144,11 @@ impl<'r> Merged<'r> {
         Ok(self.current.and_then(|entry| self.queues.event(entry)))
     }
 
-    /// Gives each event, until `visit` says not to go on.
+    /// Calls `visit` for each event until it returns `Break`.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    ///
+    /// Returns the errors of [`next`](Self::next).
     pub fn for_each(
         mut self,
         mut visit: impl FnMut(LocationId, Ticks, Event<'_>) -> std::ops::ControlFlow<()>,
@@ -158,23 +161,23 @@ impl<'r> Merged<'r> {
         Ok(())
     }
 
-    /// The attributes of the event that [`next`](Self::next) gave last.
+    /// Iterates over the attributes of the last event that [`next`](Self::next) returned.
     pub fn attributes(&self) -> impl Iterator<Item = AttributeValue> {
         let entry = self.current.into_iter();
         entry.flat_map(|entry| self.queues.attributes(entry))
     }
 
-    /// What events refer to, with placeholders for all ids so far that nobody defined.
+    /// Returns the definitions, with placeholders for all undefined ids met so far.
     pub fn definitions(&self) -> &Definitions {
         &self.resolved.definitions
     }
 
-    /// What was repaired, lost or noted so far.
+    /// Returns the repairs, losses and notes so far.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.found
     }
 
-    /// The first event of another batch becomes the current one.
+    /// Makes the first event of the next batch the current one.
     #[cold]
     fn next_batch(&mut self) -> Result<()> {
         self.refill()?;
@@ -184,7 +187,7 @@ impl<'r> Merged<'r> {
         Ok(())
     }
 
-    /// Decodes ahead what the last batch took.
+    /// Decodes new blocks in place of those that the last batch consumed.
     fn refill(&mut self) -> Result<()> {
         let Merged {
             reader,
@@ -207,7 +210,7 @@ impl<'r> Merged<'r> {
             let notes = std::mem::take(&mut state.found);
             let unresolved = std::mem::take(&mut state.unresolved);
             if !unresolved.is_empty() {
-                // The block is decoded again, now that all its ids are known.
+                // All ids of the block are known now; decode it again.
                 events.clear();
                 reader.check_placeholders(resolved, &unresolved)?;
                 resolved.add_placeholders(&unresolved)?;

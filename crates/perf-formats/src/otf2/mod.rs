@@ -1,21 +1,23 @@
-//! OTF2 archives: Score-P, EZTrace, APEX and others write them.
+//! OTF2 archives, as written by Score-P, EZTrace, APEX and others.
 //!
-//! | level | what |
+//! | level | purpose |
 //! |---|---|
 //! | [`schema`] | every record of the format as one table |
-//! | [`Archive`] | where bytes come from: a [`DiskArchive`], [`MemoryArchive`] in memory, or one's own |
+//! | [`Archive`] | source of bytes: a [`DiskArchive`], a [`MemoryArchive`], or a custom one |
 //! | [`Reader`] | definitions, and events in columns, merged by time, or record by record |
 //!
-//! Reading is tolerant: what real tools write and libotf2 refuses is repaired and counted under
-//! one of the [`rules`]. Strict reading makes the first repair an error.
+//! The reader is tolerant: violations that occur in real archives and that libotf2 rejects are
+//! repaired and counted under one of the [`rules`]. In strict mode, the first repair is an error.
 //!
-//! What the columns of a trace have no place for: enters and leaves of calling contexts become those
-//! of their regions, and samples keep their context alone. [`Reader::records`] and [`cut`] keep all.
+//! The columns of a trace cannot represent everything: enters and leaves of calling contexts become
+//! those of their regions, and samples keep only their context. [`Reader::records`] and [`cut`]
+//! keep all information.
 //!
-//! Time never goes back inside a location: what is earlier than the event before is held at its time
-//! and counted. One corrupt time far ahead therefore holds all that follows there. A read of a
-//! window may skip the chunk with the corrupt time, and then has the later events at their own times
-//! where a read of everything, seen through the same window, has none.
+//! Time never decreases within a location: an event that is earlier than its predecessor gets the
+//! time of the predecessor and is counted. A single corrupt time far ahead, if it is not recognised
+//! as an outlier, therefore holds all later events of the location at that time. A read of a window
+//! may skip the chunk with the corrupt time; it then returns the later events at their own times,
+//! whereas the same window of a complete read is empty.
 
 pub mod archive;
 pub mod rules;

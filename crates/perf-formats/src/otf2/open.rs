@@ -1,18 +1,18 @@
-//! [`Open`]: regions that are open on a location which is cut.
+//! [`Open`]: the regions that are open at the cut of a location.
 
 use perf_core::{FrameStack, LocationKind, OpenIntervals, RegionId};
 
-/// Open regions, with a value kept for each: frames, or work that may overlap.
+/// Open regions with a value for each: frames of a call stack, or activities that may overlap.
 #[derive(Debug)]
 pub(super) enum Open<T> {
     Frames(FrameStack, Vec<T>),
     Work(OpenIntervals<T>),
-    /// An accelerator stream that is cut while it is read, before anybody knows if it overlaps.
+    /// An accelerator stream that is cut while it is read, before it is known if it overlaps.
     Stream(OpenIntervals<T>),
 }
 
 impl<T: Copy> Open<T> {
-    /// Nothing is open on a location of which it is known if it overlaps.
+    /// Creates an empty set for a location that is known to overlap or not.
     pub(super) fn new(overlaps: bool) -> Self {
         match overlaps {
             true => Open::Work(OpenIntervals::default()),
@@ -20,7 +20,7 @@ impl<T: Copy> Open<T> {
         }
     }
 
-    /// Nothing is open on a location of which only the kind is known.
+    /// Creates an empty set for a location of which only the kind is known.
     pub(super) fn of(kind: LocationKind) -> Self {
         match kind.may_overlap() {
             true => Open::Stream(OpenIntervals::default()),
@@ -28,7 +28,7 @@ impl<T: Copy> Open<T> {
         }
     }
 
-    /// Returns what is kept, in the order in which it was entered.
+    /// Returns the values of the open regions, in the order of their enters.
     pub(super) fn kept(&self) -> Vec<T> {
         match self {
             Open::Frames(_, kept) => kept.clone(),
@@ -46,8 +46,9 @@ impl<T: Copy> Open<T> {
         }
     }
 
-    /// Closes a region. On a stream it is the innermost one if that is of the region, which keeps the order that
-    /// frames need. Where work overlaps, the order does not matter, as all that is open begins at the cut.
+    /// Closes a region. On a stream it is the innermost one if that is of the region, which keeps
+    /// the order that frames need. If activities overlap, the order does not matter, because all
+    /// open ones begin at the cut.
     pub(super) fn leave(&mut self, region: RegionId) {
         match self {
             Open::Frames(stack, kept) => {

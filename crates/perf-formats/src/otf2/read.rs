@@ -16,7 +16,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What one location came to.
+/// Result of reading one location.
 #[derive(Debug, Default)]
 struct Part {
     events: Events,
@@ -24,36 +24,37 @@ struct Part {
     unresolved: Unresolved,
 }
 
-/// What all locations share while they are read.
+/// Shared state of all locations during a read.
 struct Pass<'p> {
     resolved: &'p Resolved,
     threads: Threads,
-    /// Bytes of all files.
+    /// Total size of all files in bytes.
     total: u64,
-    /// Bytes of columns so far, those that are being filled included.
+    /// Bytes of columns so far, including those that are being filled.
     memory: AtomicU64,
 }
 
-/// Chunks of a location that are decoded at once.
+/// Returns the number of chunks of a location that are decoded in parallel.
 pub(super) fn at_once(threads: Threads) -> u64 {
     2 * threads.count() as u64
 }
 
-/// Whether a location, of files of so many bytes in all, is more than a thread's share and keeps all threads
-/// busy by itself.
+/// Returns `true` if a location is to be read by all threads together: it exceeds the share of one
+/// thread in `total` bytes, and has enough chunks for all threads.
 pub(super) fn by_chunk(shape: Shape, total: u64, threads: Threads) -> bool {
     let count = threads.count() as u64;
     count > 1 && shape.chunks() >= count && shape.size.saturating_mul(count) > total
 }
 
 impl Reader<'_> {
-    /// Reads the events asked for into columns. The result, diagnostics included, is the same for
-    /// any number of threads.
+    /// Reads the selected events into columns. The result, including the diagnostics, is the same
+    /// for any number of threads.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Limit`] if the events need more memory
-    /// than granted, [`Error::Strict`] if strict reading was asked for and something had to be
-    /// repaired, [`Error::Cancelled`].
+    ///
+    /// Returns [`Error::Io`] if the system cannot read, [`Error::Limit`] if the events exceed the
+    /// memory budget, [`Error::Strict`] if strict reading needs a repair, and [`Error::Cancelled`]
+    /// if the job was cancelled.
     pub fn read(&self) -> Result<(Trace, Diagnostics)> {
         let threads = Threads::new(self.options.get_threads());
         threads.install(|| self.read_all(threads))
@@ -71,7 +72,7 @@ impl Reader<'_> {
         let first = pass(&self.resolved);
         let mut parts = self.parts(&wanted, &first)?;
 
-        // Locations with ids that nobody defined are read again, now that all those ids are known.
+        // Locations with undefined ids are read again after all placeholders exist.
         let mut unresolved = Unresolved::default();
         let mut again = Vec::new();
         for (at, part) in parts.iter().enumerate() {
@@ -92,7 +93,7 @@ impl Reader<'_> {
                 .collect();
             let mut reread = self.parts(&ids, &second)?;
             for at in again.into_iter().rev() {
-                // What was found is what the first pass found, the unresolved ids included.
+                // Keep the diagnostics of the first pass, which include the undefined ids.
                 if let (Some(part), Some(new)) = (parts.get_mut(at), reread.pop()) {
                     part.events = new.events;
                 }
@@ -119,8 +120,9 @@ impl Reader<'_> {
         Ok((Trace::new(definitions, events)?, found))
     }
 
-    /// What each location comes to. Those that are more than a thread's share are read first, one after the
-    /// other, by all threads, so that chunks of one alone are there twice; the others side by side.
+    /// Reads all locations. Those that exceed the share of one thread are read first, one after the
+    /// other, by all threads together, so that only one location at a time has chunks in memory
+    /// twice. The others are read in parallel.
     fn parts(&self, wanted: &[LocationId], pass: &Pass<'_>) -> Result<Vec<Part>> {
         let mut parts = Vec::new();
         parts.resize_with(wanted.len(), || None);
@@ -148,7 +150,7 @@ impl Reader<'_> {
             .collect())
     }
 
-    /// The locations asked for.
+    /// Returns the selected locations.
     pub(crate) fn wanted(&self) -> Vec<LocationId> {
         let system = &self.definitions().system;
         let ids = system.location_ids().zip(system.locations());
@@ -156,7 +158,7 @@ impl Reader<'_> {
         wanted.map(|(id, _)| id).collect()
     }
 
-    /// Compares the estimate with the limit; returns the bytes of all files.
+    /// Compares the estimate with the memory budget; returns the size of all files in bytes.
     fn check_memory(&self) -> Result<u64> {
         let limit = self.options.get_limits().memory;
         let estimate = self.estimate()?;
@@ -175,7 +177,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether there is room for more ids that are not defined, beside those there were.
+    /// Checks that placeholders for further undefined ids fit the memory budget.
     pub(crate) fn check_placeholders(
         &self,
         before: &Resolved,
@@ -194,7 +196,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes counts and times that are not as declared.
+    /// Counts deviations of numbers of events and of times from the declared ones.
     fn check_counts(&self, id: LocationId, events: &Events, found: &mut Diagnostics) {
         let Ok(key) = self.key(id) else { return };
         let place = || Place::file(self.source.events(key)).record(format!("location {key}"));
@@ -212,7 +214,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What a location comes to, read by all threads or by this one.
+    /// Reads a location, by all threads together or by this one.
     fn location(&self, id: LocationId, by_chunk: bool, pass: &Pass<'_>) -> Result<Part> {
         let key = self.key(id)?;
         let member = self.source.events(key);
@@ -235,7 +237,8 @@ impl Reader<'_> {
         let context = shared.context(file, pass.resolved, &self.kinds, window);
         let chunks = self.chunks_in(&context, shape, window)?;
         if window == TimeRange::ALL && shape.chunks() > 1 {
-            // As far as the bytes can hold them, as in each chunk: memory that grows would be there twice.
+            // The reservation is limited by the bytes of the file, as in each chunk. Without it, a
+            // growing column would be in memory twice.
             let count = self.count(&context.file, shape)?.min(shape.size / 4);
             part.events
                 .reserve(usize::try_from(count).unwrap_or_default());
@@ -267,7 +270,8 @@ impl Reader<'_> {
         Ok(part)
     }
 
-    /// Room for all records of a file of which so many chunks were read, if all of it is wanted.
+    /// Reserves memory for all records of a file, extrapolated from the chunks read so far, if all
+    /// of it is selected.
     fn reserve_records(
         &self,
         events: &mut Events,
@@ -284,7 +288,7 @@ impl Reader<'_> {
         self.grow(pass, before, events.memory())
     }
 
-    /// Counts columns that took `before` bytes and now take `after`.
+    /// Accounts for columns that grew from `before` to `after` bytes.
     fn grow(&self, pass: &Pass<'_>, before: usize, after: usize) -> Result<()> {
         let (before, after) = (before as u64, after as u64);
         if after < before {
@@ -299,10 +303,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Decodes several chunks at once and puts them together in order.
+    /// Decodes several chunks in parallel and joins them in order.
     ///
-    /// Each chunk is decoded as if nothing came before. That is right unless its first time lies
-    /// before the last one so far; then it is decoded again, knowing that.
+    /// Each chunk is decoded as if nothing preceded it. That is correct unless its first time lies
+    /// before the last one so far; in that case it is decoded again with the known state.
     fn side_by_side(
         &self,
         context: &Context<'_>,
@@ -314,7 +318,7 @@ impl Reader<'_> {
         let mut time = 0;
         let mut next = chunks.start;
         while next < chunks.end {
-            // A few chunks a thread at a time, so that little lies about twice.
+            // A few chunks for each thread at a time limit the data that is in memory twice.
             let until = (next + at_once(pass.threads)).min(chunks.end);
             let group: Vec<u64> = (next..until).collect();
             let decode = |chunk: u64, time: u64| {
@@ -376,7 +380,7 @@ impl Reader<'_> {
         let mut memory = out.memory();
         loop {
             self.source.block(&member, at, end, least, buffer)?;
-            // Fewer bytes than there should be: the file shrank meanwhile.
+            // Fewer bytes than expected: the file shrank meanwhile.
             let whole = at + buffer.len() as u64 >= end || buffer.len() < least;
             let mut data = buffer.as_slice();
             if at == start {
@@ -389,8 +393,8 @@ impl Reader<'_> {
                     }
                 };
                 if self.options.get_window() == TimeRange::ALL {
-                    // Headers are believed as far as the bytes of the chunk can hold: an event has
-                    // two at least, and nearly all have four or more.
+                    // The declared count is limited by the bytes of the chunk: an event takes at
+                    // least two bytes, and nearly all take four or more.
                     let most = (end - start) / 4;
                     let count = declared.unwrap_or_default().min(most);
                     out.reserve(usize::try_from(count).unwrap_or_default());
@@ -404,7 +408,7 @@ impl Reader<'_> {
             memory = out.memory();
             at += done as u64;
             if stop == Stop::Block {
-                // A record longer than a block is read whole.
+                // A record is longer than a block: read a larger one.
                 if done == 0 {
                     least = least.saturating_mul(2);
                 }
@@ -415,7 +419,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The corrected time that a chunk begins with; `None` where it begins with none.
+    /// Returns the corrected time at which a chunk begins, or `None` if it does not begin with a
+    /// timestamp.
     pub(crate) fn first_time(
         &self,
         context: &Context<'_>,
@@ -442,8 +447,8 @@ impl Reader<'_> {
         Ok(time.map(|time| context.local.correct(time).0))
     }
 
-    /// The chunks that can hold events of a window, by the times they begin with. Where these are
-    /// out of order or missing, all of them.
+    /// Returns the chunks that may contain events of a window, by their first times. If these are
+    /// out of order or missing, returns all chunks.
     pub(crate) fn chunks_in(
         &self,
         context: &Context<'_>,
@@ -464,9 +469,9 @@ impl Reader<'_> {
         if !firsts.is_sorted() {
             return Ok(all);
         }
-        // Events at the time a chunk begins with may lie at the end of the chunk before it.
+        // Events at the first time of a chunk may also lie at the end of the previous chunk.
         let start = firsts.partition_point(|first| *first < window.start);
-        // The time that a chunk begins with may be damaged: one more chunk is looked at.
+        // The first time of a chunk may be damaged, so one more chunk is included.
         let end = firsts.partition_point(|first| *first < window.end) + 1;
         let start = (start as u64).saturating_sub(1);
         Ok(start..(end as u64).clamp(start, all.end))

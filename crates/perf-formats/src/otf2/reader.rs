@@ -1,4 +1,4 @@
-//! [`Reader`]: an archive whose definitions are read and whose events can be.
+//! [`Reader`]: an archive with its definitions read and its events accessible.
 
 use super::anchor::Anchor;
 use super::archive::Archive;
@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// An OTF2 archive: its definitions are read, its events can be.
+/// Reader of an OTF2 archive. Opening reads the definitions; events are read on request.
 ///
-/// * [`read`](Self::read) keeps all events (or those of a window) in columns;
-/// * [`merged`](Self::merged) walks through all of them in order of time in little memory;
-/// * [`records`](Self::records) shows those of one location as they stand in the file.
+/// * [`read`](Self::read) returns all events, or those of a window, in columns;
+/// * [`merged`](Self::merged) iterates over them in order of time in little memory;
+/// * [`records`](Self::records) visits the raw events of one location.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -46,40 +46,44 @@ pub struct Reader<'o> {
     pub(crate) resolved: Resolved,
     pub(crate) kinds: Kinds,
     pub(crate) found: Diagnostics,
-    /// Which record defines a string, by its id; made when it is asked for.
+    /// Index of the record that defines each string id; created on first use.
     strings: OnceLock<HashMap<u64, usize>>,
-    /// Mapping tables that locations share.
+    /// Mapping tables shared by locations.
     tables: Tables,
 }
 
-/// What reading an archive would cost.
+/// Estimated cost of reading an archive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Estimate {
-    /// Bytes of event files.
+    /// Size of the event files in bytes.
     pub bytes: u64,
-    /// Number of events, from the headers of chunks, or from the bytes where they cannot be right.
+    /// Number of events, from the headers of chunks, or from the number of bytes if the headers are
+    /// implausible.
     pub events: u64,
-    /// Bytes of memory that all events take in columns, and what lies beside them while they are read: a
-    /// block of a file a thread, and where a location is more than a thread's share, two chunks a thread.
-    /// Roughly: events of many small arguments can take more. Reading stops at the limit whatever was estimated.
+    /// Estimated memory in bytes: the columns of all events, one block of a file for each thread,
+    /// and two chunks for each thread if a location exceeds the share of one thread. Events with
+    /// many small arguments can take more. The memory budget is enforced during reading regardless
+    /// of the estimate.
     pub memory: u64,
 }
 
 impl<'o> Reader<'o> {
-    /// Opens an archive by the path of its anchor (`.otf2`), of the folder that holds it, or of the
-    /// folder of its event files.
+    /// Opens an archive by the path of its anchor (`.otf2`), of the folder that contains it, or of
+    /// the folder of its event files.
     ///
-    /// An anchor that was renamed, or is a link, finds the other files where they are, if there is
-    /// only one archive it can mean.
+    /// If the anchor was renamed or is a link, the other files are still found as long as only one
+    /// archive is possible.
     ///
-    /// The job is also that of everything that is read later. Progress is reported in bytes of the phase `read`.
+    /// The job also applies to all later reads. Progress is reported in bytes of the phase `read`.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Malformed`] and [`Error::Truncated`]
-    /// for a damaged anchor without definitions or event files beside it, [`Error::Unsupported`] for SION containers and compressed archives,
-    /// [`Error::Limit`] past the limits, [`Error::Strict`] if strict reading was asked for and the
-    /// definitions had to be repaired.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read, [`Error::Malformed`] or
+    /// [`Error::Truncated`] for a damaged anchor without definitions or event files beside it,
+    /// [`Error::Unsupported`] for SION containers and compressed archives, [`Error::Limit`] if a
+    /// limit is exceeded, and [`Error::Strict`] if strict reading needs a repair of the
+    /// definitions.
     pub fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Self> {
         let Located {
             folder,
@@ -87,14 +91,16 @@ impl<'o> Reader<'o> {
             name,
         } = locate(path)?;
         let source = Source::new(Box::new(folder), anchor, name);
-        // The member alone would not say which archive.
+        // Member names alone do not identify the archive, so errors get its path.
         Self::with_source(source, &Reading::new(options, job)).map_err(|error| error.within(path))
     }
 
-    /// Opens an archive from any source. Its anchor is the one member whose name ends in `.otf2`.
+    /// Opens an archive from any source. Its anchor is the only member with a name that ends in
+    /// `.otf2`.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    ///
+    /// Returns the errors of [`open`](Self::open).
     pub fn new(archive: impl Archive + 'o, options: &OpenOptions, job: &Job) -> Result<Self> {
         let anchor = find_anchor(&archive)?;
         let name = name_of(&archive, &anchor);
@@ -134,8 +140,8 @@ impl<'o> Reader<'o> {
             }
         };
         let declared = anchor.clone().unwrap_or_default();
-        // Files tell of locations that definitions lost; to list them is dear in a big archive, so
-        // that it is done only where something is missing.
+        // Event files reveal locations whose definitions are lost. Listing the files is expensive
+        // in a large archive and is done only if definitions are missing.
         let is_location = |record: &DefinitionRecord<'_>| record.id == LOCATION;
         let defined = file.records().filter(is_location).count() as u64;
         let is_whole = anchor.is_some() && defined >= declared.locations;
@@ -175,41 +181,41 @@ impl<'o> Reader<'o> {
         })
     }
 
-    /// The same archive, of which only the events of these locations are read, by their
-    /// [`key`](perf_core::Location::key): as [`OpenOptions::locations`], for who has to see the definitions to
-    /// know which.
+    /// Restricts reading to the events of the locations with these
+    /// [keys](perf_core::Location::key). Use this instead of [`OpenOptions::locations`] if the
+    /// selection depends on the definitions.
     pub fn only(mut self, keys: Vec<u64>) -> Self {
         self.options = self.options.locations(keys);
         self
     }
 
-    /// The name of the archive: that of its definitions and event files, usually what comes before
-    /// `.otf2`.
+    /// Returns the name of the archive: that of its definitions and event files, usually the part
+    /// before `.otf2`.
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// What the anchor says; `None` where it is missing.
+    /// Returns the contents of the anchor, or `None` if it is missing.
     pub fn anchor(&self) -> Option<&Anchor> {
         self.anchor.as_ref()
     }
 
-    /// What events refer to.
+    /// Returns the definitions that events refer to.
     pub fn definitions(&self) -> &Definitions {
         &self.resolved.definitions
     }
 
-    /// The records of the global definition file, as they stand there.
+    /// Returns the raw records of the global definition file.
     pub fn definition_file(&self) -> &DefinitionFile {
         &self.file
     }
 
-    /// What was repaired, lost or noted while the definitions were read.
+    /// Returns the repairs, losses and notes from reading the definitions.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.found
     }
 
-    /// The text of an OTF2 string id, which events of kinds without a noun of their own name.
+    /// Returns the text of an OTF2 string id. Generic events may refer to strings.
     pub fn string(&self, id: u64) -> Option<String> {
         let strings = self.strings.get_or_init(|| {
             let records = self.file.records().enumerate();
@@ -226,7 +232,8 @@ impl<'o> Reader<'o> {
         Some(String::from_utf8_lossy(row.text(1)).into_owned())
     }
 
-    /// Number of global definition records by name, ascending; unknown ones are `Unknown`.
+    /// Returns the number of global definition records by name, ascending; unknown ones are
+    /// `Unknown`.
     pub fn definition_counts(&self) -> Vec<(&'static str, u64)> {
         let mut counts = BTreeMap::new();
         for record in self.file.records() {
@@ -236,13 +243,14 @@ impl<'o> Reader<'o> {
         counts.into_iter().collect()
     }
 
-    /// How many events the definition of a location declares. Some tools write anything here.
+    /// Returns the number of events that the definition of a location declares. Some tools write
+    /// arbitrary numbers here.
     pub fn declared_events(&self, location: LocationId) -> Option<u64> {
         let declared = self.resolved.declared.get(location.index());
         declared.copied().flatten()
     }
 
-    /// The key of a location.
+    /// Returns the key of a location.
     pub(crate) fn key(&self, location: LocationId) -> Result<u64> {
         let system = &self.resolved.definitions.system;
         let found = system.location(location).map(|location| location.key);
@@ -253,20 +261,22 @@ impl<'o> Reader<'o> {
         }))
     }
 
-    /// The local definition file of a location as it stands there; `None` where it is missing.
+    /// Returns the raw local definition file of a location, or `None` if it is missing.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Core`] for a location that is not
-    /// defined.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read, and [`Error::Core`] for an undefined
+    /// location.
     pub fn local_file(&self, location: LocationId) -> Result<Option<DefinitionFile>> {
         let (file, _) = self.read_local(self.key(location)?)?;
         Ok(file)
     }
 
-    /// The mapping tables and the clock of a location.
+    /// Returns the mapping tables and the clock correction of a location.
     ///
     /// # Errors
-    /// As [`local_file`](Self::local_file).
+    ///
+    /// Returns the errors of [`local_file`](Self::local_file).
     pub fn local_definitions(&self, location: LocationId) -> Result<LocalDefinitions> {
         self.local(self.key(location)?, &mut Diagnostics::default())
     }
@@ -295,7 +305,7 @@ impl<'o> Reader<'o> {
         }))
     }
 
-    /// What is known of the files without looking.
+    /// Returns the properties of the files that the anchor declares.
     pub(crate) fn known(&self) -> Known {
         let anchor = self.anchor.as_ref();
         Known {
@@ -304,11 +314,12 @@ impl<'o> Reader<'o> {
         }
     }
 
-    /// What reading the locations asked for would cost, from the sizes of their files and the
+    /// Estimates the cost of reading the selected locations, from the sizes of their files and the
     /// headers of their last chunks.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read.
     pub fn estimate(&self) -> Result<Estimate> {
         let threads = Threads::new(self.options.get_threads());
         let wanted = self.wanted();
@@ -327,7 +338,7 @@ impl<'o> Reader<'o> {
             blocks = shape.size.min(Source::block_len() as u64).max(blocks);
             shapes.push((shape, memory));
         }
-        // Of one location at a time.
+        // Only one location at a time is read by all threads.
         let long = shapes
             .iter()
             .filter(|(shape, _)| by_chunk(*shape, sum.bytes, threads));
@@ -340,7 +351,8 @@ impl<'o> Reader<'o> {
         Ok(sum)
     }
 
-    /// How many events a file has: what the header of its last chunk says, if its bytes can hold so many.
+    /// Returns the number of events of a file, from the header of its last chunk if its bytes can
+    /// hold that many.
     pub(crate) fn count(&self, member: &str, shape: super::source::Shape) -> Result<u64> {
         let (start, _) = shape.span(shape.chunks().saturating_sub(1));
         let mut head = [0; internal::CHUNK_HEADER_LEN];
@@ -348,18 +360,18 @@ impl<'o> Reader<'o> {
         let head = head.get(..got).unwrap_or_default();
         let mut cursor = super::wire::Cursor::new(head, shape.order);
         let header = super::definitions::chunk_header(&mut cursor, shape.order);
-        // The shortest event has two bytes, the usual one twelve with its time.
+        // The shortest event has two bytes, the usual one twelve including its time.
         let said = header.ok().map(|(_, last)| last);
         let said = said.filter(|events| *events <= shape.size / 2);
         Ok(said.unwrap_or(shape.size / 12))
     }
 }
 
-/// Bytes that `events` events in `size` bytes of a file take in columns.
+/// Returns the memory in bytes of `events` events from `size` bytes of a file.
 ///
-/// An enter with its time has eleven bytes or more and takes twelve. What is beyond that is
-/// arguments of records, which grow about fourfold. Events shorter than that share their times,
-/// and may all be records of one argument.
+/// An enter with its time has eleven bytes or more and takes twelve. Further bytes are arguments of
+/// records, which grow about fourfold. Shorter events share their times, and may all be records
+/// with one argument.
 fn columns(size: u64, events: u64) -> u64 {
     let usual = 12 * events + 4 * size.saturating_sub(12 * events);
     if size < 11 * events {
@@ -372,7 +384,7 @@ fn columns(size: u64, events: u64) -> u64 {
 const STRING: u8 = 10;
 const LOCATION: u8 = 14;
 
-/// Whether a size of chunks can be one: a header must fit.
+/// Returns `true` if the chunk size is possible: a header must fit.
 #[allow(
     clippy::trivially_copy_pass_by_ref,
     reason = "a predicate of Option::filter"

@@ -1,4 +1,4 @@
-//! The events of one location as they stand in the file.
+//! Raw events of one location.
 
 use super::definitions::chunk_header;
 use super::reader::Reader;
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 use perf_core::{LocationId, Place};
 use std::ops::ControlFlow;
 
-/// An event as it stands in the file: nothing is mapped, corrected or left out.
+/// A raw event of a file. Its ids are not mapped and its time is not corrected.
 ///
 /// ```
 /// use perf_core::{Job, LocationId};
@@ -30,28 +30,29 @@ use std::ops::ControlFlow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RawEvent<'a> {
-    /// Time by the location's own clock.
+    /// Time of the local clock.
     pub time: u64,
-    /// The id of the record; [`schema::event`] knows its fields.
+    /// Id of the record; [`schema::event`] returns its fields.
     pub id: u8,
-    /// The bytes of its fields: what its length spans, or the one integer of a record without.
+    /// Bytes of its fields: those covered by its length byte, or the single integer of a record
+    /// without a length byte.
     pub payload: &'a [u8],
-    /// The payload of the attribute list before it; empty where there is none.
+    /// Payload of the preceding attribute list, or empty if there is none.
     pub attributes: &'a [u8],
-    /// Where the record starts in the file.
+    /// Offset of the record in the file.
     pub offset: u64,
-    /// The byte order of the payload.
+    /// Byte order of the payload.
     pub order: ByteOrder,
 }
 
 impl RawEvent<'_> {
-    /// The name of the record, `Unknown` where this version does not know it.
+    /// Returns the name of the record, or `Unknown` if its kind is unknown.
     pub fn name(&self) -> &'static str {
         schema::event(self.id).map_or(super::kinds::UNKNOWN, |record| record.name)
     }
 
-    /// The fields as numbers with local ids, in the order of the schema; the count of a list
-    /// stands before its elements. `None` for an unknown or damaged record.
+    /// Returns the fields as numbers with local ids, in the order of the schema. The count of a
+    /// list precedes its elements. Returns `None` for an unknown or damaged record.
     pub fn fields(&self) -> Option<Vec<u64>> {
         let record = schema::event(self.id)?;
         let mut fields = Vec::new();
@@ -62,12 +63,14 @@ impl RawEvent<'_> {
 }
 
 impl Reader<'_> {
-    /// Gives each event of a location as it stands in its file, until `visit` says not to go on.
-    /// The window of the options does not matter.
+    /// Calls `visit` for each raw event of a location until it returns `Break`. The window of the
+    /// options is ignored.
     ///
     /// # Errors
-    /// [`Error::Malformed`] and [`Error::Truncated`] where the file is damaged: what cannot be read
-    /// cannot be copied. [`Error::Io`] where the system cannot read, a missing file included.
+    ///
+    /// Returns [`Error::Malformed`] or [`Error::Truncated`] if the file is damaged, because
+    /// unreadable records cannot be passed on, and [`Error::Io`] if the system cannot read or the
+    /// file is missing.
     pub fn records(
         &self,
         location: LocationId,
@@ -129,20 +132,20 @@ impl Reader<'_> {
 
 enum Walked {
     Chunk,
-    /// The end mark of the file.
+    /// The end mark of the file was reached.
     End,
-    /// The visitor asked to stop.
+    /// The visitor returned `Break`.
     Stop,
 }
 
-/// A walk through one block.
+/// Iteration over one block.
 struct Walk {
     order: ByteOrder,
     base: u64,
     time: u64,
-    /// Whether the block begins with a chunk header.
+    /// `true` if the block begins with a chunk header.
     is_start: bool,
-    /// Bytes that need not be read again: up to the last whole event.
+    /// Number of bytes up to the end of the last complete event, which need not be read again.
     done: usize,
 }
 

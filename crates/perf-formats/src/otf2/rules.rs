@@ -1,5 +1,5 @@
-//! What the reader repairs, skips or notes: the rules that [`Diagnostics`](perf_core::Diagnostics)
-//! of OTF2 archives count.
+//! Rules for repairs, losses and notes that the [`Diagnostics`](perf_core::Diagnostics) of OTF2
+//! archives count.
 
 use perf_core::{Rule, Weight};
 
@@ -25,13 +25,13 @@ pub const UNRESOLVED_DEFINITION: Rule = rule(
     Weight::Repair,
     "a definition refers to an id that is not defined; the reference is dropped",
 );
-/// A communicator lists a location that is not defined, as it is in a part of an archive.
+/// A communicator lists an undefined location, as in a part of an archive.
 pub const ABSENT_MEMBER: Rule = rule(
     "absent-member",
     Weight::Note,
     "a communicator lists a location that is not defined; its rank is nobody's",
 );
-/// Enters and leaves of calling contexts.
+/// Enters and leaves of calling contexts are read as those of their regions.
 pub const CALLING_CONTEXT: Rule = rule(
     "calling-context",
     Weight::Note,
@@ -49,7 +49,7 @@ pub const UNKNOWN_RECORD: Rule = rule(
     Weight::Note,
     "a record of an unknown kind; its fields are skipped",
 );
-/// A record that mixes up the fields of its kind.
+/// A record has inconsistent fields.
 pub const DAMAGED_RECORD: Rule = rule(
     "damaged-record",
     Weight::Loss,
@@ -61,19 +61,19 @@ pub const UNKNOWN_VALUE: Rule = rule(
     Weight::Note,
     "a value of an enumeration is unknown; kept as a number",
 );
-/// The anchor or a location declares another number of events than there are.
+/// The anchor or a location declares a wrong number of events.
 pub const DECLARED_EVENTS: Rule = rule(
     "declared-events",
     Weight::Ordinary,
     "a location declares another number of events than it has",
 );
-/// The anchor declares another number of definitions than there are.
+/// The anchor declares a wrong number of definitions.
 pub const DECLARED_DEFINITIONS: Rule = rule(
     "declared-definitions",
     Weight::Ordinary,
     "the anchor declares another number of definitions than there are",
 );
-/// The anchor declares another number of locations than are defined.
+/// The anchor declares a wrong number of locations.
 pub const DECLARED_LOCATIONS: Rule = rule(
     "declared-locations",
     Weight::Note,
@@ -91,19 +91,19 @@ pub const MISSING_LOCAL: Rule = rule(
     Weight::Note,
     "a location has no local definitions; its ids are taken as global, its clock as correct",
 );
-/// A local file defines things of its own.
+/// A local file contains definitions that belong into the global file.
 pub const LOCAL_DEFINITION: Rule = rule(
     "local-definition",
     Weight::Ordinary,
     "a local file defines more than mapping tables and clock offsets; skipped",
 );
-/// An event is earlier than the one before.
+/// An event is earlier than its predecessor.
 pub const TIME_BACKWARDS: Rule = rule(
     "time-backwards",
     Weight::Repair,
     "time goes back inside a location; held at the latest time so far",
 );
-/// A timestamp that lies far ahead of those around it.
+/// A timestamp lies far ahead of its neighbours.
 pub const TIME_JUMP: Rule = rule(
     "time-jump",
     Weight::Repair,
@@ -121,7 +121,7 @@ pub const CLOCK: Rule = rule(
     Weight::Repair,
     "the clock is not defined, or counts no ticks a second; taken as nanoseconds",
 );
-/// Events lie outside the time that the clock says was recorded.
+/// Events lie outside the time range of the clock properties.
 pub const OUTSIDE_CLOCK: Rule = rule(
     "outside-clock",
     Weight::Note,
@@ -133,19 +133,19 @@ pub const TRUNCATED: Rule = rule(
     Weight::Loss,
     "a file ends early; what came before is kept",
 );
-/// A part of a chunk that cannot be read.
+/// A part of a chunk is unreadable.
 pub const DAMAGED_CHUNK: Rule = rule(
     "damaged-chunk",
     Weight::Loss,
     "a part of a chunk is damaged; skipped up to the next record that can be read",
 );
-/// Events that the header of a chunk declares and the chunk does not have.
+/// A chunk has fewer events than its header declares.
 pub const LOST_EVENTS: Rule = rule(
     "lost-events",
     Weight::Loss,
     "an event that the header of its chunk counts could not be read",
 );
-/// Something is its own ancestor, or lies too deep.
+/// A definition is its own ancestor, or its tree is too deep.
 pub const CYCLE: Rule = rule(
     "cycle",
     Weight::Repair,
@@ -169,19 +169,19 @@ pub const NO_DEFINITIONS: Rule = rule(
     Weight::Loss,
     "there are no global definitions, as aborted runs leave it; numbers stand for names",
 );
-/// The size of chunks was found by looking.
+/// The chunk size is not declared and was detected from the headers.
 pub const CHUNK_SIZE: Rule = rule(
     "chunk-size",
     Weight::Repair,
     "the size of chunks is not known; found by looking for the next chunk",
 );
-/// A location is known by its files alone.
+/// A location has files but no definition.
 pub const UNDEFINED_LOCATION: Rule = rule(
     "undefined-location",
     Weight::Repair,
     "a location has files but no definition; its number stands for its name",
 );
-/// Files of locations that whole definitions do not name.
+/// Files belong to locations that the complete definitions do not contain.
 pub const STALE_FILES: Rule = rule(
     "stale-files",
     Weight::Loss,
@@ -199,25 +199,25 @@ pub const LONG_TEXT: Rule = rule(
     Weight::Loss,
     "text is longer than the limit, alone or all together; cut",
 );
-/// Lists that are too long together.
+/// Lists whose total length exceeds the limit.
 pub const LONG_LISTS: Rule = rule(
     "long-lists",
     Weight::Loss,
     "the ranks of all communicators together are more than the limit; left out",
 );
-/// Regions that several ranks define each for itself, equal in name, source file and line.
+/// Several ranks define regions with equal name, source file and line.
 pub const UNIFIED_REGIONS: Rule = rule(
     "unified-regions",
     Weight::Note,
     "a region is defined more than once under one name; taken as one",
 );
-/// Attributes that no event follows.
+/// No event follows the attributes.
 pub const LOST_ATTRIBUTES: Rule = rule(
     "lost-attributes",
     Weight::Loss,
     "a chunk ends between attributes and their event; the attributes are left out",
 );
-/// An event has more arguments than can be kept.
+/// An event has more arguments than can be stored.
 pub const LONG_EVENT: Rule = rule(
     "long-event",
     Weight::Loss,

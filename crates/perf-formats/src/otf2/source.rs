@@ -9,16 +9,16 @@ use perf_core::Place;
 use std::io;
 use std::sync::Mutex;
 
-/// Bytes read at once: a chunk of the usual size.
+/// Number of bytes read at once: a chunk of the usual size.
 const BLOCK: usize = 1 << 20;
 
-/// An archive and what its files are called.
+/// An archive and the common name of its files.
 pub(crate) struct Source<'o> {
     pub(crate) archive: Box<dyn Archive + 'o>,
     anchor: String,
-    /// The name of all other files, usually what comes before `.otf2`.
+    /// Common name of the other files, usually the part before `.otf2`.
     pub(crate) name: String,
-    /// Buffers that no thread uses at the moment.
+    /// Buffers that are not in use.
     buffers: Mutex<Vec<Vec<u8>>>,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Source<'_> {
     }
 }
 
-/// The chunks of a file.
+/// Size, chunks and byte order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) size: u64,
@@ -42,7 +42,7 @@ impl Shape {
         self.size.div_ceil(self.chunk.max(1))
     }
 
-    /// First byte of a chunk, and the byte after its last.
+    /// Returns the first byte of a chunk and the byte after its last.
     pub(crate) fn span(&self, chunk: u64) -> (u64, u64) {
         let start = chunk.saturating_mul(self.chunk).min(self.size);
         (start, start.saturating_add(self.chunk).min(self.size))
@@ -75,7 +75,7 @@ impl<'o> Source<'o> {
         format!("{}/{key}.def", self.name)
     }
 
-    /// Keys of the locations that have files, ascending.
+    /// Returns the keys of the locations with files, ascending.
     pub(crate) fn keys(&self) -> Result<Vec<u64>> {
         let members = self.archive.members(&self.name);
         let members = members.map_err(|source| failed(&self.name, None, source))?;
@@ -90,7 +90,7 @@ impl<'o> Source<'o> {
         Ok(keys)
     }
 
-    /// Size of a member, `None` where there is none.
+    /// Returns the size of a member, or `None` if it is missing.
     pub(crate) fn size(&self, member: &str) -> Result<Option<u64>> {
         match self.archive.size(member) {
             Ok(size) => Ok(Some(size)),
@@ -99,7 +99,7 @@ impl<'o> Source<'o> {
         }
     }
 
-    /// All bytes of a member, `None` where there is none.
+    /// Returns all bytes of a member, or `None` if it is missing.
     pub(crate) fn read_all(&self, member: &str) -> Result<Option<Vec<u8>>> {
         let Some(size) = self.size(member)? else {
             return Ok(None);
@@ -120,8 +120,8 @@ impl<'o> Source<'o> {
         read.map_err(|source| failed(member, Some(offset), source))
     }
 
-    /// Fills `buffer` with the bytes from `start` up to `end`, at most one block unless `least` asks
-    /// for more.
+    /// Fills `buffer` with the bytes from `start` up to `end`, at most one block or `least` bytes,
+    /// if that is more.
     pub(crate) fn block(
         &self,
         member: &str,
@@ -137,7 +137,7 @@ impl<'o> Source<'o> {
         Ok(())
     }
 
-    /// A buffer for `work`, which is given back afterwards.
+    /// Lends a buffer to `work`.
     pub(crate) fn with_buffer<R>(&self, work: impl FnOnce(&mut Vec<u8>) -> R) -> R {
         let spare = self.buffers.lock().ok().and_then(|mut all| all.pop());
         let mut buffer = spare.unwrap_or_default();
@@ -154,8 +154,8 @@ impl<'o> Source<'o> {
         BLOCK
     }
 
-    /// Size, chunks and byte order of an event file; `None` where there is none or it is empty.
-    /// Says as well whether the size of the chunks had to be guessed.
+    /// Returns size, chunks and byte order of an event file, or `None` if it is missing or empty.
+    /// The flag is `true` if the chunk size was guessed.
     pub(crate) fn shape(&self, member: &str, known: Known) -> Result<Option<(Shape, bool)>> {
         let Some(size) = self.size(member)?.filter(|size| *size > 0) else {
             return Ok(None);
@@ -170,7 +170,7 @@ impl<'o> Source<'o> {
         };
         let (chunk, guessed) = match known.chunk {
             Some(chunk) if chunk >= size || self.is_header(member, chunk, order)? => (chunk, false),
-            // The anchor may be damaged there, or the header of the second chunk.
+            // The chunk size of the anchor may be damaged, or the header of the second chunk.
             Some(chunk) => match self.guess(member, size, order)? {
                 (guess, true) if guess < size => (guess, true),
                 _ => (chunk, false),
@@ -180,15 +180,15 @@ impl<'o> Source<'o> {
         Ok(Some((Shape { size, chunk, order }, guessed)))
     }
 
-    /// Returns `true` if a chunk header stands at a place in an event file.
+    /// Returns `true` if there is a chunk header at this position of an event file.
     fn is_header(&self, member: &str, at: u64, order: ByteOrder) -> Result<bool> {
         let mut head = [0; 2];
         let got = self.read_at(member, at, &mut head)?;
         Ok(got == head.len() && head == [internal::CHUNK_HEADER, order.byte()])
     }
 
-    /// The size of chunks where no anchor tells it, by looking for the header of the second chunk
-    /// at all multiples of 64 KiB that libotf2 allows.
+    /// Guesses the chunk size for a missing anchor: searches the header of the second chunk at all
+    /// multiples of 64 KiB that libotf2 allows.
     fn guess(&self, member: &str, size: u64, order: ByteOrder) -> Result<(u64, bool)> {
         let mut first = [0; internal::CHUNK_HEADER_LEN];
         self.read_at(member, 0, &mut first)?;
@@ -212,14 +212,14 @@ impl<'o> Source<'o> {
     }
 }
 
-/// What the anchor, if there is one, says about the files.
+/// Properties of the files that the anchor declares, if there is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     pub(crate) chunk: Option<u64>,
     pub(crate) order: Option<ByteOrder>,
 }
 
-/// The size of the chunks of a definition file in memory, by looking for the second header.
+/// Guesses the chunk size of a definition file in memory by searching for the second header.
 pub(crate) fn guess_definition_chunk(bytes: &[u8]) -> usize {
     let header = bytes.get(..internal::CHUNK_HEADER_LEN).unwrap_or_default();
     let is_header = |chunk: &usize| {

@@ -1,22 +1,23 @@
-//! A tree of minimums: which of many streams have something to give before a time.
+//! A tree of minimums, to find the streams with an event before a given time.
 
 use std::ops::Range;
 
-/// A time for each of many streams, and the least of any range of them.
+/// A time for each of many streams, and the minimum of any range of them.
 ///
-/// A stream without a time has [`NEVER`](Self::NEVER). Finding the streams before a time costs
-/// only what is found, in ascending order of streams; giving a stream another time stops where
-/// the minimum stays the same.
+/// A stream without a time has [`NEVER`](Self::NEVER). The cost of finding the streams before a
+/// time is proportional to their number; they are returned in ascending order. Updating a stream
+/// stops where the minimum stays the same.
 #[derive(Clone, Debug)]
 pub(crate) struct MinTree {
-    /// Node `i` has the children `2i` and `2i + 1`; the leaf of stream `s` is half of all + `s`.
+    /// Node `i` has the children `2i` and `2i + 1`. The leaf of stream `s` is node `nodes.len() / 2
+    /// + s`.
     nodes: Vec<u64>,
 }
 
 impl MinTree {
     pub(crate) const NEVER: u64 = u64::MAX;
 
-    /// The tree of `streams` streams without a time.
+    /// Creates a tree of `streams` streams without a time.
     pub(crate) fn new(streams: usize) -> Self {
         MinTree {
             nodes: vec![Self::NEVER; 2 * streams.next_power_of_two()],
@@ -27,12 +28,12 @@ impl MinTree {
         self.nodes.get(node).copied().unwrap_or(Self::NEVER)
     }
 
-    /// The least time of all.
+    /// Returns the minimum time of all streams.
     pub(crate) fn least(&self) -> u64 {
         self.node(1)
     }
 
-    /// Gives a stream its time.
+    /// Sets the time of a stream.
     pub(crate) fn set(&mut self, stream: usize, time: u64) {
         let mut node = self.nodes.len() / 2 + stream;
         let mut least = time;
@@ -46,7 +47,7 @@ impl MinTree {
         }
     }
 
-    /// The lowest stream with the least time.
+    /// Returns the lowest stream with the minimum time.
     pub(crate) fn first(&self) -> usize {
         let (leaves, least) = (self.nodes.len() / 2, self.least());
         let mut node = 1;

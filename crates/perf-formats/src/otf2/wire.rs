@@ -1,14 +1,15 @@
-//! The encodings of OTF2: a cursor over bytes of either byte order.
+//! The primitive encodings of OTF2: a cursor over bytes of either byte order.
 //!
-//! Nothing here believes a length or count: each read checks what is left and says what it missed.
+//! No length or count is trusted: each read checks the remaining bytes and reports a failed
+//! expectation.
 
 use super::schema::{Count, Field, Kind, Space, internal};
 use perf_core::Value;
 
-/// The byte order of a file.
+/// Byte order of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
-    /// Least significant byte first: every archive of today.
+    /// Least significant byte first, as in all current archives.
     #[default]
     Little,
     /// Most significant byte first.
@@ -16,7 +17,7 @@ pub enum ByteOrder {
 }
 
 impl ByteOrder {
-    /// The order that the second byte of an anchor or chunk tells.
+    /// Returns the byte order for the second byte of an anchor or chunk.
     pub fn from_byte(byte: u8) -> Option<Self> {
         match byte {
             internal::LITTLE => Some(ByteOrder::Little),
@@ -25,7 +26,7 @@ impl ByteOrder {
         }
     }
 
-    /// The byte that tells this order.
+    /// Returns the byte that marks this order.
     pub fn byte(self) -> u8 {
         match self {
             ByteOrder::Little => internal::LITTLE,
@@ -34,25 +35,25 @@ impl ByteOrder {
     }
 }
 
-/// What a read missed, and where.
+/// A failed read, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damage {
     /// Offset in the bytes of the cursor.
     pub(crate) at: usize,
-    /// What should be there.
+    /// Element that should be there.
     pub(crate) expected: &'static str,
-    /// Whether the bytes ended; else they are wrong.
+    /// `true` if the bytes ended; otherwise they are wrong.
     pub(crate) short: bool,
 }
 
 pub(crate) type Read<T> = Result<T, Damage>;
 
-/// A place in bytes of a file.
+/// Read position in the bytes of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     data: &'a [u8],
     at: usize,
-    /// Where reading ends; at most the length of the data.
+    /// End of reading; at most the length of the data.
     limit: usize,
     order: ByteOrder,
 }
@@ -146,14 +147,14 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A compressed integer of 32 bits.
+    /// Reads a compressed integer of 32 bits.
     #[inline]
     pub(crate) fn v32(&mut self, expected: &'static str) -> Read<u32> {
         let value = self.compressed(4, expected)?;
         Ok(value as u32)
     }
 
-    /// A compressed integer of 64 bits.
+    /// Reads a compressed integer of 64 bits.
     #[inline]
     pub(crate) fn v64(&mut self, expected: &'static str) -> Read<u64> {
         self.compressed(8, expected)
@@ -161,8 +162,8 @@ impl<'a> Cursor<'a> {
 
     #[inline]
     fn compressed(&mut self, width: u8, expected: &'static str) -> Read<u64> {
-        // Nine bytes at once where there are nine, be they beyond the record: one test instead of
-        // one a byte. The integer itself must end within the record.
+        // Loads nine bytes at once if available, even beyond the record: one check instead of one
+        // for each byte. The integer itself must end within the record.
         let bytes = self
             .data
             .get(self.at..)
@@ -196,7 +197,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Text up to its zero byte, which is skipped.
+    /// Reads text up to its zero byte, which is skipped.
     pub(crate) fn text(&mut self, expected: &'static str) -> Read<&'a [u8]> {
         let rest = self.rest();
         let Some(len) = rest.iter().position(|byte| *byte == 0) else {
@@ -206,7 +207,8 @@ impl<'a> Cursor<'a> {
         Ok(rest.get(..len).unwrap_or_default())
     }
 
-    /// The length byte of a record and what it announces; the cursor then stands after the record.
+    /// Reads the length byte of a record and returns the payload. The cursor then stands after the
+    /// record.
     #[inline]
     pub(crate) fn payload(&mut self) -> Read<&'a [u8]> {
         const EXPECTED: &str = "a record of the announced length";
@@ -223,7 +225,7 @@ impl<'a> Cursor<'a> {
         self.take(len, EXPECTED)
     }
 
-    /// A cursor over what the length byte of a record announces; this one then stands after it.
+    /// Returns a cursor over the payload of a record. This cursor then stands after the record.
     #[inline]
     pub(crate) fn record(&mut self) -> Read<Cursor<'a>> {
         let len = self.payload()?.len();
@@ -234,7 +236,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A value of an attribute's type: its bits, see [`typed`].
+    /// Reads a value of an attribute type and returns its bits; see [`typed`].
     pub(crate) fn value(&mut self, code: u8) -> Read<u64> {
         const EXPECTED: &str = "the value of an attribute";
         Ok(match code {
@@ -252,7 +254,8 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The fields of an event as numbers, in order, the count of a list before its elements.
+    /// Reads the fields of an event as numbers, in order. The count of a list precedes its
+    /// elements.
     pub(crate) fn numbers(
         &mut self,
         fields: &[Field],
@@ -275,7 +278,8 @@ impl<'a> Cursor<'a> {
                 Kind::List { count, of } => {
                     let count = self.count(count, field.name)?;
                     out.push(count.into());
-                    // An element takes a byte at least, so that a wrong count ends here.
+                    // Each element takes at least one byte, so that a wrong count ends the loop at
+                    // the end of the record.
                     for _ in 0..count {
                         self.numbers(of, out, map)?;
                     }
@@ -305,7 +309,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The integer in the first `len` (at most 8) of eight bytes.
+/// Returns the integer in the first `len` (at most 8) of eight bytes.
 #[inline]
 pub(crate) fn low_bytes(bytes: [u8; 8], len: u8, order: ByteOrder) -> u64 {
     let unused = 64 - 8 * u32::from(len);
@@ -320,7 +324,7 @@ pub(crate) fn low_bytes(bytes: [u8; 8], len: u8, order: ByteOrder) -> u64 {
     }
 }
 
-/// The value that the bits of attribute type `code` stand for; ids are unsigned.
+/// Returns the value for the bits of attribute type `code`; ids are unsigned.
 pub(crate) fn typed(code: u8, bits: u64) -> Value {
     match code {
         5..=8 => Value::I64(bits.cast_signed()),

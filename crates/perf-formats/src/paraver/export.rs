@@ -1,4 +1,4 @@
-//! A [`Trace`](perf_core::Trace) as a trace of Paraver.
+//! Export of a [`Trace`](perf_core::Trace) as a Paraver trace.
 
 use super::export_ends::Ends;
 use super::export_lines::{Lines, Shared};
@@ -25,37 +25,38 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// What belongs to a `.prv` that was written, and what it has no place for.
+/// Companion files of a written `.prv`, and the diagnostics of writing it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Companions {
-    /// Names, for the `.pcf`.
+    /// Names for the `.pcf`.
     pub pcf: Pcf,
-    /// Labels, for the `.row`.
+    /// Labels for the `.row`.
     pub row: Row,
-    /// What was left out or changed.
+    /// Dropped and changed parts of the trace.
     pub diagnostics: Diagnostics,
 }
 
-/// Writes a trace as a `.prv` into `out`, which errors call `name`; the rest is returned.
+/// Writes a trace as a `.prv` into `out`, which errors call `name`. The companion files are
+/// returned.
 ///
-/// | in the trace | for Paraver |
+/// | in the trace | in Paraver |
 /// |---|---|
-/// | MPI calls | types 50000001 to 5, with the values that Extrae gives them, and the state of the call |
-/// | regions with the name of a state | that state |
+/// | MPI calls | types 50000001 to 5, with the values that Extrae uses, and the state of the call |
+/// | regions named like a state | that state |
 /// | other regions | user functions, type 60000019, and lines, 60000119; outside MPI the state is Running |
 /// | no region | state Idle |
 /// | messages | communications: those of [`match_messages`](perf_core::match_messages) |
 /// | collectives | types 50100001 to 4 |
-/// | metrics | types with what was counted since the last reading; PAPI counters have their usual ones |
+/// | metrics | types with the increment since the last reading; PAPI counters have their usual types |
 /// | samples | callers before MPI calls, sampled functions elsewhere |
-/// | processes, locations | tasks, threads; a stream of an accelerator whose work overlaps is as many threads as are busy at once |
+/// | processes, locations | tasks, threads; an accelerator stream with overlapping activities becomes as many threads as are active at once |
 ///
 /// Events without a counterpart are counted under [`rules::NOT_WRITTEN`].
 ///
-/// Lines are written as they come about. Memory beside the trace is that of its messages and
-/// collectives, which are matched first (about 250 bytes a message, 150 for each member of a
-/// collective), and 40 bytes for each call on a stream of an accelerator.
+/// Lines are written incrementally. The memory beyond the trace is that of its messages and
+/// collectives, which are matched first (about 250 bytes for each message and 150 for each member
+/// of a collective), and 40 bytes for each call on an accelerator stream.
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -77,7 +78,8 @@ pub struct Companions {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] where `out` fails, and [`Error::Cancelled`].
+///
+/// Returns [`Error::Io`] if `out` fails, and [`Error::Cancelled`] if the job was cancelled.
 pub fn write_trace<W: Write>(
     view: TraceView<'_>,
     out: W,
@@ -157,7 +159,8 @@ pub fn write_trace<W: Write>(
     })
 }
 
-/// What happens on each location: on as many lanes as are open at once where calls overlap.
+/// Returns the steps of each location. If calls overlap, a location has as many lanes as are open
+/// at once.
 fn steps<'a>(view: TraceView<'a>, job: &Job) -> Result<HashMap<LocationId, Vec<Steps<'a>>>> {
     let each = view.locations().map(|location| {
         let steps = match location.overlaps(view.definitions(), job)? {
@@ -169,7 +172,7 @@ fn steps<'a>(view: TraceView<'a>, job: &Job) -> Result<HashMap<LocationId, Vec<S
     each.collect()
 }
 
-/// When the last thing happens.
+/// Returns the time of the last event or message.
 fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
     let (start, end) = (view.window().start, view.window().end);
     let of = |location: LocationView<'_>| location.all().times().last().copied();
@@ -179,7 +182,7 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
     locations.chain(received).max().unwrap_or_default()
 }
 
-/// Writes a trace as `path`, packed if that ends in `.gz`, with `.pcf` and `.row` beside it.
+/// Writes a trace to `path`, compressed if that ends in `.gz`, with `.pcf` and `.row` beside it.
 ///
 /// ```
 /// use perf_core::Job;
@@ -196,7 +199,8 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
 /// ```
 ///
 /// # Errors
-/// As [`write_trace`].
+///
+/// Returns the errors of [`write_trace`].
 pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Result<Diagnostics> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
@@ -221,12 +225,12 @@ pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Re
     Ok(written.diagnostics)
 }
 
-/// A thread while its lines are written.
+/// State of writing the lines of a thread.
 #[derive(Debug)]
 struct Thread<'a> {
     at: OnCpu,
     states: States<'a>,
-    /// The next state.
+    /// Next state to write.
     state: Option<State>,
     steps: Steps<'a>,
     lines: Lines<'a>,
@@ -243,13 +247,13 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// When there is something to write next.
+    /// Returns the time of the next line.
     fn time(&self) -> Option<Ticks> {
         let state = self.state.map(|state| state.begin);
         [state, self.steps.time()].into_iter().flatten().min()
     }
 
-    /// Writes the lines of an instant, states before events, and says how much happened.
+    /// Writes the lines of an instant, states before events, and returns the number of steps.
     fn write<W: Write>(
         &mut self,
         now: Ticks,
@@ -280,7 +284,7 @@ impl<'a> Thread<'a> {
     }
 }
 
-/// Messages in order of the time their sends were called.
+/// Messages ordered by the time of their send calls.
 struct Sent<'a> {
     messages: &'a [Message],
     people: &'a People,
@@ -308,8 +312,8 @@ impl Sent<'_> {
     }
 }
 
-/// Writes the lines of all threads and messages in order of time; at one time those of a thread stay
-/// together, and messages are last.
+/// Writes the lines of all threads and messages in order of time. Of those at the same time, the
+/// lines of a thread stay together, and messages are last.
 fn write<W: Write>(
     threads: &mut [Thread<'_>],
     sent: &Sent<'_>,
@@ -351,12 +355,12 @@ fn write<W: Write>(
     Ok(())
 }
 
-/// Ticks of the trace to those of Paraver.
+/// Conversion of the ticks of a trace to those of Paraver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
     unit: TimeUnit,
     start: u64,
-    /// Ticks a second, where these are no unit of Paraver.
+    /// Ticks per second, if they do not match a unit of Paraver.
     rate: Option<u64>,
 }
 
@@ -392,7 +396,8 @@ impl Time {
     }
 }
 
-/// The date of a header: that of the trace of Paraver the trace was, or of its clock, in UTC.
+/// Returns the date for the header: that of the original Paraver trace, or that of the clock, in
+/// UTC.
 fn date(view: TraceView<'_>) -> String {
     let definitions = view.definitions();
     let mut properties = definitions.properties.iter();
@@ -403,7 +408,8 @@ fn date(view: TraceView<'_>) -> String {
     let nanos = definitions.clock.realtime.unwrap_or_default();
     let seconds = nanos / Nanos(1_000_000_000).0.unsigned_abs();
     let (days, minutes) = (seconds / 86_400, seconds % 86_400 / 60);
-    // The calendar repeats every 146,097 days; years begin in March, so that leap days end them.
+    // The calendar repeats every 146,097 days. Years begin in March here, so that leap days end
+    // them.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

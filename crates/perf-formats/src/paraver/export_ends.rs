@@ -1,21 +1,21 @@
-//! The other times of messages: when a send was complete, when a receive was called.
+//! Second timestamps of messages: completion of a send, call of a receive.
 
 use super::export_names::{Is, Names};
 use super::export_steps::{Step, Steps};
 use perf_core::{Endpoint, Event, LocationId, Ticks};
 use std::collections::HashMap;
 
-/// The other time of each end of a message that has one.
+/// The second timestamp of each end of a message that has one.
 #[derive(Debug, Default)]
 pub(super) struct Ends(HashMap<Endpoint, Ticks>);
 
 impl Ends {
-    /// The other time of an end; its own where there is no other.
+    /// Returns the second timestamp of an end, or its own time if there is none.
     pub(super) fn of(&self, end: Endpoint) -> Ticks {
         self.0.get(&end).copied().unwrap_or(end.time)
     }
 
-    /// Adds those of a location.
+    /// Adds the second timestamps of a location.
     pub(super) fn add(&mut self, id: LocationId, mut steps: Steps<'_>, names: &Names<'_>) {
         let mut open = Open::default();
         while let Some(now) = steps.time() {
@@ -40,10 +40,10 @@ fn is_call(names: &Names<'_>, region: perf_core::RegionId) -> bool {
     matches!(names.is(region), Is::Call(..))
 }
 
-/// What is under way on a location.
+/// Open operations of a location.
 #[derive(Debug, Default)]
 struct Open {
-    /// When each MPI call that is open was entered.
+    /// Enter times of the open MPI calls.
     calls: Vec<Ticks>,
     posted: HashMap<u64, Ticks>,
     started: HashMap<u64, Endpoint>,
@@ -73,7 +73,7 @@ impl Open {
                 let posted = transfer
                     .request
                     .and_then(|request| self.posted.remove(&request));
-                // A blocking receive was called where its call began.
+                // A blocking receive was called at the begin of its MPI call.
                 if let Some(called) = posted.or(self.calls.last().copied()) {
                     ends.insert(end, called);
                 }

@@ -1,4 +1,4 @@
-//! Lines of events of one thread.
+//! Event lines of one thread.
 
 use super::export_names::{Is, Names};
 use super::export_plan::Plan;
@@ -12,22 +12,22 @@ use perf_core::{
 };
 use std::collections::HashMap;
 
-/// What all threads share.
+/// State shared by all threads.
 #[derive(Debug)]
 pub(super) struct Shared<'n, 'd> {
     pub(super) plan: &'n Plan,
     pub(super) names: &'n mut Names<'d>,
 }
 
-/// Lines of events of one thread: those of one instant at a time.
+/// Builder for the event lines of one thread, one instant at a time.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     view: LocationView<'a>,
-    /// Events of the instant, and where lines of them end but for the last.
+    /// Events of the instant. The ends of all lines but the last are stored separately.
     pairs: Vec<Pair>,
     ends: Vec<usize>,
     has_metrics: bool,
-    /// Types and values of the MPI calls that are open.
+    /// Types and values of the open MPI calls.
     calls: Vec<(u32, u64)>,
     accumulated: HashMap<MetricId, u64>,
     lost: u64,
@@ -57,7 +57,7 @@ impl<'a> Lines<'a> {
         self.has_metrics = false;
     }
 
-    /// The lines of the instant, none of them empty.
+    /// Iterates over the non-empty lines of the instant.
     pub(super) fn lines(&self) -> impl Iterator<Item = &[Pair]> {
         let mut start = 0;
         let ends = self.ends.iter().copied().chain([self.pairs.len()]);
@@ -69,7 +69,7 @@ impl<'a> Lines<'a> {
         lines.filter(|line| !line.is_empty())
     }
 
-    /// Tells what was left out or changed.
+    /// Counts the dropped and changed parts.
     pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
         let place = || Place::file(name).record(format!("location {}", self.view.id()));
         found.add_many(rules::NOT_WRITTEN, self.lost, place());
@@ -77,7 +77,7 @@ impl<'a> Lines<'a> {
         found.add_many(rules::FRACTION, self.fractions, place());
     }
 
-    /// What follows is on a line of its own.
+    /// Begins a new line.
     fn end_line(&mut self) {
         self.ends.push(self.pairs.len());
     }
@@ -145,7 +145,8 @@ impl<'a> Lines<'a> {
                 let (value, at_line) = names.code(names::FUNCTION, line, region);
                 self.pair(names::FUNCTION, value);
                 if let Some(value) = at_line {
-                    // Function and line are looked for in one line, each pair of them in its own.
+                    // A reader expects function and line of one frame in a single line of the file,
+                    // so each such pair has its own line.
                     self.pair(line, value);
                     self.end_line();
                 }
@@ -159,7 +160,7 @@ impl<'a> Lines<'a> {
             Is::Call(kind, ..) => {
                 self.calls.pop();
                 self.pair(kind, 0);
-                // The call around this one goes on.
+                // The enclosing call continues.
                 if let Some((kind, value)) = self.calls.last().copied() {
                     self.pair(kind, value);
                 }
@@ -168,7 +169,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Whether a sample belongs to an MPI call that begins with the next event.
+    /// Returns `true` if a sample belongs to an MPI call that begins with the next event.
     fn is_caller(&self, now: Ticks, index: usize, names: &Names<'_>) -> bool {
         let all = self.view.all();
         match all.event(index + 1) {
@@ -179,7 +180,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Takes one thing that happens.
+    /// Converts one step.
     pub(super) fn step(&mut self, now: Ticks, step: Step<'a>, shared: &mut Shared<'_, '_>) {
         let names = &mut *shared.names;
         let (event, index) = match step {
@@ -193,7 +194,7 @@ impl<'a> Lines<'a> {
                 let is_caller = self.is_caller(now, index, names);
                 self.context(context, is_caller, names);
             }
-            // They are in the messages.
+            // They are part of the messages.
             Event::Send(_)
             | Event::SendComplete { .. }
             | Event::RecvPost { .. }

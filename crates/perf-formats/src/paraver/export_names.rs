@@ -1,11 +1,11 @@
-//! Types and values for what a trace has, and the `.pcf` that names them.
+//! Types and values for the elements of a trace, and the `.pcf` that names them.
 
 use super::names;
 use super::pcf::{COUNTERS, Pcf};
 use perf_core::{Definitions, KindId, MetricId, Region, RegionId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What a region is for Paraver.
+/// Representation of a region in Paraver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Is {
     State(u32),
@@ -14,7 +14,7 @@ pub(super) enum Is {
     Function,
 }
 
-/// Numbers that are given as they are needed.
+/// Numbers that are assigned on first use.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
     pub(super) definitions: &'a Definitions,
@@ -26,9 +26,9 @@ pub(super) struct Names<'a> {
     states: BTreeSet<u32>,
 }
 
-/// First value of an MPI call without a usual one.
+/// First value for MPI calls without a standard one.
 const UNUSUAL: u64 = 1_000;
-/// First type of a metric without a usual one: where native counters are.
+/// First type for metrics without a standard one, in the range of native counters.
 const METRICS: u32 = 44_000_000;
 
 impl<'a> Names<'a> {
@@ -50,7 +50,7 @@ impl<'a> Names<'a> {
         });
         let mut types = BTreeSet::new();
         let metrics = (METRICS..).zip(&definitions.metrics).map(|(next, metric)| {
-            // Two metrics of one name stay apart.
+            // Two metrics of the same name get different types.
             let usual = names::papi_type(&metric.name);
             usual.filter(|kind| types.insert(*kind)).unwrap_or(next)
         });
@@ -69,13 +69,13 @@ impl<'a> Names<'a> {
         self.is.get(region.index()).copied().unwrap_or(Is::Function)
     }
 
-    /// Notes a state that is in use.
+    /// Registers a state as used and returns it.
     pub(super) fn state(&mut self, state: u32) -> u32 {
         self.states.insert(state);
         state
     }
 
-    /// Notes a value that is in use.
+    /// Registers a value as used and returns it.
     pub(super) fn value(&mut self, kind: u32, value: u64, region: RegionId) -> u64 {
         let of_kind = self.used.entry(kind).or_default();
         if value != 0 && !of_kind.contains_key(&value) {
@@ -85,7 +85,8 @@ impl<'a> Names<'a> {
         value
     }
 
-    /// The value of a function in types of functions, and of its line where it is known.
+    /// Returns the value of a function in a function type, and the value of its line if it is
+    /// known.
     pub(super) fn code(&mut self, kind: u32, line: u32, region: RegionId) -> (u64, Option<u64>) {
         let value = self.value(kind, u64::from(region.0) + 1, region);
         let of = self.definitions.regions.get(region.index());
@@ -102,18 +103,18 @@ impl<'a> Names<'a> {
         self.metrics.get(metric.index()).copied()
     }
 
-    /// The type of a kind of events that came from Paraver.
+    /// Returns the type of a kind of events that was read from Paraver.
     pub(super) fn kind(&self, kind: KindId) -> Option<u32> {
         self.kinds.get(kind.index()).copied().flatten()
     }
 
-    /// Notes a type without named values.
+    /// Registers a type without named values and returns it.
     pub(super) fn bare(&mut self, kind: u32) -> u32 {
         self.used.entry(kind).or_default();
         kind
     }
 
-    /// The `.pcf`.
+    /// Returns the `.pcf`.
     pub(super) fn pcf(&self) -> Pcf {
         let mut text = String::from(
             "DEFAULT_OPTIONS\n\nLEVEL               THREAD\nUNITS               NANOSEC\n\
@@ -132,7 +133,7 @@ impl<'a> Names<'a> {
             }
         }
         text.push_str("\n\n");
-        // Types whose values are the same share a block.
+        // Types with the same values share a block.
         let shared = |kind: u32| match kind {
             names::SAMPLED..names::SAMPLED_LINE => names::SAMPLED,
             names::SAMPLED_LINE..=30_000_199 => names::SAMPLED_LINE,
@@ -230,7 +231,7 @@ fn one_line(name: &str) -> String {
     name.replace(['\n', '\r'], " ")
 }
 
-/// What value 0 is called.
+/// Returns the name of value 0.
 fn zero(kind: u32) -> &'static str {
     match names::CALLS.contains(&kind) {
         true => "Outside MPI",
@@ -238,13 +239,13 @@ fn zero(kind: u32) -> &'static str {
     }
 }
 
-/// The type at the end of the name of a kind: `Executing CPU (40000033)`.
+/// Returns the type at the end of the name of a kind: `Executing CPU (40000033)`.
 fn type_of(name: &str) -> Option<u32> {
     let (_, number) = name.strip_suffix(')')?.rsplit_once(" (")?;
     number.parse().ok()
 }
 
-/// Line and file as Extrae writes them.
+/// Formats line and file like Extrae.
 fn line_label(region: &Region) -> Option<String> {
     let line = region.lines.map_or(0, |(first, _)| first);
     match (&region.file, line) {

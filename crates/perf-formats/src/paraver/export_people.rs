@@ -1,4 +1,4 @@
-//! Who the locations of a trace are for Paraver.
+//! Paraver objects for the locations of a trace.
 
 use super::header::Task;
 use super::pcf::Row;
@@ -6,11 +6,11 @@ use super::record::{Object, OnCpu};
 use perf_core::{LocationId, Members, SystemNodeId, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
-/// Who the locations are for Paraver.
+/// Paraver objects for the locations.
 pub(super) struct People {
-    /// The thread of each location: where it has several, the first.
+    /// Thread of each location; the first one if it has several.
     pub(super) of: HashMap<LocationId, OnCpu>,
-    /// The further threads of locations whose calls overlap.
+    /// Further threads of locations with overlapping calls.
     pub(super) more: HashMap<LocationId, Vec<OnCpu>>,
     /// Application and task of each location.
     pub(super) tasks: HashMap<LocationId, (u32, u32)>,
@@ -20,10 +20,11 @@ pub(super) struct People {
 }
 
 impl People {
-    /// `lanes` says of a location how many threads it is.
+    /// Assigns objects; `lanes` returns the number of threads of a location.
     pub(super) fn new(view: TraceView<'_>, lanes: impl Fn(LocationId) -> usize) -> Self {
         let system = &view.definitions().system;
-        // Tasks of each application, each a process with its locations, or a location without one.
+        // Tasks of each application. A task is a process with its locations, or a location without
+        // a process.
         type Members = (Option<SystemNodeId>, String, Vec<LocationId>);
         let mut applications: BTreeMap<u32, Vec<Members>> = BTreeMap::new();
         let mut known = HashMap::new();
@@ -56,7 +57,7 @@ impl People {
             cpus: Vec::new(),
             row: Row::default(),
         };
-        // Nodes in the order in which tasks name them, then CPUs of one node after the other.
+        // Nodes in the order of their first use by tasks; CPUs are numbered across nodes.
         let mut nodes: Vec<Option<SystemNodeId>> = Vec::new();
         let threads = |members: &[LocationId]| {
             let each = members.iter().map(|id| lanes(*id).max(1));
@@ -135,7 +136,8 @@ impl People {
     }
 }
 
-/// The tasks of a communicator, all of one application; `None` where that is not so.
+/// Returns the application and the tasks of a communicator, or `None` unless all belong to one
+/// application.
 pub(super) fn tasks_of(
     members: &Members,
     tasks: &HashMap<LocationId, (u32, u32)>,

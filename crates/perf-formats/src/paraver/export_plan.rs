@@ -1,4 +1,4 @@
-//! What is known of messages and collectives before lines are written.
+//! Matching of messages and collectives, before lines are written.
 
 use super::export_names::Names;
 use super::export_people::tasks_of;
@@ -6,12 +6,12 @@ use super::names;
 use perf_core::{CommId, LocationId, Members, Messages, TraceView, UnmatchedCause};
 use std::collections::{BTreeSet, HashMap};
 
-/// What was matched over all locations.
+/// Matches over all locations.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Facts of the collective that begins with an event.
+    /// Properties of the collective that begins with an event.
     pub(super) collectives: HashMap<(LocationId, usize), Facts>,
-    /// Communicators that each rank has for itself, with the application and task of each.
+    /// Communicators of a single rank each, with application and task.
     own: BTreeSet<(CommId, (u32, u32))>,
 }
 
@@ -69,7 +69,7 @@ impl Plan {
         plan
     }
 
-    /// Communicators to write: application, number and tasks.
+    /// Returns the communicators to write: application, number and tasks.
     pub(super) fn communicators(
         &self,
         view: TraceView<'_>,
@@ -95,7 +95,7 @@ impl Plan {
         all
     }
 
-    /// Whether a cause is about collectives, not messages.
+    /// Returns `true` if a cause concerns collectives, not messages.
     pub(super) fn is_collective(&self, cause: UnmatchedCause) -> bool {
         matches!(
             cause,
@@ -107,7 +107,8 @@ impl Plan {
     }
 }
 
-/// The number of a communicator that each task has for itself: after all others, one for each task.
+/// Returns the number of a communicator of a single rank. These follow all others, one for each
+/// task.
 fn own_number(comms: usize, comm: CommId, task: u32) -> u32 {
     (comms as u32)
         .wrapping_add(comm.0.wrapping_mul(1 << 20))

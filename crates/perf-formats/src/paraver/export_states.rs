@@ -1,4 +1,4 @@
-//! The states of one thread.
+//! States of one thread.
 
 use super::export_names::{Is, Names};
 use super::export_steps::{Step, Steps};
@@ -6,7 +6,7 @@ use super::names;
 use perf_core::{RegionId, Ticks};
 use std::collections::VecDeque;
 
-/// A state that a thread is in for a while.
+/// A state of a thread and its time interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) state: u32,
@@ -14,27 +14,27 @@ pub(super) struct State {
     pub(super) end: Ticks,
 }
 
-/// The states of one thread, one after the other. A state is told when its end is known, so this
-/// runs ahead of the lines of the thread, by one state.
+/// The states of one thread in order of time. The length of a state is known only at its end, so
+/// this iterator is one state ahead of the lines of the thread.
 #[derive(Debug)]
 pub(super) struct States<'a> {
     steps: Steps<'a>,
     frames: Frames,
-    /// The state that is on, and since when.
+    /// Current state, and its begin.
     on: Option<(u32, Ticks)>,
     now: Ticks,
     ready: VecDeque<State>,
 }
 
-/// What is open, and what of it is a state.
+/// Open frames, and the states derived from them.
 #[derive(Debug)]
 struct Frames {
     open: Vec<(RegionId, Ticks)>,
-    /// States of the MPI calls that are open.
+    /// States of the open MPI calls.
     calls: Vec<u32>,
     /// States that begin and end at the instant.
     instant: Vec<u32>,
-    /// Whether a state begins even if it is the one that is on.
+    /// `true` if a state begins even if it equals the current one.
     is_new: bool,
 }
 
@@ -54,7 +54,7 @@ impl<'a> States<'a> {
         }
     }
 
-    /// The next state, by its begin.
+    /// Returns the next state, by its begin.
     pub(super) fn next(&mut self, names: &Names<'_>) -> Option<State> {
         loop {
             if let Some(state) = self.ready.pop_front() {
@@ -83,7 +83,7 @@ impl<'a> States<'a> {
         let told = ended.into_iter().chain(instant);
         self.ready
             .extend(told.map(|(state, begin, end)| State { state, begin, end }));
-        // Nothing follows the last instant.
+        // No state follows the last instant.
         if self.on.is_none() && self.steps.time().is_some() {
             self.on = Some((wanted, now));
         }
@@ -120,7 +120,7 @@ impl Frames {
         }
     }
 
-    /// The state that a thread with these frames is in.
+    /// Returns the state for the open frames.
     fn wanted(&self, names: &Names<'_>) -> u32 {
         if let Some(state) = self.calls.last() {
             return *state;

@@ -1,4 +1,4 @@
-//! What happens on a thread, instant by instant.
+//! Steps of a thread, instant by instant.
 
 use crate::lanes::Lanes;
 use perf_core::{
@@ -6,19 +6,20 @@ use perf_core::{
 };
 use std::rc::Rc;
 
-/// One thing that happens.
+/// A step: a change of the call stack or another event.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'a> {
-    /// A frame is opened.
+    /// A frame is entered.
     Enter(RegionId),
-    /// The innermost frame, of this region, is closed.
+    /// The innermost frame, of this region, is left.
     Leave(RegionId),
-    /// Anything else, with its number on the location.
+    /// Another event, with its index on the location.
     Event(Event<'a>, usize),
 }
 
-/// A location as [`replay`](perf_core::replay) tells it, or one lane of one whose calls overlap;
-/// unlike that it stops at each instant, so that many are told side by side.
+/// The steps of a location in the order of [`replay`](perf_core::replay), or those of one lane if
+/// calls overlap. Unlike `replay`, the iteration stops after each instant, so that several
+/// locations can be processed in parallel order of time.
 #[derive(Clone, Debug)]
 pub(super) enum Steps<'a> {
     Nested(Nested<'a>),
@@ -26,12 +27,12 @@ pub(super) enum Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    /// A location whose frames nest.
+    /// Creates the steps of a location with nested frames.
     pub(super) fn nested(location: LocationView<'a>) -> Self {
         let (all, range) = (location.all(), location.range());
         let last = all.times().last().copied().unwrap_or_default();
         let mut stack = FrameStack::default();
-        // What was still open was closed at the last event, if that is before the window.
+        // Frames that were still open were closed at the last event, if that is before the window.
         if last >= location.window().start {
             for index in 0..range.start {
                 match all.event(index) {
@@ -51,8 +52,8 @@ impl<'a> Steps<'a> {
         })
     }
 
-    /// A location whose calls overlap: as many lanes as are open at once, the first with all that
-    /// is no call.
+    /// Creates the lanes of a location with overlapping calls: as many as are open at once. The
+    /// first lane also has all other events.
     pub(super) fn lanes(location: LocationView<'a>, job: &Job) -> Result<Vec<Self>, Cancelled> {
         let mut calls = Vec::new();
         intervals(location, |call| calls.push(call), job)?;
@@ -91,7 +92,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next step.
     pub(super) fn time(&self) -> Option<Ticks> {
         match self {
             Steps::Nested(nested) => nested.time(),
@@ -99,7 +100,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// Tells all that happens at that time, and how much it was.
+    /// Passes all steps of that time to `tell` and returns their number.
     pub(super) fn instant(&mut self, mut tell: impl FnMut(Step<'a>)) -> u64 {
         let mut count = 0;
         let tell = |step: Step<'a>| {
@@ -118,11 +119,11 @@ impl<'a> Steps<'a> {
 pub(super) struct Nested<'a> {
     location: LocationView<'a>,
     stack: FrameStack,
-    /// Whether what is open at the start of the window is still to be told.
+    /// `true` until the frames open at the start of the window have been reported.
     is_new: bool,
     next: usize,
     end: usize,
-    /// When what is left open is closed.
+    /// Time at which the remaining frames are closed.
     close: Ticks,
 }
 
@@ -173,12 +174,12 @@ impl<'a> Nested<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Laid<'a> {
     location: LocationView<'a>,
-    /// None begins before the one ahead of it ends.
+    /// Calls of the lane; none begins before the previous one ends.
     calls: Rc<[Interval]>,
-    /// The call that is open or begins next.
+    /// Index of the current or next call.
     call: usize,
     is_open: bool,
-    /// The next event that is no enter or leave.
+    /// Index of the next event other than enter or leave.
     next: usize,
     end: usize,
 }

@@ -1,4 +1,4 @@
-//! Paraver among the formats of this crate.
+//! Registration of Paraver as a format of this crate.
 
 use super::header::find_magic;
 use super::read_trace;
@@ -9,7 +9,7 @@ use perf_core::Job;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Paraver traces, as [`Formats`](crate::Formats) know them.
+/// Paraver traces, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "paraver",
     extensions: &["prv", "prv.gz"],
@@ -29,7 +29,7 @@ fn probe(input: &Input) -> u8 {
     if input.head.starts_with(&GZIP) {
         let mut head = Vec::new();
         let mut unpacked = MultiGzDecoder::new(input.head.as_slice()).take(128);
-        // The first bytes are there even though the end of the stream is not.
+        // The head is cut off within the compressed stream, so an error at its end is expected.
         let _ = unpacked.read_to_end(&mut head);
         return match find_magic(&head) {
             Some(_) => 100,
@@ -67,7 +67,7 @@ fn is_companion(path: &Path) -> bool {
         .is_some_and(|end| end == "pcf" || end == "row")
 }
 
-/// The path without `.prv`, `.prv.gz`, `.pcf` or `.row`.
+/// Returns the path without `.prv`, `.prv.gz`, `.pcf` or `.row`.
 pub(super) fn stem(path: &Path) -> PathBuf {
     let path = match path.extension().is_some_and(|end| end == "gz") {
         true => path.with_extension(""),
@@ -82,7 +82,7 @@ pub(super) fn stem(path: &Path) -> PathBuf {
     }
 }
 
-/// The path with `.end` after it, whatever dots it has.
+/// Appends `.end` to the path, regardless of its dots.
 pub(super) fn with(stem: &Path, end: &str) -> PathBuf {
     let mut name = stem.as_os_str().to_os_string();
     name.push(".");
@@ -90,7 +90,7 @@ pub(super) fn with(stem: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// The trace a companion lies beside.
+/// Returns the trace beside a companion file.
 fn trace_of(companion: &Path) -> Option<PathBuf> {
     let stem = stem(companion);
     let ends = ["prv", "prv.gz"].into_iter();

@@ -1,15 +1,15 @@
-//! The first line of a `.prv`.
+//! Parsing of the first line of a `.prv`.
 
 use super::scan::{Cursor, Expected};
 use crate::{Error, Result};
 use perf_core::{Clock, Place, Ticks};
 
-/// What a tick is.
+/// Unit of a tick.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// Nanoseconds, `_ns`.
     Nano,
-    /// Microseconds: `_us`, or no unit at all.
+    /// Microseconds: `_us`, or no unit.
     #[default]
     Micro,
     /// Milliseconds, `_ms`.
@@ -17,7 +17,7 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// Ticks a second.
+    /// Returns the number of ticks per second.
     pub fn ticks_per_second(self) -> u64 {
         match self {
             TimeUnit::Nano => 1_000_000_000,
@@ -26,13 +26,13 @@ impl TimeUnit {
         }
     }
 
-    /// The clock of a trace in this unit.
+    /// Returns the clock of a trace in this unit.
     pub fn clock(self) -> Clock {
         Clock::new(self.ticks_per_second(), Ticks(0)).unwrap_or_default()
     }
 }
 
-/// The machine as a header has it.
+/// Machine description of a header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Resources {
     /// Unknown; CPUs of records may then be 0.
@@ -40,20 +40,20 @@ pub enum Resources {
     Unknown,
     /// Number of CPUs of each node.
     Nodes(Vec<u32>),
-    /// A number of nodes of one CPU each.
+    /// Number of nodes with one CPU each.
     Single(u32),
 }
 
-/// A task: a process, of MPI mostly.
+/// A task, usually an MPI process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Task {
     /// Number of threads.
     pub threads: u32,
-    /// The node it runs on, from 1.
+    /// Node of the task, from 1.
     pub node: u32,
 }
 
-/// A header: duration, machine, and the applications with tasks and threads.
+/// A header: duration, machine, and applications with their tasks and threads.
 ///
 /// ```
 /// use perf_formats::paraver::{Header, TimeUnit};
@@ -69,22 +69,22 @@ pub struct Task {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Header {
-    /// When the trace was made, as it stands between the parentheses: `09/10/2019 at 16:09`, with a
-    /// year of two or four digits.
+    /// Date of the trace as in the parentheses: `09/10/2019 at 16:09`, with a year of two or four
+    /// digits.
     pub date: String,
-    /// Time of the end.
+    /// End time of the trace.
     pub duration: Ticks,
-    /// What times are in.
+    /// Unit of all times.
     pub unit: TimeUnit,
-    /// The machine.
+    /// Machine description.
     pub resources: Resources,
     /// The tasks of each application.
     pub applications: Vec<Vec<Task>>,
-    /// How many communicators follow, where the header says.
+    /// Number of communicators that follow, if the header contains it.
     pub communicators: Option<u64>,
 }
 
-/// Prints the line, without a newline, as Extrae writes it.
+/// Formats the line as Extrae writes it, without a newline.
 impl std::fmt::Display for Header {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let unit = match self.unit {
@@ -133,10 +133,11 @@ fn list(
 }
 
 impl Header {
-    /// Reads the line, which may have the marker `new format` before it and an end after it.
+    /// Parses the line. A marker `new format` may precede it, and a line end may follow.
     ///
     /// # Errors
-    /// [`Error::Truncated`] and [`Error::Malformed`] with the byte and column in it.
+    ///
+    /// Returns [`Error::Truncated`] or [`Error::Malformed`] with the byte and the column.
     pub fn parse(line: &[u8], name: &str) -> Result<Self> {
         let end = line.trim_ascii_end().len();
         let text = line.get(..end).unwrap_or_default();
@@ -159,17 +160,17 @@ impl Header {
         })
     }
 
-    /// Number of threads of all applications.
+    /// Returns the number of threads of all applications.
     pub fn threads(&self) -> u64 {
         let tasks = self.applications.iter().flatten();
         tasks.map(|task| u64::from(task.threads)).sum()
     }
 }
 
-/// How a header begins.
+/// First bytes of a header.
 pub(super) const MAGIC: &[u8] = b"#Paraver";
 
-/// Where the header is after a marker `new format`, which old tools put before it.
+/// Returns the position of the header after the optional marker `new format` of old tools.
 pub(super) fn find_magic(text: &[u8]) -> Option<usize> {
     let start = text
         .windows(MAGIC.len())
@@ -206,7 +207,7 @@ fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
     }
     let start = cursor.at();
     let date = text.get(start..).unwrap_or_default();
-    // The date has colons of its own.
+    // The date contains colons.
     let Some(close) = date.iter().position(|byte| *byte == b')') else {
         cursor.jump(text.len());
         return Err("`)` after the date");
@@ -223,7 +224,7 @@ fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
     cursor.colon()?;
     let mut applications = Vec::new();
     for index in 0..count {
-        // Traces that Paraver itself cut or filtered have a colon there.
+        // Traces that were cut or filtered in Paraver have a colon there.
         if index > 0 && !cursor.eat(b',') && !cursor.eat(b':') {
             return Err("`,` or `:` and the next application");
         }

@@ -1,4 +1,4 @@
-//! Events that are known before or after the sweep over records reaches their time.
+//! Events that are decided before or after the sweep over the records reaches their time.
 
 use super::names;
 use crate::Result;
@@ -6,16 +6,16 @@ use perf_core::{CommId, Event, Events, Job, Ticks};
 use std::collections::HashMap;
 use std::mem::discriminant;
 
-/// An event of a location that is put in its place once all others are there.
+/// An event of a location that is inserted after all others are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Late {
     pub(super) time: u64,
-    /// Whether it belongs to what ends at its time rather than to what begins there.
+    /// `true` if the event ends an operation and is ordered before those that begin at its time.
     pub(super) is_end: bool,
     pub(super) event: Event<'static>,
 }
 
-/// A collective with a root that ends outside the window, or on a thread that is not read.
+/// A rooted collective that ends outside the window or on an unselected thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unkept {
     pub(super) time: u64,
@@ -23,15 +23,15 @@ pub(super) struct Unkept {
     pub(super) root: Option<u32>,
 }
 
-/// A collective with a root: communicator, process, time, location, its place among those kept or
-/// not of the location, and whether it is kept.
+/// A rooted collective: communicator, process, time, location, its index among the kept or unkept
+/// ones of the location, and `true` if it is kept.
 type Rooted = (CommId, u32, u64, usize, usize, bool);
 
-/// Takes events beyond the latest plausible time at that of the event of the same kind before them in the file, or at
-/// the begin of the trace where there is none. Returns their number.
+/// Moves events beyond the latest plausible time to the time of the preceding event of the same
+/// kind in the file, or to the begin of the trace if there is none. Returns their number.
 ///
-/// Lines of messages are in the order of their sends, so that messages of one channel keep their order, and with it
-/// their partners.
+/// Message lines are ordered by their sends, so that the messages of a channel keep their order,
+/// and with it their partners.
 pub(super) fn take_back(late: &mut [Late], latest: Option<u64>) -> u64 {
     let is_beyond = |late: &Late| latest.is_some_and(|latest| late.time > latest);
     if !late.iter().any(is_beyond) {
@@ -50,12 +50,13 @@ pub(super) fn take_back(late: &mut [Late], latest: Option<u64>) -> u64 {
     count
 }
 
-/// Gives the collectives of each process their roots: the one rank that is the root says so, and
-/// the n-th of a communicator on one process is the n-th on each other.
+/// Sets the roots of the collectives of each process. Only the root rank records that it is the
+/// root. The n-th collective of a communicator on one process corresponds to the n-th on every
+/// other.
 ///
-/// `late` are the late events of all locations, `unkept` the collectives of each that are not among
-/// them, `process` the process of each. Those not kept are numbered with the others, so that a part
-/// of a trace has the roots of the whole.
+/// `late` contains the late events of all locations, `unkept` their collectives that are not kept,
+/// and `process` the process of each location. Unkept collectives are counted like the others, so
+/// that a part of a trace gets the same roots as the whole.
 pub(super) fn share_roots(
     late: &mut [Vec<Late>],
     unkept: &[Vec<Unkept>],
@@ -116,13 +117,13 @@ pub(super) fn share_roots(
     Ok(())
 }
 
-/// Puts late events between the others: what ends at a time comes before the first enter, leave or
-/// sample there, what begins there after the last.
+/// Inserts late events. Events that end an operation come before the first enter, leave or sample
+/// at their time, and those that begin one after the last.
 pub(super) fn merge(events: Events, late: Vec<Late>, job: &Job) -> Result<Events> {
     if late.is_empty() {
         return Ok(events);
     }
-    // Those of one time stay in the order in which the trace has them.
+    // Events at the same time keep the order of the trace.
     let key = |late: &Late, index: usize| (late.time, !late.is_end, index);
     let keys = late.iter().enumerate();
     let mut order: Vec<_> = keys.map(|(index, late)| key(late, index)).collect();
@@ -139,7 +140,7 @@ pub(super) fn merge(events: Events, late: Vec<Late>, job: &Job) -> Result<Events
         let Some(event) = events.event(index) else {
             continue;
         };
-        // Metrics were read before what ends.
+        // Metrics are read before the operation ends.
         let is_before = matches!(event, Event::Metric { .. });
         while let Some(next) = late
             .next_if(|late| late.time < at.0 || (late.time == at.0 && late.is_end && !is_before))

@@ -1,54 +1,56 @@
-//! Paraver traces: Extrae writes them, Dimemas and the tools of the BSC read and write them.
+//! Paraver traces, as written by Extrae, Dimemas and the BSC tools.
 //!
-//! | level | what |
+//! | level | purpose |
 //! |---|---|
 //! | [`Reader`] | records in batches, in order, in memory that does not grow with the trace |
-//! | [`Writer`] | records to text; what was read comes out byte by byte as it stood |
+//! | [`Writer`] | records to text; records from a reader are written byte for byte |
 //! | [`Pcf`], [`Row`] | names of states, types and values; labels of threads |
-//! | [`read_trace`] | a [`Trace`](perf_core::Trace) of it |
-//! | [`write_trace`] | a trace of Paraver of any `Trace` |
+//! | [`read_trace`] | conversion to a [`Trace`](perf_core::Trace) |
+//! | [`write_trace`] | conversion of any `Trace` to Paraver |
 //! | [`recolour`], [`recolour_files`] | the same trace with a cluster for each burst |
-//! | [`clustered`] | what the established burst clustering reads and writes: its parameters and bursts |
+//! | [`clustered`] | files of the established burst clustering: its parameters and bursts |
 //!
-//! # Trace
+//! # Conventions
 //!
-//! Each thread is a location, each task a process; their numbers are [properties](object_of), and
-//! the key of a location is its place in the header, from 0. Times stay in the unit of the header.
+//! Each thread is a location, each task a process. Their numbers are [properties](object_of), and
+//! the key of a location is its index in the header, from 0. Times stay in the unit of the header.
 //!
-//! | in the trace of Paraver | here |
+//! | in Paraver | in the trace |
 //! |---|---|
 //! | state | a region of its name (`Running`), the innermost frame |
-//! | MPI call, types 50000001 to 5 | a region of its name, in the place of the state |
-//! | user function 60000019; outlined 60000018, task 60000023 | regions around these. Values of 60000019 nest, 0 ends the innermost; one of the other two takes the place of the last |
-//! | hardware counters (42.., 44.., 46.., gradient 7 of the `.pcf`) | metrics in [relative mode](perf_core::MetricMode::Relative): what was counted since the last reading. A line is one event, so that counters that were read together are one [`MetricSet`](perf_core::MetricSet) |
-//! | callers 70000001.., 80000001.. | a [`Sample`](perf_core::Event::Sample) just before the MPI call, whose call path ends in the function that called; functions have file and line |
+//! | MPI call, types 50000001 to 5 | a region of its name, in place of the state |
+//! | user function 60000019; outlined 60000018, task 60000023 | regions around these. Values of 60000019 nest, 0 ends the innermost; a value of the other two replaces the previous one |
+//! | hardware counters (42.., 44.., 46.., gradient 7 of the `.pcf`) | metrics in [relative mode](perf_core::MetricMode::Relative): the increment since the last reading. A line is one event, so that counters that were read together form one [`MetricSet`](perf_core::MetricSet) |
+//! | callers 70000001.., 80000001.. | a [`Sample`](perf_core::Event::Sample) just before the MPI call, with a call path that ends in the calling function; functions have file and line |
 //! | sampled functions 30000000.., 30000100.. | a `Sample` |
-//! | communication | [`Send`](perf_core::Event::Send) at the logical send, complete at the physical one; [`RecvPost`](perf_core::Event::RecvPost) at the logical receive and [`Recv`](perf_core::Event::Recv) at the physical one |
-//! | facts of collectives 50100001 to 4 | [`CollectiveBegin`](perf_core::Event::CollectiveBegin) and [`CollectiveEnd`](perf_core::Event::CollectiveEnd), where communicator and operation are known |
+//! | communication | [`Send`](perf_core::Event::Send) at the logical send, completed at the physical one; [`RecvPost`](perf_core::Event::RecvPost) at the logical receive and [`Recv`](perf_core::Event::Recv) at the physical one |
+//! | collectives 50100001 to 4 | [`CollectiveBegin`](perf_core::Event::CollectiveBegin) and [`CollectiveEnd`](perf_core::Event::CollectiveEnd), if communicator and operation are known |
 //! | flush 40000003, tracing 40000012 | [`Flush`](perf_core::Event::Flush), [`Measuring`](perf_core::Event::Measuring) |
 //! | all other types | [`Other`](perf_core::Event::Other): the name of the kind ends in the type in parentheses, the number is the value |
 //! | comments | properties of the trace |
 //!
-//! A counter that is read when a burst ends belongs to that burst, so metrics of an instant come
-//! before its leaves and enters. A state that follows one of its kind without a gap is left and
+//! A counter that is read at the end of a burst belongs to that burst, so metrics of an instant
+//! precede its leaves and enters. A state that follows an equal one without a gap is left and
 //! entered again. A function that begins or ends within a state divides it.
 //!
-//! A collective says its root at the root alone, and the n-th of a communicator on one task is the
-//! n-th on each other. Where a [window](crate::OpenOptions::window) or a choice of
-//! [locations](crate::OpenOptions::locations) keeps a part of a trace, all of it is counted, so that
-//! what is kept has the roots of the whole; each rooted collective that is not kept takes 24 bytes
-//! meanwhile.
+//! The root of a collective is recorded only at the root. The n-th collective of a communicator on
+//! one task corresponds to the n-th on every other. If a [window](crate::OpenOptions::window) or a
+//! selection of [locations](crate::OpenOptions::locations) keeps a part of a trace, collectives
+//! outside it are counted as well, so that the kept ones have the roots of the whole. Each rooted
+//! collective that is not kept takes 24 bytes meanwhile.
 //!
-//! The CPU of a record is not kept; that it changed is counted.
+//! The CPU of a record is not kept; changes of the CPU are counted.
 //!
 //! # Order
 //!
-//! The records of a thread should be in order of time. Those that go back are counted and sorted into
-//! place, with their times; records of one time keep their order. For that a trace in a file is read a
-//! second time, and the records of the threads concerned are kept in memory meanwhile, about 60 bytes
-//! each. A trace from another source cannot be read twice: all its records are kept. A time beyond twice
-//! the duration in the header, where few records have one, is damaged and taken at the time of the record
-//! before, or for a message at the other time of the same end. Records beyond the duration are counted and kept.
+//! The records of a thread should be in order of time. Records that go back are counted and sorted
+//! by time; records of the same time keep their order. For this purpose a trace in a file is read a
+//! second time, with the records of the affected threads in memory, about 60 bytes each. A trace
+//! from another source cannot be read twice, so all its records are kept.
+//!
+//! A time beyond twice the duration in the header counts as damaged if only few records have one.
+//! It is replaced by the time of the preceding record or, for a message, by the other time of the
+//! same end. Records beyond the duration are counted and kept.
 
 pub mod clustered;
 mod export;

@@ -1,40 +1,40 @@
-//! Types, states and MPI calls that have the same numbers in every trace.
+//! Types, states and MPI calls with the same numbers in every trace.
 
 use perf_core::{CollectiveOp, Paradigm, RegionRole};
 
-/// Type of the hardware counter set in use.
+/// Type of the active hardware counter set.
 pub(super) const COUNTER_SET: u32 = 41_999_999;
 /// Types of MPI calls: point-to-point, collective, other, one-sided, I/O.
 pub(super) const CALLS: std::ops::RangeInclusive<u32> = 50_000_001..=50_000_005;
 /// Type of collective calls.
 pub(super) const COLLECTIVE: u32 = 50_000_002;
-/// Types about a collective call: bytes sent, bytes received, root, communicator.
+/// Types for the properties of a collective call: bytes sent, bytes received, root, communicator.
 pub(super) const COLLECTIVE_FACTS: std::ops::RangeInclusive<u32> = 50_100_001..=50_100_004;
-/// Function and line at level n of the call path of a call.
+/// Base type of function and line at level n of the call path of a call.
 pub(super) const CALLER: u32 = 70_000_000;
 pub(super) const CALLER_LINE: u32 = 80_000_000;
-/// Deepest level that callers have.
+/// Deepest level of callers.
 pub(super) const LEVELS: u32 = 99;
-/// Function and line at depth n of a sampled call path, from 0.
+/// Base type of function and line at depth n of a sampled call path, from 0.
 pub(super) const SAMPLED: u32 = 30_000_000;
 pub(super) const SAMPLED_LINE: u32 = 30_000_100;
-/// Outlined OpenMP function, user function, task function; lines are 100 above.
+/// Types of outlined OpenMP function, user function and task function; lines are 100 above.
 pub(super) const OUTLINED: u32 = 60_000_018;
 pub(super) const FUNCTION: u32 = 60_000_019;
 pub(super) const TASK: u32 = 60_000_023;
-/// Above the type of a function, that of its line.
+/// Offset from the type of a function to that of its line.
 pub(super) const TO_LINE: u32 = 100;
-/// The measurement system writes its buffer.
+/// Type for the flush of the measurement buffer.
 pub(super) const FLUSH: u32 = 40_000_003;
-/// Recording is switched on and off.
+/// Type for switching the measurement on and off.
 pub(super) const TRACING: u32 = 40_000_012;
-/// The cluster a burst is in.
+/// Type for the cluster of a burst.
 pub(super) const CLUSTER: u32 = 90_000_001;
 
-/// State 1.
+/// State 1, Running.
 pub(super) const RUNNING: u32 = 1;
 
-/// The usual states.
+/// Names of the standard states.
 pub(super) const STATES: [&str; 32] = [
     "Idle",
     "Running",
@@ -70,7 +70,7 @@ pub(super) const STATES: [&str; 32] = [
     "Freeing memory",
 ];
 
-/// The colours in which these states are usually shown: red, green, blue.
+/// Standard colours of these states: red, green, blue.
 pub(super) const COLOURS: [[u8; 3]; 32] = [
     [117, 195, 255],
     [0, 0, 255],
@@ -106,8 +106,8 @@ pub(super) const COLOURS: [[u8; 3]; 32] = [
     [100, 216, 32],
 ];
 
-/// What a state says about the region it becomes. States of communication count as MPI: they are
-/// regions only where the trace has no MPI calls that stand for them, as in traces of simulators.
+/// Returns paradigm and role of the region for a state. Communication states count as MPI: they
+/// become regions only if the trace has no corresponding MPI calls, as in traces of simulators.
 pub(super) fn nature(state: u32) -> (Paradigm, RegionRole) {
     match state {
         1 => (Paradigm::User, RegionRole::Unknown),
@@ -123,14 +123,13 @@ pub(super) fn nature(state: u32) -> (Paradigm, RegionRole) {
     }
 }
 
-/// The kind of an MPI call: the type of its events, less 50,000,000.
+/// Kind of an MPI call: the type of its events minus 50,000,000.
 const P2P: u8 = 1;
 const COLL: u8 = 2;
 const OTHER: u8 = 3;
 const RMA: u8 = 4;
 
-/// MPI calls by their value, from 1: name without `MPI_`, and kind. Values are the same in all
-/// kinds.
+/// MPI calls by their value, from 1: name without `MPI_`, and kind. Values are unique across kinds.
 const MPI: [(&str, u8); 83] = [
     ("Send", P2P),
     ("Recv", P2P),
@@ -217,14 +216,14 @@ const MPI: [(&str, u8); 83] = [
     ("Attr_put", OTHER),
 ];
 
-/// The name of an MPI call by its value.
+/// Returns the name of an MPI call for its value.
 pub(super) fn mpi_name(value: u64) -> Option<String> {
     let index = usize::try_from(value.checked_sub(1)?).ok()?;
     MPI.get(index).map(|(name, _)| format!("MPI_{name}"))
 }
 
-/// Type and value of the events of an MPI call. One without a usual number has no value; its type
-/// is told from the name.
+/// Returns type and value for the events of an MPI call. A call without a standard number has no
+/// value; its type is derived from the name.
 pub(super) fn mpi_call(name: &str, role: RegionRole) -> (u32, Option<u64>) {
     let short = name.strip_prefix("MPI_").unwrap_or(name);
     let at = MPI.iter().position(|(known, _)| *known == short);
@@ -243,7 +242,7 @@ pub(super) fn mpi_call(name: &str, role: RegionRole) -> (u32, Option<u64>) {
     (50_000_000 + kind, None)
 }
 
-/// The state a thread is in during an MPI call, as Extrae has it.
+/// Returns the state of a thread during an MPI call, as Extrae assigns it.
 pub(super) fn mpi_state(name: &str, kind: u32) -> u32 {
     match name.strip_prefix("MPI_").unwrap_or(name) {
         "Send" | "Bsend" | "Ssend" | "Rsend" => 4,
@@ -261,7 +260,7 @@ pub(super) fn mpi_state(name: &str, kind: u32) -> u32 {
     }
 }
 
-/// The operation of a blocking collective call.
+/// Returns the operation of a blocking collective call.
 pub(super) fn collective(name: &str) -> Option<CollectiveOp> {
     Some(match name.strip_prefix("MPI_")? {
         "Barrier" => CollectiveOp::Barrier,
@@ -284,7 +283,7 @@ pub(super) fn collective(name: &str) -> Option<CollectiveOp> {
     })
 }
 
-/// Whether one rank is apart from the others.
+/// Returns `true` if the operation has a root.
 pub(super) fn is_rooted(op: CollectiveOp) -> bool {
     matches!(
         op,
@@ -297,7 +296,7 @@ pub(super) fn is_rooted(op: CollectiveOp) -> bool {
     )
 }
 
-/// What a region of an MPI call is for, by the type of its events.
+/// Returns the role of the region of an MPI call, by the type of its events.
 pub(super) fn role_of(kind: u32, name: &str) -> RegionRole {
     match kind {
         _ if name == "MPI_Barrier" => RegionRole::Barrier,
@@ -309,7 +308,7 @@ pub(super) fn role_of(kind: u32, name: &str) -> RegionRole {
     }
 }
 
-/// PAPI counters by the low 16 bits of their number, which is that of their type.
+/// PAPI counters, by the low 16 bits of their code, which are also those of their type.
 const PAPI: [(u32, &str); 20] = [
     (0, "PAPI_L1_DCM"),
     (1, "PAPI_L1_ICM"),
@@ -335,27 +334,27 @@ const PAPI: [(u32, &str); 20] = [
 
 const FIRST_PAPI: u32 = 42_000_000;
 
-/// Whether a type is that of a hardware counter by its number: PAPI presets, native counters,
-/// those outside cores.
+/// Returns `true` if the number of a type is in a range of hardware counters: PAPI presets, native
+/// or uncore counters.
 pub(super) fn is_counter(kind: u32) -> bool {
     matches!(kind, 42_000_000..=42_999_999 | 44_000_000..=44_999_999 | 46_000_000..=46_999_999)
 }
 
-/// The name of a counter by its type.
+/// Returns the name of a counter for its type.
 pub(super) fn papi_name(kind: u32) -> Option<&'static str> {
     let low = kind.checked_sub(FIRST_PAPI)?;
     let found = PAPI.iter().find(|(number, _)| *number == low);
     found.map(|(_, name)| *name)
 }
 
-/// The type of a counter by its name.
+/// Returns the type of a counter for its name.
 pub(super) fn papi_type(name: &str) -> Option<u32> {
     let found = PAPI.iter().find(|(_, known)| *known == name);
     found.map(|(number, _)| FIRST_PAPI + number)
 }
 
-/// Name and description of a counter's label: `PAPI_TOT_INS [Instr completed]`, with parentheses
-/// around the brackets, or as old tools wrote it, `(PAPI_TOT_INS) Instr completed`.
+/// Splits the label of a counter into name and description: `PAPI_TOT_INS [Instr completed]`, with
+/// parentheses around the brackets, or in the form of old tools, `(PAPI_TOT_INS) Instr completed`.
 pub(super) fn split_label(label: &str) -> (&str, &str) {
     let old = label
         .strip_prefix('(')
@@ -372,12 +371,12 @@ pub(super) fn split_label(label: &str) -> (&str, &str) {
     }
 }
 
-/// The full text of a label. Extrae shortens long ones by two dots in the middle and adds the whole
-/// in brackets: `__mpi_ro..init [__mpi_MOD_init]`. Brackets after a text that is whole stay, as the
-/// addresses of a function or its template arguments do.
+/// Returns the full text of a label. Extrae abbreviates long labels by two dots in the middle and
+/// adds the full text in brackets: `__mpi_ro..init [__mpi_MOD_init]`. Brackets after an unabridged
+/// text are kept, such as addresses of functions or template arguments.
 pub(super) fn full_label(label: &str) -> &str {
     let is_full = |(short, full): &(&str, &str)| {
-        // Three dots are the arguments of a C function.
+        // Three dots are the variadic arguments of a C function, not an abbreviation.
         short == full || (short.contains("..") && !short.contains("..."))
     };
     let pair = label
@@ -386,7 +385,8 @@ pub(super) fn full_label(label: &str) -> &str {
     pair.filter(is_full).map_or(label, |(_, full)| full)
 }
 
-/// Line and file of a label such as `85 (deck.F90, epoch2d)`; neither where it is unknown.
+/// Parses line and file of a label such as `85 (deck.F90, epoch2d)`; returns `None` for unknown
+/// parts.
 pub(super) fn line_and_file(label: &str) -> (Option<u32>, Option<&str>) {
     let Some((line, rest)) = full_label(label).split_once(" (") else {
         return (None, None);
@@ -404,7 +404,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_numbers_that_traces_have() {
-        // As the .pcf files of real traces have them.
+        // As in the .pcf files of real traces.
         for (name, kind, value) in [
             ("MPI_Isend", 50_000_001, 3),
             ("MPI_Waitall", 50_000_001, 6),
@@ -456,7 +456,7 @@ mod tests {
             line_and_file("85 (deck.F90, epoch2d)"),
             (Some(85), Some("deck.F90"))
         );
-        // A long file name: the whole is in brackets, line and all.
+        // A long file name: the full text, including the line, is in brackets.
         assert_eq!(
             line_and_file("77 (redblack..dule.f90) [77 (redblack_module.f90, epoch2d)]"),
             (Some(77), Some("redblack_module.f90"))

@@ -1,8 +1,8 @@
-//! Records of a thread that a trace has out of order: kept until all are there, repaired and sorted.
+//! Sorting and repair of the records of threads that a trace has out of order.
 //!
-//! The state of a thread follows from all its records in order of time, so that a record that comes
-//! late cannot be put in its place afterwards. A trace is therefore read as it stands first. The
-//! threads whose records turn out to go back are read a second time, with their records kept.
+//! The state of a thread depends on all its records in order of time, so that an out-of-order
+//! record cannot be inserted afterwards. A trace is therefore first read as it is. Threads with
+//! records that go back are read a second time, with their records kept.
 
 use super::record::Pair;
 use super::rules;
@@ -10,19 +10,20 @@ use super::stream::{Shared, Stream};
 use crate::Result;
 use perf_core::{Diagnostics, Merge as _, Place};
 
-/// Most records, beside one in [`TRUSTED`], that may lie beyond the trace if its header is right.
+/// Number of records, plus one in [`TRUSTED`], that may lie beyond the trace if its header is
+/// trusted.
 const FEW: u64 = 2;
-/// One record in so many may lie beyond the trace if its header is right.
+/// One record in this many may lie beyond the trace if its header is trusted.
 const TRUSTED: u64 = 1_000;
 
-/// The threads whose records are sorted.
+/// Threads with sorted records.
 #[derive(Clone, Debug)]
 pub(super) enum Sorted {
-    /// None: records are taken as they come.
+    /// None: records are processed in the order of the file.
     No,
-    /// Those marked, by their numbers.
+    /// The marked threads, by their number.
     Threads(Vec<bool>),
-    /// All, where the trace cannot be read a second time.
+    /// All, because the trace cannot be read a second time.
     All,
 }
 
@@ -70,17 +71,17 @@ impl Log {
         });
     }
 
-    /// Returns `true` if no record is earlier than the one before.
+    /// Returns `true` if no record is earlier than its predecessor.
     pub(super) fn is_sorted(&self) -> bool {
         self.records.is_sorted_by_key(|record| record.time)
     }
 
-    /// The place of each record in the file.
+    /// Iterates over the offsets of the records in the file.
     pub(super) fn offsets(&self) -> impl Iterator<Item = u64> {
         self.records.iter().map(|record| record.offset)
     }
 
-    /// Gives one record to `stream`.
+    /// Passes one record to `stream`.
     pub(super) fn give(
         &self,
         index: usize,
@@ -105,13 +106,13 @@ impl Log {
         done.map_err(|error| error.found_at(place))
     }
 
-    /// Bytes of memory that the records take.
+    /// Returns the memory of the records in bytes.
     pub(super) fn memory(&self) -> usize {
         self.records.capacity() * size_of::<Logged>() + self.pairs.capacity() * size_of::<Pair>()
     }
 
-    /// Gives all records to `stream` in order of time, those of one time in the order of the file.
-    /// Timestamps after `latest` are repaired.
+    /// Passes all records to `stream` in order of time; those of the same time keep the order of
+    /// the file. Timestamps after `latest` are repaired.
     pub(super) fn replay(
         mut self,
         stream: &mut Stream,
@@ -134,7 +135,7 @@ impl Log {
             }
             before = record.time;
         }
-        // Repairs of a thread that is not read do not matter.
+        // Repairs of an unselected thread are not reported.
         if stream.is_wanted {
             shared.found.merge(&found);
         }
@@ -142,8 +143,8 @@ impl Log {
         (0..self.records.len()).try_for_each(|index| self.give(index, stream, shared))
     }
 
-    /// Takes records that begin after `latest` at the time of the one before, and ends states that
-    /// end after it where the next record begins.
+    /// Repairs records after `latest`: their begin becomes the time of the preceding record, and
+    /// the end of a state becomes the begin of the next record.
     fn repair(&mut self, latest: u64, mut tell: impl FnMut(&Logged)) {
         let mut before = 0;
         for record in &mut self.records {
@@ -166,7 +167,7 @@ impl Log {
     }
 }
 
-/// Records that lie beyond twice the duration that the header gives.
+/// Count of the records beyond twice the duration in the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beyond {
     latest: u64,
@@ -175,7 +176,7 @@ pub(super) struct Beyond {
 }
 
 impl Beyond {
-    /// The count for a trace of `duration` ticks.
+    /// Creates the count for a trace of `duration` ticks.
     pub(super) fn new(duration: u64) -> Self {
         let latest = match duration {
             0 => u64::MAX,
@@ -188,7 +189,7 @@ impl Beyond {
         }
     }
 
-    /// Counts a record by its latest time, and returns `true` if that lies beyond.
+    /// Counts a record by its latest time, and returns `true` if that lies beyond the limit.
     #[inline]
     pub(super) fn is_beyond(&mut self, time: u64) -> bool {
         self.records += 1;
@@ -197,13 +198,13 @@ impl Beyond {
         is_beyond
     }
 
-    /// Returns `true` if a time lies beyond, without counting it.
+    /// Returns `true` if a time lies beyond the limit, without counting it.
     #[inline]
     pub(super) fn is_later(&self, time: u64) -> bool {
         time > self.latest
     }
 
-    /// The latest time that is plausible; `None` where nothing lies beyond it, or so much that the
+    /// Returns the latest plausible time, or `None` if no record lies beyond it or so many that the
     /// header must be wrong.
     pub(super) fn latest(&self) -> Option<u64> {
         let few = FEW.max(self.records / TRUSTED);

@@ -1,17 +1,17 @@
-//! Lines to records.
+//! Parsing of lines to records.
 
 use super::record::{Batch, Communication, Entry, Kind, Object, OnCpu, Pair, Skip};
 use super::scan::{Cursor, Expected};
 use perf_core::Ticks;
 
-/// Fills a batch with the records of `text`, which is whole lines, the last of which may lack its
-/// end.
+/// Fills a batch with the records of `text`, which consists of whole lines. The last one may lack
+/// its line end.
 ///
-/// Lines that are none are in `skips`. Memory taken is at most a fixed multiple of the text.
+/// Invalid lines are stored in `skips`. The memory is at most a fixed multiple of the text.
 pub(super) fn parse(text: &[u8], offset: u64, batch: &mut Batch) {
     batch.clear();
     batch.offset = offset;
-    // What traces have: a line is 40 to 150 bytes, and most of a long one are events.
+    // Typical traces have lines of 40 to 150 bytes, and long lines consist mostly of events.
     batch.entries.reserve(text.len() / 80);
     batch.pairs.reserve(text.len() / 20);
     let mut at = 0;
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &[u8], offset: u64, batch: &mut Batch) {
     batch.is_unterminated = text.last().is_some_and(|byte| *byte != b'\n');
 }
 
-/// The start of what stands at `at`, for an error.
+/// Returns the start of the text at `at`, for an error.
 pub(super) fn snippet(text: &[u8], at: usize) -> String {
     let rest = text.get(at..).unwrap_or_default();
     let line = rest.split(|byte| matches!(byte, b'\n' | b'\r')).next();
@@ -53,7 +53,7 @@ pub(super) fn snippet(text: &[u8], at: usize) -> String {
     }
 }
 
-/// Sizes of the pools before a line, to take back what half of it left there.
+/// Sizes of the pools before a line, to undo a partly parsed line.
 struct Marks {
     entries: usize,
     pairs: usize,
@@ -73,7 +73,8 @@ impl Marks {
     }
 
     fn restore(self, batch: &mut Batch) {
-        // Messages and sides of intercommunicators have each one entry, added with it at the end.
+        // Messages and sides of inter-communicators have one entry each, added at the end of the
+        // line.
         while batch.entries.len() > self.entries {
             match batch.entries.pop().map(|entry| entry.kind) {
                 Some(Kind::Communication) => drop(batch.communications.pop()),
@@ -87,7 +88,7 @@ impl Marks {
     }
 }
 
-/// The end of a line; whether it is the usual one.
+/// Reads the end of a line; returns `true` for a plain newline.
 #[inline(always)]
 fn end(cursor: &mut Cursor<'_>) -> Result<bool, Expected> {
     if cursor.eat(b'\n') {
@@ -100,7 +101,7 @@ fn end(cursor: &mut Cursor<'_>) -> Result<bool, Expected> {
     }
 }
 
-/// Keeps a line as it stands, because it would be written in another way.
+/// Stores a line verbatim, because the writer would format it differently.
 #[cold]
 fn keep(text: &[u8], start: usize, end: usize, batch: &mut Batch) {
     let from = batch.text.len() as u32;
@@ -111,7 +112,7 @@ fn keep(text: &[u8], start: usize, end: usize, batch: &mut Batch) {
     batch.raw.push((entry, from, batch.text.len() as u32));
 }
 
-/// Notes a line that is no record, and returns where the next one starts.
+/// Stores an invalid line, and returns the start of the next one.
 #[cold]
 fn skip(text: &[u8], start: usize, at: usize, expected: Expected, batch: &mut Batch) -> usize {
     let rest = text.get(start..).unwrap_or_default();
@@ -215,7 +216,7 @@ fn events<'a>(
             at,
             time,
             payload: start as u64,
-            // A batch has less than 2^32 bytes.
+            // A batch has less than 2^32 bytes, so the count fits.
             detail: (batch.pairs.len() - start) as u32,
         });
         Ok(())
@@ -272,7 +273,7 @@ fn communication<'a>(
     done
 }
 
-/// Everything that does not make up a trace: definitions, comments, blank lines, old lines.
+/// Parses the rare kinds of lines: definitions, comments, blank lines, old records.
 #[cold]
 fn rare(
     text: &[u8],
@@ -329,7 +330,7 @@ fn verbatim(
     let start = cursor.at();
     let rest = text.get(start..).unwrap_or_default();
     let mut len = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-    // The end of a line of Windows is no part of it.
+    // The carriage return of a Windows line end is not part of the line.
     if len > 0 && rest.get(len - 1) == Some(&b'\r') {
         len -= 1;
     }

@@ -5,10 +5,10 @@ use crate::Result;
 use perf_core::{Diagnostics, Job, Limits, Place};
 use std::collections::BTreeMap;
 
-/// The names of a trace: of states, of types of events and of their values.
+/// Names of the states, event types and values of a trace.
 ///
-/// The text is kept as it stands, so that what is written is what was read; what this crate does
-/// not understand of it stays in it.
+/// The text is stored verbatim, so that writing reproduces the file, including parts that this
+/// crate does not interpret.
 ///
 /// ```
 /// use perf_formats::paraver::Pcf;
@@ -27,20 +27,20 @@ pub struct Pcf {
     kinds: BTreeMap<u32, EventKind>,
     /// Lists of values, by block.
     values: Vec<BTreeMap<u64, String>>,
-    /// Where each block is in the text.
+    /// Position of each block in the text.
     blocks: Vec<std::ops::Range<usize>>,
     strange: Vec<u64>,
 }
 
-/// A type of events.
+/// An event type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EventKind {
     /// Number of the colour gradient; 7 for hardware counters.
     pub gradient: u32,
-    /// Name.
+    /// Name of the type.
     pub label: String,
-    /// The block it stands in, from 0; types of one block share their values.
+    /// Block of the type, from 0; types of the same block share their values.
     pub block: usize,
 }
 
@@ -49,7 +49,7 @@ pub(super) const COUNTERS: u32 = 7;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
-    /// One whose lines are not read.
+    /// A section that is not interpreted.
     Other,
     States,
     Kinds,
@@ -57,7 +57,7 @@ enum Section {
 }
 
 impl Pcf {
-    /// Reads a `.pcf`. There is no wrong one: what is not understood stays in the text.
+    /// Parses a `.pcf`. This cannot fail: unrecognised lines stay in the text.
     pub fn parse(text: &[u8]) -> Self {
         let mut pcf = Pcf {
             text: text.to_vec(),
@@ -79,7 +79,7 @@ impl Pcf {
                         pcf.blocks.push(start..offset);
                         pcf.values.push(BTreeMap::new());
                     }
-                    // `VALUES` belong to the types before them.
+                    // `VALUES` belong to the preceding types.
                     Section::Values if section == Section::Kinds => pcf.extend_block(offset),
                     Section::Values => pcf.strange.push(number),
                     _ => {}
@@ -88,7 +88,7 @@ impl Pcf {
                 continue;
             }
             let understood = match section {
-                // Colours, options and whatever else a section has.
+                // Colours, options and other contents.
                 Section::Other => true,
                 Section::States => numbered(trimmed)
                     .map(|(value, label)| drop(pcf.states.insert(value, label)))
@@ -134,40 +134,40 @@ impl Pcf {
         true
     }
 
-    /// The whole text.
+    /// Returns the text of the file.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The name of a state.
+    /// Returns the name of a state.
     pub fn state(&self, state: u32) -> Option<&str> {
         self.states.get(&u64::from(state)).map(String::as_str)
     }
 
-    /// States with their names, ascending.
+    /// Iterates over states and their names, ascending.
     pub fn states(&self) -> impl Iterator<Item = (u64, &str)> {
         self.states
             .iter()
             .map(|(state, name)| (*state, name.as_str()))
     }
 
-    /// A type of events. A type that stands twice is what it is the second time.
+    /// Returns an event type. If it is listed twice, the second entry is used.
     pub fn kind(&self, kind: u32) -> Option<&EventKind> {
         self.kinds.get(&kind)
     }
 
-    /// Types of events, ascending.
+    /// Iterates over the event types, ascending.
     pub fn kinds(&self) -> impl Iterator<Item = (u32, &EventKind)> {
         self.kinds.iter().map(|(kind, of)| (*kind, of))
     }
 
-    /// The name of a value of a type, by the 64 bits of the value.
+    /// Returns the name of a value of a type; `value` is its bit pattern.
     pub fn value(&self, kind: u32, value: u64) -> Option<&str> {
         let list = self.values.get(self.kinds.get(&kind)?.block)?;
         list.get(&value).map(String::as_str)
     }
 
-    /// Values of a type with their names, ascending by their 64 bits.
+    /// Iterates over the values of a type and their names, ascending by bit pattern.
     pub fn values(&self, kind: u32) -> impl Iterator<Item = (u64, &str)> {
         let list = self
             .kinds
@@ -177,9 +177,8 @@ impl Pcf {
         list.map(|(value, name)| (*value, name.as_str()))
     }
 
-    /// Counts lines that are not as their section has them.
-    /// The name that a counter has as a metric of a trace: its label without what is in brackets,
-    /// or that of a counter of PAPI.
+    /// Returns the name of a counter as a metric: its label without the part in brackets, or the
+    /// name of the PAPI counter.
     ///
     /// ```
     /// use perf_formats::paraver::Pcf;
@@ -192,7 +191,7 @@ impl Pcf {
         self.described(kind).0
     }
 
-    /// The same with what describes it.
+    /// Returns the name of a counter with its description.
     pub(super) fn described(&self, kind: u32) -> (String, &str) {
         let label = self.kind(kind).map(|of| of.label.as_str());
         let (name, description) = match label.filter(|label| !label.is_empty()) {
@@ -212,8 +211,8 @@ impl Pcf {
         }
     }
 
-    /// Replaces the block of a type by one of this type alone, or adds it at the end. Other types of
-    /// that block keep it.
+    /// Replaces the block of a type by a new one for this type alone, or appends it. Other types of
+    /// the old block keep it.
     pub fn set_kind(&mut self, kind: u32, gradient: u32, label: &str, values: &[(u64, String)]) {
         let mut block = format!("EVENT_TYPE\n{gradient}    {kind}    {label}\n");
         if !values.is_empty() {
@@ -233,7 +232,7 @@ impl Pcf {
                 text.extend_from_slice(self.text.get(range.end..).unwrap_or_default());
             }
             Some(range) => {
-                // Only the line of the type goes; the new block follows the old one.
+                // Only the line of the type is removed; the new block follows the old one.
                 text.extend_from_slice(self.text.get(..range.start).unwrap_or_default());
                 let old = self.text.get(range.clone()).unwrap_or_default();
                 for line in old.split_inclusive(|byte| *byte == b'\n') {
@@ -263,7 +262,7 @@ impl Pcf {
     }
 }
 
-/// The section a line begins, if it does.
+/// Returns the section that a line begins.
 fn keyword(line: &[u8]) -> Option<Section> {
     Some(match line {
         b"STATES" => Section::States,
@@ -277,7 +276,7 @@ fn keyword(line: &[u8]) -> Option<Section> {
     })
 }
 
-/// A number and what follows it; signed ones by their 64 bits.
+/// Parses a number and the text after it. Negative numbers are returned as 64-bit patterns.
 fn numbered(line: &[u8]) -> Option<(u64, String)> {
     let end = line.iter().position(|byte| byte.is_ascii_whitespace());
     let (number, rest) = line.split_at(end.unwrap_or(line.len()));
@@ -290,7 +289,7 @@ fn numbered(line: &[u8]) -> Option<(u64, String)> {
     Some((number, label))
 }
 
-/// Labels of CPUs, nodes, threads and so on.
+/// Labels of CPUs, nodes, threads and other levels.
 ///
 /// ```
 /// use perf_formats::paraver::Row;
@@ -306,7 +305,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Reads a `.row`. There is no wrong one: what is not understood stays in the text.
+    /// Parses a `.row`. This cannot fail: unrecognised lines stay in the text.
     pub fn parse(text: &[u8]) -> Self {
         let mut row = Row {
             text: text.to_vec(),
@@ -338,7 +337,7 @@ impl Row {
         row
     }
 
-    /// A `.row` of some levels.
+    /// Creates a `.row` from levels and their labels.
     pub fn new(levels: Vec<(String, Vec<String>)>) -> Self {
         let mut text = String::new();
         for (index, (name, labels)) in levels.iter().enumerate() {
@@ -356,24 +355,25 @@ impl Row {
         }
     }
 
-    /// The whole text.
+    /// Returns the text of the file.
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// The labels of a level, such as `THREAD`; none if there is no such level.
+    /// Returns the labels of a level, such as `THREAD`, or an empty slice if there is no such
+    /// level.
     pub fn labels(&self, level: &str) -> &[String] {
         let found = self.levels.iter().find(|(name, _)| name == level);
         found.map_or(&[], |(_, labels)| labels)
     }
 
-    /// Label `number`, from 1, of a level.
+    /// Returns label `number`, from 1, of a level.
     pub fn label(&self, level: &str, number: u64) -> Option<&str> {
         let index = usize::try_from(number.checked_sub(1)?).ok()?;
         self.labels(level).get(index).map(String::as_str)
     }
 
-    /// Counts lines that are not as their level has them.
+    /// Counts lines that do not fit their level.
     pub(super) fn report(&self, name: &str, found: &mut Diagnostics) {
         for line in &self.strange {
             let place = Place::file(name).record(format!("line {line}"));
@@ -382,7 +382,8 @@ impl Row {
     }
 }
 
-/// Reads the companion of a trace with another extension, plain or packed; `None` if there is none.
+/// Reads the companion file of a trace with another extension, plain or compressed; returns `None`
+/// if it does not exist.
 pub(super) fn beside(
     trace: &std::path::Path,
     extension: &str,

@@ -1,4 +1,5 @@
-//! Who there is: applications, tasks and threads as locations, and communicators over them.
+//! Location mapping: applications, tasks and threads become locations, and communicators their
+//! groups.
 
 use super::header::{Header, Resources};
 use super::pcf::Row;
@@ -12,29 +13,30 @@ use perf_core::{
 };
 use std::collections::{BTreeMap, HashMap};
 
-/// Most threads that any header may have, however short the trace.
+/// Number of threads that any header may declare, regardless of the length of the trace.
 const THREADS: u64 = 1 << 16;
 
-/// Most threads of a trace whose size nobody knows.
+/// Maximum number of threads for a trace of unknown size.
 const STREAMED: u64 = 1 << 20;
 
-/// Bytes of a short line.
+/// Length of a short line in bytes.
 const LINE: u64 = 16;
 
-/// About how many bytes are kept of a thread: its location with what it is called, and its stream.
+/// Approximate memory of a thread in bytes: its location with names, and its stream.
 const THREAD: u64 = 1 << 10;
 
-/// The threads of a trace, numbered in the order of the header.
+/// Threads of a trace, numbered in the order of the header.
 #[derive(Debug)]
 pub(super) struct Threads {
-    /// For each application the number of the first thread of each task, and of what follows.
+    /// For each application, the number of the first thread of each task, and the end.
     first: Vec<Vec<u32>>,
 }
 
 impl Threads {
-    /// The threads of a header of a trace of at most `bytes`. Hardly a thread has no line, and what is kept of
-    /// each is far more than a line is. One for each task has bytes in the header, however few lines a cut or a
-    /// filter left.
+    /// Numbers the threads of a header, for a trace of at most `bytes` bytes. Nearly every thread
+    /// has a line, which is much smaller than the memory of the thread, so `bytes` bounds the
+    /// number of threads. One thread for each task is always accepted, because a cut or filtered
+    /// trace may have few lines, and each task takes bytes in the header.
     pub(super) fn new(
         header: &Header,
         bytes: Option<u64>,
@@ -76,7 +78,7 @@ impl Threads {
         Ok(Threads { first })
     }
 
-    /// The number of a thread, from 0; `None` if the header does not have it.
+    /// Returns the number of a thread, from 0, or `None` if the header does not declare it.
     #[inline]
     pub(super) fn number(&self, object: Object) -> Option<usize> {
         let tasks = self
@@ -88,7 +90,7 @@ impl Threads {
         (number < end).then_some(number as usize)
     }
 
-    /// The first thread of a task, which stands for it.
+    /// Returns the first thread of a task, which represents the task.
     fn leader(&self, application: u32, task: u32) -> Option<LocationId> {
         let object = Object {
             application,
@@ -98,14 +100,15 @@ impl Threads {
         LocationId::from_index(self.number(object)?)
     }
 
-    /// Number of tasks of an application.
+    /// Returns the number of tasks of an application.
     fn tasks(&self, application: u32) -> Option<usize> {
         let tasks = self.first.get((application as usize).checked_sub(1)?)?;
         tasks.len().checked_sub(1)
     }
 }
 
-/// The thread a location of a Paraver trace stands for: its `application`, `task` and `thread`.
+/// Returns the thread of a location from a Paraver trace, from its properties `application`, `task`
+/// and `thread`.
 ///
 /// ```
 /// use perf_formats::paraver::{Object, object_of};
@@ -125,11 +128,11 @@ pub fn object_of(location: &Location) -> Option<Object> {
     })
 }
 
-/// The machine and the threads of a header, with the labels of the `.row`.
+/// Creates the system tree from the machine and threads of a header, with the labels of the `.row`.
 pub(super) fn system(header: &Header, row: &Row, options: &Reading) -> Result<SystemTree> {
     let [node_labels, task_labels, thread_labels] =
         ["NODE", "TASK", "THREAD"].map(|level| row.labels(level));
-    // Nodes by number: those with CPUs and those that tasks name.
+    // Nodes by number: those with CPUs and those that tasks refer to.
     let mut nodes: BTreeMap<u32, Vec<(String, String)>> = BTreeMap::new();
     if let Resources::Nodes(all) = &header.resources {
         for (number, cpus) in (1..).zip(all) {
@@ -194,18 +197,19 @@ pub(super) fn system(header: &Header, row: &Row, options: &Reading) -> Result<Sy
     )?)
 }
 
-/// Communicators, by what the trace calls them.
+/// Communicators, by their numbers in the trace.
 #[derive(Debug, Default)]
 pub(super) struct Comms {
     pub(super) all: Vec<Communicator>,
-    /// Tasks of each, by rank.
+    /// Tasks of each communicator, by rank.
     tasks: Vec<Vec<u32>>,
     by_name: HashMap<(u32, u32), CommId>,
-    /// Rank of each task of a communicator, made when it is asked for.
+    /// Rank of each task of a communicator, computed on first use.
     ranks: HashMap<CommId, HashMap<u32, u32>>,
-    /// For each pair of applications the communicator their messages are in.
+    /// Communicator for the messages of each pair of applications.
     between: HashMap<(u32, u32), CommId>,
-    /// Members that communicators may have which name others, and so list more than they say.
+    /// Remaining budget of members for communicators that reference others, and so have more
+    /// members than their record lists.
     members_left: usize,
 }
 
@@ -217,7 +221,7 @@ impl Comms {
         }
     }
 
-    /// Whether there is room for so many more members.
+    /// Returns `true` if the budget allows this many more members, and deducts them.
     fn grant(&mut self, members: usize) -> bool {
         let left = self.members_left.checked_sub(members);
         self.members_left = left.unwrap_or(self.members_left);
@@ -311,7 +315,7 @@ impl Comms {
         }
     }
 
-    /// A communicator of an application by its number, and the rank of a task in it.
+    /// Returns a communicator of an application by its number, and the rank of a task in it.
     pub(super) fn rank(&mut self, application: u32, id: u64, task: u32) -> Option<(CommId, u32)> {
         let id = *self.by_name.get(&(application, u32::try_from(id).ok()?))?;
         if !self.ranks.contains_key(&id) {
@@ -322,7 +326,8 @@ impl Comms {
         Some((id, *self.ranks.get(&id)?.get(&task)?))
     }
 
-    /// The communicator of messages between tasks of two applications, in which ranks are tasks.
+    /// Returns the communicator for messages between tasks of two applications, with tasks as
+    /// ranks.
     pub(super) fn of(&mut self, sender: u32, receiver: u32, threads: &Threads) -> Option<CommId> {
         let key = (sender.min(receiver), sender.max(receiver));
         if let Some(id) = self.between.get(&key) {
@@ -345,7 +350,7 @@ impl Comms {
             true => Members::Ranks(all(key.0)?),
             false => Members::Between(all(key.0)?, all(key.1)?),
         };
-        // One of the header may be the same; those between applications are in none.
+        // A communicator of the trace may be equal; between applications there is none.
         let same = match key.0 == key.1 && is_granted {
             true => self.all.iter().position(|comm| comm.members == members),
             false => None,

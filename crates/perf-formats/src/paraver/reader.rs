@@ -1,4 +1,4 @@
-//! [`Reader`]: a trace, batch by batch.
+//! [`Reader`]: reads a trace in batches.
 
 use super::header::{Header, find_magic};
 use super::parse::{parse, snippet};
@@ -17,10 +17,10 @@ use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A trace that is read batch by batch, in order, in memory that does not grow with it.
+/// Reader that returns a trace in batches, in order, in memory that does not grow with the trace.
 ///
-/// With several [threads](OpenOptions::threads) one of them reads and unpacks while the others
-/// parse. Batches do not depend on their number.
+/// With several [threads](OpenOptions::threads), one of them reads and decompresses while the
+/// others parse. The batches do not depend on the number of threads.
 ///
 /// ```
 /// use perf_core::Job;
@@ -43,7 +43,7 @@ use std::sync::Arc;
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
 pub struct Reader<'a> {
-    /// The file, where it can be read again.
+    /// Path of the file, if it can be read again.
     path: Option<PathBuf>,
     header: Header,
     header_text: Vec<u8>,
@@ -54,26 +54,26 @@ pub struct Reader<'a> {
     read: Account,
 }
 
-/// What becomes batches.
+/// Pipeline from bytes to batches.
 struct Parser<'a> {
     source: Source<'a>,
     threads: Threads,
     chunks: Vec<Chunk>,
-    /// Batches that were read, for their memory.
+    /// Used batches, kept for their memory.
     spare: Vec<Batch>,
 }
 
-/// What is known of the input, and what was read of it so far.
+/// Properties of the input, and counts of the part read so far.
 struct Account {
     options: Reading,
     name: Arc<str>,
     line: u64,
     records: u64,
     last: u64,
-    /// The duration in the header; the largest number where it has none.
+    /// Duration in the header, or the largest number if it has none.
     duration: u64,
     found: Diagnostics,
-    /// Size of what is read, where known.
+    /// Size of the input in bytes, if known.
     size: u64,
     is_packed: bool,
 }
@@ -89,12 +89,13 @@ impl std::fmt::Debug for Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// Opens a `.prv`, plain or packed with gzip, and reads its header.
+    /// Opens a `.prv`, plain or compressed with gzip, and reads its header.
     ///
-    /// The job is also that of everything that is read later. Progress is reported in bytes of the phase `read`.
+    /// The job also applies to all later reads. Progress is reported in bytes of the phase `read`.
     ///
     /// # Errors
-    /// As [`new`](Self::new), and [`Error::Io`] where the system cannot read.
+    ///
+    /// Returns the errors of [`new`](Self::new), and [`Error::Io`] if the system cannot read.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
         let path = path.as_ref();
         let name = path.to_string_lossy();
@@ -106,15 +107,18 @@ impl<'a> Reader<'a> {
         let about = file.metadata().map_err(failed)?;
         let mut reader = Reader::new(file, &name, options, job)?;
         reader.read.size = about.len();
-        // What is no file, such as a pipe, cannot be read again.
+        // Only a regular file can be read again; a pipe cannot.
         reader.path = about.is_file().then(|| path.to_path_buf());
         Ok(reader)
     }
 
-    /// Reads from anything, plain or packed with gzip; errors call it `name`.
+    /// Creates a reader from any source, plain or compressed with gzip; `name` is its name in
+    /// errors.
     ///
     /// # Errors
-    /// [`Error::Malformed`], [`Error::Truncated`] and [`Error::Limit`] with the place in the header.
+    ///
+    /// Returns [`Error::Malformed`], [`Error::Truncated`] or [`Error::Limit`] with the place in the
+    /// header.
     pub fn new(
         read: impl Read + Send + 'a,
         name: &str,
@@ -189,27 +193,27 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The header.
+    /// Returns the header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The header as it stands, with its end and the marker before it if there is one.
+    /// Returns the text of the header, including its line end and the marker before it, if any.
     pub fn header_text(&self) -> &[u8] {
         &self.header_text
     }
 
-    /// What errors call the trace.
+    /// Returns the name of the trace in errors.
     pub fn name(&self) -> &str {
         &self.read.name
     }
 
-    /// What was repaired, lost or noted so far.
+    /// Returns the repairs, losses and notes so far.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.read.found
     }
 
-    /// The file, if it can be read again from its first record on: none was given yet.
+    /// Returns the path, if the file can be read again and no record has been returned yet.
     pub(super) fn path(&self) -> Option<&Path> {
         self.path.as_deref().filter(|_| self.read.records == 0)
     }
@@ -218,19 +222,20 @@ impl<'a> Reader<'a> {
         &self.read.options
     }
 
-    /// At most how many bytes the unpacked trace has, as far as that is known beforehand.
+    /// Returns an upper bound on the size of the uncompressed trace in bytes, if one is known.
     pub(super) fn bound(&self) -> Option<u64> {
-        // Deflate packs at best 1,032 to one.
+        // The maximum compression ratio of deflate is 1,032.
         let factor = if self.read.is_packed { 1_032 } else { 1 };
         (self.read.size > 0).then(|| self.read.size.saturating_mul(factor))
     }
 
-    /// The next records, `None` at the end of the trace.
+    /// Returns the next records, or `None` at the end of the trace.
     ///
     /// # Errors
-    /// [`Error::Truncated`] for a trace without a record or that ends inside one, and as
-    /// [`open`](Self::open). Strict reading has [`Error::Malformed`] for the first line that is no
-    /// record; otherwise it is skipped and counted under [`rules::BAD_LINE`].
+    ///
+    /// Returns [`Error::Truncated`] for a trace without a record or that ends inside one, and the
+    /// errors of [`open`](Self::open). In strict mode, returns [`Error::Malformed`] for the first
+    /// invalid line; otherwise such lines are skipped and counted under [`rules::BAD_LINE`].
     pub fn next_batch(&mut self) -> Result<Option<&Batch>> {
         loop {
             if let Some(batch) = self.batches.pop_front() {
@@ -245,11 +250,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Gives all batches that are left to `work`, in order, while another thread parses those that come after;
-    /// with one thread as [`next_batch`](Self::next_batch). Stops at the first error of either.
+    /// Passes all remaining batches to `work`, in order, while another thread parses the following
+    /// ones. With a single thread, this is equivalent to calling [`next_batch`](Self::next_batch).
+    /// Stops at the first error of either side.
     ///
     /// # Errors
-    /// As [`next_batch`](Self::next_batch), and those of `work`.
+    ///
+    /// Returns the errors of [`next_batch`](Self::next_batch) and those of `work`.
     pub(super) fn each_batch(
         &mut self,
         mut work: impl FnMut(&Batch) -> Result<()> + Send,
@@ -278,7 +285,7 @@ impl<'a> Reader<'a> {
         self.finish()
     }
 
-    /// Parses what comes next; whether there was anything.
+    /// Parses the next chunks; returns `false` at the end.
     fn parse(&mut self) -> bool {
         let parsed = self.pool.install(|| self.parser.parse());
         self.batches.extend(parsed);
@@ -296,18 +303,18 @@ impl<'a> Reader<'a> {
 }
 
 impl Parser<'_> {
-    /// How many chunks are parsed side by side.
+    /// Returns the number of chunks that are parsed in parallel.
     fn group(&self) -> usize {
         match self.threads.count() {
             1 => 1,
-            // Two for each thread, so that one that is slow does not keep the others waiting.
+            // Two for each thread, so that a slow one does not block the others.
             many => 2 * many,
         }
     }
 
-    /// Parses the chunks at hand, the next ones if there are none, while those after them are read. Memory of
-    /// texts and batches is used again: what the system gives anew it fills with zeros first, which costs as
-    /// much as parsing.
+    /// Parses the current chunks, or the next ones if there are none, while the following ones are
+    /// read. The memory of texts and batches is reused: the system zeroes fresh memory, which costs
+    /// as much as parsing.
     fn parse(&mut self) -> Vec<Batch> {
         if self.chunks.is_empty() {
             let count = self.group();
@@ -339,7 +346,7 @@ impl Parser<'_> {
 }
 
 impl Account {
-    /// Takes a batch into account.
+    /// Adds a batch to the counts.
     fn absorb(&mut self, batch: &mut Batch) -> Result<()> {
         batch.first_line = self.line;
         self.line += batch.lines;
@@ -409,7 +416,7 @@ impl Account {
         self.options.judge(&self.found)
     }
 
-    /// At the end, which is at byte `end`.
+    /// Completes the counts at the end, which is at byte `end`.
     fn finish(&mut self, end: u64, header: &Header) -> Result<()> {
         let end = Place::file(Arc::clone(&self.name)).at(end);
         if self.records == 0 {
@@ -425,7 +432,7 @@ impl Account {
     }
 }
 
-/// Where a line that was skipped is.
+/// Returns the place of a skipped line.
 fn place(name: &Arc<str>, batch: &Batch, skip: &Skip) -> Place {
     let line = batch.first_line + skip.line;
     Place::file(Arc::clone(name))
@@ -433,7 +440,7 @@ fn place(name: &Arc<str>, batch: &Batch, skip: &Skip) -> Place {
         .record(format!("line {line}, column {}", skip.column + 1))
 }
 
-/// Takes the header off the first chunk.
+/// Removes the header from the first chunk.
 fn split_header(chunk: &mut Chunk, name: &str) -> Result<(Header, Vec<u8>)> {
     let Some(start) = find_magic(&chunk.text) else {
         let place = Place::file(name).at(0).record("line 1, column 1");

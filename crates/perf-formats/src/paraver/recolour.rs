@@ -1,4 +1,4 @@
-//! Traces with a cluster for each burst, which Paraver shows in colours.
+//! Recolouring: traces with a cluster for each burst, which Paraver displays as colours.
 
 use super::names;
 use super::reader::Reader;
@@ -9,26 +9,26 @@ use perf_core::Ticks;
 use std::collections::HashMap;
 use std::io::Write;
 
-/// What a burst is as event 90000001 has it.
+/// Cluster of a burst, in the encoding of event 90000001.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Cluster {
-    /// A counter that the clustering needs was not read.
+    /// A counter that the clustering needs is missing.
     MissingData,
-    /// Too short.
+    /// The burst is too short.
     DurationFiltered,
-    /// Outside the range of a metric.
+    /// The burst is outside the range of a metric.
     RangeFiltered,
-    /// Of a cluster with too small a share of time.
+    /// The cluster of the burst has too small a share of the time.
     ThresholdFiltered,
-    /// In no cluster.
+    /// The burst belongs to no cluster.
     Noise,
-    /// In a cluster, from 1.
+    /// The burst belongs to this cluster, from 1.
     Id(u32),
 }
 
 impl Cluster {
-    /// The value of the event: 6 is cluster 1.
+    /// Returns the value of the event: 6 is cluster 1.
     ///
     /// ```
     /// use perf_formats::paraver::Cluster;
@@ -45,7 +45,7 @@ impl Cluster {
         }
     }
 
-    /// What the value means; `None` for 0, which ends a burst.
+    /// Returns the cluster for a value, or `None` for 0, which ends a burst.
     pub fn from_value(value: u64) -> Option<Self> {
         Some(match value {
             0 => return None,
@@ -59,7 +59,7 @@ impl Cluster {
     }
 }
 
-/// Its name in the `.pcf`.
+/// Formats the name used in the `.pcf`.
 impl std::fmt::Display for Cluster {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -76,36 +76,36 @@ impl std::fmt::Display for Cluster {
 /// A burst and its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Coloured {
-    /// Whose.
+    /// Thread of the burst.
     pub object: Object,
-    /// From when on.
+    /// Begin of the burst.
     pub begin: Ticks,
-    /// Until when.
+    /// End of the burst.
     pub end: Ticks,
-    /// Its cluster.
+    /// Cluster of the burst.
     pub cluster: Cluster,
 }
 
-/// What recolouring did.
+/// Counts of the changes by recolouring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recoloured {
-    /// Events that were inserted, two a burst.
+    /// Number of inserted events, two for each burst.
     pub inserted: u64,
-    /// Events of an earlier colouring that were taken out.
+    /// Number of removed events of an earlier colouring.
     pub removed: u64,
-    /// Bursts that last no time, which no event can show.
+    /// Number of bursts with duration 0, which events cannot represent.
     pub empty: u64,
-    /// Lines that the reader skipped since they are no records: they were copied as they stand.
+    /// Number of invalid lines, which were copied verbatim.
     pub copied: u64,
 }
 
-/// Copies a trace with an event 90000001 at the begin of each burst, whose value is its cluster, and
-/// one of value 0 at its end; those of an earlier colouring go. All else stays as it stands, also lines
-/// that are no records, and the memory taken is that of the bursts.
+/// Copies a trace and inserts an event 90000001 at the begin of each burst, with the cluster as its
+/// value, and one with value 0 at its end. Events of an earlier colouring are removed. Everything
+/// else is copied verbatim, including invalid lines. Only the bursts are held in memory.
 ///
-/// The events come behind all records of their time. Paraver needs [`name_clusters`](super::name_clusters) for their
-/// names.
+/// The events follow all records of the same time. Paraver needs
+/// [`name_clusters`](super::name_clusters) to display names.
 ///
 /// ```
 /// use perf_core::Job;
@@ -126,8 +126,9 @@ pub struct Recoloured {
 /// ```
 ///
 /// # Errors
-/// [`Error::Usage`] for a burst of a thread the header does not have, or that ends before it
-/// begins, before anything is written; and those of the reader and the writer.
+///
+/// Returns [`Error::Usage`] if a burst belongs to an undeclared thread or ends before it begins,
+/// before anything is written, and the errors of the reader and the writer.
 pub fn recolour<W: Write>(
     reader: &mut Reader<'_>,
     bursts: &[Coloured],
@@ -170,9 +171,10 @@ pub fn recolour<W: Write>(
     Ok(done)
 }
 
-/// Reads the clusters back that [`recolour`] or an established tool wrote into a trace: one for each
-/// stretch of time between an event 90000001 that is not 0 and the next one of its thread, by
-/// thread and then by time. A stretch that is open when the trace ends ends with its last record.
+/// Reads the clusters that [`recolour`] or an established tool has written into a trace. Each
+/// interval between an event 90000001 with a non-zero value and the next such event of its thread
+/// is returned, sorted by thread and then by time. An interval that is still open at the end of the
+/// trace ends with its last record.
 ///
 /// ```
 /// use perf_core::Job;
@@ -187,7 +189,8 @@ pub fn recolour<W: Write>(
 /// ```
 ///
 /// # Errors
-/// Those of the reader.
+///
+/// Returns the errors of the reader.
 pub fn colours(reader: &mut Reader<'_>) -> Result<Vec<Coloured>> {
     let mut found: Vec<Coloured> = Vec::new();
     let mut open: HashMap<Object, (Ticks, Cluster)> = HashMap::new();
@@ -216,7 +219,7 @@ pub fn colours(reader: &mut Reader<'_>) -> Result<Vec<Coloured>> {
     })?;
     let left = open.into_iter();
     found.extend(left.map(|(object, before)| stretch(object, before, last)));
-    // Another value at the time one begins takes its place.
+    // Another value at the same time replaces the first, which then has duration 0.
     found.retain(|of| of.begin < of.end);
     found.sort_unstable_by_key(|of| (of.object, of.begin));
     Ok(found)
@@ -231,7 +234,7 @@ fn stretch(object: Object, (begin, cluster): (Ticks, Cluster), end: Ticks) -> Co
     }
 }
 
-/// Time, thread and value of an event; ends come before the begins of their time.
+/// Time, thread and value of an event; ends come before the begins of the same time.
 type Mark = (u64, Object, u64);
 
 fn marks(reader: &Reader<'_>, bursts: &[Coloured]) -> Result<Vec<Mark>> {
@@ -278,7 +281,7 @@ fn insert<W: Write>(
     })
 }
 
-/// Copies the lines before a record that are none.
+/// Copies the invalid lines before a record.
 fn lines<W: Write>(batch: &Batch, index: usize, writer: &mut Writer<W>) -> Result<u64> {
     let mut count = 0;
     for line in batch.skipped_before(index) {
@@ -288,7 +291,7 @@ fn lines<W: Write>(batch: &Batch, index: usize, writer: &mut Writer<W>) -> Resul
     Ok(count)
 }
 
-/// Copies a record without events of an earlier colouring, and says how many it had.
+/// Copies a record without the events of an earlier colouring, and returns their number.
 fn copy<W: Write>(
     writer: &mut Writer<W>,
     batch: &Batch,

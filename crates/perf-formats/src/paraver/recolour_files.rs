@@ -1,4 +1,4 @@
-//! Recoloured traces as files: plain or packed, with the companions of the trace.
+//! Recolouring of trace files, plain or compressed, together with their companions.
 
 use super::format::{stem, with};
 use super::names;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
-/// Gives a `.pcf` the names of the clusters; a block that is there is replaced.
+/// Adds the names of the clusters to a `.pcf`, replacing an existing block.
 ///
 /// ```
 /// use perf_formats::paraver::{Cluster, Pcf, name_clusters};
@@ -40,8 +40,9 @@ pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>)
     pcf.set_kind(names::CLUSTER, 9, "Cluster ID", &values);
 }
 
-/// As [`recolour`], from one file to another: packed if the name of that ends in `.gz`, with a `.pcf`
-/// that names the clusters and a copy of the `.row` beside it. Also says what the reader found.
+/// Like [`recolour`], for files. The output is compressed if its name ends in `.gz`. A `.pcf` with
+/// the names of the clusters and a copy of the `.row` are written beside it. The diagnostics of the
+/// reader are returned as well.
 ///
 /// ```
 /// use perf_core::Job;
@@ -64,7 +65,9 @@ pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>)
 /// ```
 ///
 /// # Errors
-/// As [`recolour`]; [`Error::Usage`] where a file would be written over one that is read.
+///
+/// Returns the errors of [`recolour`], and [`Error::Usage`] if an output file would overwrite an
+/// input file.
 pub fn recolour_files(
     from: &Path,
     to: &Path,

@@ -3,14 +3,14 @@
 use super::scan::Expected;
 use perf_core::Ticks;
 
-/// A thread as a trace names it, all numbers from 1.
+/// A thread, as identified in a trace. All numbers start at 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Object {
-    /// Application.
+    /// Number of the application.
     pub application: u32,
-    /// Task of the application.
+    /// Number of the task within the application.
     pub task: u32,
-    /// Thread of the task.
+    /// Number of the thread within the task.
     pub thread: u32,
 }
 
@@ -25,16 +25,17 @@ impl std::fmt::Display for Object {
     }
 }
 
-/// A thread and the CPU it ran on, from 1; 0 where the header has no resources.
+/// A thread and the CPU that it ran on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OnCpu {
-    /// The CPU.
+    /// Number of the CPU, from 1; 0 if the header declares no resources.
     pub cpu: u32,
-    /// The thread.
+    /// Thread that ran on the CPU.
     pub object: Object,
 }
 
-/// Type and value of an event. Values are 64 bits, signed or unsigned: tools differ.
+/// Type and value of an event. Values have 64 bits and are signed or unsigned, depending on the
+/// tool.
 ///
 /// ```
 /// use perf_formats::paraver::Pair;
@@ -43,14 +44,14 @@ pub struct OnCpu {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pair {
-    /// Type.
+    /// Type of the event.
     pub kind: u32,
     is_negative: bool,
     bits: u64,
 }
 
 impl Pair {
-    /// An unsigned value.
+    /// Creates an event with an unsigned value.
     pub fn new(kind: u32, value: u64) -> Self {
         Pair {
             kind,
@@ -59,7 +60,7 @@ impl Pair {
         }
     }
 
-    /// A signed value.
+    /// Creates an event with a signed value.
     pub fn signed(kind: u32, value: i64) -> Self {
         Pair {
             kind,
@@ -76,17 +77,17 @@ impl Pair {
         }
     }
 
-    /// The 64 bits of the value.
+    /// Returns the 64 bits of the value.
     pub fn bits(self) -> u64 {
         self.bits
     }
 
-    /// The value as a signed number: one past 2^63 - 1 comes out negative.
+    /// Returns the value as a signed number. A value above 2^63 - 1 becomes negative.
     pub fn value(self) -> i64 {
         self.bits.cast_signed()
     }
 
-    /// Whether the value is written with a minus.
+    /// Returns `true` if the value is written with a minus sign.
     pub fn is_negative(self) -> bool {
         self.is_negative
     }
@@ -97,77 +98,77 @@ impl Pair {
 /// *Logical* times are those of the calls, *physical* ones those of the transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Communication {
-    /// Who sent.
+    /// Sending thread.
     pub sender: OnCpu,
-    /// When the send was called. Lines are in order of it.
+    /// Time of the send call. Lines are ordered by it.
     pub logical_send: Ticks,
-    /// When the message left.
+    /// Time at which the message left.
     pub physical_send: Ticks,
-    /// Who received.
+    /// Receiving thread.
     pub receiver: OnCpu,
-    /// When the receive was called, or posted.
+    /// Time at which the receive was called or posted.
     pub logical_receive: Ticks,
-    /// When the message had arrived.
+    /// Time at which the message had arrived.
     pub physical_receive: Ticks,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
     /// Message tag.
     pub tag: i64,
 }
 
-/// One line of a `.prv`. Borrows lists from its [`Batch`].
+/// One line of a `.prv`. Lists are borrowed from the [`Batch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Record<'a> {
-    /// `1:`, what a thread did for a while.
+    /// `1:`, a state of a thread.
     State {
-        /// Who.
+        /// Thread and CPU.
         at: OnCpu,
-        /// From when on.
+        /// Begin of the state.
         begin: Ticks,
-        /// Until when.
+        /// End of the state.
         end: Ticks,
-        /// What, by its number in the `.pcf`.
+        /// Number of the state in the `.pcf`.
         state: u32,
     },
     /// `2:`, events of a thread at one instant.
     Events {
-        /// Who.
+        /// Thread and CPU.
         at: OnCpu,
-        /// When.
+        /// Time of the events.
         time: Ticks,
         /// Types and values, at least one.
         pairs: &'a [Pair],
     },
     /// `3:`, a message.
     Communication(&'a Communication),
-    /// `4:`, global communication of old traces, as it stands and without meaning.
+    /// `4:`, global communication of old traces, verbatim and uninterpreted.
     Global(&'a [u8]),
     /// `c:`, a communicator of an application.
     Communicator {
-        /// The application.
+        /// Number of the application.
         application: u32,
-        /// Its number in the application.
+        /// Number of the communicator within the application.
         id: u32,
-        /// Its tasks, by rank.
+        /// Tasks of the communicator, by rank.
         tasks: &'a [u32],
-        /// Whether it is written with `C`.
+        /// `true` if the record is written with `C`.
         is_upper: bool,
     },
-    /// `i:`, two communicators that talk to each other.
+    /// `i:`, an inter-communicator, which connects two communicators.
     InterCommunicator {
-        /// The application.
+        /// Number of the application.
         application: u32,
-        /// Its number in the application.
+        /// Number of the inter-communicator within the application.
         id: u32,
-        /// For each of the two sides the communicator and the task that leads it.
+        /// Communicator and leading task of each of the two sides.
         sides: [(u32, u32); 2],
-        /// Whether it is written with `I`.
+        /// `true` if the record is written with `I`.
         is_upper: bool,
     },
-    /// A line that begins with `#`, as it stands without its end.
+    /// A line that begins with `#`, without its line end.
     Comment(&'a [u8]),
-    /// A line without anything but blanks.
+    /// A line that is empty or consists of blanks.
     Blank,
 }
 
@@ -183,7 +184,7 @@ pub(super) enum Kind {
     Blank,
 }
 
-/// A line in the columns of a batch; what `payload` and `detail` are depends on the kind.
+/// A line in the columns of a batch. The meaning of `payload` and `detail` depends on the kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) kind: Kind,
@@ -195,7 +196,7 @@ pub(super) struct Entry {
     pub(super) detail: u32,
 }
 
-/// A line that was no record.
+/// An invalid line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Skip {
     /// Line in the batch, from 0.
@@ -206,11 +207,11 @@ pub(super) struct Skip {
     pub(super) column: u64,
     pub(super) expected: Expected,
     pub(super) got: String,
-    /// Whether what is wrong is that the text ends.
+    /// `true` if the text ends within the line.
     pub(super) is_cut: bool,
 }
 
-/// Lines that follow one another, in columns: nothing is allocated for a line of its own.
+/// Consecutive lines, stored in columns without an allocation for each line.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     pub(super) entries: Vec<Entry>,
@@ -218,49 +219,49 @@ pub struct Batch {
     pub(super) communications: Vec<Communication>,
     pub(super) tasks: Vec<u32>,
     pub(super) sides: Vec<(u32, [(u32, u32); 2])>,
-    /// Comments, and lines that are not written as this crate would.
+    /// Comments, and lines that this crate would format differently.
     pub(super) text: Vec<u8>,
-    /// Entry, start and end in `text` of lines that are kept as they stand, with their ends.
+    /// Entry, start and end in `text` of lines that are kept verbatim, including their line ends.
     pub(super) raw: Vec<(u32, u32, u32)>,
-    /// Lines that were no records, the first of them.
+    /// The first invalid lines.
     pub(super) skips: Vec<Skip>,
-    /// For each line that was no record, how many entries come before it, and where it stands in `text`
-    /// with its end.
+    /// For each invalid line, the number of entries before it, and its start and end in `text`,
+    /// including its line end.
     pub(super) skipped: Vec<(u32, u32, u32)>,
     pub(super) lines: u64,
-    /// Whether the last line has no end.
+    /// `true` if the last line has no line end.
     pub(super) is_unterminated: bool,
-    /// Where the batch begins in the trace.
+    /// Offset of the batch in the trace.
     pub(super) offset: u64,
     pub(super) first_line: u64,
 }
 
 impl Batch {
-    /// Most lines that were no records whose particulars are kept.
+    /// Maximum number of invalid lines with stored details.
     pub(super) const SKIPS: usize = 8;
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no records.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Record `index`.
+    /// Returns record `index`.
     pub fn get(&self, index: usize) -> Option<Record<'_>> {
         self.record(self.entries.get(index)?)
     }
 
-    /// All records in order.
+    /// Iterates over all records in order.
     pub fn iter(&self) -> impl Iterator<Item = Record<'_>> {
         let entries = self.entries.iter();
         entries.filter_map(|entry| self.record(entry))
     }
 
-    /// Line of record `index` in the trace, from 1.
+    /// Returns the line number of record `index` in the trace, from 1.
     pub fn line(&self, index: usize) -> u64 {
         let skipped = self
             .skipped
@@ -268,7 +269,7 @@ impl Batch {
         self.first_line + (index + skipped) as u64
     }
 
-    /// The latest time of a message.
+    /// Returns the latest time of a message.
     pub(super) fn last_of_message(&self, entry: &Entry) -> u64 {
         let message = self.communications.get(entry.payload as usize);
         message.map_or(entry.time, |message| {
@@ -278,14 +279,14 @@ impl Batch {
         })
     }
 
-    /// Where the line of record `index` starts, in bytes of the unpacked trace.
+    /// Returns the offset of the line of record `index`, in bytes of the uncompressed trace.
     pub fn offset(&self, index: usize) -> u64 {
         let entry = self.entries.get(index);
         self.offset + entry.map_or(0, |entry| u64::from(entry.offset))
     }
 
-    /// The lines that were no records and stand before record `index`, behind the one before it, as they
-    /// are with their ends; with `index` being [`len`](Self::len) those behind all records.
+    /// Iterates over the invalid lines between the previous record and record `index`, including
+    /// their line ends. If `index` is [`len`](Self::len), these are the lines after all records.
     ///
     /// ```
     /// use perf_core::Job;
@@ -350,8 +351,9 @@ impl Batch {
     /// Adds a record.
     ///
     /// # Errors
-    /// [`Error::Usage`](crate::Error::Usage) for events without a pair, a text with a newline, and
-    /// a batch of more than 2^32 of anything.
+    ///
+    /// Returns [`Error::Usage`](crate::Error::Usage) for events without a pair, a text with a
+    /// newline, and a batch with more than 2^32 elements of any kind.
     pub fn push(&mut self, record: Record<'_>) -> crate::Result<()> {
         let usage = |what: &str| crate::Error::Usage { what: what.into() };
         let size = |len: usize| u32::try_from(len).map_err(|_| usage("a batch is full"));
@@ -438,7 +440,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Takes all records out and keeps the memory for others.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
         self.entries.clear();
         self.pairs.clear();

@@ -1,4 +1,4 @@
-//! What the reader repairs, skips or notes, and what writing leaves out: the rules that
+//! Rules for repairs, losses and notes of reading and writing that the
 //! [`Diagnostics`](perf_core::Diagnostics) of Paraver traces count.
 
 use perf_core::{Rule, Weight};
@@ -7,158 +7,158 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
     Rule { name, what, weight }
 }
 
-/// A line of the body that is no record.
+/// A line of the body is not a valid record.
 pub const BAD_LINE: Rule = rule(
     "bad-line",
     Weight::Loss,
     "a line is not a record of the format; skipped",
 );
-/// A last line without an end.
+/// The last line has no line end.
 pub const UNTERMINATED: Rule = rule(
     "unterminated-line",
     Weight::Repair,
     "the last line has no newline; kept, though its last number may be cut",
 );
-/// The body ends before the time the header gives.
+/// The body ends before the duration in the header.
 pub const ENDS_EARLY: Rule = rule(
     "ends-early",
     Weight::Note,
     "the last record ends before the time in the header",
 );
-/// A record of a thread the header does not have.
+/// A record refers to a thread that the header does not declare.
 pub const UNKNOWN_OBJECT: Rule = rule(
     "unknown-object",
     Weight::Loss,
     "a record is of an application, task or thread that the header does not have; dropped",
 );
-/// A record of a thread that is earlier than the one before.
+/// A record is earlier than the previous one of its thread.
 pub const OUT_OF_ORDER: Rule = rule(
     "out-of-order",
     Weight::Repair,
     "a record is earlier than the one before of its thread; sorted by time",
 );
-/// A timestamp far beyond the duration of the trace.
+/// A timestamp lies far beyond the duration of the trace.
 pub const TIME_JUMP: Rule = rule(
     "time-jump",
     Weight::Repair,
     "a time lies beyond twice the duration in the header; taken at that of the record before, \
      of the one after for the end of a state, or at the other time of the same end of a message",
 );
-/// A record after the end that the header gives.
+/// A record lies after the duration in the header.
 pub const BEYOND_DURATION: Rule = rule(
     "beyond-duration",
     Weight::Note,
     "a record lies beyond the duration in the header; kept",
 );
-/// A state that ends before it begins.
+/// A state ends before it begins.
 pub const NEGATIVE_STATE: Rule = rule(
     "negative-state",
     Weight::Repair,
     "a state ends before it begins; taken to end where it begins",
 );
-/// A state that begins before the last one of its thread ends.
+/// A state begins before the previous one of its thread ends.
 pub const OVERLAPPING_STATE: Rule = rule(
     "overlapping-state",
     Weight::Repair,
     "a state begins before the last one of its thread ends; that one is cut off",
 );
-/// Global communication of old traces.
+/// Global communication records of old traces.
 pub const GLOBAL: Rule = rule(
     "global-communication",
     Weight::Note,
     "a line of type 4, global communication of old traces, has no meaning since; left out",
 );
-/// No `.pcf` beside the trace.
+/// There is no `.pcf` beside the trace.
 pub const NO_PCF: Rule = rule(
     "missing-pcf",
     Weight::Note,
     "there is no .pcf beside the trace; the usual names are used",
 );
-/// No `.row` beside the trace.
+/// There is no `.row` beside the trace.
 pub const NO_ROW: Rule = rule(
     "missing-row",
     Weight::Note,
     "there is no .row beside the trace; the usual names are used",
 );
-/// A line of a companion that is in no section or not as its section has them.
+/// A line of a companion file does not fit its section.
 pub const STRANGE_LINE: Rule = rule(
     "strange-line",
     Weight::Note,
     "a line of a .pcf or .row is not as its section has them; kept as text",
 );
-/// A thread that moved to another CPU.
+/// A thread migrated to another CPU.
 pub const CPU_CHANGED: Rule = rule(
     "cpu-changed",
     Weight::Ordinary,
     "records of a thread name another CPU than those before; locations do not tell",
 );
-/// A state inside an MPI call.
+/// A state begins inside an MPI call.
 pub const STATE_IN_CALL: Rule = rule(
     "state-in-call",
     Weight::Ordinary,
     "a state lies within an MPI call, which stands for it",
 );
-/// A function nested deeper than the limit.
+/// A function is nested deeper than the limit.
 pub const TOO_DEEP: Rule = rule(
     "deep-function",
     Weight::Loss,
     "a user function is nested deeper than the limit; its frame is left out",
 );
-/// A message tag that is no unsigned 32-bit number.
+/// A message tag is not an unsigned 32-bit number.
 pub const TAG: Rule = rule(
     "wide-tag",
     Weight::Repair,
     "a message tag does not fit 32 unsigned bits; its low bits are kept",
 );
-/// A counter whose values are both below 0 and above the largest signed number.
+/// A counter has both negative values and values above the signed range.
 pub const SIGN: Rule = rule(
     "mixed-sign",
     Weight::Repair,
     "a counter has negative values and some past the signed range; these read as negative",
 );
-/// A communicator that names tasks the header does not have.
+/// A communicator refers to tasks that the header does not declare.
 pub const UNKNOWN_MEMBER: Rule = rule(
     "unknown-member",
     Weight::Note,
     "a communicator names a task that the header does not have; its rank is nobody's",
 );
-/// A communicator that is defined twice.
+/// A communicator is defined twice.
 pub const DUPLICATE_COMM: Rule = rule(
     "duplicate-communicator",
     Weight::Repair,
     "a communicator is defined twice; the last definition is kept",
 );
-/// Names that take more than is granted.
+/// The names exceed the memory budget.
 pub const NAMES: Rule = rule(
     "too-long-names",
     Weight::Loss,
     "names of functions take more than 256 of the longest strings; those beyond have a number",
 );
-/// Writing: what no record of Paraver stands for.
+/// Writing: Paraver has no record for an event.
 pub const NOT_WRITTEN: Rule = rule(
     "not-written",
     Weight::Loss,
     "an event has no counterpart in Paraver; left out",
 );
-/// Writing: a message without a partner.
+/// Writing: a message has no partner.
 pub const UNMATCHED: Rule = rule(
     "unmatched",
     Weight::Loss,
     "a send or receive has no partner; Paraver has only messages with both ends",
 );
-/// Writing: a value that is not a whole number.
+/// Writing: a value is not an integer.
 pub const FRACTION: Rule = rule(
     "fraction",
     Weight::Repair,
     "a value is not a whole number; rounded",
 );
-/// Writing: a frame within an MPI call.
+/// Writing: a frame is inside an MPI call.
 pub const NESTED_IN_CALL: Rule = rule(
     "frame-in-call",
     Weight::Note,
     "a region was entered within an MPI call; Paraver shows the call on top of it",
 );
-/// Writing: a clock that no unit of Paraver stands for.
+/// Writing: Paraver has no unit for the resolution of the clock.
 pub const CLOCK: Rule = rule(
     "clock",
     Weight::Note,

@@ -1,15 +1,15 @@
-//! Decimal numbers out of text, eight digits at a time.
+//! Parsing of decimal numbers, eight digits at a time.
 
-/// A place in text that is read number by number.
+/// Read position in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
-    /// Whether all numbers so far were written as this crate writes them: without leading zeros.
+    /// `true` if all numbers so far have the format of the writer, without leading zeros.
     pub(super) is_plain: bool,
 }
 
-/// What was expected where something else stands.
+/// Description of the expected element.
 pub(super) type Expected = &'static str;
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
@@ -25,26 +25,27 @@ const POWERS: [u64; 9] = [
     100_000_000,
 ];
 
-/// The number that eight bytes from 0 to 9 stand for, the first of which is the lowest byte.
+/// Returns the number for eight bytes from 0 to 9. The first digit is in the lowest byte.
 #[inline(always)]
 fn eight(digits: u64) -> u64 {
-    // Neighbours are added up pair by pair: 10a+b, then 100ab+cd, then 10,000abcd+efgh.
+    // Neighbouring digits are combined in pairs: 10a+b, then 100ab+cd, then 10,000abcd+efgh.
     let pairs = (digits.wrapping_mul(10) + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
     let fours = (pairs.wrapping_mul(100) + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
     (fours.wrapping_mul(10_000) + (fours >> 32)) & 0xffff_ffff
 }
 
-/// Up to eight digits at the start of a word of text: their number and how many there are.
+/// Parses up to eight digits at the start of a word of text. Returns the number and the count of
+/// digits.
 #[inline(always)]
 fn digits(word: u64) -> (u64, u32) {
     let word = word ^ ZEROS;
-    // The high bit of each byte past 9; a carry comes only out of such a byte, so that the lowest
-    // one is right.
+    // Sets the high bit of each byte above 9. Only such bytes produce a carry, so the lowest marked
+    // one is correct.
     let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
     let count = others.trailing_zeros() / 8;
     match count {
         0 => (0, 0),
-        // Zeros in front instead of what follows.
+        // Shift out the bytes after the digits; this fills in leading zeros.
         _ => (eight(word << (64 - 8 * count)), count),
     }
 }
@@ -58,12 +59,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Goes on at another place.
+    /// Moves to another position.
     pub(super) fn jump(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// The same at another place.
+    /// Returns a cursor at another position.
     #[inline(always)]
     pub(super) fn behind(self, at: usize) -> Self {
         Cursor { at, ..self }
@@ -93,7 +94,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// An unsigned number.
+    /// Parses an unsigned number.
     #[inline(always)]
     pub(super) fn number(&mut self, expected: Expected) -> Result<u64, Expected> {
         let Some(word) = self.word() else {
@@ -106,7 +107,7 @@ impl<'a> Cursor<'a> {
         self.at += count as usize;
         match count {
             0 => Err(expected),
-            // Types of events have eight digits, and nothing follows.
+            // Event types have exactly eight digits.
             8 if self.peek().is_some_and(|byte| byte.is_ascii_digit()) => {
                 self.more(value, expected)
             }
@@ -114,7 +115,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A number of 32 bits and the colon behind it: mostly one digit.
+    /// Parses a number of 32 bits and the colon after it; usually it has one digit.
     #[inline(always)]
     pub(super) fn field(&mut self, expected: Expected) -> Result<u32, Expected> {
         if let Some([digit @ b'0'..=b'9', b':']) = self.pair() {
@@ -131,7 +132,7 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at..)?.first_chunk::<2>().copied()
     }
 
-    /// What follows eight digits.
+    /// Parses the digits after the first eight.
     #[inline(always)]
     fn more(&mut self, high: u64, expected: Expected) -> Result<u64, Expected> {
         let Some(word) = self.word() else {
@@ -140,7 +141,7 @@ impl<'a> Cursor<'a> {
         let (low, count) = digits(word);
         self.at += count as usize;
         let scale = POWERS.get(count as usize).copied().unwrap_or(1);
-        // Less than 10^16.
+        // The value is less than 10^16, so this cannot overflow.
         let value = high * scale + low;
         match count {
             8 => self.slow(value, 16, expected),
@@ -154,7 +155,7 @@ impl<'a> Cursor<'a> {
         Some(u64::from_le_bytes(*bytes))
     }
 
-    /// Digit by digit: at the end of the text and past sixteen digits.
+    /// Parses digit by digit: at the end of the text and beyond sixteen digits.
     #[cold]
     fn slow(&mut self, high: u64, before: usize, expected: Expected) -> Result<u64, Expected> {
         let (start, mut value) = (self.at, high);
@@ -174,7 +175,7 @@ impl<'a> Cursor<'a> {
         Ok(value)
     }
 
-    /// An unsigned number of 32 bits.
+    /// Parses an unsigned number of 32 bits.
     #[inline(always)]
     pub(super) fn small(&mut self, expected: Expected) -> Result<u32, Expected> {
         let start = self.at;
@@ -185,7 +186,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A number that may have a sign: whether it is negative, and its bits.
+    /// Parses a number with an optional sign. Returns `true` if it is negative, and its bits.
     #[inline(always)]
     pub(super) fn signed(&mut self, expected: Expected) -> Result<(bool, u64), Expected> {
         if self.peek() != Some(b'-') {
@@ -198,7 +199,7 @@ impl<'a> Cursor<'a> {
             self.at = start;
             return Err("a number of 64 bits");
         }
-        // `-0` is not how 0 is written.
+        // `-0` is not the plain format of 0.
         self.is_plain &= size != 0;
         Ok((size != 0, size.wrapping_neg()))
     }

@@ -1,46 +1,47 @@
-//! Bytes of a trace, cut into whole lines.
+//! Splits the bytes of a trace into whole lines.
 
 use crate::Error;
 use perf_core::{Limits, Place};
 use std::io::{ErrorKind, Read};
 use std::sync::Arc;
 
-/// Bytes of text that are parsed in one go: enough to keep a core busy, few enough to stay in a
-/// cache of the second level with their records.
+/// Number of bytes parsed at once: enough to keep a core busy, and few enough for the second-level
+/// cache together with the records.
 const CHUNK: usize = 1 << 19;
-/// The longest line, in strings: communicators and headers name every task.
+/// Longest line, as a multiple of the limit on strings: communicators and headers list every task.
 const LINE: usize = 64;
 
-/// The longest line, in bytes. Shorter ones than a chunk are read whatever the limits say.
+/// Returns the longest accepted line in bytes. Lines shorter than a chunk are accepted regardless
+/// of the limits.
 pub(super) fn longest(limits: &Limits) -> usize {
     (limits.string as usize).saturating_mul(LINE)
 }
 
-/// Whole lines of text.
+/// Text of whole lines.
 #[derive(Debug)]
 pub(super) struct Chunk {
     pub(super) text: Vec<u8>,
     pub(super) offset: u64,
 }
 
-/// Bytes that are cut into whole lines.
+/// Source of whole lines.
 pub(super) struct Source<'a> {
     pub(super) read: Box<dyn Read + Send + 'a>,
     pub(super) name: Arc<str>,
-    /// The beginning of a line whose end is still to come.
+    /// Start of an incomplete line.
     pub(super) rest: Vec<u8>,
     pub(super) offset: u64,
     pub(super) is_done: bool,
     /// See [`longest`].
     pub(super) longest: usize,
-    /// Texts that were parsed, for their memory.
+    /// Used texts, kept for their memory.
     pub(super) spare: Vec<Vec<u8>>,
-    /// What went wrong, to be told once all before it was.
+    /// Error that is returned after all preceding lines.
     pub(super) failed: Option<Error>,
 }
 
 impl Source<'_> {
-    /// Whole lines of about [`CHUNK`] bytes, `None` at the end.
+    /// Returns whole lines of about [`CHUNK`] bytes, or `None` at the end.
     fn chunk(&mut self) -> Option<Chunk> {
         let mut text = self.spare.pop().unwrap_or_default();
         text.clear();
@@ -78,7 +79,7 @@ impl Source<'_> {
             }
         }
         if self.failed.is_some() {
-            // Half a line is none.
+            // Remove the incomplete last line.
             let end = memchr::memrchr(b'\n', &text).map_or(0, |end| end + 1);
             text.truncate(end);
         }

@@ -1,4 +1,4 @@
-//! One thread while its records are swept over, instant by instant.
+//! State of one thread during the sweep over its records, instant by instant.
 
 mod frames;
 
@@ -14,50 +14,52 @@ use perf_core::{
     TimeRange,
 };
 
-/// Pairs of a line among which the one that belongs to another is looked for: they stand side by side, and
-/// a line may have millions.
+/// Number of neighbouring pairs of a line to search for a related one. Related pairs are adjacent,
+/// and a line may have millions of pairs.
 const BESIDE: usize = 256;
 
-/// A thread.
+/// State of a thread.
 ///
-/// All records of one instant are gathered before any of them counts, since events and states of an
-/// instant come in any order. Then events follow in this order: metrics, which belong to what ends;
-/// samples; leaves; callers of the MPI call that begins; enters; all others.
+/// All records of one instant are gathered before any is applied, because events and states of an
+/// instant come in arbitrary order. Events are then emitted in this order: metrics, which belong to
+/// the operation that ends; samples; leaves; callers of the MPI call that begins; enters; all
+/// others.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
     object: Object,
     pub(super) events: Events,
     pub(super) late: Vec<Late>,
-    /// Collectives that are not kept but that those kept take their roots from.
+    /// Collectives that are not kept but are needed to determine the roots of the kept ones.
     pub(super) unkept: Vec<Unkept>,
     pub(super) cpu: u32,
-    /// Whether anything of it is kept.
+    /// `true` if any event of the thread is kept.
     pub(super) is_wanted: bool,
     now: u64,
     is_pending: bool,
-    /// The latest time of a record.
+    /// Latest time of a record.
     pub(super) last: u64,
-    /// Set if a record was earlier than one before: then the events of the thread are void.
+    /// `true` if a record was earlier than its predecessor, which invalidates the events of the
+    /// thread.
     pub(super) is_unordered: bool,
-    /// Events of the instant, and where the lines of them end.
+    /// Events of the instant. The ends of its lines are stored separately.
     pairs: Vec<Pair>,
     lines: Vec<usize>,
-    /// States that begin at the instant: state and end.
+    /// States that begin at the instant, with their ends.
     begun: Vec<(u32, u64)>,
     /// Function frames that should be open, with their types.
     functions: Vec<(u32, RegionId)>,
     call: Option<Call>,
     state: Option<(RegionId, u64)>,
-    /// Function frames that are open; those below `kept` stay so.
+    /// Function frames that are open; those below `kept` stay open.
     open: Vec<RegionId>,
     kept: usize,
-    /// The innermost frame: that of an MPI call or of a state.
+    /// Innermost frame: that of an MPI call or of a state.
     inner: Option<RegionId>,
     flush: Option<u64>,
     last_set: Option<MetricSetId>,
 }
 
-/// An MPI call that is open.
+/// An open MPI call.
 #[derive(Clone, Copy, Debug)]
 struct Call {
     kind: u32,
@@ -65,19 +67,19 @@ struct Call {
     collective: Option<Collective>,
 }
 
-/// What all threads share.
+/// State shared by all threads.
 pub(super) struct Shared<'a, 'p> {
     pub(super) tables: Tables<'p>,
     pub(super) comms: Comms,
     pub(super) found: &'a mut Diagnostics,
-    /// The file, for findings.
+    /// Name of the file, for diagnostics.
     pub(super) name: &'a str,
     pub(super) window: TimeRange,
     pub(super) depth: usize,
     pub(super) scratch: Scratch,
 }
 
-/// Lists that are used again.
+/// Reusable buffers.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     members: Vec<MetricId>,
@@ -92,7 +94,7 @@ pub(super) struct Scratch {
 }
 
 impl Stream {
-    /// A thread without records yet.
+    /// Creates the state of a thread without records.
     pub(super) fn new(object: Object, is_wanted: bool) -> Self {
         Stream {
             object,
@@ -101,7 +103,7 @@ impl Stream {
         }
     }
 
-    /// Takes a state.
+    /// Processes a state record.
     pub(super) fn state(
         &mut self,
         begin: u64,
@@ -121,7 +123,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Takes events.
+    /// Processes an event record.
     pub(super) fn pairs(
         &mut self,
         time: u64,
@@ -134,7 +136,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Moves on to a time: what was gathered before it is applied.
+    /// Advances to a time and applies the records gathered before it.
     fn advance(&mut self, time: u64, shared: &mut Shared<'_, '_>) -> Result<()> {
         self.last = self.last.max(time);
         if time < self.last {
@@ -153,7 +155,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Applies what is left and closes the last state.
+    /// Applies the remaining records and closes the last state.
     pub(super) fn finish(&mut self, shared: &mut Shared<'_, '_>) -> Result<()> {
         self.settle(shared)?;
         if let Some((_, end)) = self.state {
@@ -181,20 +183,20 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether what happens to the thread at a time is kept.
+    /// Returns `true` if events of the thread at this time are kept.
     fn is_kept(&self, time: u64, window: TimeRange) -> bool {
         self.is_wanted && (window == TimeRange::ALL || window.contains(Ticks(time)))
     }
 
-    /// Puts an event where its time is, once all others are there.
+    /// Adds an event that is inserted at its time after all others are known.
     pub(super) fn push_late(&mut self, late: Late, window: TimeRange) {
         if self.is_kept(late.time, window) {
             self.late.push(late);
         }
     }
 
-    /// Ends a collective. One that is not kept counts all the same if it has a root: roots are shared
-    /// by number, and numbers are those of the whole trace.
+    /// Ends a collective. A rooted one is counted even if it is not kept, because roots are shared
+    /// by number, and the numbers refer to the whole trace.
     fn end_collective(&mut self, end: Collective, window: TimeRange) {
         if self.is_kept(self.now, window) {
             self.late.push(Late {
@@ -228,7 +230,8 @@ impl Stream {
                 shared,
             );
         }
-        // What turned out late to have no partner: it is kept at the end of the thread, with its time.
+        // A message found to have no partner: its event is added at the end of the thread, with its
+        // time.
         self.push(
             Event::Other {
                 kind,
@@ -238,7 +241,7 @@ impl Stream {
         )
     }
 
-    /// Applies everything of the instant `now`.
+    /// Applies all records of the instant `now`.
     fn apply(&mut self, shared: &mut Shared<'_, '_>) -> Result<()> {
         let mut scratch = std::mem::take(&mut shared.scratch);
         scratch.callers.clear();
@@ -268,7 +271,7 @@ impl Stream {
                         scratch.values.push(pair.bits());
                     }
                     Class::Call => {
-                        // A call that ends, or that another one takes the place of.
+                        // The call ends, or another one replaces it.
                         let is_own = self.call.is_some_and(|call| call.kind == pair.kind);
                         if let Some(call) = self.call.take_if(|_| is_own || pair.bits() != 0) {
                             match std::mem::take(&mut entered) {
@@ -323,7 +326,8 @@ impl Stream {
             self.push(Event::Sample { context }, shared)?;
         }
         restart |= self.states(&mut scratch, was_call, shared)?;
-        // Mostly where the call begins; some tools have it a little later.
+        // The properties usually come with the begin of the call; some tools write them slightly
+        // later.
         let is_known = self.call.is_none_or(|call| call.collective.is_some());
         let collective = match is_known || scratch.facts.is_empty() {
             true => None,
@@ -331,7 +335,7 @@ impl Stream {
         };
         self.frames(restart, entered, collective, &mut scratch, shared)?;
 
-        // What an instant says beside frames holds from it on.
+        // Other values of the instant take effect after its frames.
         for pair in &scratch.facts {
             scratch.others.push((pair.kind, pair.bits()));
         }
@@ -365,7 +369,7 @@ impl Stream {
         self.push(Event::Metric { set, values }, shared)
     }
 
-    /// Applies the states of the instant; whether the innermost frame begins anew.
+    /// Applies the states of the instant. Returns `true` if the innermost frame begins anew.
     fn states(
         &mut self,
         scratch: &mut Scratch,

@@ -1,4 +1,4 @@
-//! What the events of a trace refer to, made as they are met.
+//! Definitions that the events of a trace refer to, created on first use.
 
 use super::names;
 use super::pcf::{COUNTERS, Pcf};
@@ -10,19 +10,19 @@ use perf_core::{
 };
 use std::collections::HashMap;
 
-/// What a type of events means for a trace.
+/// Meaning of an event type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Counter(MetricId),
-    /// An MPI call.
+    /// MPI call.
     Call,
-    /// A function frame, with its type.
+    /// Function frame, with its type.
     Function,
-    /// The line of a function frame.
+    /// Line of a function frame.
     FunctionLine,
-    /// Level of a caller, and whether it is the line.
+    /// Level of a caller, and `true` for its line.
     Caller(u32, bool),
-    /// Depth of a sampled frame, and whether it is the line.
+    /// Depth of a sampled frame, and `true` for its line.
     Sampled(u32, bool),
     Collective,
     Flush,
@@ -30,7 +30,7 @@ pub(super) enum Class {
     Other(KindId),
 }
 
-/// What makes regions the same.
+/// Identity of a region.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Key {
     State(u32),
@@ -38,7 +38,7 @@ enum Key {
     Code(String, Option<String>, Option<u32>, bool),
 }
 
-/// A frame as events have it: value of the function, value of the line.
+/// A frame as in the events: value of the function, value of the line.
 pub(super) type Frame = (u64, u64);
 
 /// Definitions that grow while a trace is read.
@@ -51,22 +51,24 @@ pub(super) struct Tables<'a> {
     calls: HashMap<(u32, u64), RegionId>,
     functions: HashMap<(u32, u64, u64), RegionId>,
     pub(super) metrics: Vec<Metric>,
-    /// Whether values below 0, and past the signed range, were met.
+    /// For each counter, `true` if it has negative values, and `true` if it has values above the
+    /// signed range.
     signs: Vec<(bool, bool)>,
     pub(super) sets: Vec<MetricSet>,
     set_ids: HashMap<Vec<MetricId>, MetricSetId>,
     pub(super) kinds: Vec<String>,
     classes: HashMap<u32, Class>,
-    /// The classes met last, by low bits of their types.
+    /// Cache of recent classes, indexed by the low bits of the type.
     cache: Vec<Option<(u32, Class)>>,
     pub(super) contexts: CallTree,
-    /// Regions of frames, of callers or sampled ones.
+    /// Regions of caller frames or sampled frames.
     frames: HashMap<(bool, Frame), RegionId>,
-    /// What [`kept`](Self::kept) gave.
+    /// Results of [`kept`](Self::kept).
     kept_ids: HashMap<u32, KindId>,
-    /// Bytes of names of functions that may still be put together: one label and many lines are many names.
+    /// Remaining budget for composed function names in bytes: one label with many lines yields many
+    /// names.
     text_left: u64,
-    /// Functions that have a number in the place of their name.
+    /// Number of functions with a number in place of a name.
     pub(super) unnamed: u64,
 }
 
@@ -171,7 +173,7 @@ impl<'a> Tables<'a> {
         Class::Counter(id)
     }
 
-    /// Notes the sign of a value of a counter.
+    /// Records the sign of a counter value.
     #[inline]
     pub(super) fn sign(&mut self, metric: MetricId, pair: Pair) {
         if pair.value() < 0
@@ -184,8 +186,8 @@ impl<'a> Tables<'a> {
         }
     }
 
-    /// Gives counters with negative values a signed type; how many of them also have values past
-    /// the signed range.
+    /// Assigns a signed type to counters with negative values. Returns the number of those that
+    /// also have values above the signed range.
     pub(super) fn settle(&mut self) -> u64 {
         let mut mixed = 0;
         for (metric, (negative, large)) in self.metrics.iter_mut().zip(&self.signs) {
@@ -197,7 +199,7 @@ impl<'a> Tables<'a> {
         mixed
     }
 
-    /// The set of metrics that were read together.
+    /// Returns the set of metrics that were read together.
     pub(super) fn set(&mut self, members: &[MetricId]) -> Result<MetricSetId> {
         if let Some(id) = self.set_ids.get(members) {
             return Ok(*id);
@@ -212,19 +214,20 @@ impl<'a> Tables<'a> {
         Ok(id)
     }
 
-    /// Events that are kept as they stand: the kind has the label and, in parentheses, the type.
+    /// Returns the class for generic events. The name of the kind is the label with the type in
+    /// parentheses.
     pub(super) fn other(&mut self, kind: u32) -> Class {
         if let Some(Class::Other(id)) = self.classes.get(&kind) {
             return Class::Other(*id);
         }
         let label = self.pcf.kind(kind).map_or("event", |of| of.label.as_str());
-        // There are at most 2^32 types.
+        // There are at most 2^32 types, so the number fits.
         let id = KindId(self.kinds.len() as u32);
         self.kinds.push(format!("{label} ({kind})"));
         Class::Other(id)
     }
 
-    /// The kind of events that are kept although their type has a meaning.
+    /// Returns the kind for events that are kept as generic ones although their type has a meaning.
     pub(super) fn kept(&mut self, kind: u32) -> KindId {
         if let Some(id) = self.kept_ids.get(&kind) {
             return *id;
@@ -281,7 +284,7 @@ impl<'a> Tables<'a> {
         Ok(id)
     }
 
-    /// The region of a function frame of one of the types of functions.
+    /// Returns the region for a function frame of one of the function types.
     pub(super) fn function(&mut self, kind: u32, value: u64, line: u64) -> Result<RegionId> {
         if let Some(id) = self.functions.get(&(kind, value, line)) {
             return Ok(*id);
@@ -305,7 +308,7 @@ impl<'a> Tables<'a> {
         Ok(id)
     }
 
-    /// Name, line and file of a function and a line, which are types with values.
+    /// Returns name, line and file for the values of a function type and a line type.
     fn code(
         &mut self,
         (kind, value): (u32, u64),
@@ -339,10 +342,10 @@ impl<'a> Tables<'a> {
         Ok(id)
     }
 
-    /// The call path of frames, the outermost first; of callers, or sampled ones.
+    /// Returns the call path for frames of callers or of a sample, the outermost first.
     ///
-    /// Call paths are found in their tree: a table of whole call paths beside it, each with memory of its own,
-    /// took 0.2 s to give back after a million of them.
+    /// Call paths are looked up in their tree. A separate table of whole call paths, each with its
+    /// own allocation, took 0.2 s to free for a million of them.
     pub(super) fn context(&mut self, is_sampled: bool, frames: &[Frame]) -> Result<CallPathId> {
         let mut path = None;
         for frame in frames {
@@ -357,7 +360,7 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// The region of a frame that is met for the first time.
+    /// Creates the region for a new frame.
     fn frame(&mut self, is_sampled: bool, frame: Frame) -> Result<RegionId> {
         // All levels share the names of the first.
         let (functions, lines) = match is_sampled {

@@ -1,4 +1,4 @@
-//! A [`Trace`] of the records of a `.prv`.
+//! Conversion of the records of a `.prv` to a [`Trace`].
 
 use super::late::{self, Late, Unkept};
 use super::names;
@@ -19,7 +19,7 @@ use std::path::Path;
 
 /// Reads a trace with the `.pcf` and `.row` beside it.
 ///
-/// See the [module](super) for what becomes of what.
+/// See the [module](super) for the conversion rules.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -30,8 +30,9 @@ use std::path::Path;
 /// ```
 ///
 /// # Errors
-/// As [`Reader::open`] and [`Reader::next_batch`], [`Error::Limit`] past the limits, and
-/// [`Error::Strict`] for the first repair or loss if the options are strict.
+///
+/// Returns the errors of [`Reader::open`] and [`Reader::next_batch`], [`Error::Limit`] if a limit
+/// is exceeded, and [`Error::Strict`] for the first repair or loss in strict mode.
 pub fn read_trace(
     path: impl AsRef<Path>,
     options: &OpenOptions,
@@ -62,8 +63,8 @@ pub fn read_trace(
     Ok((trace, found))
 }
 
-/// Reads the rest of a reader as a trace, with names from a `.pcf` and labels from a `.row`, either
-/// of which may be empty.
+/// Reads the rest of a reader as a trace, with names from a `.pcf` and labels from a `.row`. Both
+/// may be empty.
 ///
 /// ```
 /// use perf_core::Job;
@@ -78,7 +79,8 @@ pub fn read_trace(
 /// ```
 ///
 /// # Errors
-/// As [`read_trace`].
+///
+/// Returns the errors of [`read_trace`].
 pub fn into_trace(reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Diagnostics)> {
     let Some(path) = reader.path().map(Path::to_path_buf) else {
         return sweep(reader, pcf, row, Sorted::All)?.map_err(|_| Error::Usage {
@@ -98,10 +100,10 @@ pub fn into_trace(reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Di
     }
 }
 
-/// A trace, or the threads whose records must be sorted.
+/// A trace, or the threads with records that must be sorted.
 type Swept = std::result::Result<(Trace, Diagnostics), Vec<bool>>;
 
-/// Reads the rest of a reader, with the records of some threads sorted.
+/// Reads the rest of a reader, sorting the records of the given threads.
 fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result<Swept> {
     let options = reader.options().clone();
     let name = reader.name().to_string();
@@ -179,7 +181,7 @@ fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result
     Ok(Ok((trace, found)))
 }
 
-/// Most comments of the body that are kept as properties.
+/// Maximum number of comments in the body that are kept as properties.
 const COMMENTS: usize = 256;
 
 struct Sweep<'a, 'p> {
@@ -187,30 +189,30 @@ struct Sweep<'a, 'p> {
     shared: Shared<'a, 'p>,
     threads: Threads,
     beyond: Beyond,
-    /// Marks the threads with a record that lies beyond the trace.
+    /// Marks the threads with a record beyond the trace.
     has_beyond: Vec<bool>,
-    /// The records of threads that are sorted.
+    /// Records of the sorted threads.
     logs: Vec<Option<Log>>,
     requests: u64,
-    /// Times of messages that lie beyond the trace if its header is right.
+    /// Times of messages that lie beyond the trace if its header is trusted.
     damaged: Vec<DamagedTime>,
     comments: Vec<(String, String)>,
-    /// Events of a thread that is not read, for their memory.
+    /// Scratch buffer for the events of an unselected thread.
     calls: Vec<Pair>,
     name: &'a str,
 }
 
-/// A time of a message that lies beyond the trace if its header is right.
+/// A time of a message that lies beyond the trace if its header is trusted.
 #[derive(Clone, Copy, Debug)]
 struct DamagedTime {
     stream: usize,
-    /// The late event of that time; `None` for a receive without the time of its call.
+    /// The late event with that time; `None` for a receive without the time of its call.
     late: Option<usize>,
-    /// The other time of the same end of the message, at which the event is taken.
+    /// The other time of the same end of the message, which replaces the damaged one.
     other: Ticks,
 }
 
-/// Whether an event says that an MPI call begins or ends, or a fact of a collective one.
+/// Returns `true` if an event marks the begin or end of an MPI call, or a property of a collective.
 fn is_of_call(pair: &Pair) -> bool {
     names::CALLS.contains(&pair.kind) || names::COLLECTIVE_FACTS.contains(&pair.kind)
 }
@@ -257,7 +259,7 @@ impl<'p> Sweep<'_, 'p> {
                     };
                     let pairs = match stream.is_wanted {
                         true => pairs,
-                        // Its collectives are numbered with those of the others.
+                        // Collectives of unselected threads are counted with the others.
                         false => {
                             self.calls.clear();
                             self.calls
@@ -304,8 +306,8 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
-    /// Gives the records of all threads that turned out to be in order to them, in the order of the file, so
-    /// that a trace does not depend on where it is read from.
+    /// Processes the stored records of all threads that turned out to be in order, in the order of
+    /// the file. The trace therefore does not depend on its source.
     fn give_sorted(&mut self) -> Result<()> {
         let is_trusted = self.beyond.latest().is_some();
         let mut sorted: Vec<Option<Log>> = Vec::with_capacity(self.logs.len());
@@ -329,7 +331,8 @@ impl<'p> Sweep<'_, 'p> {
         Ok(())
     }
 
-    /// The threads whose records must be sorted or repaired, and are not; `None` if there is none.
+    /// Returns the threads with records that must be sorted or repaired and are not yet, or `None`
+    /// if there are none.
     fn unordered(&self) -> Option<Vec<bool>> {
         let is_trusted = self.beyond.latest().is_some();
         let streams = self.streams.iter().zip(&self.has_beyond);
@@ -344,7 +347,7 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
-    /// The number of the thread of a record.
+    /// Returns the number of the thread of a record.
     #[inline]
     fn stream(&mut self, at: OnCpu, place: impl Fn() -> Place) -> Option<usize> {
         let found = &mut self.shared.found;
@@ -362,8 +365,8 @@ impl<'p> Sweep<'_, 'p> {
         Some(number)
     }
 
-    /// Both ends of a message: a send where it was called, which is complete when the message left,
-    /// and a receive where the message had arrived, posted where it was called.
+    /// Adds both ends of a message. The send is at the time of its call, completed when the message
+    /// left. The receive is at the time of arrival, posted at the time of its call.
     fn message(&mut self, message: &Communication, place: impl Fn() -> Place) {
         let sent = message.logical_send.max(message.physical_send);
         let received = message.logical_receive.max(message.physical_receive);
@@ -437,7 +440,8 @@ impl<'p> Sweep<'_, 'p> {
             add(to, (called, arrived), false, posted);
         }
         let received = Event::Recv(transfer(sender.task, receiving));
-        // A message arrives after it left.
+        // A message cannot arrive before it left, so the replacement is at least the send time if
+        // that is plausible.
         let other = match beyond.is_later(left.0) {
             true => called,
             false => called.max(left),
@@ -453,7 +457,8 @@ impl<'p> Sweep<'_, 'p> {
         }
     }
 
-    /// Takes damaged times of messages at the other time of the same end, if the header is right.
+    /// Replaces damaged times of messages by the other time of the same end, if the header is
+    /// trusted.
     fn repair_messages(&mut self, latest: Option<u64>) {
         if latest.is_none() {
             return;
@@ -463,7 +468,7 @@ impl<'p> Sweep<'_, 'p> {
             let late = stream.zip(damaged.late);
             if let Some(late) = late.and_then(|(stream, at)| stream.late.get_mut(at)) {
                 late.time = damaged.other.0;
-                // Behind the event of the same message that begins there.
+                // Order it after the event of the same message that begins there.
                 late.is_end = false;
             }
             let place = Place::file(self.name).record("a message");

@@ -1,4 +1,4 @@
-//! Records to lines.
+//! Writer of records as lines.
 
 use super::header::Header;
 use super::record::{Batch, Entry, OnCpu, Record};
@@ -6,13 +6,12 @@ use crate::{Error, Result};
 use perf_core::Place;
 use std::io::Write;
 
-/// Bytes that are gathered before they are written.
+/// Size of the write buffer in bytes.
 const BUFFER: usize = 1 << 18;
 
-/// Writes a `.prv`: the header, then records in the order in which they are given.
+/// Writer of a `.prv`: the header, then records in the order of the calls.
 ///
-/// What a [`Reader`](super::Reader) read of a trace that follows the grammar is written byte by
-/// byte as it stood.
+/// Records from a [`Reader`](super::Reader) of a valid trace are written byte for byte.
 ///
 /// ```
 /// use perf_core::Job;
@@ -37,7 +36,7 @@ pub struct Writer<W: Write> {
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer into `out`, which errors call `name`.
+    /// Creates a writer into `out`, which errors call `name`.
     pub fn new(out: W, name: &str) -> Self {
         Writer {
             out,
@@ -50,15 +49,17 @@ impl<W: Write> Writer<W> {
     /// Writes a header.
     ///
     /// # Errors
-    /// [`Error::Io`] where `out` fails.
+    ///
+    /// Returns [`Error::Io`] if `out` fails.
     pub fn header(&mut self, header: &Header) -> Result<()> {
         self.text(format!("{header}\n").as_bytes())
     }
 
-    /// Writes text as it stands, such as the [header](super::Reader::header_text) of another trace.
+    /// Writes text verbatim, such as the [header](super::Reader::header_text) of another trace.
     ///
     /// # Errors
-    /// As [`header`](Self::header).
+    ///
+    /// Returns the errors of [`header`](Self::header).
     pub fn text(&mut self, text: &[u8]) -> Result<()> {
         self.buffer.extend_from_slice(text);
         self.flush_above(BUFFER)
@@ -67,7 +68,8 @@ impl<W: Write> Writer<W> {
     /// Writes the records of a batch.
     ///
     /// # Errors
-    /// As [`header`](Self::header).
+    ///
+    /// Returns the errors of [`header`](Self::header).
     pub fn batch(&mut self, batch: &Batch) -> Result<()> {
         let mut raw = batch.raw.iter().peekable();
         for (index, entry) in batch.entries.iter().enumerate() {
@@ -82,10 +84,11 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes record `index` of a batch; nothing if there is none.
+    /// Writes record `index` of a batch, or nothing if it does not exist.
     ///
     /// # Errors
-    /// As [`header`](Self::header).
+    ///
+    /// Returns the errors of [`header`](Self::header).
     pub fn record(&mut self, batch: &Batch, index: usize) -> Result<()> {
         let Some(entry) = batch.entries.get(index) else {
             return Ok(());
@@ -112,7 +115,8 @@ impl<W: Write> Writer<W> {
     /// Writes one record.
     ///
     /// # Errors
-    /// As [`header`](Self::header).
+    ///
+    /// Returns the errors of [`header`](Self::header).
     pub fn line(&mut self, record: Record<'_>) -> Result<()> {
         let out = &mut self.buffer;
         match record {
@@ -200,10 +204,11 @@ impl<W: Write> Writer<W> {
         self.flush_above(BUFFER)
     }
 
-    /// Writes what is left, and gives `out` back.
+    /// Flushes the buffer and returns `out`.
     ///
     /// # Errors
-    /// As [`header`](Self::header).
+    ///
+    /// Returns the errors of [`header`](Self::header).
     pub fn finish(mut self) -> Result<W> {
         self.flush_above(0)?;
         let flushed = self.out.flush();
@@ -240,7 +245,7 @@ fn on_cpu(out: &mut Vec<u8>, at: OnCpu) {
     }
 }
 
-/// Digits of a number, from behind.
+/// Appends the digits of a number, generated from the last one.
 #[inline]
 fn decimal(out: &mut Vec<u8>, mut value: u64) {
     if value < 10 {

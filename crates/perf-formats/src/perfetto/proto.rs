@@ -1,8 +1,8 @@
-//! Messages of protobuf, field by field.
+//! Encoder of protobuf messages, field by field.
 
 use prost::encoding::{WireType, encode_key, encode_varint};
 
-/// Numbers of the fields that are written, by message.
+/// Numbers of the written fields, by message.
 pub(super) mod field {
     pub(crate) const TRACE_PACKET: u32 = 1;
 
@@ -50,41 +50,41 @@ pub(super) mod field {
     pub(crate) const NAME_TEXT: u32 = 2;
 }
 
-/// A message as it grows. Fields are written in the order in which they are added.
+/// A message under construction. Fields are written in the order of the calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message(pub(super) Vec<u8>);
 
 impl Message {
-    /// A number that is not negative, or an enum.
+    /// Appends a non-negative number or an enum.
     pub(super) fn number(&mut self, field: u32, value: u64) -> &mut Self {
         encode_key(field, WireType::Varint, &mut self.0);
         encode_varint(value, &mut self.0);
         self
     }
 
-    /// An `int64` or `int32`: negative ones take ten bytes.
+    /// Appends an `int64` or `int32`; negative ones take ten bytes.
     pub(super) fn signed(&mut self, field: u32, value: i64) -> &mut Self {
         self.number(field, value.cast_unsigned())
     }
 
-    /// A `fixed64`.
+    /// Appends a `fixed64`.
     pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
         encode_key(field, WireType::SixtyFourBit, &mut self.0);
         self.0.extend(value.to_le_bytes());
         self
     }
 
-    /// A `double`.
+    /// Appends a `double`.
     pub(super) fn double(&mut self, field: u32, value: f64) -> &mut Self {
         self.fixed(field, value.to_bits())
     }
 
-    /// Text.
+    /// Appends text.
     pub(super) fn text(&mut self, field: u32, text: &str) -> &mut Self {
         self.bytes(field, text.as_bytes())
     }
 
-    /// A message within.
+    /// Appends a nested message.
     pub(super) fn message(&mut self, field: u32, inner: &Message) -> &mut Self {
         self.bytes(field, &inner.0)
     }

@@ -1,4 +1,4 @@
-//! Tracks: who has one, and what it is called.
+//! Tracks of groups and locations, and their names.
 
 use super::proto::{Message, field};
 use perf_core::{
@@ -6,7 +6,7 @@ use perf_core::{
 };
 use std::collections::BTreeSet;
 
-/// The numbers of tracks: groups first, then locations, then what needs more.
+/// Numbers of tracks: groups first, then locations, then additional ones.
 #[derive(Debug)]
 pub(super) struct Tracks<'a> {
     definitions: &'a Definitions,
@@ -27,19 +27,19 @@ impl<'a> Tracks<'a> {
         u64::from(id.0) + 1
     }
 
-    /// The track of a location.
+    /// Returns the track of a location.
     pub(super) fn location(&self, id: LocationId) -> u64 {
         self.definitions.system.groups().len() as u64 + u64::from(id.0) + 1
     }
 
-    /// A new number for a track.
+    /// Returns a new track number.
     pub(super) fn more(&mut self) -> u64 {
         self.next += 1;
         self.next - 1
     }
 
-    /// Descriptions of the groups that locations in view are in, and of the processes that drive
-    /// them.
+    /// Returns the descriptions of the groups of all locations in view, and of the processes that
+    /// drive them.
     pub(super) fn groups(&self, view: TraceView<'_>) -> Vec<Message> {
         let system = &self.definitions.system;
         let own = view.ids().filter_map(|id| system.location(id)?.group);
@@ -49,14 +49,14 @@ impl<'a> Tracks<'a> {
         used.into_iter().filter_map(|id| self.group(id)).collect()
     }
 
-    /// The process that drives an accelerator.
+    /// Returns the process that drives an accelerator.
     fn driver(&self, id: LocationGroupId) -> Option<LocationGroupId> {
         let system = &self.definitions.system;
         let group = system.group(id)?;
         let driver = group
             .creator
             .filter(|_| group.kind == GroupKind::Accelerator)?;
-        // An accelerator has no accelerators below it, whatever a file says.
+        // An accelerator cannot drive another one, even if a file says so.
         let is_process = system.group(driver)?.kind != GroupKind::Accelerator;
         is_process.then_some(driver)
     }
@@ -79,7 +79,7 @@ impl<'a> Tracks<'a> {
         Some(track)
     }
 
-    /// Whether a location is a thread of a process.
+    /// Returns `true` if a location is a thread of a process.
     fn is_thread(&self, location: &Location) -> bool {
         let group = location
             .group
@@ -88,7 +88,8 @@ impl<'a> Tracks<'a> {
         location.kind == LocationKind::CpuThread && of_process
     }
 
-    /// The description of the track of a location; `lane` 0 is its own, others are beside it.
+    /// Returns the description of the track of a location. Lane 0 is its own track, others are
+    /// beside it.
     pub(super) fn describe(&self, id: LocationId, uuid: u64, lane: usize) -> Message {
         let mut track = Message::default();
         track.number(field::TRACK_UUID, uuid);
@@ -114,7 +115,7 @@ impl<'a> Tracks<'a> {
         track
     }
 
-    /// The description of the track of a metric of a location.
+    /// Returns the description of the track for a metric of a location.
     pub(super) fn counter(&self, id: LocationId, uuid: u64, metric: &Metric) -> Message {
         let mut counter = Message::default();
         if !metric.unit.is_empty() {

@@ -1,4 +1,4 @@
-//! A trace as packets.
+//! Writer of a trace as packets.
 
 mod events;
 mod frames;
@@ -16,15 +16,15 @@ use perf_core::{
 use std::collections::HashMap;
 use std::io::Write;
 
-/// Bytes that are gathered before they are written.
+/// Size of the write buffer in bytes.
 const BUFFER: usize = 1 << 18;
-/// The one packet sequence of the file.
+/// Id of the only packet sequence of the file.
 const SEQUENCE: u64 = 1;
-/// The sequence begins here and knows no names yet.
+/// Flag: the sequence begins here, without interned names.
 const CLEARED: u64 = 1;
-/// The packet needs names that came before.
+/// Flag: the packet refers to interned names.
 const NEEDS_NAMES: u64 = 2;
-/// Clocks as Perfetto numbers them.
+/// Clock ids of Perfetto.
 const REALTIME: u64 = 1;
 const BOOTTIME: u64 = 6;
 
@@ -33,26 +33,26 @@ const SLICE_END: u64 = 2;
 const INSTANT: u64 = 3;
 const COUNTER: u64 = 4;
 
-/// What [`write()`] wrote, and what has no place in the format.
+/// Counts of written and skipped events, returned by [`write()`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Written {
-    /// Tracks that were described.
+    /// Number of tracks.
     pub tracks: u64,
-    /// Calls, and work of devices.
+    /// Number of calls and device activities.
     pub slices: u64,
-    /// Instants: other events with a name, and the ends of messages.
+    /// Number of instants: other events with a name, and the ends of messages.
     pub instants: u64,
-    /// Values of metrics.
+    /// Number of metric values.
     pub samples: u64,
-    /// Flows: messages and links.
+    /// Number of flows: messages and links.
     pub flows: u64,
-    /// Events that were left out: ends of messages without the other, collectives, remote access,
-    /// requests, switches of recording, samples of call paths.
+    /// Number of skipped events: unmatched ends of messages, collectives, one-sided communication,
+    /// requests, switches of the measurement, call path samples.
     pub left_out: u64,
 }
 
-/// Writes what is in view as a Perfetto trace.
+/// Writes a view as a Perfetto trace.
 ///
 /// ```
 /// use perf_core::Job;
@@ -66,7 +66,8 @@ pub struct Written {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`] where `to` fails, [`Error::Cancelled`].
+///
+/// Returns [`Error::Io`] if `to` fails, and [`Error::Cancelled`] if the job was cancelled.
 pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Written> {
     let definitions = view.definitions();
     let start = view.range().map_or(Ticks(0), |range| range.start);
@@ -102,7 +103,7 @@ fn nanos(definitions: &Definitions, at: Ticks) -> i128 {
     }
 }
 
-/// Flows by the event they begin or end at.
+/// Flows by their begin or end event.
 #[derive(Debug, Default)]
 struct Flows {
     from: HashMap<EventId, Vec<u64>>,
@@ -121,7 +122,7 @@ struct Writer<'a, 'w> {
     flows: Flows,
     /// Tracks of metrics.
     counters: HashMap<(LocationId, MetricId), u64>,
-    /// Nanoseconds of the first event.
+    /// Time of the first event in nanoseconds.
     start: i128,
     job: &'w Job,
 }
@@ -172,7 +173,7 @@ impl Writer<'_, '_> {
         self.packet(&packet);
     }
 
-    /// Gives each link and message in view a number, from 1: links first.
+    /// Numbers the links and messages in view, from 1, links first.
     fn find_flows(&mut self, job: &Job) -> Result<()> {
         let view = self.view;
         let ids: std::collections::HashSet<LocationId> = view.ids().collect();
@@ -226,7 +227,7 @@ impl Writer<'_, '_> {
             writer: self,
             location,
             track,
-            // Those open before the window have no enter in it.
+            // Frames that are open before the window have no enter in it.
             before,
             enters: enters.into_iter(),
             failed: None,
@@ -235,7 +236,7 @@ impl Writer<'_, '_> {
         frames.failed.map_or(Ok(()), Err)
     }
 
-    /// Work of a stream, on as many tracks as are open at once.
+    /// Writes the activities of a stream on as many tracks as are active at once.
     fn work(&mut self, location: LocationView<'_>, track: u64) -> Result<()> {
         let mut calls = Vec::new();
         intervals(location, |call| calls.push(call), self.job)?;

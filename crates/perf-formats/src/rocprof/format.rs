@@ -1,4 +1,4 @@
-//! rocprofv3 recordings among the formats of this crate.
+//! Registration of rocprofv3 recordings as a format of this crate.
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
@@ -9,7 +9,7 @@ use perf_core::Job;
 use std::io::Read;
 use std::path::Path;
 
-/// JSON of rocprofv3, as [`Formats`](crate::Formats) know it.
+/// JSON of rocprofv3, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "rocprof",
     extensions: &["json", "json.gz"],
@@ -30,8 +30,8 @@ fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> 
     open(&[path], options, job)
 }
 
-/// Opens one file a rank as one trace. A file of several processes is of as many ranks; those that run
-/// nothing on a device are of none.
+/// Opens several files, one for each rank, as one trace. Each process of a file is a rank, except
+/// processes without device activity if another one has some.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -42,10 +42,11 @@ fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> 
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io), [`Error::Truncated`](crate::Error::Truncated) and
-/// [`Error::Malformed`](crate::Error::Malformed) for a file that is no recording,
-/// [`Error::Usage`](crate::Error::Usage) without a path, [`Error::Strict`](crate::Error::Strict) in
-/// strict mode.
+///
+/// Returns [`Error::Io`](crate::Error::Io) if the system cannot read,
+/// [`Error::Truncated`](crate::Error::Truncated) or [`Error::Malformed`](crate::Error::Malformed)
+/// for another kind of file, [`Error::Usage`](crate::Error::Usage) if there is no path, and
+/// [`Error::Strict`](crate::Error::Strict) if strict reading needs a repair.
 pub fn open<P: AsRef<Path> + Sync>(
     paths: &[P],
     options: &OpenOptions,
@@ -57,7 +58,7 @@ pub fn open<P: AsRef<Path> + Sync>(
     })
 }
 
-/// Reads from anywhere; `name` is for messages.
+/// Reads a recording from any reader; `name` is used in messages.
 ///
 /// ```
 /// use perf_core::Job;
@@ -78,7 +79,8 @@ pub fn open<P: AsRef<Path> + Sync>(
 /// ```
 ///
 /// # Errors
-/// As [`open`].
+///
+/// Returns the errors of [`open`].
 pub fn read(
     name: &str,
     from: impl Read + Send + 'static,

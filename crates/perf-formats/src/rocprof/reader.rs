@@ -1,4 +1,4 @@
-//! The object around the records.
+//! Reads the object around the records.
 
 use super::records::{Agent, Record, Section, Tool, kernel};
 use super::rules;
@@ -9,7 +9,7 @@ use crate::{Error, Result};
 
 const TOP: &str = "`rocprofiler-sdk-tool`";
 
-/// The text ended, or is no more to be made sense of: what was read stands.
+/// The text ended or cannot be interpreted further; the records so far are kept.
 struct Cut;
 
 type Step = Result<Result<(), Cut>>;
@@ -84,7 +84,8 @@ fn malformed(source: &Source, got: String) -> Error {
     }
 }
 
-/// The members of an object whose bracket was taken, each told to `member`, which takes its value.
+/// Reads the members of an object after its opening bracket. `member` is called for each and must
+/// consume the value.
 fn members(
     source: &mut Source,
     tool: &mut Tool,
@@ -112,7 +113,7 @@ fn skip(source: &mut Source) -> Step {
     Ok(if source.skip()? { Ok(()) } else { Err(Cut) })
 }
 
-/// One process.
+/// Reads one process.
 fn entry(source: &mut Source, tool: &mut Tool, options: &Reading) -> Step {
     members(source, tool, |source, tool, key| {
         match (key, source.peek()?) {
@@ -149,7 +150,7 @@ fn entry(source: &mut Source, tool: &mut Tool, options: &Reading) -> Step {
     })
 }
 
-/// The elements of an array.
+/// Reads the elements of an array.
 fn each(
     source: &mut Source,
     tool: &mut Tool,
@@ -166,7 +167,7 @@ fn each(
     })
 }
 
-/// Records of one section.
+/// Reads the records of one section.
 fn records(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) -> Step {
     let Some(section) = Section::named(name).filter(|_| matches!(source.peek(), Ok(Some(b'['))))
     else {
@@ -179,7 +180,7 @@ fn records(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) 
     })
 }
 
-/// A section without a noun: its records are counted.
+/// Counts the records of an unsupported section.
 fn other(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) -> Step {
     let place = source.place().record(name);
     let mut count = 0;
@@ -202,7 +203,7 @@ fn other(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) ->
     Ok(end)
 }
 
-/// Names of operations and texts of markers.
+/// Reads the names of operations and the texts of markers.
 fn strings(source: &mut Source, tool: &mut Tool, options: &Reading, key: &str) -> Step {
     match (key, source.peek()?) {
         ("buffer_records", Some(b'[')) => each(source, tool, options, |tool, cursor, _, _| {
@@ -239,7 +240,7 @@ fn strings(source: &mut Source, tool: &mut Tool, options: &Reading, key: &str) -
     }
 }
 
-/// Process, host, and when the recording began and ended.
+/// Reads process, host, and the begin and end of the recording.
 fn metadata(source: &mut Source, tool: &mut Tool) -> Step {
     let got = source.value(|cursor| {
         let (mut process, mut host, mut facts) = (None, None, Vec::new());

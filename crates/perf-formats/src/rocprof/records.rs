@@ -1,4 +1,4 @@
-//! One record, and what it becomes.
+//! Conversion of one record.
 
 use super::rules;
 use crate::json::{Cursor, Stop, Token, decode, nanos, whole};
@@ -24,7 +24,7 @@ pub(super) struct Record<'a> {
     bytes: Token<'a>,
 }
 
-/// The number in `{"handle": 5}`, or the one that stands in its place.
+/// Returns the number in `{"handle": 5}`, or a plain number in its place.
 fn handle<'a>(cursor: &mut Cursor<'a>, key: &[u8]) -> Result<Token<'a>, Stop> {
     if cursor.peek()? != b'{' {
         return cursor.value();
@@ -41,7 +41,7 @@ fn handle<'a>(cursor: &mut Cursor<'a>, key: &[u8]) -> Result<Token<'a>, Stop> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads a record off the cursor.
+    /// Reads a record at the cursor.
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Self, Stop> {
         let mut record = Record::default();
         cursor.object(|key, cursor| record.member(key, cursor))?;
@@ -74,7 +74,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// What a section of records holds.
+/// Kind of a section of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section {
     Dispatches,
@@ -86,7 +86,7 @@ pub(super) enum Section {
 }
 
 impl Section {
-    /// The section of a name; `None` for one without a noun.
+    /// Returns the section for a name, or `None` for an unsupported one.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "kernel_dispatch" => Section::Dispatches,
@@ -100,7 +100,7 @@ impl Section {
     }
 }
 
-/// What stands for a name until all names are known.
+/// Reference to a name that is resolved when all names are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Named {
     Kernel(u64),
@@ -112,12 +112,12 @@ enum Named {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agent {
     pub(super) is_gpu: bool,
-    /// Its number among those of its kind.
+    /// Number among the agents of its kind.
     pub(super) number: Option<u64>,
     pub(super) name: String,
 }
 
-/// Name of a kernel, and its long form where there is one.
+/// Name of a kernel, and its long form if it differs.
 pub(super) type Kernel = (Arc<str>, Option<String>);
 
 /// One process.
@@ -126,18 +126,19 @@ pub(super) struct Tool {
     pub(super) part: Part,
     pub(super) agents: BTreeMap<u64, Agent>,
     pub(super) kernels: HashMap<u64, Kernel>,
-    /// Names of operations by kind. Texts are shared: any number of records may name one.
+    /// Names of operations by kind. The texts are shared, because any number of records may refer
+    /// to one.
     pub(super) operations: Vec<Vec<Arc<str>>>,
     pub(super) markers: HashMap<u64, Arc<str>>,
     pub(super) process: Option<u64>,
     wanted: HashMap<Named, u32>,
-    /// Agents that have a row, by handle.
+    /// Agents with a row, by handle.
     devices: HashMap<u64, Sym>,
-    /// Copies that came before the agents.
+    /// Copies that were read before the agents.
     waiting: Vec<Copy>,
 }
 
-/// A copy, and where it may have run.
+/// A copy and the agents on which it may have run.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
     target: u64,
@@ -168,7 +169,7 @@ impl Tool {
         }
     }
 
-    /// Takes a record of a section, which begins at a byte and has a number.
+    /// Processes a record of a section; `at` is its first byte and its number.
     pub(super) fn record(&mut self, section: Section, raw: &Record<'_>, at: (u64, u64)) {
         self.part.at(Some(at));
         let start = nanos(raw.start.bytes(), 0);
@@ -245,7 +246,7 @@ impl Tool {
         self.part.call(row, (start, end), region, extra);
     }
 
-    /// A name that is found when all are known.
+    /// Returns the number of a name that is resolved when all are known.
     fn name(&mut self, named: Named, at: (u64, u64)) -> u32 {
         if let Some(known) = self.wanted.get(&named) {
             return *known;
@@ -281,17 +282,17 @@ impl Tool {
         self.part.symbol(stream)
     }
 
-    /// The process, which is named at the end.
+    /// Returns the process, which is named at the end.
     fn process(&mut self) -> Sym {
         self.part.symbol(b"\0process")
     }
 
-    /// Puts a copy on the GPU that it goes to, or else comes from. One between others is a call of
-    /// the process: no device works for it.
+    /// Assigns a copy to the destination GPU, or else to the source GPU. A copy between CPUs is a
+    /// call of the process, because no device executes it.
     fn copy(&mut self, copy: Copy) {
         let is_gpu = |id: &u64| match self.agents.get(id) {
             Some(agent) => agent.is_gpu,
-            // Nobody tells what it is, but kernels ran on it.
+            // The agent is not described, but kernels ran on it.
             None => self.devices.contains_key(id),
         };
         let gpu = [copy.target, copy.source].into_iter().find(is_gpu);
@@ -327,7 +328,7 @@ impl Tool {
         sym
     }
 
-    /// Gives everything its name, now that all names are known.
+    /// Resolves all names.
     pub(super) fn finish(mut self) -> Part {
         self.part.at(None);
         for copy in std::mem::take(&mut self.waiting) {
@@ -384,8 +385,8 @@ impl Tool {
     }
 }
 
-/// The name of a kernel, demangled for people where the recording has that, and its long form: the
-/// whole demangled name where that is another, or else the one of the linker.
+/// Reads the name of a kernel, shortened or demangled if the recording contains that, and its long
+/// form: the full demangled name if it differs, or else the mangled name.
 pub(super) fn kernel(cursor: &mut Cursor<'_>) -> Result<Option<(u64, Kernel)>, Stop> {
     let (mut id, mut names) = (Token::Missing, [Token::Missing; 4]);
     cursor.object(|key, cursor| {

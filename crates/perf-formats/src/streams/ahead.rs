@@ -1,4 +1,4 @@
-//! [`AtHand`]: a line, and some after it where it is doubtful.
+//! [`AtHand`]: the current line, with look-ahead if it is doubtful.
 
 use super::json::Line;
 use super::lines::{Lines, Polled};
@@ -8,18 +8,18 @@ use crate::Result;
 use perf_core::{Diagnostics, Place};
 use std::collections::VecDeque;
 
-/// The line at hand, and those after it.
+/// Current line and the look-ahead.
 #[derive(Debug)]
 pub(super) struct AtHand {
     lines: Lines,
     definitions: u32,
-    /// The line at hand, if it is not the one that was read last.
+    /// Current line, unless it is the last one read.
     line: Option<Kept>,
-    /// Lines that were read to know what to think of it.
+    /// Lines that were read ahead.
     after: VecDeque<Kept>,
 }
 
-/// A line for later.
+/// A buffered line.
 #[derive(Debug)]
 struct Kept {
     line: Vec<u8>,
@@ -41,12 +41,12 @@ impl AtHand {
         &mut self.lines
     }
 
-    /// The lines after the one at hand, as far as they were read.
+    /// Iterates over the lines that were read ahead.
     pub(super) fn after(&self) -> impl Iterator<Item = &[u8]> {
         self.after.iter().map(|kept| &kept.line[..])
     }
 
-    /// The next line is at hand, if there is one by now.
+    /// Advances to the next line, if it is available.
     pub(super) fn advance(&mut self, found: &mut Diagnostics) -> Result<Polled> {
         self.line = self.after.pop_front();
         match &self.line {
@@ -55,7 +55,7 @@ impl AtHand {
         }
     }
 
-    /// Reads so many lines after the one at hand. `false` if there are not as many yet.
+    /// Reads ahead `count` lines. Returns `false` if fewer are available yet.
     pub(super) fn read_on(&mut self, count: usize, found: &mut Diagnostics) -> Result<bool> {
         while self.after.len() < count {
             if self.line.is_none() {
@@ -81,7 +81,7 @@ impl AtHand {
         }
     }
 
-    /// The line at hand is looked at again when there is more.
+    /// Keeps the current line for another attempt when more data are available.
     pub(super) fn put_back(&mut self) {
         let kept = self.line.take().unwrap_or_else(|| self.copy(true));
         self.after.push_front(kept);
@@ -101,7 +101,7 @@ impl AtHand {
         }
     }
 
-    /// What the line is; `None` for an empty one.
+    /// Parses the line; returns `None` for an empty one.
     pub(super) fn parse(&self, syntax: &mut Option<Syntax>) -> Option<Result<Line<'_>, Wrong>> {
         let line = self.bytes();
         let syntax = syntax.as_mut().filter(|_| !line.is_empty())?;

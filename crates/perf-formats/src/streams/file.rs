@@ -1,4 +1,5 @@
-//! [`StreamFile`]: the rows of one file, with one line ahead, or some where one is doubtful.
+//! [`StreamFile`]: the rows of one file, with one line of look-ahead, or several if a line is
+//! doubtful.
 
 use super::ahead::AtHand;
 use super::json::Line;
@@ -9,43 +10,43 @@ use super::syntax::{Guess, Syntax};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, EventSink, Nanos, Place};
 
-/// The rows of one file. The line after those that were pushed has been read, so that the step it
-/// belongs to is known.
+/// The rows of one file. The next line has always been read, so that its step is known.
 ///
-/// A step that is not the next one may be a number that was damaged. Of a row that is far ahead the
-/// [`LOOK`] after it are asked: if more of them are below than not, its step is wrong, and it belongs to
-/// the one going on. Where they do not agree, or there are none, [`FAR`] steps are too many.
+/// A row that is not in the next step may have a damaged step number. If a row is far ahead, the
+/// [`LOOK`] rows after it decide: if more of them are lower than not, its step is wrong and the row
+/// belongs to the current step. If they are undecided or missing, more than [`FAR`] steps ahead
+/// counts as wrong.
 #[derive(Debug)]
 pub(super) struct StreamFile {
     at_hand: AtHand,
-    /// `None` before the first line.
+    /// Syntax of the lines; `None` before the first line.
     syntax: Option<Syntax>,
-    /// Length of a step where the rows do not say which they belong to, and when step 0 begins.
+    /// Length of a step for rows without a step number, and the begin of step 0.
     period: Nanos,
     origin: Option<Nanos>,
     used_period: bool,
     next: Next,
-    /// The highest step so far that is no mistake; `None` before the first row.
+    /// Highest plausible step so far; `None` before the first row.
     highest: Option<u64>,
-    /// The last step that had a row of this file, and the last one of all files that ended.
+    /// Last step with a row of this file, and last ended step of all files.
     own: Option<u64>,
     ended: Option<u64>,
-    /// Whether nobody waits for it any more.
+    /// `true` if other files no longer wait for this one.
     pub(super) is_late: bool,
 }
 
-/// What comes next.
+/// Next item of the file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Next {
-    /// Nobody knows yet.
+    /// Not known yet.
     Unknown,
-    /// The line at hand.
+    /// The current line.
     Row(Head),
-    /// Nothing, ever.
+    /// End of the file.
     End,
 }
 
-/// What of a row tells its step.
+/// Fields of a row that determine its step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Head {
     step: Option<u64>,
@@ -53,9 +54,9 @@ struct Head {
     is_fact: bool,
 }
 
-/// How many rows are asked about the one before them.
+/// Number of following rows that decide on a doubtful one.
 const LOOK: usize = 8;
-/// How many steps ahead is far.
+/// Number of steps ahead that counts as far.
 const FAR: u64 = 16;
 
 impl Head {
@@ -88,7 +89,7 @@ impl StreamFile {
         self.at_hand.lines()
     }
 
-    /// Whether a row did not say to which step it belongs.
+    /// Returns `true` if a row had no step number.
     pub(super) fn used_period(&self) -> bool {
         self.used_period
     }
@@ -97,17 +98,18 @@ impl StreamFile {
         self.period = period;
     }
 
-    /// When step 0 begins for rows that do not say their step; `None` where none came so far.
+    /// Returns the begin of step 0 for rows without a step number, or `None` if there were none so
+    /// far.
     pub(super) fn origin(&self) -> Option<Nanos> {
         self.origin
     }
 
-    /// Step 0 begins then, as in all other files.
+    /// Sets the common begin of step 0.
     pub(super) fn set_origin(&mut self, origin: Nanos) {
         self.origin = Some(origin);
     }
 
-    /// The step of the next row; `None` if it is not known, or there is none.
+    /// Returns the step of the next row, or `None` if it is unknown or there is no row.
     pub(super) fn step(&self) -> Option<u64> {
         match self.next {
             Next::Row(head) => Some(self.step_of(head)),
@@ -115,35 +117,35 @@ impl StreamFile {
         }
     }
 
-    /// The step of the next row if that has ended without this file, which is late: `None` for a row of a step that
-    /// goes on or is to come, and for one that goes back in its own file.
+    /// Returns the step of the next row if that step has ended without this late file. Returns
+    /// `None` for a row of the current or a later step, and for one that goes back in its own file.
     pub(super) fn late_step(&self) -> Option<u64> {
         let step = self.step()?;
         let is_new = self.own.is_none_or(|own| step > own);
         (is_new && self.ended.is_some_and(|ended| step <= ended)).then_some(step)
     }
 
-    /// A step of all files has ended.
+    /// Records that a step of all files has ended.
     pub(super) fn end_step(&mut self, step: u64) {
         self.ended = self.ended.max(Some(step));
     }
 
-    /// The place of the next row.
+    /// Returns the place of the next row.
     pub(super) fn place(&self) -> Place {
         self.at_hand.place()
     }
 
-    /// Whether nobody knows yet what comes next.
+    /// Returns `true` if the next item is not known yet.
     pub(super) fn is_open(&self) -> bool {
         self.next == Next::Unknown
     }
 
-    /// Finds out what comes next, as far as it is there.
+    /// Determines the next item from the available data.
     pub(super) fn look(&mut self, found: &mut Diagnostics) -> Result<()> {
         self.walk(None, found).map(drop)
     }
 
-    /// Pushes the rows of `step`, and those before it, as far as they are there. How many there were.
+    /// Pushes the available rows of `step` and earlier ones. Returns their number.
     pub(super) fn push(
         &mut self,
         step: u64,
@@ -194,7 +196,7 @@ impl StreamFile {
             let head = match self.at_hand.parse(&mut self.syntax) {
                 Some(Ok(Line::Row(row))) => {
                     let head = Head::of(&row);
-                    // Mostly a row is of the step that goes on.
+                    // Fast path: the row belongs to the current step.
                     if let Some((step, sink)) = &mut upto
                         && self.highest == Some(*step)
                         && (head.step.is_some() || self.origin.is_some())
@@ -225,8 +227,8 @@ impl StreamFile {
         }
     }
 
-    /// Finds out how the lines are written: whether the first is a line of them, or their header;
-    /// `None` as long as there are too few.
+    /// Determines the syntax of the lines. Returns `true` if the first line is data, `false` for a
+    /// header, and `None` if more lines are needed.
     fn find_syntax(&mut self, is_whole: bool, found: &mut Diagnostics) -> Result<Option<bool>> {
         let line = self.at_hand.bytes();
         let (first, is_empty) = (String::from_utf8_lossy(line).into_owned(), line.is_empty());
@@ -251,7 +253,7 @@ impl StreamFile {
                 found.add(rules::HEADER, self.at_hand.place());
                 (syntax, true)
             }
-            // A file that was cut off in its first line has no rows.
+            // A file that is truncated in its first line has no rows.
             Guess::Unknown if !is_whole => {
                 found.add(rules::HEADER, self.at_hand.place());
                 return Ok(Some(false));
@@ -279,7 +281,7 @@ impl StreamFile {
         found.add(rule, self.at_hand.place().record(record));
     }
 
-    /// A row comes after its step.
+    /// Counts a row that comes after its step.
     fn tell_back(&mut self, head: Head, step: u64, found: &mut Diagnostics) {
         let own = self.step_of(head);
         if own >= step {
@@ -295,7 +297,7 @@ impl StreamFile {
         let own = self.own.unwrap_or_default();
         match (head.step, self.origin) {
             (Some(step), _) => step,
-            // Facts without a time belong to what goes on.
+            // Metadata without a time belong to the current step.
             (None, Some(origin)) if !head.is_fact => {
                 let since = head.at.0.saturating_sub(origin.0) / self.period.0.max(1);
                 u64::try_from(since).unwrap_or_default().max(own)
@@ -304,7 +306,8 @@ impl StreamFile {
         }
     }
 
-    /// The row at hand, with the step it is taken to be of; `None` as long as nobody knows.
+    /// Returns the current row with its plausible step, or `None` if more data are needed to
+    /// decide.
     fn believed(&mut self, mut head: Head, found: &mut Diagnostics) -> Result<Option<Head>> {
         if head.step.is_none() && !head.is_fact {
             self.used_period = true;
@@ -315,7 +318,7 @@ impl StreamFile {
             }
         }
         let step = self.step_of(head);
-        // Where the other files are is known too.
+        // The progress of the other files is also known.
         let known = self.highest.max(self.ended.filter(|ended| *ended > 0));
         let is_near = match known {
             Some(highest) => step <= highest.saturating_add(1),
@@ -352,7 +355,7 @@ impl StreamFile {
         Ok(Some(head))
     }
 
-    /// What the lines after the one at hand say of their steps.
+    /// Returns the step fields of the lines after the current one.
     fn heads(&self) -> Vec<Head> {
         let rows = self.at_hand.after().filter_map(|line| {
             let row = self.syntax.as_ref()?.row(line)?;

@@ -1,11 +1,11 @@
-//! Streams among the formats of this crate.
+//! Registration of streams as a format of this crate.
 
 use super::{Streams, TraceBuilder, json, lines, tsv};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use perf_core::{EventSource, Job};
 use std::path::Path;
 
-/// Streams of events as text, as [`Formats`](crate::Formats) know them.
+/// Streams of events as text, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "streams",
     extensions: &["tsv", "ndjson", "jsonl"],
@@ -27,7 +27,7 @@ fn probe(input: &Input) -> u8 {
     if is_json && json::Names::default().line(text, 16).is_ok() {
         return 80;
     }
-    // The first line may be longer than what is seen of it.
+    // The first line may be longer than the head.
     if is_json && input.has_extension("ndjson") {
         return 40;
     }

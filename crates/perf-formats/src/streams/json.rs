@@ -1,4 +1,4 @@
-//! Newline-delimited JSON: rows of 12 columns, objects, and names by number.
+//! Newline-delimited JSON: rows of 12 columns, objects, and numbered names.
 
 use super::row::{Kind, Row, Wrong, number, time, whole};
 use super::scan::{Field, Scalar, fields};
@@ -7,7 +7,7 @@ use perf_core::{Nanos, Peer, StreamKey, Value};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Names that lines before gave to numbers.
+/// Names that previous lines assigned to numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     kinds: HashMap<u64, String>,
@@ -15,13 +15,13 @@ pub(super) struct Names {
     counters: HashMap<u64, String>,
 }
 
-/// What a line is.
+/// Contents of a line.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line<'a> {
     Row(Row<'a>),
-    /// So many names.
+    /// Definitions of this many names.
     Names(u64),
-    /// So many names were past the limit.
+    /// This many names exceed the limit.
     TooMany(u64),
 }
 
@@ -31,7 +31,7 @@ fn is_event(fields: &[Field<'_>]) -> bool {
 }
 
 impl Names {
-    /// Reads a line; at most `limit` names are kept of a kind.
+    /// Parses a line; at most `limit` names of each kind are kept.
     pub(super) fn line<'a>(&mut self, line: &'a str, limit: u32) -> Result<Line<'a>, Wrong> {
         let (is_array, fields) = fields(line)?;
         match is_array || is_event(&fields) {
@@ -40,7 +40,7 @@ impl Names {
         }
     }
 
-    /// The row of a line, if it is one by the names that are known.
+    /// Parses a line as a row with the known names, or returns `None`.
     pub(super) fn row<'a>(&self, line: &'a str) -> Option<Row<'a>> {
         let (is_array, fields) = fields(line).ok()?;
         let is_row = is_array || is_event(&fields);
@@ -54,8 +54,8 @@ impl Names {
         }
     }
 
-    /// `program, rank, thread, event_type, timer, counter, counter_value, event, tag, partner,
-    /// bytes, timestamp`.
+    /// Parses a row of `program, rank, thread, event_type, timer, counter, counter_value, event,
+    /// tag, partner, bytes, timestamp`.
     fn columns<'a>(&self, fields: &[Field<'a>]) -> Result<Row<'a>, Wrong> {
         let [
             (_, program),
@@ -207,7 +207,7 @@ fn owned<'a>(scalar: Option<&Scalar<'a>>) -> Cow<'a, str> {
     }
 }
 
-/// The name a field has, or that of the number it has.
+/// Returns the name in a field, or the name for the number in it.
 fn named<'a>(names: &HashMap<u64, String>, field: &Scalar<'a>) -> Result<Cow<'a, str>, Wrong> {
     match field {
         Scalar::Text(text) => Ok(text.clone()),

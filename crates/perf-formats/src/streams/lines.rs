@@ -1,4 +1,4 @@
-//! [`Lines`]: the lines of a file that may be packed, or may still grow.
+//! [`Lines`]: the lines of a file that may be compressed or growing.
 
 use super::rules;
 use crate::bytes::GZIP;
@@ -10,31 +10,31 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Lines of a file, one at a time, in a buffer that is used again.
+/// Reader of lines, one at a time, with a reusable buffer.
 pub(super) struct Lines {
     from: Box<dyn BufRead + Send>,
     name: Arc<str>,
     is_packed: bool,
-    /// Whether there may be more after the end.
+    /// `true` if data may be appended after the end.
     grows: bool,
     limit: usize,
     line: Vec<u8>,
-    /// Whether the line has no end yet, though the file has.
+    /// `true` if the line is incomplete at the end of the file.
     is_partial: bool,
-    /// Where the line begins, unpacked.
+    /// Offset of the line in the uncompressed text.
     start: u64,
-    /// Where reading goes on.
+    /// Offset of the next read.
     offset: u64,
 }
 
-/// What a look at a file brought.
+/// Result of polling a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Polled {
-    /// A line; whether it has an end.
+    /// A line; `true` if it is complete.
     Line(bool),
-    /// Nothing yet; the file may grow.
+    /// No line yet; the file may grow.
     Later,
-    /// Nothing, ever.
+    /// End of the file.
     End,
 }
 
@@ -50,7 +50,7 @@ impl Lines {
         Lines::new(Box::new(from), Arc::clone(&name), limit).map_err(failed)
     }
 
-    /// Lines of bytes from anywhere.
+    /// Reads lines from any reader.
     pub(super) fn new(
         mut from: Box<dyn BufRead + Send>,
         name: Arc<str>,
@@ -73,7 +73,7 @@ impl Lines {
         })
     }
 
-    /// The end of the file is not that of the stream.
+    /// Enables waiting for appended data at the end of the file.
     pub(super) fn grow(&mut self) -> Result<()> {
         if self.is_packed {
             return Err(Error::Unsupported {
@@ -85,7 +85,7 @@ impl Lines {
         Ok(())
     }
 
-    /// What there is now is all.
+    /// Disables waiting: the available data are all.
     pub(super) fn stop(&mut self) {
         self.grows = false;
     }
@@ -94,8 +94,7 @@ impl Lines {
         Place::file(Arc::clone(&self.name)).at(self.start)
     }
 
-    /// The line that was read last, without its end, and without the mark that some editors put
-    /// before the first.
+    /// Returns the last line without its line end, and without a byte order mark.
     pub(super) fn line(&self) -> &[u8] {
         let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -105,7 +104,7 @@ impl Lines {
         }
     }
 
-    /// Reads the next line, if it is there. Never waits for one.
+    /// Reads the next line if it is available, without waiting.
     pub(super) fn poll(&mut self, found: &mut Diagnostics) -> Result<Polled> {
         loop {
             if !std::mem::take(&mut self.is_partial) {
@@ -131,8 +130,8 @@ impl Lines {
         }
     }
 
-    /// Reads up to the end of a line; whether there was one. Of a line past the limit the first
-    /// bytes are kept, one more than the limit.
+    /// Reads up to the end of a line; returns `true` if it was found. A line beyond the limit is
+    /// cut to one byte more than the limit.
     fn read_line(&mut self, found: &mut Diagnostics) -> Result<bool> {
         loop {
             let bytes = match self.from.fill_buf() {
@@ -180,14 +179,14 @@ impl std::fmt::Debug for Lines {
 
 const BUFFER: usize = 1 << 16;
 
-/// The first line of bytes that may be packed and cut off, to tell what they are.
+/// Returns the first line of a possibly compressed and truncated text, for format detection.
 pub(super) fn first_line(head: &[u8]) -> Vec<u8> {
     let mut bytes = head.to_vec();
     if head.starts_with(&GZIP) {
         bytes.clear();
         let mut byte = [0];
         let mut unpacked = MultiGzDecoder::new(head);
-        // What is cut off ends in an error; what came before is enough.
+        // A truncated stream ends in an error; the text before it is sufficient.
         while let Ok(1) = unpacked.read(&mut byte) {
             bytes.extend(byte);
         }

@@ -1,30 +1,32 @@
 //! Streams of events as text: tab-separated tables and newline-delimited JSON, of one or many
-//! ranks, packed with gzip or growing.
+//! ranks, compressed or growing.
 //!
 //! # Tables (`.tsv`)
-//! The first line names the columns, in any order; columns of other names are ignored.
 //!
-//! | column | what it is |
+//! The first line names the columns, in any order. Columns with other names are ignored.
+//!
+//! | column | contents |
 //! |---|---|
-//! | `step` | step of the stream; without it, steps are [as long as one says](Streams::period) |
-//! | `ts_us` or `ts_ns` | time in microseconds or nanoseconds, whole or decimal |
-//! | `program`, `rank`, `thread` | who; 0 where it is missing or empty |
+//! | `step` | step of the stream; without it, steps have a [fixed length](Streams::period) |
+//! | `ts_us` or `ts_ns` | time in microseconds or nanoseconds, integer or decimal |
+//! | `program`, `rank`, `thread` | location; 0 if it is missing or empty |
 //! | `kind` | `ENTRY`, `EXIT`, `SEND`, `RECV`, `COUNTER` or `METADATA` |
-//! | `name` | region, counter or fact |
-//! | `tag`, `partner`, `bytes` | of a message; the partner is the rank at the other end |
-//! | `value` | of a counter or fact; without it, `bytes` has it |
+//! | `name` | name of the region, counter or metadata |
+//! | `tag`, `partner`, `bytes` | properties of a message; the partner is the rank at the other end |
+//! | `value` | value of a counter or of metadata; if it is missing, `bytes` is used |
 //!
 //! # JSON (`.ndjson`, `.jsonl`)
-//! Each line is one of these:
 //!
-//! * an object with the columns of a table as keys:
-//!   `{"step": 0, "ts_us": 12.5, "rank": 3, "kind": "ENTRY", "name": "main"}`;
-//! * a row of 12: `[program, rank, thread, event_type, timer, counter, counter_value, _, tag,
-//!   partner, bytes, timestamp in us]`, where `"NA"`, `NaN` or `null` stand in columns that do not
-//!   apply, and `event_type`, `timer` and `counter` are names or the numbers of names;
-//! * an object that gives numbers names: `{"event_type 0": "ENTRY", "timer 7": "main"}`.
+//! Each line has one of these forms:
 //!
-//! Lines that are none of these are skipped, and counted with their places.
+//! * an object with the columns of a table as keys: `{"step": 0, "ts_us": 12.5, "rank": 3, "kind":
+//!   "ENTRY", "name": "main"}`;
+//! * a row of 12 values: `[program, rank, thread, event_type, timer, counter, counter_value, _,
+//!   tag, partner, bytes, timestamp in us]`. Columns that do not apply contain `"NA"`, `NaN` or
+//!   `null`; `event_type`, `timer` and `counter` are names or numbers of names;
+//! * an object that assigns names to numbers: `{"event_type 0": "ENTRY", "timer 7": "main"}`.
+//!
+//! Other lines are skipped and counted with their places.
 
 mod ahead;
 mod file;
@@ -52,7 +54,7 @@ use std::io::BufRead;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How a file is followed that still grows.
+/// Options for following a growing file.
 ///
 /// ```
 /// use perf_formats::streams::Follow;
@@ -63,12 +65,12 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Follow {
-    /// How often one looks whether there is more. Default: 100 ms.
+    /// Interval between checks for new data. Default: 100 ms.
     pub poll: Duration,
-    /// How long nothing may come before that is taken for the end. Default: for ever.
+    /// Time without new data after which the stream ends. Default: never.
     pub idle: Option<Duration>,
-    /// How long a step of several files waits for those that do not have it yet, or may have more of it,
-    /// once others have it; and what is announced and not there or not whole. Default: 2 s.
+    /// Maximum time to wait for files that have not completed a step after another file has, and
+    /// for announced data that are missing or incomplete. Default: 2 s.
     pub patience: Duration,
 }
 
@@ -83,33 +85,35 @@ impl Default for Follow {
 }
 
 impl Follow {
-    /// Looks whether there is more this often. Default: 100 ms.
+    /// Sets the interval between checks for new data. Default: 100 ms.
     pub fn poll(mut self, every: Duration) -> Self {
         self.poll = every;
         self
     }
 
-    /// Waits so long for who is late. Default: 2 s.
+    /// Sets the maximum time to wait for late files. Default: 2 s.
     pub fn patience(mut self, time: Duration) -> Self {
         self.patience = time;
         self
     }
 
-    /// Takes it for the end when nothing came for so long. Default: never.
+    /// Sets the time without new data after which the stream ends. Default: never.
     pub fn idle(mut self, after: impl Into<Option<Duration>>) -> Self {
         self.idle = after.into();
         self
     }
 }
 
-/// Events of one or more files, step by step: a step has the events of all files that belong to it,
-/// file by file. Steps of files that do not say theirs are counted from the [origin](Self::origin).
+/// Events of one or more files, step by step. A step contains the events of all files that belong
+/// to it, file by file. Steps of files without step numbers are counted from the
+/// [origin](Self::origin).
 ///
-/// While files are [followed](Self::follow), a step ends when each of them has shown an event of a later
-/// one, or [`Follow::patience`] after the first of them has. Who was quiet until then is not waited for
-/// until it has caught up. Its steps keep their numbers: those that the other files have ended already are ended
-/// once more with its events alone, and are [counted](rules::LATE). A rank thus has the same steps whenever
-/// its file appears.
+/// While files are [followed](Self::follow), a step ends when each file has an event of a later
+/// step, or [`Follow::patience`] after the first file has one. A file that had no such event by
+/// then is late, and is not waited for until it has caught up. Its steps keep their numbers: steps
+/// that the other files have already ended are ended once more with the events of the late file
+/// alone, and are [counted](rules::LATE). A rank therefore has the same steps regardless of the
+/// time at which its file appears.
 ///
 /// ```
 /// use perf_core::{Job, EventSource};
@@ -127,24 +131,25 @@ impl Follow {
 #[derive(Debug)]
 pub struct Streams {
     files: Vec<StreamFile>,
-    /// Files that may appear while others are followed.
+    /// Files that may appear during following.
     sources: Option<Sources>,
     limits: Limits,
     period: Nanos,
-    /// When step 0 begins, if it was given.
+    /// Begin of step 0, if it was set.
     origin: Option<Nanos>,
     follow: Option<Follow>,
-    /// The highest step that ended.
+    /// Highest ended step.
     last: Option<u64>,
     is_strict: bool,
     diagnostics: Diagnostics,
 }
 
 impl Streams {
-    /// Opens files. Of the options, strictness and the limits for strings and definitions are used.
+    /// Opens files. Of the options, strict mode and the limits on strings and definitions are used.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
         let mut streams = Streams::empty(options);
         for path in paths {
@@ -155,16 +160,20 @@ impl Streams {
         Ok(streams)
     }
 
-    /// Follows files that may not be there yet, and folders in which files may appear. Files of folders are known by
-    /// their names: `.tsv`, `.ndjson` and `.jsonl`. New ones are looked for as often as [`Follow::poll`] says.
+    /// Follows files that may not exist yet, and folders in which files may appear. Files of
+    /// folders are recognised by their extensions `.tsv`, `.ndjson` and `.jsonl`. New files are
+    /// searched at the interval [`Follow::poll`].
     ///
-    /// The files that are there take part in each step, as with [`follow`](Self::follow). A file that appears later is
-    /// late: its steps keep their numbers. The end comes when no file had anything new, and none appeared, for as
-    /// long as [`Follow::idle`] says; files that were named and did not appear are [counted](rules::ABSENT) then. Packed files
-    /// of a folder are [skipped and counted](rules::PACKED).
+    /// Existing files take part in each step, as with [`follow`](Self::follow). A file that appears
+    /// later is late: its steps keep their numbers. The stream ends when no file had new data and
+    /// none appeared for [`Follow::idle`]. Named files that did not appear by then are
+    /// [counted](rules::ABSENT). Compressed files of a folder are [skipped and
+    /// counted](rules::PACKED).
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Unsupported`] for a packed file that is named.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read, and [`Error::Unsupported`] for a named
+    /// compressed file.
     ///
     /// ```no_run
     /// use perf_core::{EventSource, Job};
@@ -203,7 +212,7 @@ impl Streams {
                 outcome => outcome?,
             }
             let mut file = StreamFile::new(lines, self.limits.definitions, self.period);
-            // Steps of files that do not say theirs are counted from the same time.
+            // Steps of files without step numbers are counted from a common origin.
             let known = self.files.iter().filter_map(StreamFile::origin).min();
             let known = known.filter(|_| self.last.is_some());
             if let Some(origin) = self.origin.or(known) {
@@ -219,10 +228,11 @@ impl Streams {
         Ok(count)
     }
 
-    /// Reads from anywhere; `name` is for messages.
+    /// Reads a stream from any reader; `name` is used in messages.
     ///
     /// # Errors
-    /// [`Error::Io`] where it cannot be read.
+    ///
+    /// Returns [`Error::Io`] if reading fails.
     pub fn read(
         name: &str,
         from: impl BufRead + Send + 'static,
@@ -257,7 +267,7 @@ impl Streams {
         }
     }
 
-    /// How long a step is where the rows do not say to which they belong. Default: 1 s.
+    /// Sets the length of a step for rows without a step number. Default: 1 s.
     pub fn period(mut self, period: Nanos) -> Self {
         self.period = period;
         for file in &mut self.files {
@@ -266,10 +276,10 @@ impl Streams {
         self
     }
 
-    /// Begin of step 0 where the rows do not say to which step they belong. Default: the first event of the files
-    /// that have one when the first step ends. Programs that read the files of one run each by itself need
-    /// the same origin for the same steps; so does a file with events before those of the files that were there
-    /// first.
+    /// Sets the begin of step 0 for rows without a step number. Default: the first event of all
+    /// files that have one when the first step ends. Programs that each read some files of one run
+    /// must set the same origin to obtain the same steps. An explicit origin is also needed if a
+    /// late file has events before those of the initial files.
     pub fn origin(mut self, origin: Nanos) -> Self {
         self.origin = Some(origin);
         for file in &mut self.files {
@@ -278,13 +288,15 @@ impl Streams {
         self
     }
 
-    /// Waits for more at the ends of the files.
+    /// Waits for more data at the ends of the files.
     ///
-    /// The end of a step is known when an event of a later one comes, or when it is over: nothing
-    /// came for as long as [`Follow::idle`] says, or the job of [`next_step`](EventSource::next_step) was cancelled.
+    /// A step ends when an event of a later one arrives, or at the end of the stream: no data
+    /// arrived for [`Follow::idle`], or the job of [`next_step`](EventSource::next_step) was
+    /// cancelled.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a file that is packed.
+    ///
+    /// Returns [`Error::Unsupported`] for a compressed file.
     pub fn follow(mut self, follow: Follow) -> Result<Self> {
         for file in &mut self.files {
             file.lines().grow()?;
@@ -293,35 +305,35 @@ impl Streams {
         Ok(self)
     }
 
-    /// Whether an event so far did not say to which step it belongs, so that the
-    /// [period](Self::period) decided.
+    /// Returns `true` if an event so far had no step number, so that the [period](Self::period)
+    /// determined it.
     pub fn used_period(&self) -> bool {
         self.files.iter().any(StreamFile::used_period)
     }
 
-    /// What was skipped or mended so far.
+    /// Returns the diagnostics of skipped and repaired lines so far.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 }
 
-/// Since when one waits, and for what.
+/// Timers of waiting.
 #[derive(Debug)]
 struct Waits {
     follow: Follow,
-    /// Since when nothing came.
+    /// Time of the last new data.
     quiet: Instant,
-    /// Since when some have what others have not.
+    /// Time at which the first file completed the step.
     ready: Option<Instant>,
 }
 
-/// What to do when some files have nothing to say.
+/// Action if some files have no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Turn {
     Wait,
-    /// Go on without them.
+    /// Continue without them.
     GoOn,
-    /// What there is now is all.
+    /// End the stream with the available data.
     Stop,
 }
 
@@ -348,7 +360,7 @@ impl Waits {
 }
 
 impl Streams {
-    /// Lets `work` read what it can of each file, and again until no file is open that one waits for.
+    /// Calls `work` for each file until all files that are waited for have data.
     fn all(
         &mut self,
         mut work: impl FnMut(&mut StreamFile, &mut Diagnostics) -> Result<u64>,
@@ -372,7 +384,7 @@ impl Streams {
                 .iter()
                 .any(|file| file.is_open() && !file.is_late);
             let is_ready = self.files.iter().any(|file| file.step().is_some());
-            // If only those have something that nobody waits for, that is all there is.
+            // If only late files can still get data, the step is complete.
             let is_any_open = self.sources.is_some() || self.files.iter().any(StreamFile::is_open);
             let (true, Some(waits)) = (is_waiting || (is_any_open && !is_ready), &mut waits) else {
                 return Ok(());
@@ -400,7 +412,7 @@ impl Streams {
         }
     }
 
-    /// Steps that rows do not say are counted from the first of all files.
+    /// Sets the origin of steps to the first event of all files.
     fn set_origin(&mut self) {
         let known = self.files.iter().filter_map(StreamFile::origin).min();
         if let (Some(origin), None, None) = (known, self.last, self.origin) {
@@ -423,9 +435,10 @@ impl EventSource for Streams {
         };
         let late = self.files.iter().filter_map(StreamFile::late_step).min();
         let step = match (late, self.last) {
-            // The steps of a rank are its own, however late its file is.
+            // The steps of a rank keep their numbers, however late its file is.
             (Some(late), _) => late,
-            // A row that goes back in its own file comes with the next step, or once more with the last.
+            // A row that goes back in its own file is added to the next step, or to a repetition of
+            // the last one.
             (None, Some(last)) if first <= last => {
                 ahead.filter(|step| *step > last).min().unwrap_or(last)
             }

@@ -1,9 +1,9 @@
-//! [`Row`]: one event as a line has it.
+//! [`Row`]: one event of a line.
 
 use perf_core::{EventSink, Nanos, Peer, StreamEvent, StreamKey, Value};
 use std::borrow::Cow;
 
-/// What a row is.
+/// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Enter,
@@ -38,16 +38,16 @@ pub(super) struct Row<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) peer: Peer,
     pub(super) value: Value,
-    /// The value of metadata.
+    /// Value of metadata.
     pub(super) text: Cow<'a, str>,
 }
 
-/// Why a line is no row.
+/// Reason why a line is not a valid row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Wrong {
-    /// What was expected, and what is there.
+    /// The expected content, and the content found.
     Field(&'static str, String),
-    /// The kind is none of a stream.
+    /// The kind of event is unknown.
     Kind(String),
 }
 
@@ -66,8 +66,8 @@ impl Row<'_> {
     }
 }
 
-/// A decimal number of units of `scale` nanoseconds, such as `12.5` or `1.25e1` microseconds, exactly;
-/// digits below a nanosecond are cut off.
+/// Parses a decimal number in units of `scale` nanoseconds, such as `12.5` or `1.25e1`
+/// microseconds, exactly. Digits below a nanosecond are truncated.
 pub(super) fn time(text: &str, scale: i64) -> Option<Nanos> {
     if let (Ok(units), false) = (text.parse::<i64>(), text.starts_with('+')) {
         return units.checked_mul(scale).map(Nanos);
@@ -76,13 +76,14 @@ pub(super) fn time(text: &str, scale: i64) -> Option<Nanos> {
     i64::try_from(nanos).ok().map(Nanos)
 }
 
-/// A whole number in any notation of a decimal one, such as `-3`, `3.0` or `1.5e3`.
+/// Parses an integer in any decimal notation, such as `-3`, `3.0` or `1.5e3`.
 pub(super) fn whole(text: &str) -> Option<i128> {
     let (number, is_exact) = decimal(text, 1)?;
     is_exact.then_some(number)
 }
 
-/// A decimal number times `scale`, without what is behind the point then, and whether that is nothing.
+/// Parses a decimal number, multiplied by `scale` and truncated. The flag is `true` if no fraction
+/// was lost.
 fn decimal(text: &str, scale: u64) -> Option<(i128, bool)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -105,7 +106,7 @@ fn decimal(text: &str, scale: u64) -> Option<(i128, bool)> {
     number = number.checked_mul(i128::from(scale))?;
     let power = i64::from(exponent) - i64::try_from(fraction.len()).ok()?;
     let mut is_exact = true;
-    // No number has as many digits as there can be steps.
+    // More steps than the digits of any number have no effect.
     for _ in 0..power.unsigned_abs().min(64) {
         if power > 0 {
             number = number.checked_mul(10)?;
@@ -117,7 +118,7 @@ fn decimal(text: &str, scale: u64) -> Option<(i128, bool)> {
     Some((sign * number, is_exact))
 }
 
-/// A number as the narrowest value that holds it.
+/// Parses a number as the narrowest type that represents it.
 pub(super) fn number(text: &str) -> Option<Value> {
     if let Ok(value) = text.parse() {
         return Some(Value::U64(value));

@@ -1,17 +1,17 @@
-//! Flat lines of JSON: an array or an object of strings, numbers and nulls.
+//! Scanner for flat lines of JSON: an array or an object of strings, numbers and nulls.
 //!
-//! Old writers put a bare `NaN` where a column does not apply, which is no JSON; so the lines are
-//! scanned here.
+//! Old writers put a bare `NaN` into columns that do not apply, which is not valid JSON, so a JSON
+//! library cannot be used.
 
 use super::row::Wrong;
 use super::tsv::wrong;
 use std::borrow::Cow;
 
-/// A scalar.
+/// A scalar value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Scalar<'a> {
     Text(Cow<'a, str>),
-    /// A number, as it is written.
+    /// A number in its original notation.
     Number(&'a str),
     /// `null`, `NaN` or `"NA"`.
     Nothing,
@@ -31,10 +31,10 @@ impl<'a> Scalar<'a> {
     }
 }
 
-/// Name and value; those of an array have no name.
+/// Name and value; the values of an array have no name.
 pub(super) type Field<'a> = (Cow<'a, str>, Scalar<'a>);
 
-/// What a line has, and whether it is an array.
+/// Returns the fields of a line, and `true` if it is an array.
 pub(super) fn fields(line: &str) -> Result<(bool, Vec<Field<'_>>), Wrong> {
     let mut scanner = Scanner { rest: line.trim() };
     let is_array = scanner.rest.starts_with('[');
@@ -48,7 +48,7 @@ pub(super) fn fields(line: &str) -> Result<(bool, Vec<Field<'_>>), Wrong> {
     }
 }
 
-/// Walks through a line.
+/// Read position in a line.
 struct Scanner<'a> {
     rest: &'a str,
 }
@@ -141,7 +141,7 @@ impl<'a> Scanner<'a> {
                 let end = at + step;
                 self.rest = inside.get(end + 1..).unwrap_or_default();
                 if text.is_empty() {
-                    // Nothing was escaped, or nothing came of it.
+                    // The string had no escapes, or they yielded nothing.
                     return Ok(inside.get(end - step..end).unwrap_or_default().into());
                 }
                 text.push_str(plain);
@@ -155,7 +155,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// The character an escape stands for, and the length of the escape after its backslash.
+/// Returns the character of an escape sequence, and its length after the backslash.
 fn unescape(escape: &str) -> Result<(char, usize), Wrong> {
     let fail = || wrong("an escape of JSON", escape);
     let c = match escape.chars().next() {
@@ -174,7 +174,7 @@ fn unescape(escape: &str) -> Result<(char, usize), Wrong> {
             if !(0xd800..0xdc00).contains(&first) {
                 return Ok((char::from_u32(first).ok_or_else(fail)?, 5));
             }
-            // Two units of UTF-16 stand for one character beyond them.
+            // A surrogate pair of UTF-16 stands for one character.
             let second = match escape.get(5..7) {
                 Some("\\u") => unit(7).filter(|unit| (0xdc00..0xe000).contains(unit)),
                 _ => None,

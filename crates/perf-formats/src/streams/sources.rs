@@ -1,10 +1,10 @@
-//! [`Sources`]: files and folders of streams, some of which may not be there yet.
+//! [`Sources`]: files and folders of streams, some of which may not exist yet.
 
 use super::format::FORMAT;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Files and folders that are followed, and the files of them that were opened.
+/// Followed files and folders, and the files that were opened.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
     roots: Vec<PathBuf>,
@@ -33,19 +33,20 @@ impl Sources {
         found
     }
 
-    /// Returns `true` if a file was named by itself, not as one of a folder.
+    /// Returns `true` if a file was named explicitly, and not found in a folder.
     pub(super) fn is_named(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| root == path)
     }
 
-    /// Files that were named and have not appeared.
+    /// Iterates over the named files that have not appeared.
     pub(super) fn absent(&self) -> impl Iterator<Item = &Path> {
         let roots = self.roots.iter().map(PathBuf::as_path);
         roots.filter(|root| !root.is_dir() && !self.known.contains(*root))
     }
 }
 
-/// Returns the streams in a folder by their names, in the order of the numbers in these: none of what is no folder.
+/// Returns the streams in a folder, by their extensions, in the order of the numbers in their
+/// names. The result is empty if `folder` is not a folder.
 ///
 /// ```
 /// let none = perf_formats::streams::files("no-such-folder");

@@ -1,22 +1,22 @@
-//! [`Syntax`]: how the lines of a file are written.
+//! [`Syntax`]: the syntax of the lines of a file.
 
 use super::json::{Line, Names};
 use super::row::{Row, Wrong};
 use super::tsv::Header;
 
-/// How the lines of a file are written.
+/// Syntax of the lines of a file.
 #[derive(Clone, Debug)]
 pub(super) enum Syntax {
     Tsv(Header),
     Json(Names),
 }
 
-/// What the first line says of it.
+/// Syntax derived from the first line.
 #[derive(Clone, Debug)]
 pub(super) enum Guess {
-    /// Whether that line is a header.
+    /// A certain syntax, and `true` if the line is a header.
     Sure(Syntax, bool),
-    /// It is a header that is damaged.
+    /// A damaged header that could be repaired.
     Mended(Syntax),
     Unknown,
 }
@@ -32,13 +32,13 @@ fn is_json(text: &str) -> bool {
 }
 
 impl Syntax {
-    /// By the first line alone.
+    /// Guesses the syntax from the first line only.
     pub(super) fn guess(first: &str) -> Guess {
         match Header::mended(first) {
             Some((header, false)) if header.is_known() && header.is_whole() => {
                 return Guess::Sure(Syntax::Tsv(header), true);
             }
-            // The lines after it say what to think of names that are none.
+            // The following lines must decide on unknown names.
             Some(_) => return Guess::Unknown,
             None => {}
         }
@@ -49,7 +49,8 @@ impl Syntax {
         }
     }
 
-    /// By the lines after the first, which is neither a sound header nor JSON that can be read.
+    /// Guesses the syntax from the lines after the first, which is neither a valid header nor
+    /// readable JSON.
     pub(super) fn guess_by(first: &str, rest: &[&[u8]]) -> Guess {
         let text = |line: &&[u8]| String::from_utf8_lossy(line).into_owned();
         let rest: Vec<String> = rest.iter().map(text).collect();
@@ -74,7 +75,7 @@ impl Syntax {
         }
     }
 
-    /// What a line is.
+    /// Parses a line.
     pub(super) fn parse<'a>(
         &mut self,
         line: &'a [u8],
@@ -87,7 +88,7 @@ impl Syntax {
         }
     }
 
-    /// The row of a line, if it is one by the names that are known.
+    /// Parses a line as a row with the known names, or returns `None`.
     pub(super) fn row<'a>(&self, line: &'a [u8]) -> Option<Row<'a>> {
         let text = text(line).ok()?;
         match self {

@@ -1,4 +1,4 @@
-//! [`TraceBuilder`]: a stream that ended, as a trace.
+//! [`TraceBuilder`]: converts a completed stream to a trace.
 
 use super::rules;
 use crate::timestamps::{LOOK, Verdict, judge_jump};
@@ -11,8 +11,8 @@ use perf_core::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// A sink that keeps all events, and makes a [`Trace`] of them: one location a stream, in
-/// nanoseconds from the first event on.
+/// A sink that keeps all events and builds a [`Trace`] with one location for each stream. Times are
+/// in nanoseconds from the first event.
 #[derive(Clone, Debug, Default)]
 pub struct TraceBuilder {
     regions: Vec<Region>,
@@ -20,13 +20,13 @@ pub struct TraceBuilder {
     counters: Vec<String>,
     counter_types: Vec<ValueType>,
     counter_ids: HashMap<String, MetricId>,
-    /// Counters with a value that no signed number is.
+    /// Counters with a value that exceeds the signed range.
     large_counters: HashSet<MetricId>,
     streams: Vec<Stream>,
     stream_ids: HashMap<StreamKey, StreamId>,
-    /// What findings about all of it call it.
+    /// Name of the source, used in diagnostics.
     name: String,
-    /// Events so far, and how many are kept at most; `None` for all.
+    /// Number of events so far, and maximum number of kept events; `None` for no maximum.
     count: u64,
     most: Option<u64>,
 }
@@ -36,7 +36,7 @@ struct Stream {
     key: StreamKey,
     /// Enters and exits.
     functions: Vec<(Nanos, StreamEvent)>,
-    /// Messages and counter values, which may come after the enters and exits of their step.
+    /// Messages and counter values, which may follow the enters and exits of their step.
     notes: Vec<(Nanos, StreamEvent)>,
     properties: Vec<(String, String)>,
 }
@@ -47,12 +47,12 @@ impl Stream {
         firsts.map(|(at, _)| *at).min()
     }
 
-    /// Repairs damaged timestamps of both; returns how many there were.
+    /// Repairs damaged timestamps of both lists; returns their number.
     fn repair(&mut self) -> u64 {
         repair(&mut self.functions) + repair(&mut self.notes)
     }
 
-    /// Sorts both by time, and tells how many came late among their own kind.
+    /// Sorts both lists by time, and returns the number of out-of-order events in each list.
     fn sort(&mut self) -> u64 {
         let (messages, counters): (Vec<_>, Vec<_>) = self
             .notes
@@ -70,8 +70,8 @@ impl Stream {
         count
     }
 
-    /// All events by time. Messages and counters of the time of an enter come after it, those of
-    /// the time of an exit before it, so that they lie in the call.
+    /// Iterates over all events by time. Messages and counters at the time of an enter follow it,
+    /// and those at the time of an exit precede it, so that they are inside the call.
     fn merged(&self) -> impl Iterator<Item = &(Nanos, StreamEvent)> {
         let mut notes = self.notes.iter().peekable();
         let mut functions = self.functions.iter().peekable();
@@ -86,16 +86,16 @@ impl Stream {
     }
 }
 
-/// Distance from the event before, in nanoseconds, from which on a timestamp is compared with those that
-/// follow: as in the detection of anomalies.
+/// Distance from the previous event, in nanoseconds, above which a timestamp is checked against the
+/// following ones. The detection of anomalies uses the same distance.
 const FAR: u64 = 10_000_000_000;
-/// Distance from the event before, in nanoseconds, that is too long for one of the last events: a day.
+/// Maximum plausible distance of the last events from the previous one, in nanoseconds: a day.
 const GAP: u64 = 86_400_000_000_000;
 
-/// Takes events that lie far ahead of those around them in the file at the time of the one before;
-/// returns how many.
+/// Replaces times far ahead of their neighbours in the file by the previous time; returns their
+/// number.
 fn repair(events: &mut [(Nanos, StreamEvent)]) -> u64 {
-    // In the order of the signed times.
+    // Unsigned numbers in the order of the signed times.
     let ordinal = |at: Nanos| at.0.cast_unsigned() ^ (1 << 63);
     let mut before: Option<(u64, Nanos)> = None;
     let mut count = 0;
@@ -131,11 +131,12 @@ fn repair(events: &mut [(Nanos, StreamEvent)]) -> u64 {
     count
 }
 
-/// Bytes of an event.
+/// Size of an event in bytes.
 const EVENT: u64 = size_of::<(Nanos, StreamEvent)>() as u64;
 
 impl TraceBuilder {
-    /// A builder whose findings are about this file, and which keeps as many events as limits grant.
+    /// Creates a builder with this file as the source of diagnostics, and with as many events as
+    /// the memory budget allows.
     pub(crate) fn of(path: &std::path::Path, limits: &Limits) -> Self {
         TraceBuilder {
             name: path.to_string_lossy().into_owned(),
@@ -144,10 +145,11 @@ impl TraceBuilder {
         }
     }
 
-    /// Whether all events are kept.
+    /// Checks that no event was dropped.
     ///
     /// # Errors
-    /// [`Error::Limit`](crate::Error::Limit) where there were more than memory is granted for.
+    ///
+    /// Returns [`Error::Limit`](crate::Error::Limit) if the events exceed the memory budget.
     pub(crate) fn check(&self, limits: &Limits) -> Result<()> {
         match self.most {
             Some(most) if self.count > most => Err(Error::Limit {
@@ -160,10 +162,12 @@ impl TraceBuilder {
         }
     }
 
-    /// The trace.
+    /// Builds the trace.
     ///
     /// # Errors
-    /// [`Error::Core`](crate::Error::Core) past 2^30 regions or records a location.
+    ///
+    /// Returns [`Error::Core`](crate::Error::Core) for more than 2^30 regions or records of a
+    /// location.
     pub fn build(self) -> Result<Trace> {
         Ok(self.finish(&OpenOptions::new())?.0)
     }
@@ -187,7 +191,7 @@ impl TraceBuilder {
         let mut programs: Vec<u32> = self.streams.iter().map(|one| one.key.program).collect();
         programs.dedup();
         for (location, stream) in definitions.system.locations().iter().zip(&self.streams) {
-            // The place of its program among those there are.
+            // Index of its program among all programs.
             let program = stream.key.program;
             let comm = programs.partition_point(|other| *other < program);
             let comm = CommId(comm as u32);
@@ -204,7 +208,8 @@ impl TraceBuilder {
         let mut locations = Vec::new();
         let mut comms: Vec<Communicator> = Vec::new();
         let mut before: Option<StreamKey> = None;
-        // Ranks that are far more than there are streams are a sign of corruption.
+        // Ranks far above the number of streams indicate corruption, so the total length of
+        // communicators is bounded.
         let mut room = self.streams.len().saturating_mul(64).saturating_add(65_536);
         let many = self.streams.iter().any(|stream| stream.key.program > 0);
         for (index, stream) in self.streams.iter().enumerate() {
@@ -264,7 +269,8 @@ impl TraceBuilder {
         definitions.metrics = metrics.collect();
         definitions.metric_sets = sets.collect();
         let mut clock = Clock::default();
-        // Times since 1970 are those of a clock on the wall; others count from anywhere.
+        // Large times count from 1970 and give the wall-clock time; others have an arbitrary
+        // origin.
         clock.realtime = u64::try_from(origin.0).ok().filter(|at| *at > YEAR_2000);
         definitions.clock = clock;
         definitions.system = SystemTree::new(Vec::new(), groups, locations, options.get_limits())?;
@@ -274,7 +280,7 @@ impl TraceBuilder {
     }
 }
 
-/// The events of a stream, of which a program's ranks have a communicator.
+/// Returns the events of a stream; the ranks of a program share a communicator.
 fn events(
     types: &[ValueType],
     stream: &Stream,
@@ -321,8 +327,8 @@ fn events(
 /// Nanoseconds from 1970 to 2000.
 const YEAR_2000: u64 = 946_684_800_000_000_000;
 
-/// Makes a location the one of `rank`, where there is room for as many ranks in all communicators. Else nobody
-/// knows who the members are.
+/// Assigns a location to `rank` of a communicator, if the budget on members allows that many ranks.
+/// Otherwise the members become unknown.
 fn join(comm: &mut Communicator, rank: u32, id: Option<LocationId>, room: &mut usize) {
     let Members::Ranks(ranks) = &mut comm.members else {
         return;
@@ -378,7 +384,8 @@ impl EventSink for TraceBuilder {
         if let StreamEvent::Counter(counter, value) = event
             && let Some(kind) = self.counter_types.get_mut(counter.index())
         {
-            // The widest type of its values: signed ones have no room for what only unsigned ones have.
+            // Select the widest type of the values: a signed type cannot represent large unsigned
+            // values.
             let is_large = matches!(value, Value::U64(value) if i64::try_from(value).is_err());
             if is_large {
                 self.large_counters.insert(counter);

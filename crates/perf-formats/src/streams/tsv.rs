@@ -3,7 +3,7 @@
 use super::row::{Kind, Row, Wrong, number, time, whole};
 use perf_core::{Nanos, Peer, StreamKey, Value};
 
-/// Which column is what.
+/// Meaning of the columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     columns: Vec<Column>,
@@ -12,7 +12,7 @@ pub(super) struct Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     Step,
-    /// A time in units of so many nanoseconds.
+    /// A time in units of this many nanoseconds.
     Time(i64),
     Program,
     Rank,
@@ -26,7 +26,7 @@ enum Column {
     Unknown,
 }
 
-/// The columns of the usual header; the last is often left out.
+/// Columns of the usual header; the last is often omitted.
 const USUAL: [&str; 11] = [
     "step", "ts_us", "program", "rank", "thread", "kind", "name", "tag", "partner", "bytes",
     "value",
@@ -53,14 +53,14 @@ impl Column {
 }
 
 impl Header {
-    /// The header, if it has a time and a kind.
+    /// Returns the header if it has a time and a kind.
     fn checked(self) -> Option<Self> {
         let is_time = |column: &Column| matches!(column, Column::Time(_));
         let is_whole = self.columns.iter().any(is_time) && self.columns.contains(&Column::Kind);
         is_whole.then_some(self)
     }
 
-    /// The header that most writers write.
+    /// Returns the usual header.
     pub(super) fn usual() -> Self {
         let names = USUAL.iter().map(|name| Column::named(name));
         Header {
@@ -68,8 +68,8 @@ impl Header {
         }
     }
 
-    /// Reads the header, and whether it had to be mended: one that is the usual one but for a few
-    /// names, which are none then. `None` if it has no time or no kind.
+    /// Parses a header; the flag is `true` if it was repaired. A header that equals the usual one
+    /// except for a few unknown names is repaired. Returns `None` without a time or a kind.
     pub(super) fn mended(line: &str) -> Option<(Self, bool)> {
         let mut columns: Vec<Column> = line.split('\t').map(Column::named).collect();
         let usual = Self::usual().columns;
@@ -89,23 +89,23 @@ impl Header {
         Some((Header { columns }.checked()?, is_mended))
     }
 
-    /// Whether all its names are those of columns.
+    /// Returns `true` if all its names are known columns.
     pub(super) fn is_known(&self) -> bool {
         !self.columns.contains(&Column::Unknown)
     }
 
-    /// Whether it has a column for all that an event has.
+    /// Returns `true` if it has a column for every property of an event.
     pub(super) fn is_whole(&self) -> bool {
         self.columns.len() + 1 >= USUAL.len()
     }
 
-    /// Whether it is the beginning of the usual header, and a line has more than it names.
+    /// Returns `true` if it is a prefix of the usual header, and `line` has more columns.
     pub(super) fn is_cut(&self, line: &str) -> bool {
         Self::usual().columns.starts_with(&self.columns)
             && line.split('\t').count() > self.columns.len()
     }
 
-    /// Reads a line. Columns that are missing or empty are 0.
+    /// Parses a line. Missing or empty columns are 0.
     pub(super) fn row<'a>(&self, line: &'a str) -> Result<Row<'a>, Wrong> {
         let mut row = Row {
             step: None,
@@ -166,11 +166,11 @@ impl Header {
 }
 
 pub(super) fn wrong(expected: &'static str, got: &str) -> Wrong {
-    // A line can be long; its beginning tells enough.
+    // A line can be long; its beginning is sufficient for the message.
     Wrong::Field(expected, got.chars().take(40).collect())
 }
 
-/// A whole number, also as `3.0` or `3e0`, as tables write it that passed through floating point.
+/// Parses an integer, also as `3.0` or `3e0`: some tools convert all columns to floating point.
 pub(super) fn integer(field: &str, what: &'static str) -> Result<u64, Wrong> {
     let parsed = field.parse().ok();
     let exact = || u64::try_from(whole(field)?).ok();
@@ -183,7 +183,7 @@ pub(super) fn small(field: &str, what: &'static str) -> Result<u32, Wrong> {
     parsed.or_else(exact).ok_or_else(|| wrong(what, field))
 }
 
-/// Tags may be negative: those of wildcards and of libraries' own messages.
+/// Parses a tag, which may be negative: wildcards and internal messages of libraries use such tags.
 pub(super) fn signed(field: &str, what: &'static str) -> Result<u32, Wrong> {
     let parsed = field.parse::<u32>().ok();
     let exact = || {
@@ -220,7 +220,7 @@ mod tests {
             Err(Wrong::Field("a rank", _))
         ));
         assert_eq!(Header::mended("kind\tname"), None);
-        // A name or two of the usual header are damaged.
+        // One or two names of the usual header are damaged.
         let damaged = USUAL
             .join("\t")
             .replace("ts_us", "t_us")

@@ -1,4 +1,4 @@
-//! From functions and call paths by name to the nouns.
+//! Conversion of functions and call paths, which are identified by name, to a profile.
 
 use super::read::{Key, Tables, Thread};
 use super::rules;
@@ -12,7 +12,7 @@ use perf_core::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Puts the profile together; errors call the recording `name`.
+/// Builds the profile; errors call the recording `name`.
 pub(super) fn profile(
     tables: &Tables,
     name: &str,
@@ -53,7 +53,8 @@ pub(super) fn profile(
         }
     }
     found.add_many(rules::USER_EVENTS, events, Place::file("user events"));
-    // Roots whose values all belong to paths elsewhere, while paths begin at them.
+    // Roots of truncated call paths: their own values all belong to paths elsewhere, while paths
+    // begin at them.
     let is_cut = |root: &CallPathId| {
         let mut below = paths.calls.subtree(*root).into_iter().skip(1);
         !used.contains(root) && below.any(|path| used.contains(&path))
@@ -72,7 +73,7 @@ pub(super) fn profile(
     Ok(profile.with_properties(properties))
 }
 
-/// Inclusive and exclusive of each metric, then calls and subroutines.
+/// Creates the metrics: inclusive and exclusive for each metric, then calls and subroutines.
 fn metrics(names: &[String]) -> Vec<ProfileMetric> {
     let metric = |name: String, unit: &str, description: &str, scope, counterpart| ProfileMetric {
         metric: Metric {
@@ -165,7 +166,7 @@ impl Paths {
     }
 }
 
-/// A region from a name such as `main [{matmult.c} {134,1}-{207,1}]`.
+/// Parses a region from a name such as `main [{matmult.c} {134,1}-{207,1}]`.
 fn described(full: &str) -> Region {
     let mut region = Region::named(full);
     let Some((name, source)) = full.rsplit_once(" [{") else {
@@ -185,8 +186,8 @@ fn described(full: &str) -> Region {
     region
 }
 
-/// The values of a thread, by call path: for each metric inclusive and exclusive, then calls and
-/// subroutines.
+/// Returns the values of a thread by call path: inclusive and exclusive for each metric, then calls
+/// and subroutines.
 fn sums(
     thread: &Thread,
     tables: &Tables,
@@ -197,7 +198,7 @@ fn sums(
     let metrics = tables.metrics.len();
     let width = metrics * 2 + 2;
     let mut sums: BTreeMap<CallPathId, Vec<f64>> = BTreeMap::new();
-    // What the call paths that end in a function have together.
+    // Sums over the call paths that end in a function.
     let mut covered: HashMap<RegionId, Vec<f64>> = HashMap::new();
     for (at, entry) in thread.entries.iter().enumerate() {
         let values = thread.values.iter().skip(at * metrics).take(metrics);
@@ -229,7 +230,7 @@ fn sums(
             sums.insert(id, values);
         }
     }
-    // A function repeats what its call paths have: what remains of it is a root.
+    // The values of a function repeat those of its call paths; the remainder belongs to a root.
     for (region, covered) in covered {
         let Some(root) = paths.calls.find(None, region) else {
             continue;
@@ -241,11 +242,11 @@ fn sums(
         for (rest, part) in rest.iter_mut().zip(&covered) {
             *rest = (*rest - part).max(0.0);
         }
-        // Paths of a recursive function count its inclusive values more than once.
+        // The call paths of a recursive function count its inclusive values more than once.
         for metric in 0..metrics {
             rest[metric * 2] = rest[metric * 2].max(rest[metric * 2 + 1]);
         }
-        // Rounding of a file leaves less than a millionth.
+        // The rounding in files leaves less than a millionth.
         let is_left = |at: usize| rest[at] > 1e-6 * sum[at];
         let exclusive = (0..metrics).map(|metric| metric * 2 + 1);
         if exclusive.chain([metrics * 2]).any(is_left) {
@@ -259,7 +260,7 @@ fn sums(
     sums
 }
 
-/// Facts that all threads share.
+/// Returns the metadata that all threads share.
 fn common(threads: &[Thread]) -> Vec<(String, String)> {
     let Some((first, rest)) = threads.split_first() else {
         return Vec::new();
@@ -276,7 +277,7 @@ fn common(threads: &[Thread]) -> Vec<(String, String)> {
     common
 }
 
-/// Hosts, processes and threads.
+/// Creates hosts, processes and threads.
 fn system(
     threads: &[Thread],
     common: &[(String, String)],
@@ -291,7 +292,7 @@ fn system(
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    // Node, context and thread in one number, where they fit.
+    // Pack node, context and thread into one number, if they fit.
     let packed = |key: Key| {
         let upper = u64::from(key.node) << 8 | u64::from(key.context);
         upper << 32 | u64::from(key.thread)

@@ -1,4 +1,4 @@
-//! TAU among the formats of this crate.
+//! Registration of TAU as a format of this crate.
 
 use super::Tau;
 use super::packed::MAGIC;
@@ -8,7 +8,7 @@ use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
 use std::path::Path;
 
-/// TAU profiles, as [`Formats`](crate::Formats) know them.
+/// TAU profiles, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "tau",
     extensions: &["ppk"],

@@ -1,21 +1,22 @@
-//! TAU profiles: text, one file a thread (`profile.NODE.CONTEXT.THREAD`), with a folder
-//! `MULTI__METRIC` for each of several metrics; and packed ones of ParaProf (`.ppk`).
+//! TAU profiles: text, one file for each thread (`profile.NODE.CONTEXT.THREAD`), with a folder
+//! `MULTI__METRIC` for each of several metrics, and packed profiles of ParaProf (`.ppk`).
 //!
-//! [`Tau`] opens either.
+//! [`Tau`] opens both.
 //!
 //! # Limits
-//! | what | how far it goes |
+//!
+//! | subject | limit |
 //! |---|---|
-//! | file | held in memory while it is read; a `.ppk` unpacked up to 4 GiB, or what [`Limits::memory`](perf_core::Limits::memory) says |
+//! | file | held in memory while it is read; a `.ppk` up to 4 GiB uncompressed, or [`Limits::memory`](perf_core::Limits::memory) |
 //! | functions, user events, threads | [`Limits::definitions`](perf_core::Limits::definitions) of each |
 //! | depth of a call path | [`Limits::depth`](perf_core::Limits::depth) |
 //! | line of a text | [`Limits::string`](perf_core::Limits::string) bytes |
-//! | user events, aggregates | user events are kept beside the profile, [`Tau::threads`]; aggregates are skipped |
-//! | call paths | those that TAU measured; functions without any are roots. Paths that a limit of depth cut begin at their first function and are counted ([`rules::CUT_PATHS`]) |
-//! | inclusive, exclusive values | those of the file, in either scope; none is derived |
-//! | metric | its name is what the first file says, else that of its folder; unit and meaning are not in the format, times are taken to be microseconds |
+//! | user events, aggregates | user events are kept outside the profile, [`Tau::threads`]; aggregates are skipped |
+//! | call paths | those that TAU measured; functions without any are roots. Paths truncated by a depth limit begin at their first function and are counted ([`rules::CUT_PATHS`]) |
+//! | inclusive, exclusive values | those of the file, in both scopes; none is derived |
+//! | metric | its name is taken from the first file, or else from its folder; the format has neither unit nor meaning, times are assumed to be microseconds |
 //! | snapshots, derived metrics of ParaProf, phases as such | not read |
-//! | writing | no |
+//! | writing | not supported |
 
 mod build;
 mod format;

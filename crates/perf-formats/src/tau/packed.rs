@@ -1,4 +1,4 @@
-//! Packed profiles of ParaProf: big-endian, mostly within gzip.
+//! Packed profiles of ParaProf: big-endian, usually compressed with gzip.
 
 use super::read::{Entry, EventEntry, Function, Key, Tables, Thread};
 use super::rules;
@@ -55,7 +55,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count of things of at least `size` bytes each, which the rest of the file must hold.
+    /// Reads a count of elements with at least `size` bytes each, which must fit the rest of the
+    /// file.
     fn count(&mut self, size: usize, what: &'static str) -> Result<usize> {
         let count = self.integer(what)?;
         let rest = self.bytes.len() - self.at;
@@ -155,7 +156,7 @@ pub(super) fn read(bytes: Bytes, options: &Reading, found: &mut Diagnostics) -> 
     }
     tables.metrics = reader.texts("metrics")?;
     let groups = reader.texts("groups")?;
-    // A group has one name, which every function of it repeats.
+    // Each function repeats the name of its group, so the total length is bounded.
     let limit = u64::from(options.get_limits().string) * 256;
     let mut bytes_of_groups = 0;
     for _ in 0..reader.count(6, "functions")? {
@@ -248,7 +249,7 @@ fn thread(reader: &mut Reader<'_>, tables: &Tables, found: &mut Diagnostics) -> 
         thread.events.push(EventEntry {
             event: reader.index(tables.events.len(), "a user event")?,
             count: reader.integer("a count")?.into(),
-            // The text has them the other way round.
+            // The text format has these in the opposite order.
             min: reader.float("a value")?,
             max: reader.float("a value")?,
             mean: reader.float("a value")?,

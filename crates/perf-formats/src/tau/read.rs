@@ -1,4 +1,4 @@
-//! [`Tau`]: what a profile says, and the nouns made of it.
+//! [`Tau`]: the contents of a profile, and the profile built from it.
 
 use super::{build, packed, rules, text};
 use crate::bytes::Bytes;
@@ -8,94 +8,94 @@ use perf_core::{Diagnostics, Job, Place, Profile};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// What TAU calls a thread.
+/// Identification of a thread in TAU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// The process, an MPI rank where there is MPI.
+    /// Process; with MPI, its rank.
     pub node: u32,
-    /// The address space within it, mostly 0.
+    /// Address space within the process, usually 0.
     pub context: u32,
-    /// The thread within it.
+    /// Thread within the address space.
     pub thread: u32,
 }
 
 /// A function, or a call path of functions joined by ` => `.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Function {
-    /// Name, as it stands.
+    /// Full name of the function or call path.
     pub name: String,
-    /// Groups it belongs to.
+    /// Groups of the function.
     pub groups: Vec<String>,
 }
 
 impl Function {
-    /// Whether it is a call path. Functions repeat the sums of their call paths.
+    /// Returns `true` for a call path. Functions repeat the sums of their call paths.
     pub fn is_call_path(&self) -> bool {
         self.name.contains(" => ")
     }
 }
 
-/// A line of a thread: a function and how often it was called.
+/// A line of a thread: a function with its numbers of calls.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     /// Index in [`Tau::functions`].
     pub function: u32,
-    /// How often it was called.
+    /// Number of calls of the function.
     pub calls: f64,
-    /// How often it called others.
+    /// Number of calls that the function made.
     pub subroutines: f64,
 }
 
-/// A user event of a thread: statistics of a value that the program reported.
+/// A user event of a thread: statistics of a value reported by the program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventEntry {
     /// Index in [`Tau::events`].
     pub event: u32,
-    /// How many values.
+    /// Number of values.
     pub count: f64,
-    /// The largest.
+    /// Largest value.
     pub max: f64,
-    /// The smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Their mean.
+    /// Mean value.
     pub mean: f64,
-    /// The sum of their squares.
+    /// Sum of the squared values.
     pub sum_of_squares: f64,
 }
 
-/// A thread.
+/// Data of a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Thread {
-    /// Which it is.
+    /// Identification of the thread.
     pub key: Key,
-    /// Its lines. A function may stand twice; its values add up.
+    /// Lines of the thread. If a function occurs twice, its values are added.
     pub entries: Vec<Entry>,
-    /// (exclusive, inclusive) of the entries, one after the other, metric by metric within.
+    /// Pairs (exclusive, inclusive), entry by entry, with all metrics of an entry in sequence.
     pub values: Vec<(f64, f64)>,
-    /// Its user events.
+    /// User events of the thread.
     pub events: Vec<EventEntry>,
-    /// Facts about it, as (name, value).
+    /// Metadata of the thread, as (name, value).
     pub metadata: Vec<(String, String)>,
 }
 
-/// What is read, whichever way it was stored.
+/// Contents of a profile, independent of its storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     pub(super) metrics: Vec<String>,
     pub(super) functions: Vec<Function>,
     pub(super) events: Vec<String>,
     pub(super) threads: Vec<Thread>,
-    /// Facts about all threads.
+    /// Metadata shared by all threads.
     pub(super) metadata: Vec<(String, String)>,
 }
 
 /// A TAU profile.
 ///
-/// The [`profile`](Self::profile) has for each metric of the recording an inclusive one of its
-/// name and an exclusive one, `exclusive NAME`, both as TAU measured them, then `calls` and
-/// `subroutines` (exclusive). Times are in microseconds. Call paths are those of TAU; functions
-/// without call paths are roots. Functions with call paths do not appear a second time, so that
-/// exclusive values add up to the whole.
+/// The [`profile`](Self::profile) has two metrics for each metric of the recording: an inclusive
+/// one with its name and an exclusive one, `exclusive NAME`, both as measured by TAU. The metrics
+/// `calls` and `subroutines` (exclusive) follow. Times are in microseconds. Call paths are those of
+/// TAU; functions without call paths are roots. Functions with call paths do not occur as roots as
+/// well, so that exclusive values add up to the total.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -114,12 +114,14 @@ pub struct Tau {
 }
 
 impl Tau {
-    /// Opens a folder with `profile.*` files or `MULTI__*` folders, one such file, or a `.ppk`.
+    /// Opens a folder with `profile.*` files or `MULTI__*` folders, a single such file, or a
+    /// `.ppk`.
     ///
     /// # Errors
-    /// [`Error::Io`] where the system cannot read, [`Error::Truncated`], [`Error::Malformed`] and
-    /// [`Error::Limit`] with the place in the file, and [`Error::Strict`] for the first repair or
-    /// loss if the options are strict.
+    ///
+    /// Returns [`Error::Io`] if the system cannot read, [`Error::Truncated`], [`Error::Malformed`]
+    /// or [`Error::Limit`] with the place in the file, and [`Error::Strict`] for the first repair
+    /// or loss in strict mode.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
         let options = &Reading::new(options, job);
         let path = path.as_ref();
@@ -137,10 +139,11 @@ impl Tau {
         Tau::new(tables, &path.to_string_lossy(), options, found)
     }
 
-    /// Reads a `.ppk` that is in memory; errors call it `name`.
+    /// Reads a `.ppk` in memory; errors call it `name`.
     ///
     /// # Errors
-    /// As [`open`](Self::open), without [`Error::Io`].
+    ///
+    /// Returns the errors of [`open`](Self::open), except [`Error::Io`].
     pub fn from_packed(
         bytes: Vec<u8>,
         name: &str,
@@ -157,7 +160,8 @@ impl Tau {
     /// Reads the text of one thread; errors call it `name`.
     ///
     /// # Errors
-    /// As [`open`](Self::open), without [`Error::Io`].
+    ///
+    /// Returns the errors of [`open`](Self::open), except [`Error::Io`].
     pub fn from_text(text: &[u8], name: &str, options: &OpenOptions, job: &Job) -> Result<Self> {
         let options = &Reading::new(options, job);
         let mut found = Diagnostics::default();
@@ -181,46 +185,46 @@ impl Tau {
         })
     }
 
-    /// The call-path profile.
+    /// Returns the call-path profile.
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// The profile and what was repaired, lost or noted.
+    /// Converts into the profile and the diagnostics.
     pub fn into_parts(self) -> (Profile, Diagnostics) {
         (self.profile, self.diagnostics)
     }
 
-    /// What was repaired, lost or noted.
+    /// Returns the repairs, losses and notes.
     pub fn diagnostics(&self) -> &Diagnostics {
         &self.diagnostics
     }
 
-    /// Names of the metrics.
+    /// Returns the names of the metrics.
     pub fn metrics(&self) -> &[String] {
         &self.tables.metrics
     }
 
-    /// Functions and call paths of all threads.
+    /// Returns the functions and call paths of all threads.
     pub fn functions(&self) -> &[Function] {
         &self.tables.functions
     }
 
-    /// Names of the user events of all threads.
+    /// Returns the names of the user events of all threads.
     pub fn events(&self) -> &[String] {
         &self.tables.events
     }
 
-    /// Threads, by ascending key.
+    /// Returns the threads by ascending key.
     pub fn threads(&self) -> &[Thread] {
         &self.tables.threads
     }
 }
 
-/// The metric of files that do not say which.
+/// Metric name for files without one.
 const TIME: &str = "Time";
 
-/// Names that got an index.
+/// Names with their indices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     pub(super) functions: Vec<Function>,
@@ -257,7 +261,8 @@ impl Names {
     }
 }
 
-/// The key in a name like `profile.0.0.0`. Numbers have one form, so that no two files of a folder are one thread.
+/// Parses the key in a name like `profile.0.0.0`. Numbers must be in canonical form, so that no two
+/// files of a folder denote the same thread.
 pub(super) fn key_of(path: &Path) -> Option<Key> {
     let name = path.file_name()?.to_str()?.strip_prefix("profile.")?;
     let mut parts = name.split('.').map(|part| {
@@ -294,7 +299,7 @@ fn profiles(paths: &[PathBuf]) -> Files {
     files.collect()
 }
 
-/// A folder with files, or with a folder of files for each metric.
+/// Reads a folder with files, or with a folder of files for each metric.
 fn folder(path: &Path, options: &Reading, found: &mut Diagnostics) -> Result<Tables> {
     let inside = listing(path)?;
     let mut metrics = Vec::new();
@@ -327,8 +332,8 @@ fn texts(
     let mut names = Names::default();
     let mut merge = Merge::default();
     for (metric, (name, files)) in metrics.iter().enumerate() {
-        // What the files say about the metric counts before the name of their folder, in which
-        // characters may be replaced.
+        // The metric name in the files takes precedence over the folder name, in which characters
+        // may be replaced.
         let mut own: Option<String> = None;
         for (key, path) in files {
             let bytes = Bytes::open(path, options.get_limits(), &options.job)?;
@@ -359,7 +364,7 @@ fn texts(
     merge.finish(names, metrics.len())
 }
 
-/// Values that a profile may have room for, for each it has, and room that any may have.
+/// Maximum ratio of allocated to present values, and an allowance for small profiles.
 const SPARSE: usize = 64;
 const FEW: usize = 1 << 20;
 
@@ -372,9 +377,9 @@ struct Merge {
 #[derive(Debug, Default)]
 struct Merging {
     thread: Thread,
-    /// The first file it is from.
+    /// First file of the thread.
     file: String,
-    /// Place of a function, by its index and how often it stood before.
+    /// Position of a function, by its index and the number of its previous occurrences.
     places: HashMap<(u32, u32), usize>,
     /// (metric, entry, exclusive, inclusive).
     values: Vec<(usize, usize, f64, f64)>,
@@ -404,7 +409,7 @@ impl Merge {
             }
             merging.values.push((metric, place, exclusive, inclusive));
         }
-        // User events count once, in the folder of the first metric.
+        // User events are repeated for each metric; those of the first are used.
         if is_first {
             merging.thread.events = file.events;
             merging.thread.metadata = file.metadata;
@@ -433,8 +438,8 @@ impl Merge {
         })
     }
 
-    /// Whether all threads together have values for the room that they take. Mostly each function has a
-    /// value of each metric.
+    /// Checks that the values of all threads fill a sufficient share of their tables. Usually each
+    /// function has a value of each metric.
     fn check_room(&self, metrics: usize) -> Result<()> {
         let values: usize = self.threads.values().map(|it| it.values.len()).sum();
         let most = values.saturating_mul(SPARSE).max(FEW);
@@ -446,7 +451,7 @@ impl Merge {
         if all <= most {
             return Ok(());
         }
-        // One of those that take most of it.
+        // Report one of the largest tables.
         let largest = self
             .threads
             .values()

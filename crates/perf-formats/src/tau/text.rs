@@ -1,4 +1,4 @@
-//! The text of one thread and metric.
+//! Parsing of the text of one thread and metric.
 
 use super::read::{Entry, EventEntry, Names};
 use super::rules;
@@ -7,12 +7,12 @@ use crate::xml::{Token, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 
-/// A file.
+/// Contents of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
-    /// Name of the metric, where the file says it.
+    /// Name of the metric, if the file contains it.
     pub(super) metric: Option<String>,
-    /// With (exclusive, inclusive).
+    /// Entries with (exclusive, inclusive).
     pub(super) entries: Vec<(Entry, f64, f64)>,
     pub(super) events: Vec<EventEntry>,
     pub(super) metadata: Vec<(String, String)>,
@@ -30,7 +30,7 @@ impl<'a> Lines<'a> {
         Place::file(self.name).at(at as u64)
     }
 
-    /// The next line that is not blank, and where it begins; `None` at the end.
+    /// Returns the next non-blank line and its offset, or `None` at the end.
     fn next(&mut self) -> Result<Option<(&'a [u8], usize)>> {
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
@@ -72,7 +72,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// `<count> <word>`.
+    /// Parses `<count> <word>`.
     fn count(&self, line: &[u8], at: usize, word: &str) -> Result<(u64, String)> {
         let line_text = String::from_utf8_lossy(line);
         let parts = line_text.split_once(' ');
@@ -144,7 +144,7 @@ pub(super) fn parse(
     Ok(file)
 }
 
-/// The line of column names, and metadata behind it, which are not quite XML.
+/// Parses the line of column names and the metadata after it, which are almost XML.
 fn header(lines: &mut Lines<'_>, file: &mut File) -> Result<()> {
     let start = lines.at;
     let rest = lines.bytes.get(start..).unwrap_or_default();
@@ -162,7 +162,7 @@ fn header(lines: &mut Lines<'_>, file: &mut File) -> Result<()> {
         return Ok(());
     };
     const END: &[u8] = b"</metadata>";
-    // Values may hold line breaks.
+    // Values may contain line breaks.
     let end = rest.get(open..).and_then(|from| find(END, from));
     let end = end.map(|end| open + end).ok_or_else(|| Error::Truncated {
         place: lines.place(lines.bytes.len()),
@@ -171,7 +171,7 @@ fn header(lines: &mut Lines<'_>, file: &mut File) -> Result<()> {
     let mut xml = Xml::new(&rest[open..end]);
     let (mut name, mut value) = (String::new(), String::new());
     let mut inside: &[u8] = b"";
-    // A tag without end is the end of what can be read.
+    // An unterminated tag ends the metadata.
     while let Ok(Some(token)) = xml.next() {
         match token {
             Token::Open(tag) => inside = tag.name,
@@ -196,15 +196,15 @@ fn header(lines: &mut Lines<'_>, file: &mut File) -> Result<()> {
     Ok(())
 }
 
-/// Name, first four numbers, and groups of a line. Names may hold quotes and the text `GROUP=`, so
-/// that the last of either counts.
+/// Parses name, first four numbers, and groups of a line. Names may contain quotes and the text
+/// `GROUP=`, so the last of each is used.
 fn function(line: &[u8]) -> Option<(String, [f64; 4], String)> {
     let line = String::from_utf8_lossy(line);
     let (before, groups) = match line.rsplit_once("GROUP=") {
         Some((before, groups)) if before.contains('"') => (before, groups),
         _ => (&*line, ""),
     };
-    // `GROUP=` in a name, and none behind it: the quote after it belongs to the name.
+    // `GROUP=` is part of a name and no groups follow: the quote after it ends the name.
     let (before, groups) = match groups.starts_with('"') || groups.is_empty() {
         true => (before, groups.trim().trim_matches('"')),
         false => (&*line, ""),

@@ -1,16 +1,17 @@
-//! [`Arguments`]: numbers that few calls carry, beside those of an [`Extra`](super::Extra).
+//! [`Arguments`]: numbers that only few calls have, in addition to those of an
+//! [`Extra`](super::Extra).
 
 use super::row::Number;
 use perf_core::Attribute;
 
-/// Name of a number that a call carries.
+/// Name of such a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Argument {
     /// Training step.
     Step,
-    /// Number of an operation among those of its kind in a step.
+    /// Sequence number of an operation among those of its kind in a step.
     Sequence,
-    /// Part of a model that a pipeline stage has several of.
+    /// Model chunk; a pipeline stage has several.
     ModelChunk,
     /// Micro-batch.
     MicroBatch,
@@ -32,7 +33,7 @@ impl Argument {
     /// Number of names.
     pub(super) const COUNT: usize = 10;
 
-    /// Returns the attribute of events that holds the number.
+    /// Returns the attribute for the number.
     pub(super) fn attribute(self) -> Attribute {
         let (name, description) = match self {
             Argument::Step => ("step", "training step"),
@@ -53,21 +54,21 @@ impl Argument {
     }
 }
 
-/// A number of a list, and the list that it continues.
+/// A number of a list, and a reference to the rest of the list.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     name: Argument,
     number: Number,
-    /// Number of the entry before, and 1; 0 for the first.
+    /// Index of the previous entry plus 1; 0 for the first.
     before: u32,
 }
 
-/// Numbers that calls carry, as lists.
+/// Numbers of calls, stored as linked lists.
 #[derive(Debug, Default)]
 pub(super) struct Arguments(Vec<Entry>);
 
 impl Arguments {
-    /// Adds a number to the list `before`, and returns the list: 0 is the empty one.
+    /// Adds a number to the list `before` and returns the new list. List 0 is empty.
     pub(super) fn add(&mut self, before: u32, name: Argument, number: Number) -> u32 {
         let Some(list) = u32::try_from(self.0.len())
             .ok()
@@ -83,14 +84,14 @@ impl Arguments {
         list
     }
 
-    /// Returns the numbers of a list, the last one first.
+    /// Iterates over the numbers of a list, the last one first.
     pub(super) fn list(&self, list: u32) -> impl Iterator<Item = (Argument, Number)> {
         let entry = |list: u32| self.0.get((list as usize).checked_sub(1)?);
         std::iter::successors(entry(list), move |last| entry(last.before))
             .map(|entry| (entry.name, entry.number))
     }
 
-    /// Returns the names that occur, in the order of their first numbers.
+    /// Returns the names that occur, in the order of their first use.
     pub(super) fn names(&self) -> Vec<Argument> {
         let mut names = Vec::new();
         for entry in &self.0 {
@@ -104,7 +105,7 @@ impl Arguments {
         names
     }
 
-    /// Bytes of memory.
+    /// Returns the memory in bytes.
     pub(super) fn memory(&self) -> usize {
         size_of_val(&*self.0)
     }

@@ -1,4 +1,4 @@
-//! Parts, put together to a trace.
+//! Combination of parts to a trace.
 
 use super::arguments::Argument;
 use super::clock::{YEAR_2001, align, begin};
@@ -19,7 +19,7 @@ use perf_core::{
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Puts parts together: the trace, and what was found wrong with any of them.
+/// Combines parts to a trace with the diagnostics of all of them.
 pub(crate) fn assemble(mut parts: Vec<Part>, options: &Reading) -> Result<(Trace, Diagnostics)> {
     for part in &mut parts {
         part.pair_marks();
@@ -67,8 +67,8 @@ pub(crate) fn assemble(mut parts: Vec<Part>, options: &Reading) -> Result<(Trace
     whole.finish()
 }
 
-/// Nanosecond 0 is the first event; when that was is known where the file tells, or where its
-/// times are plainly of our days.
+/// Returns the clock: nanosecond 0 is the first event. Its wall-clock time is known if the file
+/// contains it, or if the times are evidently after 2001 as counted from 1970.
 fn clock(parts: &[Part], origin: i128) -> Clock {
     let mut clock = Clock::default();
     let tells = parts.first().is_some_and(|part| part.base.is_some());
@@ -78,10 +78,11 @@ fn clock(parts: &[Part], origin: i128) -> Clock {
     clock
 }
 
-/// Most categories of a row that are named.
+/// Maximum number of categories of a row that are listed.
 const MAX_CATEGORIES: usize = 8;
 
-/// The categories of the calls of each row, for a part of which no work was recognised.
+/// Returns the categories of the calls of each row, for a part without recognised device
+/// activities.
 fn categories(part: &mut Part) -> HashMap<RowKey, String> {
     if part.has_work() {
         return HashMap::new();
@@ -109,12 +110,12 @@ struct Whole<'a> {
     regions: HashMap<RegionKey, RegionId>,
     /// Names of regions with long forms.
     formed: HashSet<u32>,
-    /// Bytes of texts that regions may still have beside those of the files.
+    /// Remaining budget in bytes for texts of regions beyond those of the files.
     room: u64,
     texts: Texts,
     kinds: HashMap<u32, KindId>,
     copies: HashMap<(RegionId, usize), RegionId>,
-    /// Attributes that hold arguments of calls.
+    /// Attributes for the arguments of calls.
     attributes: Vec<(Argument, AttributeId)>,
     groups: RankGroups,
     columns: Vec<Events>,
@@ -208,7 +209,7 @@ impl Whole<'_> {
         Ok(())
     }
 
-    /// Gives the lanes of a row locations, and tells what lies in them where that is.
+    /// Assigns locations to the lanes of a row, and resolves the positions of its events.
     fn row(
         &mut self,
         part: &mut Part,
@@ -254,7 +255,7 @@ impl Whole<'_> {
         }
     }
 
-    /// The regions of a part, by their numbers in it.
+    /// Returns the regions of a part, by their numbers in it.
     fn regions(&mut self, part: &mut Part) -> Result<Vec<RegionId>> {
         let mut left_out = 0;
         let regions = (0..).zip(&part.names.regions);
@@ -305,8 +306,8 @@ impl Whole<'_> {
         own
     }
 
-    /// Takes room for the texts of a region with a long form: many may share one form, or one name, and each
-    /// has a text of its own.
+    /// Deducts the texts of a region with a long form from the budget. Many regions may share a
+    /// form or a name, but each stores its own text.
     fn has_room(&mut self, number: u32, name: &str, form: &str) -> bool {
         let again = match self.formed.contains(&number) {
             true => name.len(),
@@ -320,7 +321,7 @@ impl Whole<'_> {
         true
     }
 
-    /// Defines the attributes of the arguments of a part.
+    /// Defines the attributes for the arguments of a part.
     fn attributes(&mut self, part: &Part) {
         for name in part.arguments.names() {
             if self.attributes.iter().all(|it| it.0 != name) {
@@ -332,7 +333,7 @@ impl Whole<'_> {
         }
     }
 
-    /// The kinds of instants of a part, by the numbers of their texts.
+    /// Returns the kinds of instants of a part, by the numbers of their texts.
     fn kinds(&mut self, part: &Part) -> HashMap<u32, KindId> {
         let mut own = HashMap::new();
         for instant in part.rows.iter().flat_map(|row| &row.instants) {
@@ -373,7 +374,7 @@ fn take(row: &mut Row) -> Row {
     }
 }
 
-/// The points of flows that may lead to a row, by row.
+/// Returns the flow points that may bind to calls of a row, by row.
 fn flow_points(part: &Part) -> HashMap<u32, Vec<u32>> {
     let mut points: HashMap<u32, Vec<u32>> = HashMap::new();
     let mut threads: HashMap<_, u32> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Which rank a file is of, and how the clocks of several fit together.
+//! Assignment of ranks to files, and alignment of their clocks.
 
 use super::part::Part;
 use super::rules;
@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How far the first events of files may lie apart that share a clock, in nanoseconds.
+/// Maximum distance of the first events of files with a common clock, in nanoseconds.
 const APART: i128 = 10_000_000_000;
 
-/// The rank in the name of a file: the number after `rank`, or else after `worker` or `proc`.
+/// Returns the rank in a file name: the number after `rank`, or else after `worker` or `proc`.
 pub(crate) fn rank_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let after = |at: usize| {
@@ -25,11 +25,11 @@ pub(crate) fn rank_of(path: &Path) -> Option<u64> {
     ["rank", "worker", "proc"].into_iter().find_map(number)
 }
 
-/// Nanoseconds from 1970 to then: times after it are plainly of our days.
+/// Nanoseconds from 1970 to 2001. Later times are evidently counted from 1970.
 pub(super) const YEAR_2001: i128 = 1_000_000_000_000_000_000;
 
-/// Gives each part a rank where there are several, sorts them by it, and looks at their clocks.
-/// Helpers have no rank and come last.
+/// Assigns a rank to each part if there are several, sorts them by rank, and compares their clocks.
+/// Helper processes have no rank and come last.
 pub(super) fn align(parts: &mut [Part]) {
     parts.sort_by_key(|part| part.is_helper);
     let count = parts.partition_point(|part| !part.is_helper);
@@ -64,8 +64,8 @@ fn give_ranks(parts: &mut [Part]) {
     }
 }
 
-/// Counts the files whose clock is not that of the others, as far as one can see. One that does not
-/// say when its clock began, where others do, begins with them.
+/// Counts the files whose clock evidently differs from that of the others. A file without a base
+/// time, if others have one, is shifted to begin with them.
 fn compare_clocks(parts: &mut [Part]) {
     let hosts: BTreeSet<_> = parts.iter().filter_map(|part| part.host.clone()).collect();
     let with_base = parts.iter().filter(|part| part.base.is_some());
@@ -73,7 +73,7 @@ fn compare_clocks(parts: &mut [Part]) {
     let is_odd = |part: &Part| match known {
         // Older files count from 1970 without a base.
         Some(_) => part.base.is_none() && begin(part).is_none_or(|begin| begin < YEAR_2001),
-        // A clock that does not say when it began is that of its host.
+        // A clock without a base is local to its host.
         None => hosts.len() > 1,
     };
     let odd: Vec<bool> = parts.iter().map(is_odd).collect();
@@ -95,7 +95,7 @@ fn compare_clocks(parts: &mut [Part]) {
     }
 }
 
-/// The time of the first event on the clock that all files should share.
+/// Returns the time of the first event on the common clock.
 pub(super) fn begin(part: &Part) -> Option<i128> {
     Some(i128::from(part.first?) + i128::from(part.base.unwrap_or(0)))
 }

@@ -10,7 +10,7 @@ struct Sample {
     process: Sym,
     at: i64,
     set: u32,
-    /// Where its values begin; there are as many as the set has members.
+    /// Index of its first value; the set determines their number.
     values: usize,
 }
 
@@ -23,21 +23,22 @@ pub(super) struct Counters {
     set_ids: HashMap<Vec<u32>, u32>,
     samples: Vec<Sample>,
     values: Vec<Value>,
-    /// Bytes of all names.
+    /// Total length of all names in bytes.
     text: u64,
 }
 
-/// What counters may be called.
+/// Limits on the names of counters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
-    /// Most names.
+    /// Maximum number of names.
     pub(super) names: u32,
-    /// Most bytes of all of them.
+    /// Maximum total length in bytes.
     pub(super) text: u64,
 }
 
 impl Counters {
-    /// Adds values. How many were left out, since there is no room for further names.
+    /// Adds values. Returns the number of values that were dropped because the limits allow no
+    /// further names.
     pub(super) fn add(
         &mut self,
         process: Sym,
@@ -73,19 +74,19 @@ impl Counters {
         left_out as u64
     }
 
-    /// Returns the times of all samples.
+    /// Iterates over the times of all samples.
     pub(super) fn times(&self) -> impl Iterator<Item = i64> {
         self.samples.iter().map(|sample| sample.at)
     }
 
-    /// Drops the samples whose time is refused; returns their number.
+    /// Drops the samples whose time `is_kept` rejects; returns their number.
     pub(super) fn retain(&mut self, is_kept: impl Fn(i64) -> bool) -> u64 {
         let before = self.samples.len();
         self.samples.retain(|sample| is_kept(sample.at));
         (before - self.samples.len()) as u64
     }
 
-    /// The number of a name, which it gets where it has none.
+    /// Returns the number of a name, which is assigned on first use.
     fn id(&mut self, name: &str, room: Room) -> Option<u32> {
         if let Some(id) = self.ids.get(name) {
             return Some(*id);
@@ -101,7 +102,8 @@ impl Counters {
         Some(id)
     }
 
-    /// The metrics and sets, after those there are already: how far the numbers of this file move.
+    /// Defines the metrics and sets after existing ones. Returns the value types and the index of
+    /// the first set.
     pub(super) fn define(
         &self,
         metrics: &mut Vec<Metric>,
@@ -122,7 +124,8 @@ impl Counters {
         (types, first_set)
     }
 
-    /// Whole numbers where all values are, floating point otherwise.
+    /// Returns the value type of each metric: an integer type if all values are integers, otherwise
+    /// floating point.
     fn types(&self) -> Vec<ValueType> {
         let mut types = vec![ValueType::U64; self.names.len()];
         for (member, value) in self.all() {
@@ -137,7 +140,7 @@ impl Counters {
         types
     }
 
-    /// Each value with its metric.
+    /// Iterates over all values with their metrics.
     fn all(&self) -> impl Iterator<Item = (u32, Value)> + '_ {
         self.samples.iter().flat_map(|sample| {
             let members = self.sets.get(sample.set as usize);
@@ -152,19 +155,19 @@ impl Counters {
         self.samples.iter().map(|sample| sample.at).min()
     }
 
-    /// Puts the samples of a process side by side, in the order they came: [`of`](Self::of) finds them so.
+    /// Groups the samples by process, keeping their order, as [`of`](Self::of) requires.
     pub(super) fn sort(&mut self) {
         self.samples.sort_by_key(|sample| sample.process);
     }
 
-    /// About how many bytes the values and names take.
+    /// Returns the approximate memory of the values and names in bytes.
     pub(super) fn memory(&self) -> usize {
-        // Names are kept twice: a few bytes of a file can ask for many of them.
+        // Names are stored twice, and a few bytes of a file can require many of them.
         let names = usize::try_from(2 * self.text).unwrap_or(usize::MAX);
         (size_of_val(&*self.samples) + size_of_val(&*self.values)).saturating_add(names)
     }
 
-    /// The samples of a process by time, with the bits of their values.
+    /// Returns the samples of a process by time, with the bits of their values.
     pub(super) fn of(
         &self,
         process: Sym,

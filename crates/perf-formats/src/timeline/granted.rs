@@ -1,17 +1,17 @@
-//! [`Granted`]: limits that all parts of a recording have together.
+//! [`Granted`]: the memory budget shared by all parts of a recording.
 
 use crate::{Error, Result};
 use perf_core::{Limits, Place};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What all parts of a recording, of a file or of several, may take together. Those of several files are read at
-/// the same time: whether they are granted their memory does not depend on how many threads there are, but
-/// which of them asked for too much does.
+/// Memory budget of all parts of a recording, in one or several files. Files are read in parallel.
+/// If the budget is exceeded, the read fails for any number of threads, but the reported file may
+/// vary.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
     limits: Limits,
-    /// Bytes that the parts of all clones take.
+    /// Bytes allocated by the parts of all clones.
     taken: Arc<AtomicU64>,
 }
 
@@ -27,10 +27,11 @@ impl Granted {
         &self.limits
     }
 
-    /// Takes so many bytes more for `what`.
+    /// Allocates `more` bytes of the budget for `what`.
     ///
     /// # Errors
-    /// [`Error::Limit`] where that is more than is granted.
+    ///
+    /// Returns [`Error::Limit`] if the budget is exceeded.
     pub(crate) fn take(
         &self,
         what: &'static str,

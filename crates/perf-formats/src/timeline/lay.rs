@@ -1,4 +1,4 @@
-//! Calls of a row, laid into columns of events: nested on lanes, or overlapping on a stream.
+//! Layout of the calls of a row as columns of events: nested on lanes, or overlapping on a stream.
 
 use super::arguments::{Argument, Arguments};
 use super::names::PAST_LIMIT;
@@ -11,31 +11,31 @@ use perf_core::{
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-/// Most lanes of one thread.
+/// Maximum number of lanes of a thread.
 const LANES: usize = 256;
 
 pub(super) const CORRELATION: AttributeId = AttributeId(0);
 pub(super) const BYTES: AttributeId = AttributeId(1);
 
-/// What events are written with: how times, regions and names of a file become those of the trace.
+/// Conversion of times, regions and names of a file to those of the trace.
 #[derive(Debug)]
 pub(super) struct Scribe<'a> {
-    /// From the times of the file to ticks.
+    /// Offset from the times of the file to ticks.
     pub(super) shift: i128,
-    /// `None` for all of time.
+    /// Window of events to keep; `None` for all of time.
     pub(super) window: Option<TimeRange>,
     pub(super) regions: &'a [RegionId],
-    /// Kinds by the number of a text.
+    /// Kinds by text number.
     pub(super) kinds: &'a HashMap<u32, KindId>,
     pub(super) extras: &'a [Extra],
     pub(super) arguments: &'a Arguments,
-    /// Attributes that hold the arguments.
+    /// Attributes for the arguments.
     pub(super) attributes: &'a [(Argument, AttributeId)],
     /// Communicators of the groups of ranks.
     pub(super) groups: &'a [CommId],
 }
 
-/// Lane and number of an event; [`u32::MAX`] for one outside the window.
+/// Lane and index of an event; [`u32::MAX`] for one outside the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
     pub(super) lane: u32,
@@ -55,17 +55,17 @@ impl Placed {
     }
 }
 
-/// Columns that were laid.
+/// Result of a layout.
 #[derive(Debug, Default)]
 pub(super) struct Laid {
     pub(super) lanes: Vec<Events>,
-    /// The enter of each call.
+    /// Position of the enter of each call.
     pub(super) enters: Vec<Placed>,
-    /// Each instant, all on the first lane.
+    /// Position of each instant; all are on the first lane.
     pub(super) instants: Vec<Placed>,
-    /// Calls on further lanes.
+    /// Number of calls on additional lanes.
     pub(super) overlapping: u64,
-    /// Calls that were cut since there was no lane for them.
+    /// Number of calls that were trimmed because no lane was free.
     pub(super) trimmed: u64,
 }
 
@@ -129,9 +129,9 @@ impl Scribe<'_> {
         known.unwrap_or_default()
     }
 
-    /// Lays calls of a thread: each on the first lane where it nests.
+    /// Lays out the calls of a thread, each on the first lane on which it nests.
     ///
-    /// Calls are sorted by begin, the longer first, equals as in the file.
+    /// Calls are sorted by begin, the longer first, and equal ones by their order in the file.
     pub(super) fn nest(&self, calls: &mut [Call], instants: &mut [Instant]) -> Result<Laid> {
         calls.sort_by_key(|call| (call.start, Reverse(call.end)));
         instants.sort_by_key(|instant| instant.at);
@@ -218,8 +218,8 @@ impl Scribe<'_> {
         Ok(laid)
     }
 
-    /// Writes the instants before `until`. Those at the time of an enter lie in the call, and so
-    /// do those at the time of a leave.
+    /// Emits the instants before `until`. Instants at the time of an enter or leave are inside the
+    /// call.
     fn notes<'i>(
         &self,
         notes: &mut std::iter::Peekable<impl Iterator<Item = &'i Instant>>,
@@ -240,9 +240,10 @@ impl Scribe<'_> {
         self.push(events, note.at, event, note.extra)
     }
 
-    /// Lays work of a stream: as it began and ended, overlapping where it did.
+    /// Lays out the activities of a stream at their own begins and ends, with their overlaps.
     ///
-    /// Work is sorted by begin, the shorter first, equals as in the file.
+    /// Activities are sorted by begin, the shorter first, and equal ones by their order in the
+    /// file.
     pub(super) fn stream(&self, calls: &mut [Call], copies: &mut Copies<'_>) -> Result<Laid> {
         calls.sort_by_key(|call| (call.start, call.end));
         let mut laid = Laid::default();
@@ -275,26 +276,26 @@ impl Scribe<'_> {
 #[derive(Debug, Default)]
 struct Lane {
     events: Events,
-    /// End and region of what is open, the outermost first.
+    /// End and region of the open calls, the outermost first.
     open: Vec<(i64, RegionId)>,
 }
 
-/// Second regions of one name, for work that lies within work of the same name: with them, first in
-/// is first out for each region.
+/// Additional regions with the same name, for activities inside another activity of that name. With
+/// them, the first enter of each region belongs to its first leave.
 #[derive(Debug)]
 pub(super) struct Copies<'a> {
     pub(super) regions: &'a mut Vec<Region>,
     pub(super) known: &'a mut HashMap<(RegionId, usize), RegionId>,
-    /// Bytes of texts that regions may still have beside those of the files.
+    /// Remaining budget in bytes for texts of regions beyond those of the files.
     pub(super) room: &'a mut u64,
-    /// Copies that have no name of their own, since there is no room for it.
+    /// Number of copies that share a name because the budget is used up.
     pub(super) left_out: &'a mut u64,
-    /// The last end of each copy on this stream; those of one region descend.
+    /// Last end of each copy on this stream; those of one region are in descending order.
     pub(super) ends: HashMap<RegionId, Vec<i64>>,
 }
 
 impl Copies<'_> {
-    /// The first copy of a region whose work has all ended by `end`.
+    /// Returns the first copy of a region whose activities have all ended by `end`.
     fn of(&mut self, region: RegionId, end: i64) -> Result<RegionId> {
         let ends = self.ends.entry(region).or_default();
         let copy = ends.partition_point(|last| *last > end);
@@ -319,7 +320,8 @@ impl Copies<'_> {
         Ok(id)
     }
 
-    /// A region like another one: of a long name there may be as many as there is work.
+    /// Returns a copy of a region. The name may be long, and there may be as many copies as
+    /// activities.
     fn copy(&mut self, region: RegionId) -> Region {
         let Some(region) = self.regions.get(region.index()) else {
             return Region::default();

@@ -1,22 +1,22 @@
-//! Launches and the work they started, and flows.
+//! Links between launches and activities, and flows.
 
 use super::row::{Extra, Flow, FlowEnd, Role, Tag};
 use perf_core::{EventId, Events, Link, LinkKind, Location, LocationGroupId, LocationId, Ticks};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 
-/// A call as flows look for it: begin, end and place, in order of begin.
+/// A call as seen by flows: begin, end and position, ordered by begin.
 pub(super) type Seen = (i64, i64, Option<EventId>);
 
-/// Finds the call of each flow point among those of one row, sorted by begin.
+/// Binds each flow point to a call of one row, sorted by begin.
 ///
-/// One that begins at that very time is better than one around it, here or on another row. Of
-/// several around it the one that begins last is meant.
+/// A call that begins exactly at the time of the point is preferred to one that encloses it, on any
+/// row. Of several enclosing calls, the one that begins last is selected.
 pub(super) fn bind(flows: &mut [Flow], points: &[u32], calls: &[Seen]) {
     let at = |point: &u32| flows.get(*point as usize).map_or(i64::MAX, |flow| flow.at);
     let mut points = points.to_vec();
     points.sort_by_key(at);
-    // Calls that have begun and are not over, by their place in the order of begins.
+    // Open calls, by their index in the order of begins.
     let mut open = BTreeSet::new();
     let mut ends = BinaryHeap::new();
     let mut after = 0;
@@ -45,7 +45,7 @@ pub(super) fn bind(flows: &mut [Flow], points: &[u32], calls: &[Seen]) {
     }
 }
 
-/// What is known of where events came to lie.
+/// Positions of the events in the trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spots<'a> {
     pub(super) locations: &'a [Location],
@@ -53,7 +53,7 @@ pub(super) struct Spots<'a> {
 }
 
 impl Spots<'_> {
-    /// The process or device of a location.
+    /// Returns the process or device of a location.
     fn group(&self, id: LocationId) -> Option<LocationGroupId> {
         self.locations.get(id.index())?.group
     }
@@ -64,17 +64,17 @@ impl Spots<'_> {
     }
 }
 
-/// What was linked, and what was not.
+/// Result of linking: links and counts of unlinked activities.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) links: Vec<Link>,
     pub(super) unlinked: u64,
-    /// Work whose id several processes have.
+    /// Number of activities whose id several processes use.
     pub(super) shared: u64,
     pub(super) loose: u64,
 }
 
-/// Links of one part. Ids of different ranks have nothing to do with each other.
+/// Creates the links of one part. Ids of different ranks are unrelated.
 pub(super) fn link(extras: &[Extra], flows: &mut [Flow], spots: Spots<'_>) -> Found {
     let mut found = Found::default();
     launches(extras, spots, &mut found);
@@ -86,8 +86,8 @@ pub(super) fn link(extras: &[Extra], flows: &mut [Flow], spots: Spots<'_>) -> Fo
 /// A correlation id and the process of the call, then the call.
 type Launch = ((u64, bool), Option<LocationGroupId>, EventId);
 
-/// Of several calls of one process with one id the first counts: a call of the runtime, not the one
-/// of the driver that it makes. Of several processes each has ids of its own.
+/// Links launches. Of several calls of a process with the same id, the first is used: a call of the
+/// runtime, not the call of the driver inside it. Different processes have separate ids.
 fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
     let launch = |extra: &Extra| {
         let (id, place) = (extra.correlation()?, extra.place()?);
@@ -110,11 +110,11 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
             to,
         });
     };
-    // Which process drives a device, as work tells whose id is of one process alone.
+    // The process that drives each device, derived from activities whose id only one process uses.
     let mut drivers: HashMap<_, HashMap<_, u64>> = HashMap::new();
     let mut shared = Vec::new();
     for extra in extras.iter().filter(|extra| extra.role == Role::Work) {
-        // Outside the window, or on a location that was not asked for.
+        // Outside the window, or on an unselected location.
         let Some(to) = extra.place() else {
             continue;
         };
@@ -129,7 +129,7 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
         }
     }
     found.shared = shared.len() as u64;
-    // The one that drives most of it.
+    // The process that launched most of its activities.
     let drivers: HashMap<_, _> = drivers
         .into_iter()
         .filter_map(|(device, of)| {
@@ -155,7 +155,7 @@ fn launches(extras: &[Extra], spots: Spots<'_>, found: &mut Found) {
     }
 }
 
-/// Calls of one id by their times; of those at one time the last one.
+/// Returns the calls with one id by time; of several at the same time, the last one.
 fn times(several: &[Launch], spots: Spots<'_>) -> Vec<(Option<Ticks>, EventId)> {
     let mut times: Vec<_> = several
         .iter()
@@ -165,13 +165,13 @@ fn times(several: &[Launch], spots: Spots<'_>) -> Vec<(Option<Ticks>, EventId)> 
     times
 }
 
-/// The last call that is not later.
+/// Returns the last call that is not later than `time`.
 fn before(times: &[(Option<Ticks>, EventId)], time: Option<Ticks>) -> Option<EventId> {
     let count = times.partition_point(|(own, _)| *own <= time);
     Some(times.get(count.checked_sub(1)?)?.1)
 }
 
-/// Follows each flow from point to point. What a launch says already is not said again.
+/// Follows each flow from point to point. Links that duplicate a launch are dropped.
 fn chains(flows: &mut [Flow], found: &mut Found) {
     let said: HashSet<(EventId, EventId)> = found
         .links

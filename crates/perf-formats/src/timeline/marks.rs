@@ -1,32 +1,32 @@
-//! Begins and their ends.
+//! Pairing of begins and ends.
 
 use super::names::Names;
 use super::row::{Call, Edge, Mark, Row, RowKey};
 use std::collections::HashMap;
 
-/// What did not fit.
+/// Counts of unpaired begins and ends.
 #[derive(Debug, Default)]
 pub(super) struct Odd {
     /// Begins without an end.
     pub(super) begins: u64,
     /// Ends without a begin.
     pub(super) ends: u64,
-    /// Ends of another call than the one that began last.
+    /// Ends of a call other than the innermost one.
     pub(super) crossed: u64,
 }
 
-/// A mark and the row it is on.
+/// Row index and mark.
 type Loose = (usize, Mark);
 
-/// Turns the begins and ends of all rows into calls on the row of their begin.
+/// Pairs the begins and ends of all rows to calls on the row of the begin.
 ///
-/// An end that has a name ends the last open call of that name, one without ends the last open
-/// call. Those of asynchronous rows that find nothing on their own row are tried with those of other
-/// processes: ids are for all, unless the tag says which process they are of.
+/// An end with a name ends the last open call of that name; an end without a name ends the last
+/// open call. On asynchronous rows, an end without a matching begin is compared with those of other
+/// processes, because ids are global unless the tag is local to a process.
 pub(super) fn pair(rows: &mut [Row], names: &Names) -> Odd {
     let mut odd = Odd::default();
     let (mut across, mut unpaired) = (Vec::new(), Vec::new());
-    // When the last thing on a row happened.
+    // Time of the last event on a row.
     let mut lasts = HashMap::new();
     for (number, row) in rows.iter_mut().enumerate() {
         let marks = std::mem::take(&mut row.marks);
@@ -107,12 +107,13 @@ fn by_tag(
     }
 }
 
-/// Calls that are open, the last one last. Each step takes the same time however many there are.
+/// Open calls, the innermost last. Each step takes amortised constant time.
 #[derive(Debug, Default)]
 struct Open {
-    /// With the numbers of their names; `None` for one that is over.
+    /// Begins with the numbers of their names; `None` for a closed one.
     begins: Vec<Option<(Loose, u32)>>,
-    /// Where those of a name are. Some may be over, and another one in their place.
+    /// Indices of the begins of a name. Entries may be outdated: closed, or reused by another
+    /// begin.
     by_name: HashMap<u32, Vec<usize>>,
 }
 
@@ -123,7 +124,7 @@ impl Open {
         self.begins.push(Some((begin, name)));
     }
 
-    /// The begin of an end, and whether it was the last one that was open.
+    /// Returns the begin for an end, and `true` if it was the innermost one.
     fn end(&mut self, name: Option<u32>) -> Option<(Loose, bool)> {
         while let Some(None) = self.begins.last() {
             self.begins.pop();

@@ -1,15 +1,17 @@
-//! From rows of intervals, in any order, to a [`Trace`](perf_core::Trace): what the readers of
-//! GPU recordings share.
+//! Conversion of rows of intervals, in any order, to a [`Trace`](perf_core::Trace), shared by the
+//! readers of GPU recordings.
 //!
-//! A [`Part`] is what one file, that is one rank, says. [`assemble`] puts parts together:
+//! A [`Part`] contains the data of one file, or one rank. [`assemble`] combines parts:
 //!
-//! * Work of a device stream becomes a location of its own, keyed by rank, device, context and
-//!   stream. Its calls may overlap; where one lies wholly within another of the same region it is of a
-//!   second region of that name, so that [`intervals`](perf_core::intervals()) gives back each length.
-//! * Calls of a thread nest. One that overlaps another without lying in it goes to a further
-//!   lane: a location beside that of the thread, so that [`replay`](perf_core::replay()) has nothing to mend.
-//! * A launch and the work it started share a correlation id within a rank, and become a
-//!   [`Link`](perf_core::Link). Ids that several processes of a rank use are kept apart.
+//! * The activities of a device stream are on a location of their own, with rank, device, context
+//!   and stream as key. They may overlap. An activity that lies inside another of the same region
+//!   gets a second region with that name, so that [`intervals`](perf_core::intervals()) returns the
+//!   correct durations.
+//! * Calls of a thread nest. A call that overlaps another without nesting is moved to a further
+//!   lane: a location beside that of the thread, so that [`replay`](perf_core::replay()) needs no
+//!   repairs.
+//! * A launch and its activity share a correlation id within a rank, and become a
+//!   [`Link`](perf_core::Link). Ids that several processes of a rank use are kept separate.
 
 use perf_core::Limits;
 
@@ -46,8 +48,8 @@ pub(crate) use row::{Extra, Role, RowKey, Sym};
 #[cfg(feature = "chrome")]
 pub(crate) use row::{FlowEnd, Tag};
 
-/// Most bytes of texts that are put together from others, where a file that names one text often would make
-/// far more than it has: 256 of the longest strings.
+/// Returns the maximum number of bytes of composed texts: 256 strings of maximum length. A file
+/// that repeats one text often would otherwise need far more memory than it has bytes.
 pub(crate) fn most_text(limits: &Limits) -> u64 {
     u64::from(limits.string) * 256
 }

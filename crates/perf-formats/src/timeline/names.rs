@@ -1,24 +1,24 @@
-//! Texts by number: names of calls, and the short words that say where they ran.
+//! Table of texts: names of calls, and short words that identify locations.
 
 use perf_core::{Paradigm, Region, RegionRole};
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What a call is, as far as its category says.
+/// Kind of a call, derived from its category.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// Anything on the host.
+    /// Any call on the host.
     Host,
-    /// Marked by hand.
+    /// A user-marked range.
     User,
     /// A call of the runtime or driver of a device.
     Runtime,
-    /// The profiler itself.
+    /// Overhead of the profiler.
     Overhead,
     /// A kernel.
     Kernel,
-    /// A copy between memories, or filling one.
+    /// A copy between memories, or a fill.
     Copy,
 }
 
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// A text that is equal to itself alone, wherever it is shared.
+/// A text that is compared by address.
 #[derive(Debug)]
 struct Same(Arc<str>);
 
@@ -61,7 +61,7 @@ impl Hash for Same {
     }
 }
 
-/// Texts of all parts by number. The letters of one that parts share are looked at once, however many share it.
+/// Texts of all parts by number. A text that parts share is hashed only once.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     same: HashMap<Same, u32>,
@@ -69,7 +69,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// The number of a text.
+    /// Returns the number of a text.
     pub(super) fn number(&mut self, text: &Arc<str>) -> u32 {
         let by_text = &mut self.by_text;
         let same = self.same.entry(Same(Arc::clone(text)));
@@ -80,21 +80,21 @@ impl Texts {
     }
 }
 
-/// The name of all that have none since there are too many.
+/// Name of all regions beyond the limit on names.
 pub(super) const PAST_LIMIT: &str = "(names past the limit)";
 
 const NONE: u32 = u32::MAX;
 
-/// Names of calls: text by number, and the regions of each text.
+/// Names of calls: texts by number, and the regions of each text.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// By the bytes of the file, escapes and all.
+    /// Numbers by the raw bytes of the file, with escapes.
     raw: HashMap<Box<[u8]>, u32>,
     by_text: HashMap<Arc<str>, u32>,
     texts: Vec<(Arc<str>, [u32; Kind::COUNT])>,
-    /// What the regions are, by their number in this file.
+    /// Text and kind of the regions, by their number in this file.
     pub(crate) regions: Vec<(u32, Kind)>,
-    /// The long form of regions that have one beside their name, such as the signature of a kernel.
+    /// Long form of regions that have one, such as the signature of a kernel.
     forms: HashMap<u32, u32>,
     /// Regions by name, kind and long form.
     #[cfg(feature = "nsys")]
@@ -102,20 +102,20 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// The number of a text that was seen before.
+    /// Returns the number of a known text.
     #[inline]
     pub(crate) fn known(&self, raw: &[u8]) -> Option<u32> {
         self.raw.get(raw).copied()
     }
 
-    /// The number of a text, which is `raw` in the file.
+    /// Adds a text, which is `raw` in the file, and returns its number.
     pub(crate) fn add(&mut self, raw: &[u8], text: String) -> u32 {
         let id = self.text(text);
         self.raw.insert(raw.into(), id);
         id
     }
 
-    /// The number of a text.
+    /// Returns the number of a text.
     pub(crate) fn text(&mut self, text: String) -> u32 {
         if let Some(id) = self.by_text.get(text.as_str()) {
             return *id;
@@ -126,21 +126,21 @@ impl Names {
         id
     }
 
-    /// The number of a text that several files or processes share. Nobody looks whether it was seen before.
+    /// Returns a number for a text that several files or processes share, without a lookup.
     #[cfg(feature = "nsys")]
     pub(crate) fn share(&mut self, text: &Arc<str>) -> u32 {
         self.texts.push((Arc::clone(text), [NONE; Kind::COUNT]));
         self.texts.len() as u32 - 1
     }
 
-    /// The number of a text that is told later.
+    /// Returns the number of a text that is set later.
     #[cfg(feature = "rocprof")]
     pub(crate) fn unnamed(&mut self) -> u32 {
         self.texts.push((Arc::from(""), [NONE; Kind::COUNT]));
         self.texts.len() as u32 - 1
     }
 
-    /// Gives a number another text.
+    /// Replaces the text of a number.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename(&mut self, id: u32, text: Arc<str>) {
         if let Some((own, _)) = self.texts.get_mut(id as usize) {
@@ -152,19 +152,19 @@ impl Names {
         self.texts.len()
     }
 
-    /// The text of a number.
+    /// Returns the text of a number.
     pub(crate) fn get(&self, id: u32) -> Arc<str> {
         let known = self.texts.get(id as usize);
         known.map_or_else(Arc::default, |(text, _)| Arc::clone(text))
     }
 
-    /// The number of the text of a region.
+    /// Returns the text number of a region.
     pub(crate) fn text_of(&self, region: u32) -> u32 {
         let known = self.regions.get(region as usize);
         known.map_or(NONE, |(text, _)| *text)
     }
 
-    /// The region of a text and kind.
+    /// Returns the region for a text and kind.
     #[inline]
     pub(crate) fn region(&mut self, text: u32, kind: Kind) -> u32 {
         let slot = self.texts.get_mut(text as usize);
@@ -178,7 +178,8 @@ impl Names {
         *slot
     }
 
-    /// The region of a text and kind whose long form is another text: a region for each of these.
+    /// Returns the region for a text, a kind and a long form; each combination is a separate
+    /// region.
     #[cfg(feature = "nsys")]
     pub(crate) fn region_with(&mut self, text: u32, kind: Kind, form: u32) -> u32 {
         if text == form {
@@ -192,14 +193,14 @@ impl Names {
         })
     }
 
-    /// Gives a region a long form.
+    /// Sets the long form of a region.
     #[cfg(feature = "rocprof")]
     pub(crate) fn form(&mut self, region: u32, form: String) {
         let form = self.text(form);
         self.forms.insert(region, form);
     }
 
-    /// The long form of a region, by its number in this file.
+    /// Returns the long form of a region, by its number in this file.
     pub(crate) fn long(&self, region: u32) -> Option<Arc<str>> {
         self.forms.get(&region).map(|form| self.get(*form))
     }

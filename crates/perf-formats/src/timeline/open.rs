@@ -1,4 +1,4 @@
-//! Files, a rank each, as one recording: what the readers of GPU recordings do alike.
+//! Opening of several files, one for each rank, as one recording, for all GPU formats.
 
 use super::{Granted, Part, assemble, rank_of};
 use crate::reading::Reading;
@@ -6,7 +6,7 @@ use crate::{Content, Error, Recording, Result};
 use perf_core::parallel::Threads;
 use std::path::Path;
 
-/// Reads files side by side and puts what they say together.
+/// Reads files in parallel and combines them.
 pub(crate) fn open_files<P: AsRef<Path> + Sync>(
     paths: &[P],
     options: &Reading,
@@ -41,7 +41,7 @@ pub(crate) fn open_files<P: AsRef<Path> + Sync>(
     assembled(parts.collect(), options, format)
 }
 
-/// The recording of what one file says.
+/// Creates the recording of one file.
 pub(crate) fn open_file(
     options: &Reading,
     format: &'static str,
@@ -58,7 +58,8 @@ fn assembled(parts: Vec<Part>, options: &Reading, format: &'static str) -> Resul
     Ok(Recording::new(Content::Trace(trace), format, found))
 }
 
-/// A process without work beside one that has some is no rank: it launches, or watches.
+/// Marks helper processes: a process without device activities beside one with some is not a rank,
+/// but a launcher or monitor.
 fn set_helpers(parts: &mut [Part]) {
     if parts.iter().any(Part::has_work) {
         for part in parts {
@@ -67,7 +68,7 @@ fn set_helpers(parts: &mut [Part]) {
     }
 }
 
-/// Longest event of a text, in bytes: a few of the longest strings.
+/// Returns the maximum length of an event of a text in bytes: a few strings of maximum length.
 pub(crate) fn longest(options: &Reading) -> usize {
     (options.get_limits().string as usize)
         .saturating_mul(4)

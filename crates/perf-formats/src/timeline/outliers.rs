@@ -1,15 +1,18 @@
-//! Implausible times: values that were never set, and damage.
+//! Detection of implausible times: unset values and damage.
 //!
-//! Events of these files are in no order, so that those around an event in the file do not show that its time is
-//! damaged, but one such time would decide the span of the whole recording. A recording may begin at time 0 of its own
-//! clock, and may be idle for days, so only these are outliers:
+//! Events of these files are not ordered, so that the neighbours of an event in the file do not
+//! reveal a damaged time. A single such time would, however, determine the span of the whole
+//! recording. A recording may begin at time 0 of its own clock, and may be idle for days. Therefore
+//! only the following are outliers:
 //!
-//! * an end after [`LAST`], 146 years after the origin of the clock, where the median begin is before it;
-//! * a begin at time 0 or earlier on a clock that counts from a time outside of the recording, such as 1970 or the
-//!   start of the machine, where the median begin is more than an hour later;
-//! * of at least [`FEW`] events, one further from the middle 90 % than [`FAR`] and than a thousand times their extent;
-//! * one of at most [`LONE`] events before or after all others, further from them than [`DAY`] and than
-//!   [`LENGTHS`] times the length of the recording without it.
+//! * an end after [`LAST`], 146 years after the origin of the clock, if the median begin is before
+//!   it;
+//! * a begin at time 0 or earlier on a clock with an origin outside of the recording, such as 1970
+//!   or the boot time, if the median begin is more than an hour later;
+//! * among at least [`FEW`] events, one that is further from the middle 90 % than [`FAR`] and than
+//!   a thousand times their extent;
+//! * one of at most [`LONE`] events before or after all others, further from them than [`DAY`] and
+//!   than [`LENGTHS`] times the length of the recording without it.
 
 use super::clock::YEAR_2001;
 use super::part::Part;
@@ -29,27 +32,28 @@ const DAY: i128 = 24 * HOUR as i128;
 /// Shortest distance of any number of outliers: 30 days in nanoseconds.
 const FAR: i128 = 30 * DAY;
 
-/// Extents of the middle events that an outlier is away from them.
+/// Minimum distance of an outlier from the middle events, as a multiple of their extent.
 const EXTENTS: i128 = 1_000;
 
-/// Fewest events among which one may be far from the others.
+/// Minimum number of events for the test on distance from the middle events.
 const FEW: usize = 20;
 
-/// Most lone outliers before all other events, and most after them.
+/// Maximum number of lone outliers before all other events, and after them.
 const LONE: usize = 2;
 
-/// Fewest events that a lone outlier is compared with.
+/// Minimum number of events with which a lone outlier is compared.
 const OTHERS: usize = 16;
 
-/// Lengths of the recording without it that a lone outlier is away from all others.
+/// Minimum distance of a lone outlier from all others, as a multiple of the length of the recording
+/// without it.
 const LENGTHS: i128 = 16;
 
-/// Returns `true` for a call that may be an outlier for its own times.
+/// Returns `true` for a call whose own times are suspicious.
 pub(super) fn is_suspect(start: i64, end: i64) -> bool {
     start <= 0 || end > LAST
 }
 
-/// The times that are plausible, ends included.
+/// Range of plausible times, inclusive.
 #[derive(Clone, Copy, Debug)]
 struct Plausible {
     first: i128,
@@ -57,7 +61,8 @@ struct Plausible {
 }
 
 impl Plausible {
-    /// Finds them from all begins. `is_absolute` says that the clock counts from outside of the recording.
+    /// Computes the range from all begins. `is_absolute` means that the origin of the clock is
+    /// outside of the recording.
     fn new(mut begins: Vec<i64>, is_absolute: bool) -> Option<Self> {
         begins.sort_unstable();
         let at = |percent: usize| begins.get((begins.len().checked_sub(1)? * percent) / 100);
@@ -93,7 +98,7 @@ struct Extremes {
     first: Vec<i64>,
     /// The latest ends, descending, at most one more than [`LONE`].
     last: Vec<i64>,
-    /// All events.
+    /// Number of events.
     count: usize,
 }
 
@@ -131,15 +136,15 @@ struct Others {
 }
 
 impl Others {
-    /// Returns `true` if an event ends far before the others begin, or far after the last of them ends. A call that
-    /// began long before and encloses others is none.
+    /// Returns `true` if an event ends far before the others begin, or far after the last of them
+    /// ends. A call that began long before and encloses others is not an outlier.
     fn is_far_from(self, end: i64) -> bool {
         let end = i128::from(end);
         self.first - end > self.far || end - self.last > self.far
     }
 }
 
-/// Removes the events whose times are implausible, and counts them.
+/// Removes and counts the events with implausible times.
 pub(super) fn remove(part: &mut Part) {
     let mut extremes = Extremes::default();
     for row in &part.rows {
@@ -152,7 +157,7 @@ pub(super) fn remove(part: &mut Part) {
     }
     part.counters.times().for_each(|at| extremes.add(at, at));
     let extent = extremes.first.first().zip(extremes.last.first());
-    // Within an hour there are none.
+    // A recording of at most an hour has no outliers.
     if extent.is_none_or(|(first, last)| i128::from(*last) - i128::from(*first) <= HOUR.into()) {
         return;
     }
@@ -208,7 +213,7 @@ pub(super) fn remove(part: &mut Part) {
     part.first = begins_of(part);
 }
 
-/// Returns the earliest time of what is left.
+/// Returns the earliest time of the remaining events.
 fn begins_of(part: &Part) -> Option<i64> {
     let calls = part.rows.iter().flat_map(|row| &row.calls);
     let instants = part.rows.iter().flat_map(|row| &row.instants);

@@ -1,4 +1,4 @@
-//! [`Part`]: what one file says, row by row.
+//! [`Part`]: the contents of one file, row by row.
 
 #[cfg(feature = "chrome")]
 use super::arguments::Argument;
@@ -16,38 +16,38 @@ use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Most rows of work that flows of one thread are looked for on.
+/// Maximum number of activity rows that are searched for flows of a thread.
 const SHOWN: usize = 256;
 
-/// The kind of device where the file names no other.
+/// Default kind of device.
 const GPU: &str = "GPU";
 
-/// What is known of a process.
+/// Properties of a process.
 #[derive(Debug, Default)]
 pub(super) struct Process {
     pub(super) name: Option<String>,
     pub(super) labels: Option<String>,
 }
 
-/// What one file says.
+/// Contents of one file, or of one process in it.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) file: Arc<str>,
-    /// The number of its file among those that are opened: one file may hold several processes.
+    /// Index of its file among the opened ones: a file may contain several processes.
     pub(super) source: usize,
     pub(crate) rank: Option<u64>,
-    /// Nanoseconds since 1970 at time 0 of the file, where it tells.
+    /// Wall-clock time at time 0 of the file, in nanoseconds since 1970, if known.
     pub(crate) base: Option<i64>,
     /// Host name.
     pub(crate) host: Option<String>,
     pub(crate) is_hip: bool,
-    /// Time 0 of the file is when the machine started.
+    /// `true` if time 0 of the file is the boot time.
     pub(crate) counts_from_boot: bool,
-    /// The kind of device in the names of groups, such as `GPU`.
+    /// Kind of device in the names of groups, such as `GPU`.
     pub(crate) device_kind: String,
-    /// A process without work, of a file in which another one has some.
+    /// `true` for a process without device activities in a file where another process has some.
     pub(crate) is_helper: bool,
-    /// What a second number beside that of a stream is called.
+    /// Name for the second number of a stream.
     pub(crate) context_word: &'static str,
     pub(crate) properties: Vec<(String, String)>,
     pub(crate) devices: HashMap<Sym, String>,
@@ -62,26 +62,27 @@ pub(crate) struct Part {
     pub(super) counters: Counters,
     pub(super) processes: HashMap<Sym, Process>,
     pub(super) threads: HashMap<(Sym, Sym), String>,
-    /// Rows of work by the process and thread that the file writes them to.
+    /// Rows of activities by the process and thread to which the file assigns them.
     pub(super) shown: HashMap<(Sym, Sym), Vec<u32>>,
-    /// The earliest time.
+    /// Earliest time.
     pub(super) first: Option<i64>,
-    /// Calls of each category on rows that are no streams.
+    /// Number of calls of each category on rows other than streams.
     categories: HashMap<(u32, Sym), u64>,
-    /// Row, category and calls that are not in `categories` yet.
+    /// Row, category and number of calls that are not in `categories` yet.
     category: Option<(u32, Sym, u64)>,
-    /// Place of the first call whose time may be none; see [`outliers`](super::outliers).
+    /// Place of the first call with a suspicious time; see [`outliers`](super::outliers).
     pub(super) suspect: Option<(u64, u64)>,
     keys: HashMap<RowKey, u32>,
     symbols: HashMap<Box<[u8]>, Sym>,
     pub(super) words: Vec<String>,
     group_numbers: HashMap<Vec<u8>, u32>,
     granted: Granted,
-    /// Bytes that the events of all rows take: summed as they come, since there may be many rows.
+    /// Memory of the events of all rows in bytes, summed incrementally because there may be many
+    /// rows.
     kept: u64,
-    /// Bytes that were asked for.
+    /// Bytes allocated from the budget.
     taken: u64,
-    /// Byte and number of the event that is read.
+    /// Byte and number of the current event.
     here: Option<(u64, u64)>,
 }
 
@@ -126,13 +127,13 @@ impl Part {
         }
     }
 
-    /// Takes note of which event is read, for the places of what is odd about its words.
+    /// Sets the current event, for the places of findings in its texts.
     #[inline]
     pub(crate) fn at(&mut self, here: Option<(u64, u64)>) {
         self.here = here;
     }
 
-    /// A text as it stands in the file; what is no text in it is counted.
+    /// Decodes a text; invalid text is counted.
     pub(crate) fn text(&mut self, raw: &[u8]) -> String {
         let (text, is_mended) = decode(raw);
         if is_mended {
@@ -151,10 +152,11 @@ impl Part {
             .record(format!("event {index}"))
     }
 
-    /// Takes note of something odd about an array of events.
+    /// Counts a deviation in an array of events.
     ///
     /// # Errors
-    /// [`Error::Limit`](crate::Error::Limit) where more is kept than memory is granted.
+    ///
+    /// Returns [`Error::Limit`](crate::Error::Limit) if the memory budget is exceeded.
     pub(crate) fn odd(&mut self, element: Element) -> Result<()> {
         let place = Place::file(Arc::clone(&self.file));
         match element {
@@ -183,10 +185,11 @@ impl Part {
         Ok(())
     }
 
-    /// Whether what all parts keep takes no more memory than is granted.
+    /// Checks the memory of all parts against the budget.
     ///
     /// # Errors
-    /// [`Error::Limit`](crate::Error::Limit).
+    ///
+    /// Returns [`Error::Limit`](crate::Error::Limit) if the memory budget is exceeded.
     pub(crate) fn check_memory(&mut self, place: impl FnOnce() -> Place) -> Result<()> {
         let now = self.memory();
         let more = now.saturating_sub(self.taken);
@@ -194,13 +197,13 @@ impl Part {
         self.granted.take("memory for events in bytes", more, place)
     }
 
-    /// About how many bytes the events take that were read so far.
+    /// Returns the approximate memory of the events so far in bytes.
     fn memory(&self) -> u64 {
         let rest = size_of_val(&*self.extras) + size_of_val(&*self.flows);
         self.kept + (rest + self.arguments.memory() + self.counters.memory()) as u64
     }
 
-    /// The number of a name as it stands in the file.
+    /// Returns the number of a raw name.
     #[inline]
     pub(crate) fn name(&mut self, raw: &[u8], at: (u64, u64)) -> u32 {
         match self.names.known(raw) {
@@ -228,13 +231,13 @@ impl Part {
         self.names.add(raw, text)
     }
 
-    /// The region of a name.
+    /// Returns the region for a name.
     #[inline]
     pub(crate) fn region(&mut self, name: u32, kind: Kind) -> u32 {
         self.names.region(name, kind)
     }
 
-    /// A word by its text.
+    /// Returns the word for a text.
     #[inline]
     pub(crate) fn symbol(&mut self, raw: &[u8]) -> Sym {
         if let Some(known) = self.symbols.get(raw) {
@@ -247,13 +250,14 @@ impl Part {
         sym
     }
 
-    /// A word by its text, where the file has said it.
+    /// Returns the word for a text that already occurred in the file.
     #[cfg(feature = "nsys")]
     pub(crate) fn known_symbol(&self, raw: &[u8]) -> Option<Sym> {
         self.symbols.get(raw).copied()
     }
 
-    /// A name that is told later, by [`rename`](Self::rename); `None` where there are too many.
+    /// Returns a name that is set later by [`rename`](Self::rename), or `None` if there are too
+    /// many.
     #[cfg(feature = "rocprof")]
     pub(crate) fn unnamed(&mut self, (offset, index): (u64, u64)) -> Option<u32> {
         if self.names.len() >= self.granted.limits().definitions as usize {
@@ -264,12 +268,12 @@ impl Part {
         Some(self.names.unnamed())
     }
 
-    /// The name of all that have none since there are too many.
+    /// Returns the shared name for names beyond the limit.
     pub(crate) fn past_limit(&mut self) -> u32 {
         self.names.text(PAST_LIMIT.into())
     }
 
-    /// Gives a name another text, which others may share.
+    /// Replaces the text of a name by one that may be shared.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename(&mut self, name: u32, text: Arc<str>) {
         let text = match self.is_too_long(&text) {
@@ -279,7 +283,7 @@ impl Part {
         self.names.rename(name, text);
     }
 
-    /// Whether a text that is told later is too long, which is counted.
+    /// Returns `true`, and counts it, if a text that is set later is too long.
     #[cfg(feature = "rocprof")]
     fn is_too_long(&mut self, text: &str) -> bool {
         let is_long = text.len() > self.granted.limits().string as usize;
@@ -288,8 +292,8 @@ impl Part {
         is_long
     }
 
-    /// The number of a name that parts share: what stands in for it as an error where it is too long or there are
-    /// too many.
+    /// Returns the number of a name that parts share. If it is too long or there are too many,
+    /// returns its replacement as an error.
     #[cfg(feature = "nsys")]
     pub(crate) fn shared_name(&mut self, text: &Arc<str>, place: Place) -> Result<u32, u32> {
         if text.len() > self.granted.limits().string as usize {
@@ -303,7 +307,7 @@ impl Part {
         Ok(self.names.share(text))
     }
 
-    /// Gives the region of a name a long form.
+    /// Sets the long form of the region for a name.
     #[cfg(feature = "rocprof")]
     pub(crate) fn form(&mut self, name: u32, kind: Kind, form: String) {
         if self.is_too_long(&form) {
@@ -313,13 +317,13 @@ impl Part {
         self.names.form(region, form);
     }
 
-    /// The region of a name with a long form.
+    /// Returns the region for a name with a long form.
     #[cfg(feature = "nsys")]
     pub(crate) fn region_with(&mut self, name: u32, kind: Kind, form: u32) -> u32 {
         self.names.region_with(name, kind, form)
     }
 
-    /// Gives a word another text.
+    /// Replaces the text of a word.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename_word(&mut self, sym: Sym, text: String) {
         if let Some(word) = self.words.get_mut(sym.0 as usize) {
@@ -327,18 +331,18 @@ impl Part {
         }
     }
 
-    /// The text of a word.
+    /// Returns the text of a word.
     pub(crate) fn word(&self, sym: Sym) -> &str {
         self.words.get(sym.0 as usize).map_or("", String::as_str)
     }
 
-    /// Whether anything ran on a device.
+    /// Returns `true` if there are device activities.
     pub(crate) fn has_work(&self) -> bool {
         let is_work = |row: &Row| matches!(row.key, RowKey::Work { .. });
         self.rows.iter().any(is_work)
     }
 
-    /// The number of a row.
+    /// Returns the number of a row.
     #[inline]
     pub(crate) fn row(&mut self, key: RowKey) -> u32 {
         let rows = &mut self.rows;
@@ -348,13 +352,13 @@ impl Part {
         })
     }
 
-    /// Whether there is a row.
+    /// Returns `true` if the row exists.
     #[cfg(feature = "nsys")]
     pub(crate) fn has_row(&self, key: RowKey) -> bool {
         self.keys.contains_key(&key)
     }
 
-    /// The devices that anything ran on.
+    /// Returns the devices with activities.
     #[cfg(feature = "nsys")]
     pub(crate) fn used_devices(&self) -> BTreeSet<Sym> {
         let device = |row: &Row| match row.key {
@@ -364,7 +368,7 @@ impl Part {
         self.rows.iter().filter_map(device).collect()
     }
 
-    /// Notes that the file writes work of a row to a thread of a process.
+    /// Records that the file assigns the activities of a row to a thread of a process.
     #[inline]
     pub(crate) fn show(&mut self, process: Sym, thread: Sym, row: u32) {
         let rows = self.shown.entry((process, thread)).or_default();
@@ -373,7 +377,7 @@ impl Part {
         }
     }
 
-    /// The number of a group of ranks by its name and list of ranks; `None` where there are too many.
+    /// Returns the number of a group of ranks by its name and list of ranks; `None` beyond the limit of definitions.
     #[cfg(feature = "chrome")]
     pub(crate) fn group(&mut self, name: &[u8], ranks: &[u8]) -> Option<u32> {
         let key = [name, b"\0", ranks].concat();
@@ -395,7 +399,7 @@ impl Part {
         Some(number)
     }
 
-    /// Adds a number to what a call carries.
+    /// Adds a number to the arguments of a call.
     #[cfg(feature = "chrome")]
     pub(crate) fn argument(
         &mut self,
@@ -406,7 +410,7 @@ impl Part {
         extra.arguments = self.arguments.add(extra.arguments, name, number);
     }
 
-    /// Keeps what a call carries, if anything.
+    /// Stores the extra data of a call, if there are any.
     #[inline]
     pub(crate) fn extra(&mut self, extra: Extra) -> u32 {
         if extra.is_nothing() {
@@ -416,11 +420,11 @@ impl Part {
         self.extras.len() as u32
     }
 
-    /// Counts a call of a category on a row that is no stream.
+    /// Counts a call of a category on a row other than a stream.
     #[cfg(feature = "chrome")]
     #[inline]
     pub(crate) fn categorise(&mut self, row: u32, category: &[u8]) {
-        // Calls of one category mostly follow on each other.
+        // Consecutive calls mostly have the same category.
         if let Some((last, sym, count)) = self.category {
             if last == row && self.word(sym).as_bytes() == category {
                 self.category = Some((last, sym, count + 1));
@@ -432,15 +436,15 @@ impl Part {
         self.category = Some((row, sym, 1));
     }
 
-    /// Forgets the numbers of rows, which get new ones.
+    /// Clears the row numbers, which are then assigned anew.
     pub(super) fn forget_rows(&mut self) {
         self.keys.clear();
         self.categories.clear();
         self.category = None;
     }
 
-    /// Returns the categories of the calls of each row that is no stream, with the number of their calls,
-    /// most first.
+    /// Returns the categories of the calls of each row other than a stream, with the number of
+    /// their calls, most frequent first.
     pub(super) fn categories(&mut self) -> HashMap<RowKey, Vec<(u64, &str)>> {
         if let Some((row, sym, count)) = self.category.take() {
             *self.categories.entry((row, sym)).or_default() += count;
@@ -486,7 +490,7 @@ impl Part {
         }
     }
 
-    /// Adds something that takes no time.
+    /// Adds an instant.
     pub(crate) fn instant(&mut self, row: u32, at: i64, name: u32, extra: u32) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
@@ -495,7 +499,7 @@ impl Part {
         }
     }
 
-    /// Adds a begin or an end of what `of` names.
+    /// Adds a begin or an end with the tag `of`.
     pub(crate) fn mark(&mut self, row: u32, at: i64, edge: Edge, of: Tag) {
         self.seen(at);
         if let Some(row) = self.rows.get_mut(row as usize) {
@@ -509,7 +513,7 @@ impl Part {
         self.flows.push(Flow::new(of, end, at, (process, thread)));
     }
 
-    /// Adds values of counters, named and in order.
+    /// Adds named values of counters, in order.
     pub(crate) fn sample(&mut self, process: Sym, at: i64, values: &[(String, perf_core::Value)]) {
         self.seen(at);
         self.row(RowKey::Counters { process });
@@ -525,7 +529,8 @@ impl Part {
         }
     }
 
-    /// Most bytes of texts that are put together from others: a few bytes of a file can ask for many.
+    /// Returns the maximum number of bytes of composed texts: a few bytes of a file can require
+    /// many.
     pub(crate) fn most_text(&self) -> u64 {
         super::most_text(self.granted.limits())
     }
@@ -547,7 +552,7 @@ impl Part {
         self.first = Some(self.first.map_or(at, |first| first.min(at)));
     }
 
-    /// Turns the begins and ends of all rows into calls.
+    /// Pairs the begins and ends of all rows to calls.
     pub(super) fn pair_marks(&mut self) {
         let found = marks::pair(&mut self.rows, &self.names);
         let place = || Place::file(Arc::clone(&self.file));

@@ -1,4 +1,4 @@
-//! Who has a location of its own, and in which group.
+//! Assignment of locations and groups to rows.
 
 use super::part::Part;
 use super::row::{RowKey, Sym};
@@ -8,13 +8,13 @@ use perf_core::{
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-/// The system tree as it grows.
+/// System tree under construction.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) nodes: Vec<SystemNode>,
     pub(super) groups: Vec<LocationGroup>,
     pub(super) locations: Vec<Location>,
-    /// The categories of the calls of each row of a part without work.
+    /// Categories of the calls of each row of a part without activities.
     pub(super) categories: HashMap<RowKey, String>,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct Places {
 pub(super) struct Groups {
     processes: HashMap<Sym, LocationGroupId>,
     devices: HashMap<Sym, LocationGroupId>,
-    /// Several contexts have a stream of one number on one device.
+    /// Streams with the same number in several contexts of a device.
     shared: BTreeSet<(Sym, Sym)>,
 }
 
-/// By number where both are numbers, by text otherwise.
+/// Compares words numerically if both are numbers, and by text otherwise.
 fn by_word(part: &Part, a: Sym, b: Sym) -> Ordering {
     let (a, b) = (part.word(a), part.word(b));
     match (a.parse::<i128>(), b.parse::<i128>()) {
@@ -38,7 +38,7 @@ fn by_word(part: &Part, a: Sym, b: Sym) -> Ordering {
     }
 }
 
-/// The rows of a part that have events, in the order of their locations: processes with their
+/// Returns the rows of a part with events, in the order of their locations: processes with their
 /// threads, asynchronous calls and counters, then devices with their streams.
 pub(super) fn in_order(part: &Part) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..part.rows.len() as u32).collect();
@@ -68,8 +68,8 @@ pub(super) fn in_order(part: &Part) -> Vec<u32> {
 }
 
 impl Places {
-    /// The groups of a part: its processes, and its devices with the process that drives them.
-    /// `prefix` tells parts apart.
+    /// Creates the groups of a part: its processes, and its devices with the process that drives
+    /// them. `prefix` distinguishes parts.
     pub(super) fn groups(&mut self, part: &Part, rows: &[u32], prefix: &str) -> Groups {
         let mut groups = Groups::default();
         let node = part.host.as_deref().map(|host| self.node(host));
@@ -94,7 +94,8 @@ impl Places {
                             properties: with(&properties, "process", part.word(process)).into(),
                         })
                     });
-                    // Who calls the runtime drives the devices; without such calls, who does most.
+                    // The process with runtime calls drives the devices; without such calls, the
+                    // one with most calls.
                     let weight = row.calls.len();
                     let launches = row.calls.iter().filter(|call| call.extra > 0).count();
                     let weight = weight.saturating_add(launches.saturating_mul(1 << 32));
@@ -127,7 +128,7 @@ impl Places {
         groups
     }
 
-    /// The location of lane `lane` of a row.
+    /// Creates the location of lane `lane` of a row.
     pub(super) fn location(&mut self, part: &Part, groups: &Groups, key: RowKey, lane: usize) {
         let word = |sym| part.word(sym);
         let (name, kind, group, mut properties) = match key {
@@ -238,7 +239,7 @@ impl Places {
     }
 }
 
-/// Most bytes of the name of a thread on its further lanes, of which there are many.
+/// Maximum length in bytes of the thread name on additional lanes, which may be numerous.
 const LANE_NAME: usize = 256;
 
 fn short(name: &str) -> &str {
@@ -249,7 +250,7 @@ fn short(name: &str) -> &str {
     name.get(..end).unwrap_or_default()
 }
 
-/// Returns `true` for a row that has a title, such as `XLA Ops`, and no number.
+/// Returns `true` for a row with a title, such as `XLA Ops`, instead of a number.
 fn is_title(word: &str) -> bool {
     word.starts_with(|first: char| first.is_ascii_uppercase())
 }

@@ -1,9 +1,10 @@
-//! Devices that are known by the names of their rows: the form that XLA's profiler writes.
+//! Devices identified by the names of their rows, the form that XLA's profiler writes.
 //!
-//! A process `/device:GPU:0` or `/device:TPU:0` is a device, and a thread of it is a line of its plane. Work has no
-//! category there. It lies on the lines `Stream #16(Kernel)`. A device without such lines, as a TPU, has it on
-//! `XLA Ops`. All other lines, such as `Steps`, `XLA Modules` and `Framework Ops - from #16`, are made from the
-//! work and cover its time again.
+//! A process `/device:GPU:0` or `/device:TPU:0` is a device, and its threads are the lines of its
+//! plane. Activities have no category there. They are on the lines `Stream #16(Kernel)`. A device
+//! without such lines, such as a TPU, has them on `XLA Ops`. All other lines, such as `Steps`, `XLA
+//! Modules` and `Framework Ops - from #16`, are derived from the activities and cover the same time
+//! again.
 
 use super::names::Kind;
 use super::part::Part;
@@ -15,13 +16,13 @@ use std::collections::{BTreeMap, BTreeSet};
 enum Line<'a> {
     /// A stream, by its number.
     Stream(&'a str),
-    /// The operations of a device that has no streams.
+    /// The operations of a device without streams.
     Operations,
-    /// A line made from others.
+    /// A line derived from others.
     Derived,
 }
 
-/// Returns the kind and number of the device that a process is named after.
+/// Returns the kind and number of the device in a process name.
 fn device(process: &str) -> Option<(&str, &str)> {
     let (before, name) = process.split_once("/device:")?;
     let is_first = before.is_empty() || before.ends_with(char::is_whitespace);
@@ -48,7 +49,7 @@ fn line(thread: &str) -> Line<'_> {
     }
 }
 
-/// Turns the threads of processes that are devices into streams, and into rows beside these.
+/// Converts the threads of device processes to streams, and to rows beside these.
 pub(super) fn find(part: &mut Part) {
     let named = part.processes.iter();
     let devices: BTreeMap<Sym, (String, String)> = named
@@ -105,7 +106,7 @@ pub(super) fn find(part: &mut Part) {
             }
         };
         work(part, &mut row);
-        // Work that takes no time comes as an instant: a stream holds calls.
+        // Activities with duration 0 are written as instants, but a stream contains calls.
         let instants = std::mem::take(&mut row.instants);
         row.key = RowKey::Work {
             device,
@@ -126,7 +127,7 @@ pub(super) fn find(part: &mut Part) {
     }
 }
 
-/// Puts a row where its key says, behind what lies there. Returns its number.
+/// Adds a row under its key, appending to an existing one. Returns its number.
 fn place(part: &mut Part, row: Row) -> u32 {
     let number = part.row(row.key);
     if let Some(to) = part.rows.get_mut(number as usize) {
@@ -137,7 +138,7 @@ fn place(part: &mut Part, row: Row) -> u32 {
     number
 }
 
-/// Makes the calls of a stream work.
+/// Marks the calls of a stream as activities.
 fn work(part: &mut Part, row: &mut Row) {
     for call in &mut row.calls {
         let text = part.names.text_of(call.region);
@@ -153,7 +154,8 @@ fn work(part: &mut Part, row: &mut Row) {
     }
 }
 
-/// Makes the calls of a thread that have an id launches. A call that asks for a copy is none itself.
+/// Marks the calls of a thread with an id as launches. A call that requests a copy is not itself a
+/// copy.
 fn host(part: &mut Part, row: &mut Row) {
     for call in &mut row.calls {
         let known = part.names.regions.get(call.region as usize);

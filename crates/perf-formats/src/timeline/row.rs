@@ -1,15 +1,15 @@
-//! Rows, and what lies in them.
+//! Rows and their contents.
 
 use perf_core::EventId;
 
-/// A word that says where something ran: a process, thread, device or stream.
+/// A word that identifies a process, thread, device or stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Sym(pub(crate) u32);
 
-/// What a begin and its end, or the points of a flow, share: a category and an id in it.
+/// Tag shared by a begin and its end, or by the points of a flow: a category and an id in it.
 pub(crate) type Tag = (Sym, u64);
 
-/// What has a row of its own.
+/// Identity of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RowKey {
     /// A thread of a process.
@@ -18,13 +18,13 @@ pub(crate) enum RowKey {
     Async { process: Sym, category: Sym },
     /// Counters of a process.
     Counters { process: Sym },
-    /// Work of a stream.
+    /// Activities of a stream.
     Work {
         device: Sym,
         context: Sym,
         stream: Sym,
     },
-    /// What is no work and stands beside that of a stream: ranges, waits.
+    /// Ranges and waits shown beside a stream, which are not device work.
     Beside { device: Sym, stream: Sym },
 }
 
@@ -33,27 +33,27 @@ pub(crate) enum RowKey {
 pub(super) struct Call {
     pub(super) start: i64,
     pub(super) end: i64,
-    /// The region, by its number in this file.
+    /// Number of the region in this file.
     pub(super) region: u32,
-    /// The number of its [`Extra`], and 1; 0 without one.
+    /// Index of its [`Extra`] plus 1; 0 without one.
     pub(super) extra: u32,
 }
 
-/// Something that takes no time.
+/// An event without duration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instant {
     pub(super) at: i64,
-    /// The number of its text.
+    /// Number of its text.
     pub(super) name: u32,
     pub(super) extra: u32,
 }
 
-/// Which side of a call.
+/// Begin or end of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edge {
-    /// Its begin, with its region.
+    /// Begin, with its region.
     Begin(u32),
-    /// Its end, with the number of its text where it says which call ends.
+    /// End, with the text number of the ended call if the file names it.
     End(Option<u32>),
 }
 
@@ -62,11 +62,11 @@ pub(crate) enum Edge {
 pub(super) struct Mark {
     pub(super) at: i64,
     pub(super) edge: Edge,
-    /// What the two belong to: the row, or an asynchronous id.
+    /// Tag for the pairing: the row, or an asynchronous id.
     pub(super) of: Tag,
 }
 
-/// A row.
+/// A row with its contents.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) key: RowKey,
@@ -87,43 +87,43 @@ impl Row {
     }
 }
 
-/// What a call is to a correlation id.
+/// Role of a call with respect to a correlation id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// Nothing.
+    /// No role.
     #[default]
     None,
-    /// It may have launched work.
+    /// The call may have launched activities.
     Launch,
-    /// It is work.
+    /// The call is a device activity.
     Work,
 }
 
-/// What a call carries beside its name and times. There may be millions: 32 bytes each.
+/// Data of a call in addition to name and times. There may be millions: 32 bytes each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extra {
     correlation: u64,
     bytes: u64,
-    /// Where it came to lie, [`NOWHERE`] before that.
+    /// Position in the trace, [`NOWHERE`] until it is known.
     place: EventId,
-    /// Which of the numbers are there, and which are negative.
+    /// Bits for the numbers that are present, and for those that are negative.
     flags: u8,
     pub(super) role: Role,
-    /// List of its [`Arguments`](super::arguments::Arguments), 0 without any.
+    /// List of its [`Arguments`](super::arguments::Arguments), 0 for none.
     pub(super) arguments: u32,
 }
 
-/// A number as bits, and whether it is negative.
+/// A number as bits, and `true` if it is negative.
 pub(crate) type Number = (u64, bool);
 
-/// The place of what has none.
+/// Marks an unknown position.
 const NOWHERE: EventId = EventId {
     location: perf_core::LocationId(u32::MAX),
     index: u32::MAX,
 };
 
 impl Extra {
-    /// A correlation id and a number of bytes, as far as they are there.
+    /// Creates the data from an optional correlation id and an optional number of bytes.
     pub(crate) fn new(correlation: Option<Number>, bytes: Option<Number>, role: Role) -> Self {
         let flags = |number: Option<Number>| match number {
             None => 0,
@@ -140,7 +140,7 @@ impl Extra {
         }
     }
 
-    /// The same of a call that has nothing to do with launches.
+    /// Returns the same data for a call that is unrelated to launches.
     #[cfg(feature = "rocprof")]
     pub(crate) fn without_role(self) -> Self {
         Extra {
@@ -149,22 +149,22 @@ impl Extra {
         }
     }
 
-    /// Whether there is nothing to keep.
+    /// Returns `true` if there are no data.
     pub(super) fn is_nothing(&self) -> bool {
         self.flags == 0 && self.role != Role::Work && self.arguments == 0
     }
 
-    /// Its correlation id.
+    /// Returns the correlation id.
     pub(super) fn correlation(&self) -> Option<Number> {
         (self.flags & 1 > 0).then_some((self.correlation, self.flags & 2 > 0))
     }
 
-    /// Bytes moved.
+    /// Returns the number of bytes moved.
     pub(super) fn bytes(&self) -> Option<Number> {
         (self.flags & 4 > 0).then_some((self.bytes, self.flags & 8 > 0))
     }
 
-    /// Where it came to lie.
+    /// Returns the position in the trace.
     pub(super) fn place(&self) -> Option<EventId> {
         Some(self.place).filter(|place| *place != NOWHERE)
     }
@@ -174,20 +174,20 @@ impl Extra {
     }
 }
 
-/// Which end of a flow.
+/// Kind of a flow point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowEnd {
-    /// It begins, in the call around it.
+    /// Start, in the enclosing call.
     Start,
-    /// It goes on, in the call around it.
+    /// Intermediate point, in the enclosing call.
     Step,
-    /// It ends, in the call around it.
+    /// End, in the enclosing call.
     Around,
-    /// It ends, in the next call.
+    /// End, in the next call.
     Next,
 }
 
-/// One point of a flow.
+/// A point of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     id: u64,
@@ -197,7 +197,7 @@ pub(super) struct Flow {
     pub(super) thread: Sym,
     place: EventId,
     pub(super) end: FlowEnd,
-    /// The call it leads to begins at its time.
+    /// `true` if the bound call begins at the time of the point.
     is_exact: bool,
 }
 
@@ -215,17 +215,17 @@ impl Flow {
         }
     }
 
-    /// Category and id.
+    /// Returns category and id.
     pub(super) fn tag(&self) -> Tag {
         (self.category, self.id)
     }
 
-    /// The call it leads to.
+    /// Returns the bound call.
     pub(super) fn place(&self) -> Option<EventId> {
         Some(self.place).filter(|place| *place != NOWHERE)
     }
 
-    /// Leads it to a call, unless it leads to a better one: one that begins at its time.
+    /// Binds the point to a call, unless it is bound to a better one that begins at its time.
     pub(super) fn lead(&mut self, place: EventId, is_exact: bool) {
         if self.place == NOWHERE || (is_exact && !self.is_exact) {
             (self.place, self.is_exact) = (place, is_exact);

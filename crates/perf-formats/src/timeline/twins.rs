@@ -1,4 +1,4 @@
-//! Files that were given twice.
+//! Detection of files that were given twice.
 
 use super::part::Part;
 use super::row::Row;
@@ -7,9 +7,11 @@ use perf_core::{Diagnostics, Place};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Removes each part whose events are those of an earlier one from another file, unless it names another rank. Both are counted.
+/// Removes each part with the events of an earlier one from another file, unless it declares
+/// another rank. Both cases are counted.
 ///
-/// Times are compared to the nanosecond, so that the events of two ranks are not taken for the same.
+/// Times are compared with nanosecond resolution, so that the events of two ranks are not mistaken
+/// for the same.
 pub(super) fn remove(parts: &mut Vec<Part>, found: &mut Diagnostics) {
     let mut known: HashMap<(Option<i64>, usize), Vec<usize>> = HashMap::new();
     let mut kept: Vec<Part> = Vec::with_capacity(parts.len());

@@ -1,9 +1,10 @@
-//! A lenient reader of XML, for profiles that are nearly XML: attributes without quotes, bare `&`
-//! in text, and closing tags that do not match occur in files of CubeLib and TAU.
+//! Tolerant XML reader for profiles that are nearly XML: attributes without quotes, bare `&` in
+//! text and mismatched closing tags occur in files of CubeLib and TAU.
 //!
-//! quick-xml reports such input as errors. Elements that profiles mostly consist of are read without a token for each
-//! part (`quick`): a profile with 1 MB of XML is opened in about 2 ms (`docs/benchmarks.md`). The events and attributes
-//! of quick-xml took 7 ms for each MB of a similar file on a similar machine.
+//! quick-xml reports such input as errors. Frequent kinds of elements are read by fast paths
+//! without a token for each part (`quick`): a profile with 1 MB of XML is opened in about 2 ms
+//! (`docs/benchmarks.md`). The events and attributes of quick-xml took 7 ms for each MB of a
+//! similar file on a similar machine.
 
 #[cfg(feature = "cube")]
 mod quick;
@@ -19,16 +20,16 @@ pub(crate) use text::{escape, id, number};
 use memchr::{memchr, memmem};
 use scan::find;
 
-/// What stands next in a document.
+/// Next token of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Token<'a> {
     /// `<name ...>` or `<name .../>`.
     Open(Tag<'a>),
     /// `</name>`.
     Close(&'a [u8]),
-    /// Characters between tags, with entities as they stand.
+    /// Text between tags, with entities unresolved.
     Text(&'a [u8]),
-    /// Characters of a CDATA section.
+    /// Text of a CDATA section.
     Verbatim(&'a [u8]),
 }
 
@@ -37,9 +38,9 @@ pub(crate) enum Token<'a> {
 pub(crate) struct Tag<'a> {
     pub(crate) name: &'a [u8],
     attributes: &'a [u8],
-    /// Whether it closes itself.
+    /// `true` for a self-closing tag.
     pub(crate) is_empty: bool,
-    /// Where it begins.
+    /// Offset of the tag.
     pub(crate) at: usize,
 }
 
@@ -55,21 +56,21 @@ const IS_LETTER: [bool; 256] = {
     table
 };
 
-/// The document ends within a tag, comment or section that began here.
+/// The document ends within a tag, comment or section that begins at this offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unfinished(pub(crate) usize);
 
-/// Walks through a document.
+/// Tokeniser of a document.
 #[derive(Clone, Debug)]
 pub(crate) struct Xml<'a> {
     bytes: &'a [u8],
-    /// Bytes of the document before these.
+    /// Number of bytes of the document before this part.
     before: usize,
     at: usize,
-    /// All of it, if it is UTF-8: then texts need no look for what is not.
+    /// The part as text if it is valid UTF-8, so that texts need no further validation.
     #[cfg(feature = "cube")]
     utf8: Option<&'a str>,
-    /// Whether there may be entities anywhere.
+    /// `true` if the part may contain entities.
     #[cfg(feature = "cube")]
     has_entities: bool,
 }
@@ -79,7 +80,8 @@ impl<'a> Xml<'a> {
         Xml::part(bytes, 0)
     }
 
-    /// A part of a document that has `before` bytes before it. Offsets are those of the document.
+    /// Creates a tokeniser for a part of a document that follows `before` bytes. Offsets are those
+    /// of the document.
     pub(crate) fn part(bytes: &'a [u8], before: usize) -> Self {
         Xml {
             bytes,
@@ -92,12 +94,13 @@ impl<'a> Xml<'a> {
         }
     }
 
-    /// Offset of the next token.
+    /// Returns the offset of the next token.
     pub(crate) fn at(&self) -> usize {
         self.before + self.at
     }
 
-    /// The next token; `None` at the end. Comments, declarations and instructions are skipped.
+    /// Returns the next token, or `None` at the end. Comments, declarations and instructions are
+    /// skipped.
     pub(crate) fn next(&mut self) -> Result<Option<Token<'a>>, Unfinished> {
         loop {
             let rest = self.rest();
@@ -115,7 +118,7 @@ impl<'a> Xml<'a> {
                 }
                 [b'<', ..] => return self.tag().map(|tag| Some(Token::Open(tag))),
                 _ => {
-                    // Mostly the end of a line.
+                    // Usually only a newline.
                     let length = match rest.get(1) {
                         Some(b'<') => 1,
                         _ => memchr(b'<', rest).unwrap_or(rest.len()),
@@ -132,7 +135,7 @@ impl<'a> Xml<'a> {
         self.bytes.get(self.at..).unwrap_or_default()
     }
 
-    /// Goes behind a comment, a declaration or an instruction, or gives what a CDATA section holds.
+    /// Skips a comment, a declaration or an instruction, or returns the content of a CDATA section.
     #[cold]
     fn aside(&mut self) -> Result<Option<&'a [u8]>, Unfinished> {
         const KINDS: [(&[u8], &[u8]); 4] = [
@@ -155,8 +158,8 @@ impl<'a> Xml<'a> {
     fn tag(&mut self) -> Result<Tag<'a>, Unfinished> {
         let start = self.at();
         let body = self.rest().get(1..).unwrap_or_default();
-        // A `>` within quotes is no end. A quote counts only behind `=`, since unquoted values
-        // may hold one.
+        // A `>` inside quotes does not end the tag. A quote counts only after `=`, because unquoted
+        // values may contain one.
         let (mut end, mut name) = (0, None);
         loop {
             while body.get(end).is_some_and(|byte| IS_LETTER[*byte as usize]) {
@@ -195,13 +198,13 @@ impl<'a> Xml<'a> {
 
 #[cfg(feature = "paraver")]
 impl<'a> Tag<'a> {
-    /// Names and values of its attributes, with entities as they stand.
+    /// Iterates over names and values of its attributes, with entities unresolved.
     pub(crate) fn attributes(&self) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         Attributes(self.attributes)
     }
 }
 
-/// Attributes as they stand, without their quotes.
+/// Iterator over raw attributes, without their quotes.
 #[derive(Clone, Copy, Debug)]
 struct Attributes<'a>(&'a [u8]);
 

@@ -1,16 +1,16 @@
-//! Ways over what profiles mostly say, without a token for each part of it.
+//! Fast paths for frequent kinds of elements, without a token for each part.
 
 use super::scan::{find, name_end};
 use super::{Attributes, Tag, Xml, text};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// An element that has characters and nothing else.
+/// An element that contains only text.
 #[derive(Debug)]
 pub(crate) struct Leaf<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) text: Cow<'a, str>,
-    /// Where it ends.
+    /// End of the element.
     pub(crate) end: usize,
 }
 
@@ -19,26 +19,26 @@ pub(crate) struct Leaf<'a> {
 pub(crate) struct Values<'a>(Vec<(&'a [u8], &'a [u8])>);
 
 impl<'a> Values<'a> {
-    /// Those of a tag.
+    /// Reads the attributes of a tag.
     pub(crate) fn read(&mut self, tag: &Tag<'a>) {
         self.0.clear();
         self.0.extend(Attributes(tag.attributes));
     }
 
-    /// One as it stands.
+    /// Returns the raw value of an attribute.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a [u8]> {
         let [value] = self.each([name]);
         value
     }
 
-    /// One as text; empty if there is none.
+    /// Returns an attribute as text, empty if it is missing.
     pub(crate) fn text(&self, name: &str) -> String {
         let raw = self.raw(name);
         raw.map_or_else(String::new, |raw| text(raw).into_owned())
     }
 
-    /// Several as they stand; the first of a name counts. Costs least with names in the order
-    /// that tags have them.
+    /// Returns several raw values; of several with the same name, the first is used. The lookup is
+    /// fastest if `names` has the order of the tag.
     pub(crate) fn each<const N: usize>(&self, names: [&str; N]) -> [Option<&'a [u8]>; N] {
         let mut values = [None; N];
         for (at, (key, value)) in self.0.iter().enumerate() {
@@ -56,9 +56,9 @@ impl<'a> Values<'a> {
 }
 
 impl<'a> Xml<'a> {
-    /// The element that stands next, if it has characters and nothing else, as
-    /// `<name>text</name>`, of at most `longest` bytes as they stand. Most elements of a long
-    /// document are of this kind. [`skip_to`](Self::skip_to) its end goes behind it.
+    /// Returns the next element if it contains only text, as `<name>text</name>`, of at most
+    /// `longest` raw bytes. Most elements of a long document are of this kind. The element is
+    /// consumed by [`skip_to`](Self::skip_to) its end.
     #[inline]
     pub(crate) fn leaf(&self, longest: usize) -> Option<Leaf<'a>> {
         let open = match self.rest() {
@@ -95,8 +95,8 @@ impl<'a> Xml<'a> {
         })
     }
 
-    /// The opening tag that stands next, if all its attributes are ` name="value"`, as they mostly
-    /// are, and goes behind it. Takes name, attributes and end in one walk.
+    /// Reads and consumes the next opening tag if all its attributes have the usual form `
+    /// name="value"`. Name, attributes and end are found in a single pass.
     #[inline]
     pub(crate) fn tag_with(&mut self, values: &mut Values<'a>) -> Option<Tag<'a>> {
         let body = self.rest().strip_prefix(b"<")?;
@@ -127,19 +127,19 @@ impl<'a> Xml<'a> {
         })
     }
 
-    /// Goes to a place further on.
+    /// Moves forward to a position.
     pub(crate) fn skip_to(&mut self, at: usize) {
         self.at = at.saturating_sub(self.before);
     }
 
-    /// Whether what stands in `range` stands here as well.
+    /// Returns `true` if the bytes of `range` are repeated at this position.
     pub(crate) fn repeats(&self, range: Range<usize>) -> bool {
         let of = |at: usize| at.checked_sub(self.before);
         let said = || self.bytes.get(of(range.start)?..of(range.end)?);
         said().is_some_and(|said| self.rest().starts_with(said))
     }
 
-    /// Goes behind blanks.
+    /// Skips blanks.
     pub(crate) fn skip_blanks(&mut self) {
         let rest = self.rest();
         self.at += match rest {
@@ -149,7 +149,7 @@ impl<'a> Xml<'a> {
         };
     }
 
-    /// Goes behind `</name>`, if that stands next.
+    /// Consumes `</name>` if that is next, and returns `true` in this case.
     pub(crate) fn skip_close(&mut self, name: &[u8]) -> bool {
         let close = match self.rest() {
             [b'\n', b'<', b'/', close @ ..] | [b'<', b'/', close @ ..] => close,

@@ -1,19 +1,20 @@
-//! Where the next byte of interest is.
+//! Searches for the next relevant byte.
 
 use memchr::memchr;
 
 const ONES: u64 = u64::MAX / 255;
 
-/// The highest bit of each byte of `word` that is `byte`, and perhaps of some behind the first.
+/// Marks the highest bit of each byte of `word` that equals `byte`. Bytes after the first match may
+/// be marked wrongly.
 const fn hits(word: u64, byte: u8) -> u64 {
     let other = word ^ (ONES * byte as u64);
     other.wrapping_sub(ONES) & !other & (ONES << 7)
 }
 
-/// Where a byte is first. Most searches in a document end within a few bytes, where looking at eight
-/// at a time costs less than calling memchr does.
+/// Finds the first occurrence of a byte. Most searches in a document end within a few bytes;
+/// examining eight at a time is then cheaper than a call of memchr.
 pub(super) fn find(byte: u8, within: &[u8]) -> Option<usize> {
-    /// Words before memchr is the quicker way.
+    /// Number of words after which memchr is faster.
     const NEAR: usize = 4;
     let (words, _) = within.as_chunks::<8>();
     for (at, word) in words.iter().take(NEAR).enumerate() {
@@ -27,8 +28,8 @@ pub(super) fn find(byte: u8, within: &[u8]) -> Option<usize> {
     Some(near + far)
 }
 
-/// Where the name of a tag or attribute that begins here ends: before `>`, `=`, a blank or a
-/// control character.
+/// Finds the end of the name of a tag or attribute: before `>`, `=`, a blank or a control
+/// character.
 #[cfg(feature = "cube")]
 pub(super) fn name_end(within: &[u8]) -> Option<usize> {
     let (words, rest) = within.as_chunks::<8>();

@@ -1,14 +1,14 @@
-//! What characters stand for: text, numbers, entities.
+//! Conversion of raw characters: text, numbers, entities.
 
 use std::borrow::Cow;
 
-/// Characters as a number, with blanks around it or not.
+/// Parses a number, ignoring surrounding blanks.
 #[cfg(feature = "cube")]
 pub(crate) fn number<T: std::str::FromStr>(raw: &[u8]) -> Option<T> {
     std::str::from_utf8(raw.trim_ascii()).ok()?.parse().ok()
 }
 
-/// Characters as an id, with blanks around it or not.
+/// Parses an id, ignoring surrounding blanks.
 #[cfg(feature = "cube")]
 pub(crate) fn id(raw: &[u8]) -> Option<u64> {
     let few = raw.iter().take(19);
@@ -16,15 +16,15 @@ pub(crate) fn id(raw: &[u8]) -> Option<u64> {
         let digit = byte.wrapping_sub(b'0');
         (digit < 10).then_some(sum * 10 + u64::from(digit))
     });
-    // Nineteen digits always fit.
+    // Nineteen digits always fit a `u64`.
     match digits {
         Some(id) if (1..20).contains(&raw.len()) => Some(id),
         _ => number(raw),
     }
 }
 
-/// Characters with their entities resolved. What is no entity stays as it is, and bytes that are
-/// not UTF-8 are replaced. Most text is borrowed.
+/// Resolves the entities of a text. Invalid entities are kept verbatim, and bytes that are not
+/// UTF-8 are replaced. Most text is borrowed.
 pub(crate) fn text(raw: &[u8]) -> Cow<'_, str> {
     let has_entities = raw.contains(&b'&');
     let raw = match std::str::from_utf8(raw) {
@@ -75,8 +75,8 @@ fn entity(name: &str) -> Option<char> {
     })
 }
 
-/// Text as it may stand in a document, in an attribute as well. Characters that XML has no way to
-/// write are replaced.
+/// Escapes text for use in a document or an attribute. Characters that XML cannot represent are
+/// replaced.
 #[cfg(feature = "cube")]
 pub(crate) fn escape(text: &str) -> Cow<'_, str> {
     let is_odd = |c: char| matches!(c, '&' | '<' | '>' | '"' | '\r') || is_control(c);

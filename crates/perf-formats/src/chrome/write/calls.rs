@@ -1,24 +1,24 @@
-//! The calls of a location with their begin and end.
+//! The calls of a location, with begin and end.
 
 use perf_core::{
     Cancelled, Close, Event, Job, LocationView, RegionId, Ticks, Visitor, intervals, replay,
 };
 
-/// Calls, and the numbers of the events that are none.
+/// Calls, and the indices of the other events.
 type Calls = Result<(Vec<Call>, Vec<usize>), Cancelled>;
 
-/// A call that is over.
+/// A completed call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) region: RegionId,
     pub(super) start: Ticks,
     pub(super) end: Ticks,
-    /// The number of its enter; [`usize::MAX`] for one that is open before the window.
+    /// Index of its enter; [`usize::MAX`] for a call that was open before the window.
     pub(super) enter: usize,
 }
 
-/// The calls of a location whose calls may overlap, in order of their enters, and the numbers of
-/// the events that are no calls.
+/// Returns the calls of a location with overlapping activities, in the order of their enters, and
+/// the indices of the other events.
 pub(super) fn overlapping(location: LocationView<'_>, job: &Job) -> Calls {
     let mut calls = Vec::new();
     intervals(
@@ -40,7 +40,7 @@ pub(super) fn overlapping(location: LocationView<'_>, job: &Job) -> Calls {
     Ok((calls, others.collect()))
 }
 
-/// As [`overlapping`], where calls nest: the outer ones first.
+/// Like [`overlapping`], for nested calls: the outer ones first.
 pub(super) fn nested(location: LocationView<'_>, job: &Job) -> Calls {
     let mut frames = Frames::default();
     replay(location, &mut frames, job)?;
@@ -58,7 +58,7 @@ pub(super) fn nested(location: LocationView<'_>, job: &Job) -> Calls {
 #[derive(Default)]
 struct Frames {
     calls: Vec<Call>,
-    /// The places of what is open among the calls.
+    /// Indices of the open calls.
     open: Vec<usize>,
     others: Vec<usize>,
 }

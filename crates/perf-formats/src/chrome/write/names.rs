@@ -1,4 +1,4 @@
-//! Numbers and categories that the file needs and a trace does not have.
+//! Numbers and categories of the file that a trace does not have.
 
 use crate::json::encode;
 use perf_core::{
@@ -20,11 +20,11 @@ pub(super) struct Places {
 #[derive(Clone, Debug, Default)]
 struct One {
     pid: u64,
-    /// `args` that say where work ran.
+    /// `args` that identify the device and the stream.
     args: Vec<(&'static str, String)>,
-    /// Beside a stream.
+    /// `true` for a location beside a stream.
     is_beside: bool,
-    /// What is added to correlation ids, so that those of ranks do not collide.
+    /// Offset added to correlation ids, so that those of different ranks are distinct.
     correlations: i128,
 }
 
@@ -46,7 +46,7 @@ impl Places {
         let locations = (0..).zip(system.locations());
         let locations = locations.map(|(number, location): (u32, &Location)| {
             let group = location.group.and_then(|id| Some((id, system.group(id)?)));
-            // Processes count from 1: several viewers hide what process 0 does.
+            // Processes are numbered from 1, because several viewers hide process 0.
             let pid = group.map_or(0, |(id, _)| u64::from(id.0) + 1);
             let is_device = group.is_some_and(|(_, group)| group.kind == GroupKind::Accelerator);
             let mut args = Vec::new();
@@ -55,10 +55,11 @@ impl Places {
                 let own = own.filter(|own| devices.get(own) == Some(&1));
                 args.push(("device", own.map_or(pid.to_string(), str::to_owned)));
                 let said = |name| location.properties.get(name).map(word);
-                // Lanes of a stream are threads of their own, which do not say the stream.
+                // Lanes of a stream are threads of their own, so their number is not that of the
+                // stream.
                 let stream = said("stream").unwrap_or_else(|| number.to_string());
                 args.push(("stream", stream));
-                // A queue, as devices of AMD have them, tells streams apart as a context does.
+                // A queue of AMD devices distinguishes streams like a context.
                 let context = said("context").or_else(|| said("queue"));
                 args.extend(context.map(|context| ("context", context)));
             }
@@ -90,13 +91,13 @@ impl Places {
         self.locations.get(location.index())
     }
 
-    /// Process and thread of a location.
+    /// Returns process and thread of a location.
     pub(super) fn of(&self, location: LocationId) -> Thread {
         let pid = self.one(location).map_or(0, |one| one.pid);
         (pid, u64::from(location.0))
     }
 
-    /// Number of locations: threads from here on are nobody's.
+    /// Returns the number of locations; higher thread numbers are free.
     pub(super) fn len(&self) -> usize {
         self.locations.len()
     }
@@ -115,7 +116,7 @@ impl Places {
     }
 }
 
-/// A number as it is, anything else as text.
+/// Formats a number verbatim and anything else as text.
 fn word(value: &str) -> String {
     if value.parse::<i64>().is_ok() {
         return value.to_owned();
@@ -125,14 +126,14 @@ fn word(value: &str) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The number of a device, where it is one.
+/// Returns the number of a device, if the group is one.
 fn device(group: &perf_core::LocationGroup) -> Option<&str> {
     let is_device = group.kind == GroupKind::Accelerator;
     let value = group.properties.get("device").filter(|_| is_device);
     value.filter(|value| value.parse::<i64>().is_ok())
 }
 
-/// The category of a call.
+/// Returns the category of a call.
 pub(super) fn category(
     location: Option<&Location>,
     region: Option<&Region>,
@@ -161,8 +162,8 @@ pub(super) fn category(
     }
 }
 
-/// Metrics by counter: those of one name before `: ` are series of it. Each series has the place of
-/// its metric.
+/// Groups metrics by counter: names with the same part before `: ` are series of one counter. Each
+/// series has the index of its metric.
 pub(super) fn series<'a>(names: &[&'a str]) -> Vec<(&'a str, Vec<(usize, &'a str)>)> {
     let mut counters: Vec<(&str, Vec<(usize, &str)>)> = Vec::new();
     for (index, name) in names.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Opening tags: each thing of a document gets its place in a table.
+//! Processing of opening tags: each element gets an entry in its table.
 
 use super::super::names::{self, property};
 use super::parse::Parser;
@@ -16,7 +16,7 @@ fn owned(raw: Option<&[u8]>) -> String {
 }
 
 impl<'a> Parser<'a, '_> {
-    /// What an element is; `end` is where its tag ends.
+    /// Returns the kind of an element; `end` is the end of its tag.
     pub(super) fn element(&mut self, tag: &Tag<'a>, end: usize) -> Result<What> {
         Ok(match tag.name {
             b"cube" => {
@@ -89,7 +89,7 @@ impl<'a> Parser<'a, '_> {
         })
     }
 
-    /// The place of the last of `count`, unless there are too many.
+    /// Returns the index of the last of `count` elements, or an error if there are too many.
     fn count(&self, count: usize, what: &'static str, at: usize) -> Result<u32> {
         let limit = self.options.get_limits().definitions;
         match u32::try_from(count) {
@@ -130,7 +130,7 @@ impl<'a> Parser<'a, '_> {
         Ok(What::Metric(self.count(count, "metrics", tag.at)?))
     }
 
-    /// How the expression of the metric that is open is evaluated.
+    /// Stores the evaluation mode for the expression of the open metric.
     fn expression(&mut self) {
         const WAYS: [&str; 2] = ["rowwise", "locationwise"];
         let Some(What::Metric(at)) = self.stack.last() else {
@@ -150,7 +150,7 @@ impl<'a> Parser<'a, '_> {
     fn region(&mut self, tag: &Tag<'a>) -> Result<What> {
         let [id, file, begin, end] = self.values.each(["id", "mod", "begin", "end"]);
         let id = self.id(tag, id, "id")?;
-        // A line that is not known is -1.
+        // An unknown line is -1.
         let line = |raw: Option<&[u8]>| raw.and_then(number::<u32>);
         let region = Region {
             file: Some(owned(file)).filter(|file| !file.is_empty()),
@@ -203,7 +203,7 @@ impl<'a> Parser<'a, '_> {
         What::Other
     }
 
-    /// The system node that is open.
+    /// Returns the open system node.
     fn parent(&self) -> Option<SystemNodeId> {
         let at = self.stack.inside(|what| match what {
             What::Node(at) => Some(*at),
@@ -228,7 +228,7 @@ impl<'a> Parser<'a, '_> {
     fn group(&mut self, tag: &Tag<'a>) -> Result<What> {
         let id = self.id(tag, self.values.raw("Id"), "Id")?;
         let group = LocationGroup {
-            // Cube3 has processes and threads alone, and no word for their kind.
+            // Cube3 has only processes and threads, without an attribute for their kind.
             kind: names::group_kind("process"),
             parent: self.parent(),
             ..LocationGroup::default()

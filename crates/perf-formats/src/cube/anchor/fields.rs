@@ -1,4 +1,4 @@
-//! Texts of elements: each goes to the thing it stands in.
+//! Processing of the text of elements: each text goes to the enclosing element.
 
 use super::super::names::{self, property};
 use super::Metric;
@@ -7,7 +7,8 @@ use super::stack::What;
 use perf_core::{Location, LocationGroup, Properties, Region, SystemNode};
 
 impl Parser<'_, '_> {
-    /// Text of a field goes to what it is in. Says whether that has such a field.
+    /// Stores the text of a field in the enclosing element. Returns `false` if that has no such
+    /// field.
     pub(super) fn field(&mut self, name: &[u8], text: &str) -> bool {
         let anchor = &mut self.anchor;
         let done = match self.stack.last() {
@@ -50,7 +51,7 @@ impl Parser<'_, '_> {
         done.unwrap_or(false)
     }
 
-    /// Numbers of the coordinate that was opened last.
+    /// Stores the numbers of the last opened coordinate.
     pub(super) fn coordinates(&mut self, text: &str) {
         let numbers = text.split_ascii_whitespace().map(str::parse);
         let numbers = numbers.collect::<Result<Vec<u32>, _>>().ok();
@@ -60,7 +61,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// A region without a name for linkers has that for people.
+    /// Completes a region: the display name also serves as a missing mangled name.
     pub(super) fn region_ends(&mut self, at: u32) {
         let region = self.anchor.regions.things.get_mut(at as usize);
         if let Some(region) = region.filter(|region| region.canonical.is_empty()) {
@@ -117,7 +118,7 @@ fn of_group(group: &mut LocationGroup, name: &[u8], text: &str) -> bool {
         b"name" => group.name = text.into(),
         b"rank" => first(&mut group.properties, property::RANK, text.trim_ascii()),
         b"class" | b"type" => {
-            // Without a word it stays what it is.
+            // An empty text keeps the default.
             let word = Some(text.trim_ascii()).filter(|word| !word.is_empty());
             group.kind = word.map_or(group.kind, names::group_kind);
         }
@@ -139,7 +140,8 @@ fn of_location(location: &mut Location, name: &[u8], text: &str) -> bool {
     true
 }
 
-/// What the format has a field for stands before attributes; of two of one name the last counts.
+/// Inserts a field of the format before the attributes. Of several with the same name, the last is
+/// used.
 fn first(properties: &mut Properties, name: &str, value: &str) {
     if !value.is_empty() {
         properties.set_first(name, value);

@@ -1,4 +1,4 @@
-//! `anchor.xml`: what the document says, before anything refers to anything.
+//! Contents of `anchor.xml`, with unresolved references.
 
 mod elements;
 mod fields;
@@ -11,8 +11,8 @@ pub(super) use parse::{parse, parse_parts};
 use perf_core::{Location, LocationGroup, Region, SystemNode};
 use std::ops::Range;
 
-/// A document. What is built here at once is complete but for references: those of the system
-/// tree are places in these tables.
+/// A parsed document. Its types are complete except for references: those of the system tree are
+/// indices into these tables.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cube) struct Anchor {
     pub(in crate::cube) version: String,
@@ -21,25 +21,25 @@ pub(in crate::cube) struct Anchor {
     pub(in crate::cube) around: Vec<(String, String)>,
     pub(in crate::cube) metrics: Numbered<Metric>,
     pub(in crate::cube) regions: Numbered<Region>,
-    /// Place of a region, name of a property, and its text.
+    /// Index of a region, name of a property, and its text.
     pub(in crate::cube) region_texts: Vec<(u32, &'static str, String)>,
     pub(in crate::cube) cnodes: Numbered<Cnode>,
-    /// Where call paths were called from and their parameters, by place.
+    /// Call sites and parameters of call paths, by index.
     pub(in crate::cube) parameters: Vec<(u32, String, String)>,
-    /// Attributes of call paths, by place.
+    /// Attributes of call paths, by index.
     pub(in crate::cube) remarks: Vec<(u32, String, String)>,
     pub(in crate::cube) nodes: Numbered<SystemNode, (Space, u64)>,
     pub(in crate::cube) groups: Numbered<LocationGroup>,
     pub(in crate::cube) locations: Numbered<Location>,
     pub(in crate::cube) carts: Vec<Cart>,
-    /// Rows of a Cube3 document, as they stand.
+    /// Raw rows of a Cube3 document.
     pub(in crate::cube) rows: Vec<TextRow>,
 }
 
-/// Things in the order of the document, with the ids it gives them.
+/// Elements in the order of the document, with their ids.
 #[derive(Clone, Debug)]
 pub(in crate::cube) struct Numbered<T, K = u64> {
-    /// Id, and where the element begins.
+    /// Id, and offset of the element.
     pub(in crate::cube) ids: Vec<(K, usize)>,
     pub(in crate::cube) things: Vec<T>,
 }
@@ -62,7 +62,7 @@ impl<T, K> Numbered<T, K> {
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::cube) struct Metric {
-    /// Place of the metric this one is part of.
+    /// Index of the parent metric.
     pub(in crate::cube) parent: Option<u32>,
     pub(in crate::cube) kind: String,
     pub(in crate::cube) visibility: String,
@@ -71,7 +71,7 @@ pub(in crate::cube) struct Metric {
     pub(in crate::cube) data_type: String,
     pub(in crate::cube) unit: String,
     pub(in crate::cube) values: String,
-    /// Attributes of its element and of that of its expression.
+    /// Attributes of its element and of its expression.
     pub(in crate::cube) flags: Vec<(String, String)>,
     pub(in crate::cube) url: String,
     pub(in crate::cube) description: String,
@@ -85,13 +85,14 @@ pub(in crate::cube) struct Metric {
 pub(in crate::cube) struct Cnode {
     pub(in crate::cube) id: u64,
     pub(in crate::cube) at: usize,
-    /// Place of the call path this one was called from.
+    /// Index of the parent call path.
     pub(in crate::cube) parent: Option<u32>,
-    /// Id of its region.
+    /// Id of the called region.
     pub(in crate::cube) callee: u64,
 }
 
-/// Numbers of their own: Cube4 numbers all system nodes alike, Cube3 machines and nodes apart.
+/// Namespaces of ids: Cube4 numbers all system nodes together, Cube3 numbers machines and nodes
+/// separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::cube) enum Space {
     #[default]
@@ -100,7 +101,7 @@ pub(in crate::cube) enum Space {
     Node,
 }
 
-/// What has coordinates.
+/// Kinds of elements with coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::cube) enum Whose {
     #[default]
@@ -113,9 +114,10 @@ pub(in crate::cube) enum Whose {
 pub(in crate::cube) struct Cart {
     pub(in crate::cube) name: String,
     pub(in crate::cube) at: usize,
-    /// Name, size, whether it is periodic.
+    /// Name, size, and `true` if the dimension is periodic.
     pub(in crate::cube) dimensions: Vec<(String, u32, bool)>,
-    /// Whose, its id, and one number an axis; `None` for what is no list of numbers.
+    /// Kind of element, its id, and one number for each axis; `None` for an invalid list of
+    /// numbers.
     pub(in crate::cube) coordinates: Vec<(Whose, u64, Option<Vec<u32>>)>,
 }
 

@@ -1,4 +1,4 @@
-//! The walk over the tokens of a document: what is open, and where its text goes.
+//! Parser: tracks the open elements of a document and assigns their text.
 
 use super::Anchor;
 use super::runs::{Run, Runs};
@@ -12,27 +12,27 @@ use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 use std::sync::Arc;
 
-/// The parser of a part of a document.
+/// Parser of a part of a document.
 pub(super) struct Parser<'a, 'o> {
     pub(super) anchor: Anchor,
     pub(super) stack: Stack,
     text: String,
-    /// Whether the outermost element was opened.
+    /// `true` after the outermost element was opened.
     is_cube: bool,
-    /// Attributes of the tag that was opened last.
+    /// Attributes of the last opened tag.
     pub(super) values: Values<'a>,
-    /// An attribute of the field that is open.
+    /// Attribute of the open field.
     pub(super) detail: String,
-    /// Bytes that the text of one element may have.
+    /// Maximum text length of an element in bytes.
     longest: usize,
-    /// Elements that may be open at once.
+    /// Maximum number of open elements.
     deepest: usize,
     file: Arc<str>,
     pub(super) options: &'o Reading,
     found: &'o mut Diagnostics,
 }
 
-/// Reads a document that is in memory. `file` is what errors call it.
+/// Parses a document in memory. `file` is its name in errors.
 pub(in crate::cube) fn parse(
     document: &[u8],
     file: &Arc<str>,
@@ -45,8 +45,8 @@ pub(in crate::cube) fn parse(
     parser.finish(document.len())
 }
 
-/// Reads a document in parts of so many bytes: much memory that is used once costs more than
-/// reading into little.
+/// Parses a document in parts of a given size. Reusing a small buffer is cheaper than allocating
+/// memory for the whole document.
 pub(in crate::cube) fn parse_parts(
     bytes: &Bytes,
     member: Member,
@@ -58,7 +58,7 @@ pub(in crate::cube) fn parse_parts(
     let mut parser = Parser::new(file, options, found);
     let size = usize::try_from(member.size).unwrap_or(usize::MAX);
     let (mut window, mut wanted) = (Vec::new(), part);
-    // Bytes of the document before the window, and those of the window that are there already.
+    // Number of bytes of the document before the window, and number of valid bytes in it.
     let (mut before, mut held) = (0, 0);
     loop {
         options.job.check()?;
@@ -70,7 +70,7 @@ pub(in crate::cube) fn parse_parts(
             bytes.fill(member.start + (before + held) as u64, rest)?;
         }
         let is_last = before + end == size;
-        // A part ends before a tag, as far as that can be told.
+        // A part is cut before a tag, as far as that can be determined.
         let cut = match is_last {
             true => Some(end),
             false => {
@@ -88,7 +88,7 @@ pub(in crate::cube) fn parse_parts(
         let read = xml.at() - before;
         match done {
             Ok(()) if is_last => return parser.finish(size),
-            // What looked like a tag stands within one, or within a comment.
+            // The apparent tag is inside another one or inside a comment.
             Err(Error::Truncated { .. }) if !is_last => wanted = wanted.saturating_mul(2),
             Err(error) => return Err(error),
             Ok(()) => wanted = part,
@@ -101,7 +101,7 @@ pub(in crate::cube) fn parse_parts(
     }
 }
 
-/// Tags between two cancellation checks.
+/// Number of tags between two cancellation checks.
 const LOOK: usize = 1 << 12;
 
 impl<'o> Parser<'_, 'o> {
@@ -115,7 +115,7 @@ impl<'o> Parser<'_, 'o> {
             values: Values::default(),
             detail: String::new(),
             longest: limits.string as usize,
-            // Six levels lie around the tree of call paths and each has fields.
+            // The tree of call paths is nested in six levels, and each of its elements has fields.
             deepest: limits.depth as usize + 8,
             file: Arc::clone(file),
             options,
@@ -123,7 +123,7 @@ impl<'o> Parser<'_, 'o> {
         }
     }
 
-    /// The same parser for the next part.
+    /// Returns the same parser for the next part.
     fn again<'b>(self) -> Parser<'b, 'o> {
         Parser {
             anchor: self.anchor,
@@ -165,8 +165,8 @@ impl<'a> Parser<'a, '_> {
         self.found.add(rules::BAD_COORDINATES, place);
     }
 
-    /// Reads what is there. An element that it ends in stays open; what is at the end of it is an
-    /// error if it ends within a tag, which is then still to be read.
+    /// Parses the available text. Elements may stay open at its end. A tag that is cut at the end
+    /// is an error, and must be parsed again with more text.
     fn run(&mut self, xml: &mut Xml<'a>) -> Result<()> {
         let mut runs = Runs::default();
         let mut looked = 0_usize;
@@ -182,7 +182,7 @@ impl<'a> Parser<'a, '_> {
                     self.ends(what);
                     continue;
                 }
-                // Characters mean nothing here.
+                // Text has no meaning here.
                 _ => xml.skip_blanks(),
             }
             if let Some(tag) = xml.tag_with(&mut self.values) {
@@ -234,9 +234,10 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
-    /// Takes fields of the innermost element as long as they are text alone, without putting each
-    /// on the stack, and those that the element before of its kind had just so without reading
-    /// them again: most locations differ in their id, most regions in their name.
+    /// Reads the fields of the innermost element as long as they contain only text, without pushing
+    /// each on the stack. Fields that are identical to those of the previous element of its kind
+    /// are not parsed again: most locations differ only in their id, most regions only in their
+    /// name.
     fn fields(&mut self, xml: &mut Xml<'a>, run: &mut Run<'a>) {
         let start = xml.at();
         loop {
@@ -257,7 +258,7 @@ impl<'a> Parser<'a, '_> {
         run.ends(start);
     }
 
-    /// What there is to do for an element without text of its own when it is closed.
+    /// Completes an element without text of its own.
     fn ends(&mut self, what: What) {
         if let What::Region(at) = what {
             self.region_ends(at);

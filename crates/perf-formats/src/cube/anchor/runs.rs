@@ -1,24 +1,24 @@
-//! Fields that repeat: what one location or region says is mostly what the one before said.
+//! Detection of repeated fields: most locations and regions repeat the fields of the previous one.
 
 use super::stack::What;
 use crate::xml::{Leaf, Xml};
 use std::ops::Range;
 
-/// The fields of one element, up to the first that is more than text.
+/// The fields of one element, up to the first that is not plain text.
 ///
-/// As long as an element is read, the first `read` fields are its own and the others those of the
-/// element before of its kind.
+/// While an element is read, the first `read` fields are its own, and the others belong to the
+/// previous element of its kind.
 #[derive(Debug, Default)]
 pub(super) struct Run<'a> {
     leaves: Vec<Leaf<'a>>,
     read: usize,
-    /// Where the document has the others.
+    /// Position of the others in the document.
     others: Range<usize>,
 }
 
 impl<'a> Run<'a> {
-    /// The fields that are still to be read, if the document says word for word what it said
-    /// before. Goes behind them.
+    /// Returns the remaining fields and skips them, if the document repeats the previous text
+    /// verbatim.
     pub(super) fn repeated(&mut self, xml: &mut Xml<'a>) -> Option<&[Leaf<'a>]> {
         let others = self.others.clone();
         if others.is_empty() || !xml.repeats(others.clone()) {
@@ -36,7 +36,7 @@ impl<'a> Run<'a> {
         Some(leaves)
     }
 
-    /// Takes a field in that was read.
+    /// Adds a parsed field.
     pub(super) fn push(&mut self, leaf: Leaf<'a>) {
         match self.leaves.get_mut(self.read) {
             Some(other) => {
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The fields of the last element of each kind that there are many of, and of the last other.
+/// Fields of the last element of each frequent kind, and of the last other element.
 #[derive(Debug, Default)]
 pub(super) struct Runs<'a>([Run<'a>; 5]);
 

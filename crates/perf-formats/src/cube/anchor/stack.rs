@@ -1,6 +1,6 @@
-//! The elements that are open, with names of their own: a document is read in parts.
+//! Stack of open elements. It owns their names, because a document is read in parts.
 
-/// What is open. Numbers are places in the tables of the [`Anchor`](super::Anchor).
+/// Kind of an open element. Numbers are indices into the tables of the [`Anchor`](super::Anchor).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Metric(u32),
@@ -13,7 +13,7 @@ pub(super) enum What {
     Coordinate,
     Matrix(u64),
     Row,
-    /// Has text for what it is in.
+    /// A field with text for the enclosing element.
     Field,
     Other,
 }
@@ -21,9 +21,9 @@ pub(super) enum What {
 /// Open elements, the outermost first.
 #[derive(Debug, Default)]
 pub(super) struct Stack {
-    /// Their names, one behind the other.
+    /// Concatenated names.
     names: Vec<u8>,
-    /// Where the name begins, and what it is.
+    /// Start of the name, and kind of the element.
     open: Vec<(usize, What)>,
 }
 
@@ -39,23 +39,23 @@ impl Stack {
         Some(what)
     }
 
-    /// The innermost.
+    /// Returns the innermost element.
     pub(super) fn last(&self) -> Option<What> {
         self.open.last().map(|(_, what)| *what)
     }
 
-    /// Name of the innermost; empty if nothing is open.
+    /// Returns the name of the innermost element, or an empty slice if none is open.
     pub(super) fn name(&self) -> &[u8] {
         let start = self.open.last().map_or(0, |(start, _)| *start);
         self.names.get(start..).unwrap_or_default()
     }
 
-    /// How many are open.
+    /// Returns the number of open elements.
     pub(super) fn len(&self) -> usize {
         self.open.len()
     }
 
-    /// How many lie around the innermost of this name.
+    /// Returns the number of elements around the innermost one with this name.
     pub(super) fn find(&self, name: &[u8]) -> Option<usize> {
         let mut end = self.names.len();
         self.open.iter().rposition(|(start, _)| {
@@ -65,7 +65,7 @@ impl Stack {
         })
     }
 
-    /// The innermost of those that `is` takes.
+    /// Returns the result of `is` for the innermost element that it accepts.
     pub(super) fn inside(&self, is: fn(&What) -> Option<u32>) -> Option<u32> {
         self.open.iter().rev().find_map(|(_, what)| is(what))
     }

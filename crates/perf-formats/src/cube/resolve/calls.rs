@@ -1,4 +1,4 @@
-//! Call paths: their order, their regions, what is known about them.
+//! Resolution of call paths: order, regions and properties.
 
 use super::ids::Ids;
 use super::{Resolved, Resolver};
@@ -7,10 +7,10 @@ use crate::cube::order::Forest;
 use crate::{Error, Result};
 use perf_core::{CallPath, CallPathId, Region, RegionId};
 
-/// Call paths between two cancellation checks.
+/// Number of call paths between two cancellation checks.
 const LOOK: usize = 1 << 14;
 
-/// Place of a call path, name and value of a fact about it.
+/// Index of a call path, name and value of a property.
 type Fact = (u32, String, String);
 
 impl Resolver<'_> {
@@ -21,8 +21,8 @@ impl Resolver<'_> {
         regions: &Ids,
         resolved: &mut Resolved,
     ) -> Result<()> {
-        // A call path is called what the file calls it, as far as ids allow: here parents come
-        // first. Where they do not in the file, the order of the document has to do.
+        // Call paths are ordered by the ids of the file if that puts parents before children.
+        // Otherwise the order of the document is used.
         let id_of = |place: u32| cnodes.ids.get(place as usize).map(|(id, _)| *id);
         let mut all = cnodes.things.iter().zip(&cnodes.ids);
         let is_sorted = all.all(|(cnode, (id, _))| {
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// A region that stands for those that are not defined.
+    /// Returns a placeholder for undefined regions.
     fn placeholder(&self, resolved: &mut Resolved) -> Result<RegionId> {
         const NAME: &str = "undefined region";
         if resolved.regions.last().is_none_or(|last| last.name != NAME) {

@@ -1,13 +1,13 @@
-//! From ids of the file and places in the document to indices.
+//! Maps of file ids and document positions to indices.
 
 use super::Resolver;
 use crate::cube::anchor::{Numbered, Space};
 use crate::{Error, Result};
 use std::fmt::Debug;
 
-/// What a file numbers things with.
+/// Type of the ids of the file.
 pub(super) trait Key: Copy + Ord + Debug {
-    /// The number, if all things of a kind share one space of numbers.
+    /// Returns the number, if all elements of a kind share one namespace.
     fn number(self) -> Option<u64>;
 }
 
@@ -23,13 +23,14 @@ impl Key for (Space, u64) {
     }
 }
 
-/// Whether ids are 0, 1, 2 and so on, in the order of the document.
+/// Returns `true` if the ids are 0, 1, 2 and so on, in the order of the document.
 pub(super) fn are_counted<K: Key>(ids: &[(K, usize)]) -> bool {
     let mut numbers = ids.iter().zip(0u64..);
     numbers.all(|((id, _), at)| id.number() == Some(at))
 }
 
-/// The ids by place, if they are 0, 1, 2 and so on, but not in the order of the document.
+/// Returns the ids by position, if they are a permutation of 0, 1, 2 and so on, but not in the
+/// order of the document.
 fn shuffled<K: Key>(ids: &[(K, usize)]) -> Option<Vec<u32>> {
     if are_counted(ids) {
         return None;
@@ -43,7 +44,7 @@ fn shuffled<K: Key>(ids: &[(K, usize)]) -> Option<Vec<u32>> {
     ids.iter().map(number).collect()
 }
 
-/// Puts each thing where `to` says, which names each place once.
+/// Moves each element to its position in `to`, which must be a permutation.
 fn move_to<T>(things: &mut [T], mut to: Vec<u32>) {
     for at in 0..to.len() {
         while let Some(next) = to
@@ -57,18 +58,18 @@ fn move_to<T>(things: &mut [T], mut to: Vec<u32>) {
     }
 }
 
-/// Where things are that the file has ids for.
+/// Map from the ids of the file to indices.
 #[derive(Clone, Debug)]
 pub(super) struct Ids<K = u64> {
     count: u32,
-    /// Ids with their indices, by ascending id; empty where ids are indices.
+    /// Ids with their indices, by ascending id; empty if ids equal indices.
     sorted: Vec<(K, u32)>,
-    /// Indices by place in the document; empty where these are the same.
+    /// Indices by position in the document; empty if these are equal.
     moved: Vec<u32>,
 }
 
 impl<K: Key> Ids<K> {
-    /// The index of the thing of this id.
+    /// Returns the index for an id.
     pub(super) fn get(&self, id: &K) -> Option<u32> {
         if self.sorted.is_empty() {
             let index = u32::try_from(id.number()?).ok()?;
@@ -78,20 +79,20 @@ impl<K: Key> Ids<K> {
         self.sorted.get(at).map(|(_, index)| *index)
     }
 
-    /// The index of a thing by its place.
+    /// Returns the index for a position in the document.
     pub(super) fn placed(&self, place: u32) -> u32 {
         self.moved.get(place as usize).copied().unwrap_or(place)
     }
 
-    /// All indices in the order of the document.
+    /// Iterates over all indices in the order of the document.
     pub(super) fn in_document(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.count).map(|place| self.placed(place))
     }
 }
 
 impl Resolver<'_> {
-    /// Things in order of their ids, so that an index is the rank of an id. An id that is used
-    /// twice is an error: which one is meant cannot be told.
+    /// Sorts elements by id, so that an index is the rank of an id. A duplicate id is an error,
+    /// because references to it would be ambiguous.
     pub(super) fn sorted<T, K: Key>(
         &self,
         numbered: Numbered<T, K>,
@@ -128,13 +129,13 @@ impl Resolver<'_> {
         Ok((things, ids))
     }
 
-    /// As [`sorted`](Self::sorted) for things that stay in the order of the document.
+    /// Like [`sorted`](Self::sorted), for elements that stay in the order of the document.
     pub(super) fn unsorted<T, K: Key>(
         &self,
         numbered: &Numbered<T, K>,
         what: &str,
     ) -> Result<Ids<K>> {
-        // There are at most as many as limits allow, which are below 2^32.
+        // The limits, which are below 2^32, bound the number.
         let count = numbered.ids.len() as u32;
         let mut sorted = Vec::new();
         if !are_counted(&numbered.ids) {

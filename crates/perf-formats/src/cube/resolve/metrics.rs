@@ -1,4 +1,4 @@
-//! Metrics: what they are and how they are stored.
+//! Resolution of metrics and their storage.
 
 use super::{Resolved, Resolver, Stored};
 use crate::Result;
@@ -21,7 +21,7 @@ impl Resolver<'_> {
         let (metrics, ids) = self.sorted(metrics, "metric")?;
         for (mut metric, (id, at)) in metrics.into_iter().zip(about) {
             let parent = metric.parent.map(|place| MetricId(ids.placed(place)));
-            // Numbers of a text have one type, whatever it says.
+            // Numbers in text rows have one type, regardless of the declared one.
             if self.is_text {
                 metric.data_type = "DOUBLE".into();
             }
@@ -63,7 +63,7 @@ fn pair(metrics: &mut [ProfileMetric]) {
     }
 }
 
-/// What a metric is, and how it is stored.
+/// Returns the properties of a metric and its storage.
 fn describe(
     metric: Metric,
     id: u64,
@@ -76,7 +76,7 @@ fn describe(
     };
     let scope = match metric.kind.as_str() {
         "INCLUSIVE" | "PREDERIVED_INCLUSIVE" | "POSTDERIVED" | "DERIVED" => Scope::Inclusive,
-        // A type that is missing is EXCLUSIVE; simple metrics are of their call path alone.
+        // A missing type means EXCLUSIVE; values of simple metrics belong to their call path only.
         _ => Scope::Exclusive,
     };
     let mut properties = Vec::new();

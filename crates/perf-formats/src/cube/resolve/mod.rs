@@ -1,4 +1,4 @@
-//! From what an anchor says to the nouns: ids become indices, references are checked.
+//! Resolution of an anchor: ids become indices, and references are checked.
 
 mod calls;
 mod ids;
@@ -14,7 +14,7 @@ use crate::reading::Reading;
 use perf_core::{CallTree, CartTopology, Diagnostics, Place, ProfileMetric, Region, SystemTree};
 use std::sync::Arc;
 
-/// The definitions of a profile, and what its rows need.
+/// Definitions of a profile, and the information needed to read its rows.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     pub(super) system: SystemTree,
@@ -23,7 +23,7 @@ pub(super) struct Resolved {
     pub(super) metrics: Vec<ProfileMetric>,
     pub(super) topologies: Vec<CartTopology>,
     pub(super) properties: Vec<(String, String)>,
-    /// Siblings in the order of the document.
+    /// Call tree with siblings in the order of the document.
     pub(super) forest: Forest,
     /// Ids of the file, by call path.
     pub(super) cnodes: Vec<u64>,
@@ -31,15 +31,15 @@ pub(super) struct Resolved {
     pub(super) stored: Vec<Stored>,
 }
 
-/// How the rows of a metric are stored.
+/// Storage of the rows of a metric.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
     pub(super) id: u64,
     pub(super) kind: DataType,
     pub(super) order: Order,
-    /// Name of its members, without extension.
+    /// Name of its archive members, without extension.
     pub(super) member: String,
-    /// Whether it may have rows: derived metrics and those of no values have none.
+    /// `true` if it may have rows. Derived metrics and those without values have none.
     pub(super) has_rows: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Resolver<'a> {
     pub(super) file: &'a Arc<str>,
     pub(super) options: &'a Reading,
     pub(super) found: &'a mut Diagnostics,
-    /// Whether rows are text, as in Cube3, so that types of metrics mean nothing.
+    /// `true` if rows are text, as in Cube3; the types of metrics then have no meaning.
     pub(super) is_text: bool,
 }
 

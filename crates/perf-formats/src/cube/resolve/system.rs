@@ -1,4 +1,4 @@
-//! The parts of the machine, and grids over them.
+//! Resolution of the system tree and of grids over it.
 
 use super::ids::are_counted;
 use super::{Resolved, Resolver};
@@ -62,7 +62,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// Ids of locations should be 0, 1, 2 and so on, in whatever order they stand.
+    /// Counts ids of locations that are not a permutation of 0, 1, 2 and so on.
     fn check_columns(&mut self, ids: &[(u64, usize)]) {
         if are_counted(ids) {
             return;
@@ -75,7 +75,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The topologies of a `<cart>`: one, unless it is over several kinds of things.
+    /// Returns the topologies of a `<cart>`: one for each kind of elements it covers.
     fn topologies(
         &mut self,
         mut cart: Cart,

@@ -1,4 +1,4 @@
-//! The document of an archive.
+//! Writer of the document of an archive.
 
 use super::super::names::{self, property};
 use super::super::order::Forest;
@@ -15,10 +15,10 @@ use std::fmt::Write as _;
 pub(super) struct Anchor<'a> {
     profile: &'a Profile,
     forest: &'a Forest,
-    /// Data types, by metric.
+    /// Data types by metric.
     kinds: Vec<String>,
     lost: &'a mut Diagnostics,
-    /// Where regions are described, and as what.
+    /// Address and description of regions.
     texts: HashMap<u32, [&'a str; 2]>,
     text: String,
 }
@@ -81,7 +81,7 @@ impl<'a> Anchor<'a> {
         self.text
     }
 
-    /// The start of one of the three trees.
+    /// Begins one of the three trees.
     fn tree(&mut self, name: &str) {
         match self.own(property::TITLE, name) {
             Some(title) => self.line(&format!("<{name} title=\"{}\">", escape(title))),
@@ -89,7 +89,7 @@ impl<'a> Anchor<'a> {
         }
     }
 
-    /// A property of the profile that says of what it is behind a colon.
+    /// Returns the profile property `kind` for the subject `of`, which follows a colon.
     fn own(&self, kind: &str, of: &str) -> Option<&'a str> {
         let own = |name: &str| {
             name.strip_prefix(kind)?
@@ -115,7 +115,7 @@ impl<'a> Anchor<'a> {
         self.line(&format!("<attr key=\"{key}\" value=\"{value}\"/>"));
     }
 
-    /// Metrics as a tree. One whose parents go round in a circle is a root.
+    /// Writes the metrics as a tree. A metric in a cycle of parents becomes a root.
     fn metrics(&mut self) {
         let metrics = self.profile.metrics();
         let mut parents: Vec<_> = metrics
@@ -123,7 +123,7 @@ impl<'a> Anchor<'a> {
             .map(|about| about.metric.parent)
             .map(|parent| parent.filter(|parent| parent.index() < metrics.len()))
             .collect();
-        // By whose walk to its root each was passed last: who comes by again on the same one is in a circle.
+        // Start metric of the walk that last visited each metric; meeting it again means a cycle.
         let mut passed = vec![usize::MAX; metrics.len()];
         for start in 0..metrics.len() {
             let mut at = start;
@@ -155,7 +155,7 @@ impl<'a> Anchor<'a> {
         }
     }
 
-    /// A metric, without its end.
+    /// Writes a metric without its closing tag.
     fn metric(&mut self, id: MetricId) {
         let about = &self.profile.metrics()[id.index()];
         let kind = value(about, property::METRIC_TYPE).unwrap_or(match about.scope {
@@ -263,7 +263,7 @@ impl<'a> Anchor<'a> {
         }
     }
 
-    /// A call path, without its end.
+    /// Writes a call path without its closing tag.
     fn cnode(&mut self, id: perf_core::CallPathId) {
         let calls = self.profile.calls();
         let Some(path) = calls.get(id) else { return };
@@ -292,8 +292,8 @@ impl<'a> Anchor<'a> {
         }
     }
 
-    /// Nodes with the processes on them, and their locations. What has no place in the tree gets
-    /// a process or a node.
+    /// Writes nodes with their processes and locations. Locations without a process and processes
+    /// without a node get new ones.
     fn system(&mut self) {
         let system = self.profile.system();
         let nodes = system.nodes();
@@ -385,7 +385,7 @@ impl<'a> Anchor<'a> {
         }
     }
 
-    /// Properties other than those with an element of their own.
+    /// Writes properties other than those with an element of their own.
     fn facts(&mut self, properties: &Properties) {
         for (name, value) in properties {
             match name {

@@ -1,4 +1,4 @@
-//! A tar archive as CubeLib reads it.
+//! Writer of a tar archive that CubeLib can read.
 
 use crate::{Error, Result};
 use perf_core::Place;
@@ -6,18 +6,18 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 const BLOCK: usize = 512;
-/// Bytes that the name of a member may have.
+/// Maximum length of a member name in bytes.
 pub(super) const LONGEST: usize = 100;
-/// The largest size that eleven octal digits hold.
+/// Maximum size that eleven octal digits can represent.
 const OCTAL: u64 = 0o777_7777_7777;
 
-/// An archive on its way out.
+/// An archive that is being written.
 ///
-/// No member may have a size that is a multiple of 512, other than 0: CubeLib expects one block
-/// more behind such a member than the format has.
+/// No member may have a size that is a positive multiple of 512: CubeLib expects one block more
+/// after such a member than the format specifies.
 pub(super) struct Archive<W> {
     to: W,
-    /// The member that is being written.
+    /// Current member.
     member: Arc<str>,
 }
 
@@ -36,20 +36,20 @@ impl<W: Write> Archive<W> {
         }
     }
 
-    /// A whole member, of a name of at most [`LONGEST`] bytes.
+    /// Writes a whole member; the name must have at most [`LONGEST`] bytes.
     pub(super) fn member(&mut self, name: &str, bytes: &[u8]) -> Result<()> {
         self.begin(name, bytes.len() as u64)?;
         self.write(bytes)?;
         self.end(bytes.len() as u64)
     }
 
-    /// The header of a member of that size.
+    /// Writes the header of a member of that size.
     pub(super) fn begin(&mut self, name: &str, size: u64) -> Result<()> {
         self.member = name.into();
         debug_assert!(size == 0 || !size.is_multiple_of(512), "{name} is aligned");
         if size > OCTAL {
             let record = format!(" size={size}\n");
-            // The length counts its own digits.
+            // The length includes its own digits.
             let mut length = record.len() + 1;
             while length != record.len() + length.to_string().len() {
                 length += 1;
@@ -73,7 +73,7 @@ impl<W: Write> Archive<W> {
         put(108, "0000000");
         put(116, "0000000");
         put(124, &format!("{size:011o}"));
-        // No time: the same profile makes the same file.
+        // No timestamp, so that the output is reproducible.
         put(136, "00000000000");
         put(148, "        ");
         put(257, "ustar\0");
@@ -91,7 +91,7 @@ impl<W: Write> Archive<W> {
         done.map_err(|source| self.failed(source))
     }
 
-    /// Fills the last block of a member of that size.
+    /// Pads the last block of a member of that size.
     pub(super) fn end(&mut self, size: u64) -> Result<()> {
         let rest = (size % BLOCK as u64) as usize;
         match rest {
@@ -100,7 +100,7 @@ impl<W: Write> Archive<W> {
         }
     }
 
-    /// The end of the archive.
+    /// Writes the end of the archive.
     pub(super) fn finish(mut self) -> Result<()> {
         self.write(&[0; 2 * BLOCK])?;
         let done = self.to.flush();

@@ -18,19 +18,19 @@ use perf_core::{
 use std::collections::HashSet;
 use std::io::Write;
 
-/// Which rows of a metric are written.
+/// Selection of the rows to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Those that the profile has.
+    /// Only the rows that the profile has.
     #[default]
     Sparse,
-    /// Those of all call paths. Smallest and largest values stay sparse: a row of zeros would not
-    /// be one of no values.
+    /// Rows of all call paths. Minimum and maximum metrics stay sparse, because a row of zeros
+    /// differs from a row without values.
     Dense,
 }
 
-/// How a profile is written.
+/// Options for writing a profile.
 ///
 /// ```
 /// use perf_formats::cube::{Layout, WriteOptions};
@@ -44,31 +44,31 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// Sparse and not compressed.
+    /// Returns the defaults: sparse and uncompressed.
     pub fn new() -> Self {
         WriteOptions::default()
     }
 
-    /// Which rows are written. Default: [`Layout::Sparse`].
+    /// Sets the rows to write. Default: [`Layout::Sparse`].
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// Whether rows are packed with zlib, each for itself, at its fastest level as the reference
-    /// library does. Default: false.
+    /// Sets compression of each row with zlib at its fastest level, like the reference library.
+    /// Default: false.
     pub fn compress(mut self, compress: bool) -> Self {
         self.compress = compress;
         self
     }
 }
 
-/// Writes a profile as a CUBE4 archive (version 4.4 of the anchor, little-endian), and says what
-/// had no place in the format.
+/// Writes a profile as a CUBE4 archive (version 4.4 of the anchor, little-endian), and returns the
+/// parts that the format cannot represent.
 ///
-/// Metrics keep the data type that [`property::DATA_TYPE`](super::property::DATA_TYPE) names, if
-/// their values are of that kind; others are written with 64 bits. Rows are read from the profile
-/// one by one, and one metric at a time is held only if it is compressed.
+/// Metrics keep the data type of [`property::DATA_TYPE`](super::property::DATA_TYPE) if their
+/// values fit it; others are written with 64 bits. Rows are read from the profile one by one. Only
+/// with compression is a metric held in memory, one at a time.
 ///
 /// ```
 /// use perf_core::Job;
@@ -95,11 +95,11 @@ impl WriteOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Free members of an archive that the profile was read from, such as `remapping.spec`, are not part of
-/// the profile and are counted as lost; [`Cube::write`](super::Cube::write) writes them as well.
+/// Free members of the original archive, such as `remapping.spec`, are not part of the profile and
+/// are counted as lost; [`Cube::write`](super::Cube::write) also writes them.
 ///
-/// Progress is reported in rows of the phase `cube`. Cancellation checks are made before each row; a row of some ten
-/// million locations is read and packed as a whole.
+/// Progress is reported in rows of the phase `cube`. A cancellation check is made before each row;
+/// a row of ten million locations is read and compressed as a whole.
 ///
 /// ```
 /// use perf_core::{Job, Profile};
@@ -116,9 +116,9 @@ impl WriteOptions {
 ///
 /// # Errors
 ///
-/// Returns [`Error::Io`] where `to` does not take the bytes, [`Error::Usage`] for a row that is not of its metric's type,
-/// [`Error::Core`] where the profile cannot read a row, and [`Error::Cancelled`] if the job is cancelled; the output is
-/// then not an archive.
+/// Returns [`Error::Io`] if `to` fails, [`Error::Usage`] if a row does not have the type of its
+/// metric, [`Error::Core`] if the profile cannot read a row, and [`Error::Cancelled`] if the job is
+/// cancelled; the output is then not a valid archive.
 pub fn write(
     profile: &Profile,
     to: impl Write,
@@ -128,7 +128,7 @@ pub fn write(
     write_members(profile, (&[], &|_| Ok(Vec::new())), to, options, job)
 }
 
-/// Names of free members, and what reads one.
+/// Names of the free members, and a function that reads one.
 type Members<'a> = (&'a [&'a str], &'a dyn Fn(&str) -> Result<Vec<u8>>);
 
 pub(super) fn write_members(
@@ -179,7 +179,7 @@ pub(super) fn write_members(
     }
     let names = kinds.into_iter().map(|(name, _)| name).collect();
     let document = Anchor::new(profile, &forest, names, &mut lost).document();
-    // A line more keeps the size from being a multiple of 512.
+    // Another newline keeps the size from being a multiple of 512.
     let document = match document.len() % 512 {
         0 => document + "\n",
         _ => document,
@@ -189,8 +189,8 @@ pub(super) fn write_members(
     Ok(lost)
 }
 
-/// Whether a member may be written under this name: it is no name of what the profile itself is written as,
-/// and fits the header.
+/// Returns `true` if a member may be written under this name: it fits the header and differs from
+/// the names of the written profile.
 fn is_free(name: &str) -> bool {
     let stem = name.strip_suffix(".index").or(name.strip_suffix(".data"));
     let stem = stem.map(|stem| stem.strip_prefix("ghost_").unwrap_or(stem));
@@ -199,18 +199,18 @@ fn is_free(name: &str) -> bool {
     !is_taken && !name.is_empty() && name.len() <= archive::LONGEST && !name.contains('\0')
 }
 
-/// Looks a property of a metric up.
+/// Returns a property of a metric.
 fn value<'a>(about: &'a ProfileMetric, name: &str) -> Option<&'a str> {
     let own = about.properties.iter().find(|(own, _)| own == name);
     own.map(|(_, value)| value.as_str())
 }
 
-/// Whether a metric is written as an expression, without rows.
+/// Returns `true` if a metric is written as an expression, without rows.
 fn is_derived(about: &ProfileMetric) -> bool {
     value(about, property::METRIC_TYPE).is_some_and(|kind| kind.contains("DERIVED"))
 }
 
-/// The data type a metric is written with: the one it was read with, where that still fits.
+/// Returns the data type for writing a metric: the original one, if the values still fit.
 fn kind(about: &ProfileMetric) -> (String, DataType) {
     let own = value(about, property::DATA_TYPE).map(|name| (name, DataType::named(name)));
     let (value_type, combine) = (about.metric.value_type, about.combine);
@@ -225,7 +225,7 @@ fn kind(about: &ProfileMetric) -> (String, DataType) {
     }
 }
 
-/// A metric that is written.
+/// A metric that is being written.
 struct Metric<'a> {
     profile: &'a Profile,
     id: MetricId,
@@ -286,7 +286,7 @@ impl Metric<'_> {
         }
     }
 
-    /// The bytes of a row, into a buffer that is used again.
+    /// Encodes a row into a reusable buffer.
     fn row(&self, path: CallPathId, bytes: &mut Vec<u8>) -> Result<()> {
         bytes.clear();
         let locations = self.profile.system().locations().len();
@@ -317,7 +317,7 @@ impl Metric<'_> {
     ) -> Result<()> {
         const MAGIC: &[u8] = b"CUBEX.DATA";
         let locations = self.profile.system().locations().len() as u64;
-        // 64 bits: the product passes 2^32 in large runs, where the reference writer fails.
+        // 64 bits: the product exceeds 2^32 in large runs, where the reference writer fails.
         let size = locations
             .checked_mul(self.kind.size())
             .and_then(|row| row.checked_mul(rows.len() as u64))

@@ -1,4 +1,4 @@
-//! The events of one location, from a time on and up to one.
+//! Copies the events of one location inside a time window.
 
 use super::event_chunk;
 use crate::Result;
@@ -14,7 +14,7 @@ use crate::otf2::write::{Chunks, Encoder, Sink};
 use perf_core::{Job, LocationId, RegionId, TimeRange};
 use std::ops::ControlFlow;
 
-/// Copies the events of one location and says how many there are now.
+/// Copies the events of one location and returns their number in the new archive.
 pub(super) fn events(
     reader: &Reader<'_>,
     location: LocationId,
@@ -67,14 +67,14 @@ enum Phase {
     After,
 }
 
-/// Copies the records of one location.
+/// State of copying the records of one location.
 struct Copy<'a> {
     local: &'a LocalDefinitions,
     maps: &'a Maps,
     window: TimeRange,
     chunks: Chunks,
     record: Encoder,
-    /// As the file names it.
+    /// Open frames, as named by the file.
     open: Open<Name>,
     phase: Phase,
     /// Raw time of the last record.
@@ -82,7 +82,7 @@ struct Copy<'a> {
     order: ByteOrder,
 }
 
-/// How a file names a frame: by local id.
+/// Reference of a file to a frame, by local id.
 #[derive(Clone, Copy, Debug)]
 enum Name {
     Region(u64),
@@ -106,11 +106,12 @@ impl Copy<'_> {
             }
             if at >= self.window.end {
                 if self.window.start >= self.window.end {
-                    // A window without a tick has no place for the frames that are open around it.
+                    // An empty window contains no timestamp at which open frames could be entered
+                    // or left.
                 } else if self.chunks.events() > 0 {
                     self.close(event.time, sink)?;
                 } else {
-                    // No event inside: what is open is open all along.
+                    // No event inside the window: the open frames stay open throughout.
                     self.open(event.time, sink)?;
                     self.close(event.time, sink)?;
                 }
@@ -140,7 +141,8 @@ impl Copy<'_> {
         self.chunks.event(sink, event.time, self.record.bytes())
     }
 
-    /// Enters what is open at the start of the window, at the first raw time inside it.
+    /// Writes enters for the frames that are open at the start of the window, at the first raw time
+    /// inside it.
     fn open(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
         let names = self.open.kept();
         if names.is_empty() {
@@ -156,7 +158,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Leaves what is open at the end of the window, at the last raw time inside it.
+    /// Writes leaves for the frames that are open at the end of the window, at the last raw time
+    /// inside it.
     fn close(&mut self, next: u64, sink: &mut dyn Sink) -> Result<()> {
         let names = self.open.kept();
         if names.is_empty() {
@@ -175,7 +178,7 @@ impl Copy<'_> {
     }
 
     fn frame(&mut self, enters: bool, name: Name, at: u64, sink: &mut dyn Sink) -> Result<()> {
-        // Nothing is known of the frames below, so that one is taken to be unwound.
+        // The unwind distance is unknown here; 1 states that only this frame changed.
         let (id, args) = match (name, enters) {
             (Name::Region(region), true) => (ENTER, vec![region]),
             (Name::Region(region), false) => (LEAVE, vec![region]),
@@ -208,7 +211,7 @@ impl Copy<'_> {
         }
     }
 
-    /// The region as `replay` will see it; what nothing defines keeps apart from all others.
+    /// Returns the region id for the stack replay. Undefined ids stay distinct from all others.
     fn region(&self, name: Name) -> RegionId {
         const CONTEXTS: u32 = 1 << 30;
         let (dense, missing) = match name {
@@ -228,8 +231,8 @@ impl Copy<'_> {
     }
 }
 
-/// The first number from `low` to `high` that fits; `high` if none before it does. Fitting numbers
-/// follow on those that do not.
+/// Returns the first number in `low..=high` that satisfies `fits`, or `high` if none before it
+/// does. Requires that `fits` is monotonic: false, then true.
 fn first(mut low: u64, mut high: u64, fits: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
@@ -242,7 +245,7 @@ fn first(mut low: u64, mut high: u64, fits: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
-/// A record of which only the id is known.
+/// Returns a schema record for an unknown kind, with the id only.
 pub(super) fn unknown(id: u8) -> Record {
     Record {
         id,

@@ -1,4 +1,4 @@
-//! What the events of one location are read with.
+//! Context for decoding the events of one location.
 
 use crate::otf2::kinds::Kinds;
 use crate::otf2::local::LocalDefinitions;
@@ -8,17 +8,18 @@ use crate::otf2::schema::Space;
 use perf_core::TimeRange;
 use std::sync::Arc;
 
-/// Timestamps that are further apart than this part of a second are compared with those that follow.
+/// Fraction of a second: timestamps further apart than 1/10,000 s are checked against the ones that
+/// follow.
 const FAR: u64 = 10_000;
-/// Seconds before the last timestamp of a location that are too long for a pause, where the clock
-/// properties do not say how long the recording is: a day.
+/// Longest plausible pause before the last timestamp of a location, in seconds (one day), for
+/// recordings whose clock properties give no length.
 const GAP: u64 = 86_400;
 
-/// What belongs to one location: its local definitions, put together with the global ones.
+/// Local definitions of one location, combined with the global ones.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) local: LocalDefinitions,
-    /// Dense regions by local id, where a mapping table makes them differ from the global ones.
+    /// Dense regions by local id, if a mapping table makes them differ from the global ones.
     regions: Option<Vec<u32>>,
 }
 
@@ -41,7 +42,8 @@ impl Shared {
     ) -> Context<'r> {
         let all = resolved.maps.regions.low();
         let clock = resolved.definitions.clock;
-        // The clock properties are off by some percent in real archives.
+        // The clock properties are off by some percent in real archives, so twice the range is
+        // accepted.
         let latest = resolved.span.and_then(|(start, length)| {
             let latest = start.saturating_add(length.saturating_mul(2));
             (length > 0).then_some(latest)
@@ -63,23 +65,23 @@ impl Shared {
     }
 }
 
-/// What the events of one location are read with.
+/// Context for decoding the events of one location.
 #[derive(Debug)]
 pub(crate) struct Context<'r> {
     pub(crate) file: Arc<str>,
     pub(super) resolved: &'r Resolved,
     pub(crate) local: &'r LocalDefinitions,
-    /// Dense regions by local id; [`NONE`] where the long way must be taken.
+    /// Dense regions by local id; [`NONE`] if the id needs the full lookup.
     pub(super) regions: &'r [u32],
     pub(super) kinds: &'r Kinds,
     pub(super) window: TimeRange,
-    /// Distance in ticks from which on a timestamp is compared with those that follow, at most.
+    /// Largest distance in ticks that is accepted without checking the timestamps that follow.
     pub(super) far: u64,
-    /// The end of the range of the clock properties.
+    /// End of the range of the clock properties.
     pub(super) end: Option<u64>,
-    /// The end of twice the range of the clock properties: no timestamp should be later.
+    /// End of twice the range of the clock properties; a later timestamp is implausible.
     pub(super) latest: Option<u64>,
-    /// Longest pause before the last timestamp in ticks, where `latest` is not known.
+    /// Longest plausible pause before the last timestamp in ticks, used if `latest` is unknown.
     pub(super) gap: u64,
 }
 

@@ -1,24 +1,25 @@
-//! Ids of a file as those of the trace.
+//! Conversion of the ids of a file to those of the trace.
 
 use super::Context;
 use crate::otf2::schema::Space;
 use std::collections::HashMap;
 
-/// How often ids were seen that nobody defined, and where first.
+/// Undefined ids, each with its number of uses and the place of the first.
 pub(super) type Misses = HashMap<(Space, u64), (u64, u64)>;
 
-/// Turns local ids into dense ones.
+/// Converter from local to dense ids.
 pub(super) struct Ids<'i, 'c> {
     pub(super) context: &'i Context<'c>,
     pub(super) misses: &'i mut Misses,
-    /// The undefined ids of this event.
+    /// Undefined ids of the current event.
     pub(super) fresh: &'i mut Vec<(Space, u64)>,
     pub(super) offset: u64,
     pub(super) quiet: bool,
 }
 
 impl Ids<'_, '_> {
-    /// The dense id of a local one; ids of spaces without nouns become global.
+    /// Returns the dense id of a local one. Ids of spaces without a type in `perf-core` become
+    /// global.
     #[inline]
     pub(super) fn dense(&mut self, space: Space, id: u64) -> u64 {
         let global = self.context.local.global(space, id);
@@ -31,7 +32,7 @@ impl Ids<'_, '_> {
         }
     }
 
-    /// As [`dense`](Self::dense), but a reference to nothing stays one.
+    /// Like [`dense`](Self::dense), but keeps undefined references.
     pub(super) fn reference(&mut self, space: Space, id: u64) -> u64 {
         if id == space.undefined() {
             return id;
@@ -46,7 +47,8 @@ impl Ids<'_, '_> {
 
     #[cold]
     fn miss(&mut self, space: Space, id: u64) -> u64 {
-        // Locations and location groups get no placeholders; nothing in events needs them dense.
+        // Locations and location groups get no placeholders, because events do not need dense ids
+        // for them.
         if matches!(space, Space::Location | Space::LocationGroup) {
             return id;
         }

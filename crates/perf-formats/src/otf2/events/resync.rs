@@ -1,5 +1,4 @@
-//! Looks ahead within a chunk: to judge a timestamp that jumps, and to find the next record after
-//! damage.
+//! Look-ahead within a chunk, to judge a jump in time and to find the next record after damage.
 
 use super::{Decoder, Stop};
 use crate::otf2::rules;
@@ -8,45 +7,45 @@ use crate::otf2::wire::{Cursor, Damage, Read};
 use crate::timestamps::{LOOK, Verdict, judge_jump};
 use perf_core::Place;
 
-/// Bytes that a look ahead may read: room for eight timestamps with their events.
+/// Maximum number of bytes read ahead: enough for eight timestamps with their events.
 const LOOK_BYTES: usize = 1 << 10;
-/// Records in a row that must be readable for a place to be the start of a record.
+/// Number of consecutive readable records that confirm the start of a record.
 const RUN: usize = 5;
-/// Bytes that may follow the first end mark of a file: there is another mark, and some tools append a
-/// line feed.
+/// Number of bytes that may follow the first end mark of a file: a second mark, and a line feed
+/// that some tools append.
 const END_MARKS: usize = 8;
 
-/// The kinds of records that a look ahead tells apart.
+/// Kinds of records that the look-ahead distinguishes.
 enum Passed {
     Time(u64),
     Event,
     End,
 }
 
-/// The requirements on a run of records.
+/// Requirements on a run of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Check {
-    /// After damage: timestamps rise from the last one, and all ids are defined.
+    /// After damage: timestamps ascend from the last one, and all ids are defined.
     Strict,
-    /// After a record that is odd but may be right: records have the form of records.
+    /// After an unusual but possibly valid record: records must be well-formed.
     Form,
-    /// After a record of an unknown kind: as strict, but there may be more of the kind.
+    /// After a record of an unknown kind: as strict, but further records of that kind may follow.
     Unknown(u8),
 }
 
-/// The outcome of a search for the next record.
+/// Result of a search for the next record.
 pub(super) enum Search {
-    /// At this place in the data.
+    /// Found at this position in the data.
     Found(usize),
-    /// Not before this place in the data; what follows needs more bytes to judge.
+    /// Not before this position in the data; more bytes are needed to decide.
     More(usize),
     /// The chunk holds no further record.
     Nothing,
 }
 
 impl Decoder<'_> {
-    /// Judges a timestamp that is far ahead of the last one; `from` stands after it. Returns the
-    /// time that its events are taken at if it is an outlier, and fails if it is no timestamp.
+    /// Judges a timestamp that is far ahead of the last one; `from` is the cursor after it. Returns
+    /// the replacement time for an outlier, and fails if the bytes are not a timestamp.
     pub(super) fn judge(&mut self, time: u64, from: &Cursor<'_>, whole: bool) -> Read<Option<u64>> {
         let far = self.state.far;
         let after = self.times_ahead(from, whole)?;
@@ -63,7 +62,7 @@ impl Decoder<'_> {
                 before.or(back.next().copied())
             }
             Verdict::Undecided => {
-                // A chunk that is decoded by itself does not know the last timestamp.
+                // A chunk that is decoded independently does not know the last timestamp.
                 self.state.is_doubtful |= before.is_none();
                 before.filter(|before| match self.context.latest {
                     Some(latest) => time > latest && *before <= latest,
@@ -75,8 +74,8 @@ impl Decoder<'_> {
         Ok(instead)
     }
 
-    /// The timestamps of the next records, [`LOOK`] at most; behind the end of the chunk that with
-    /// which the next one begins.
+    /// Returns the next timestamps, at most [`LOOK`]. At the end of the chunk, the first timestamp
+    /// of the next chunk is included.
     fn times_ahead(&self, from: &Cursor<'_>, whole: bool) -> Read<Vec<u64>> {
         let data = from.rest();
         let is_end = whole && data.len() <= LOOK_BYTES;
@@ -104,7 +103,7 @@ impl Decoder<'_> {
         Ok(times)
     }
 
-    /// Passes over a record of any kind without a look at its fields.
+    /// Skips a record of any kind without decoding its fields.
     fn pass(&self, cursor: &mut Cursor<'_>) -> Read<Passed> {
         match cursor.u8("a record")? {
             internal::END_OF_CHUNK | internal::END_OF_BUFFER | internal::END_OF_FILE => {
@@ -125,8 +124,8 @@ impl Decoder<'_> {
         Ok(Passed::Event)
     }
 
-    /// Fails with damage unless what follows a record that is odd, from `after` on, reads as records.
-    /// `unknown` is the kind of the record if this version does not know it.
+    /// Fails unless valid records follow an unusual record that ends at `after`. `unknown` is the
+    /// kind of the record if this version does not know it.
     pub(super) fn confirm(
         &mut self,
         after: &Cursor<'_>,
@@ -148,7 +147,7 @@ impl Decoder<'_> {
         }
     }
 
-    /// Returns `true` if the end mark at `at` ends the chunk: all its events were read, or nothing
+    /// Returns `true` if the end mark at `at` ends the chunk: all its events were read, or no data
     /// follows.
     pub(super) fn is_end(&self, data: &[u8], at: usize, whole: bool) -> bool {
         let rest = data.get(at + 1..).unwrap_or_default();
@@ -158,7 +157,8 @@ impl Decoder<'_> {
             || (!is_last_mark && rest.iter().all(|byte| *byte == 0))
     }
 
-    /// Looks for the next record from `from` on: a timestamp that fits, with more records behind it.
+    /// Searches for the next record from `from` on: a plausible timestamp followed by further
+    /// records.
     pub(super) fn search(&mut self, data: &[u8], from: usize, whole: bool) -> Search {
         let mut at = from;
         while let Some(rest) = data.get(at..).filter(|rest| !rest.is_empty()) {
@@ -181,12 +181,13 @@ impl Decoder<'_> {
         }
     }
 
-    /// Returns `true` if `data` begins with a run of records, or with fewer that end the chunk.
+    /// Returns `true` if `data` begins with a run of records, or with a shorter run that ends the
+    /// chunk.
     fn is_run(&mut self, data: &[u8], check: Check, whole: bool) -> bool {
         let is_all = whole && data.len() <= LOOK_BYTES;
         let window = data.get(..LOOK_BYTES).unwrap_or(data);
         let mut cursor = Cursor::new(window, self.state.order);
-        // The range of the clock may be wrong, which must not make records damage.
+        // The clock properties may be wrong, which must not turn valid records into damage.
         let (mut last, latest) = match check {
             Check::Form => (0, u64::MAX),
             _ => (self.state.time, self.latest()),
@@ -217,7 +218,7 @@ impl Decoder<'_> {
                 internal::ATTRIBUTES => cursor.payload().is_ok(),
                 _ => self.fits(id, &mut cursor, check),
             };
-            // No timestamp follows another.
+            // Two timestamps in a row do not occur in valid data.
             let is_time = id == internal::TIMESTAMP;
             if !passes || (is_time && was_time && check == Check::Strict) {
                 return false;
@@ -227,7 +228,8 @@ impl Decoder<'_> {
         true
     }
 
-    /// Returns `true` if an event of a known kind can be read, with nothing left of its length.
+    /// Returns `true` if an event of a known kind is readable and fills its declared length
+    /// exactly.
     fn fits(&mut self, id: u8, cursor: &mut Cursor<'_>, check: Check) -> bool {
         let Some(record) = schema::event(id) else {
             return check == Check::Unknown(id) && cursor.payload().is_ok();
@@ -254,7 +256,7 @@ impl Decoder<'_> {
         is_read && (are_defined || check != Check::Strict)
     }
 
-    /// The latest timestamp that can follow.
+    /// Returns the latest plausible timestamp.
     fn latest(&self) -> u64 {
         let now = self.state.time;
         let far = self.state.far;
@@ -266,7 +268,7 @@ impl Decoder<'_> {
             .unwrap_or(u64::MAX)
     }
 
-    /// Counts the bytes that were skipped up to byte `until` of the file.
+    /// Counts the bytes skipped up to byte `until` of the file.
     pub(super) fn resumed(&mut self, until: u64) {
         if let Some((from, _)) = self.state.lost.take() {
             self.state.is_doubtful |= !self.state.started;
@@ -278,7 +280,8 @@ impl Decoder<'_> {
         }
     }
 
-    /// Takes note that the bytes from `at` on cannot be read; the chunk stops so if no record follows.
+    /// Records that the bytes from `at` on are unreadable. If no further record is found, the chunk
+    /// stops with `stop`.
     pub(super) fn lose(&mut self, at: u64, stop: Stop) {
         self.state.lost.get_or_insert((at, stop));
     }

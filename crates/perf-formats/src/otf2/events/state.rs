@@ -1,65 +1,65 @@
-//! How far a location is decoded, and why the decoder stopped there.
+//! Decoding state of a location, and the reasons for which the decoder stops.
 
 use crate::otf2::local::Segment;
 use crate::otf2::maps::Unresolved;
 use crate::otf2::wire::ByteOrder;
 use perf_core::{AttributeValue, Diagnostics, Ticks, TimeRange};
 
-/// Why the decoder stopped.
+/// Reason for which the decoder stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// The block ends, maybe within a record.
+    /// The block ends, possibly within a record.
     Block,
-    /// The chunk ends, by its end mark or where its bytes do.
+    /// The chunk ends, at its end mark or at the end of its bytes.
     Chunk,
     /// The bytes of the chunk end within a record.
     Cut,
-    /// What follows is no record.
+    /// The bytes that follow are not a record.
     Damage,
     /// The file ends.
     File,
-    /// All that follows lies after the window.
+    /// All further events lie after the window.
     Window,
 }
 
-/// How far a location is decoded.
+/// Decoding state of a location.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     pub(super) order: ByteOrder,
     pub(super) segment: Segment,
-    /// The latest time so far, corrected.
+    /// Latest corrected time so far.
     pub(crate) time: u64,
-    /// Whether events at that time are inside the window.
+    /// `true` if events at that time are inside the window.
     pub(super) keep: bool,
-    /// Attributes of the next event.
+    /// Attributes for the next event.
     pub(super) pending: Vec<AttributeValue>,
-    /// Set once a timestamp was taken.
+    /// `true` after the first timestamp.
     pub(super) started: bool,
-    /// Set if the timestamp before the chunk could change its events.
+    /// `true` if the last timestamp before the chunk could change the result of decoding it.
     pub(crate) is_doubtful: bool,
     /// Number of events that the header of the chunk declares.
     pub(super) declared: Option<u64>,
-    /// Number of events of the chunk so far, those outside the window included.
+    /// Number of events of the chunk so far, including those outside the window.
     pub(super) seen: u64,
-    /// Distance in ticks from which on a timestamp is compared with those that follow.
+    /// Distance in ticks above which a timestamp is checked against the ones that follow.
     pub(super) far: u64,
-    /// The time that the next chunk begins with.
+    /// First timestamp of the next chunk.
     pub(super) next_first: Option<u64>,
-    /// The byte of the file from which on nothing could be read, and the way the chunk stops if no
-    /// record follows.
+    /// Byte of the file from which on the data is unreadable, and the stop to report if no further
+    /// record is found.
     pub(super) lost: Option<(u64, Stop)>,
     pub(crate) unresolved: Unresolved,
     pub(crate) found: Diagnostics,
 }
 
 impl State {
-    /// At the start of a chunk. `time` is the last one of what comes before.
+    /// Creates the state at the start of a chunk. `time` is the last time before it.
     pub(crate) fn new(order: ByteOrder, time: u64, window: TimeRange) -> Self {
         State {
             order,
             time,
             started: time > 0,
-            // No time belongs to this line, so that the first one looks for its own.
+            // No time falls into this segment, so that the first timestamp looks up its own.
             segment: Segment::NOWHERE,
             keep: window == TimeRange::ALL || window.contains(Ticks(time)),
             ..State::default()

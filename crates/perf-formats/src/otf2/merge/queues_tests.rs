@@ -1,11 +1,11 @@
-//! Merging gives what sorting gives.
+//! Tests that merging equals sorting.
 
 use super::*;
 use perf_core::RegionId;
 use proptest::prelude::*;
 
-/// Merges streams of times, of which blocks of at most `block` events are decoded at once; the
-/// region of an event is its number in the stream.
+/// Merges streams of times, decoding at most `block` events at once. The region of an event is its
+/// index in the stream.
 fn merge(streams: &[Vec<u64>], block: usize, target: usize) -> Vec<(u64, u32, u32)> {
     let mut queues = Queues::new(
         (0..streams.len() as u32)
@@ -20,7 +20,7 @@ fn merge(streams: &[Vec<u64>], block: usize, target: usize) -> Vec<(u64, u32, u3
         queues
             .refill(|stream, events| {
                 assert!(events.is_empty(), "a block is read into empty events");
-                // Every third block has nothing in it, as outside of a window.
+                // Every third block is empty, as it is outside of a window.
                 let (from, is_empty) = (at[stream] / 3 * block, at[stream] % 3 == 2);
                 let from = from + usize::from(at[stream] % 3 == 1) * block.div_ceil(2);
                 let len = [block.div_ceil(2), block / 2, 0][at[stream] % 3];
@@ -54,7 +54,7 @@ fn sorted(streams: &[Vec<u64>]) -> Vec<(u64, u32, u32)> {
     all
 }
 
-/// Times with gaps below `2^rate`, many of them none, which begin anywhere.
+/// Generates times with gaps below `2^rate`, many of them 0, and an arbitrary start.
 fn stream() -> impl Strategy<Value = Vec<u64>> {
     let gaps = (0u32..40).prop_flat_map(|rate| prop::collection::vec(0u64..1 << rate, 0..120));
     let few = prop::collection::vec(0u64..3, 0..60);

@@ -1,6 +1,6 @@
 //! Sorts a batch of events by time.
 
-/// An event of a batch: when it is after the begin of the batch, and where it lies.
+/// An event of a batch: its time relative to the start of the batch, and its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) offset: u64,
@@ -8,15 +8,15 @@ pub(super) struct Entry {
     pub(super) index: u32,
 }
 
-/// Bits of one pass at most: the counts of a pass take 16 KiB, which the first cache holds.
+/// Maximum number of bits in one pass: its counters take 16 KiB, which fits the first-level cache.
 const DIGIT: u32 = 11;
-/// Fewer entries a pass are compared with each other, since a pass goes over all its counts.
+/// Fewer entries for each pass are sorted by comparison, because a pass visits all its counters.
 const FEW: usize = 512;
 
-/// Sorts `entries` by time, and leaves those of one time in their order. `spare` is memory for it.
+/// Sorts `entries` by time, keeping the order of those at the same time. `spare` is scratch memory.
 ///
-/// A stable radix sort over the bits that the times differ in. It costs the same for every
-/// distribution of times.
+/// The method is a stable radix sort over the bits in which the times differ. Its cost does not
+/// depend on the distribution of times.
 pub(super) fn sort(entries: &mut Vec<Entry>, spare: &mut Vec<Entry>) {
     let used = entries.iter().fold(0, |all, entry| all | entry.offset);
     let bits = u64::BITS - used.leading_zeros();
@@ -36,7 +36,7 @@ pub(super) fn sort(entries: &mut Vec<Entry>, spare: &mut Vec<Entry>) {
     }
 }
 
-/// One pass: by `width` bits of the time from bit `shift` on.
+/// One pass of the sort: distributes by `width` bits of the time, from bit `shift` on.
 fn scatter(from: &[Entry], to: &mut [Entry], shift: u32, width: u32) {
     let digit = |entry: &Entry| (entry.offset >> shift) as usize & ((1 << width) - 1);
     let mut places = [0_usize; 1 << DIGIT];

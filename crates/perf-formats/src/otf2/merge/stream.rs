@@ -1,4 +1,4 @@
-//! Decodes the event file of one location block by block.
+//! Decodes the event file of one location in blocks.
 
 use super::super::events::{Context, Decoder, Shared, State, Stop};
 use super::super::reader::Reader;
@@ -9,7 +9,7 @@ use crate::Result;
 use perf_core::{Events, LocationId};
 use std::sync::Arc;
 
-/// The event file of one location, and how far it is decoded.
+/// Event file of one location, and the position up to which it is decoded.
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) id: LocationId,
@@ -17,7 +17,7 @@ pub(super) struct Stream {
     pub(super) shape: Shape,
     pub(super) shared: Shared,
     pub(super) state: State,
-    /// The chunk that is read, and the first byte that is not decoded.
+    /// Current chunk, and the first byte that is not decoded.
     pub(super) chunk: u64,
     pub(super) at: u64,
     pub(super) done: bool,
@@ -65,7 +65,7 @@ impl Stream {
             let (done, stop) = decoder.run(data, at, whole, events);
             at += done as u64;
             if stop == Stop::Block && done == 0 {
-                // A record longer than a block is read whole.
+                // A record is longer than a block: read a larger one.
                 least = least.saturating_mul(2);
                 continue;
             }
@@ -77,7 +77,7 @@ impl Stream {
         Ok((Step { bytes, stop }, state))
     }
 
-    /// Goes on behind a block.
+    /// Advances past a decoded block.
     pub(super) fn go_on(&mut self, step: Step) {
         self.at += step.bytes;
         match step.stop {
@@ -92,7 +92,7 @@ impl Stream {
     }
 }
 
-/// What a block came to.
+/// Result of decoding a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     pub(super) bytes: u64,

@@ -1,4 +1,4 @@
-//! Regions, calling contexts and metrics.
+//! Resolution of regions, calling contexts and metrics.
 
 use super::super::codes;
 use super::super::maps::IdMap;
@@ -54,7 +54,7 @@ impl<'a> Resolver<'a> {
                 Default::default()
             }),
         };
-        // The highest of each that versions up to 3.1 write.
+        // Highest codes of role and paradigm in versions up to 3.1.
         for (code, highest) in [(role, 38), (paradigm, 24)] {
             if code > highest {
                 self.unknown(row, code);
@@ -89,7 +89,8 @@ impl<'a> Resolver<'a> {
                 self.note(rules::CYCLE, row.offset, || format!("CallingContext {id}"));
             }
         }
-        // A parent must have the lower id in a call tree, whatever the order of the file.
+        // In a call tree, a parent must have a lower id than its children, regardless of the order
+        // in the file.
         let mut paths: Vec<Option<CallPathId>> = vec![None; rows.len()];
         let mut ids = Vec::new();
         for at in parents_first(&parents) {
@@ -158,7 +159,7 @@ impl<'a> Resolver<'a> {
                         format!("{} {id}", row.record.name)
                     });
                 }
-                // A gap would shift the values of events, so that an unknown member ends the set.
+                // A gap would shift the values of events, so an unknown member ends the set.
                 let Some(dense) = dense else { break };
                 set.members.push(MetricId(dense));
             }
@@ -176,7 +177,7 @@ impl<'a> Resolver<'a> {
         Metric {
             name: self.text(row, 1),
             description: self.text(row, 2),
-            // Values are kept as recorded, so that their scale is part of the unit.
+            // Values are kept as recorded; their scale becomes part of the unit.
             unit: match exponent {
                 0 => unit,
                 _ => format!("{base}^{exponent} {unit}"),
@@ -192,10 +193,10 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Mangled name and paradigm; source file and first line where they count.
+/// Mangled name and paradigm; source file and first line if the rule of unification uses them.
 type Key = (String, Paradigm, Option<String>, Option<u32>);
 
-/// Returns the key that regions share which are one; `None` where each definition is a region of its own.
+/// Returns the key that equal regions share, or `None` if each definition is a region of its own.
 fn key(unify: Unify, region: &Region) -> Option<Key> {
     let (file, line) = match unify {
         Unify::Never => return None,

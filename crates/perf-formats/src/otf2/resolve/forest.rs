@@ -1,9 +1,9 @@
-//! Trees of untrusted parents.
+//! Trees with untrusted parents.
 
-/// Cuts the parents that make a cycle or lie deeper than `limit`, which makes their children
-/// roots, and returns those children. Afterwards every walk upwards ends.
+/// Removes the parents that close a cycle or lie deeper than `limit`. The affected elements become
+/// roots and are returned. Afterwards every walk to the root ends.
 ///
-/// Each element is climbed once, so that the whole costs one step an element.
+/// Each element is visited once, so that the total cost is linear.
 pub(super) fn cut_cycles(parents: &mut [Option<usize>], limit: u32) -> Vec<usize> {
     const NEW: u32 = u32::MAX;
     const ON_PATH: u32 = u32::MAX - 1;
@@ -23,7 +23,8 @@ pub(super) fn cut_cycles(parents: &mut [Option<usize>], limit: u32) -> Vec<usize
                     at = parents.get(id).copied().flatten();
                 }
                 Some(ON_PATH) | None => {
-                    // The last one climbed closes the cycle, or points out of the table.
+                    // The last visited element closes the cycle, or its parent is outside the
+                    // table.
                     if let Some(last) = path.last().copied() {
                         make_root(parents, last, &mut cut);
                     }
@@ -56,7 +57,7 @@ fn make_root(parents: &mut [Option<usize>], id: usize, cut: &mut Vec<usize>) {
     }
 }
 
-/// An order in which parents come before their children; `parents` must have no cycle.
+/// Returns an order in which parents precede their children; `parents` must not have a cycle.
 pub(super) fn parents_first(parents: &[Option<usize>]) -> Vec<usize> {
     let mut order = Vec::with_capacity(parents.len());
     let mut done = vec![false; parents.len()];

@@ -1,9 +1,9 @@
-//! From the records of the global definition file to the nouns of `perf-core`.
+//! Conversion of the global definition file to the types of `perf-core`.
 //!
-//! All records are read before any reference is followed, because some tools write them in any
-//! order. An id that is defined twice means its last definition, with one exception: EZTrace
-//! numbers the group of all locations that communicate and the group of its first communicator
-//! alike, so the former is kept apart.
+//! All records are read before any reference is resolved, because some tools write them in
+//! arbitrary order. If an id is defined twice, the last definition is used, with one exception:
+//! EZTrace gives the group of all communicating locations and the group of its first communicator
+//! the same id, so the former is stored separately.
 
 mod code;
 mod forest;
@@ -22,25 +22,25 @@ use perf_core::{
 };
 use std::collections::BTreeMap;
 
-/// What the global definitions come to.
+/// Resolved global definitions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolved {
     pub(crate) definitions: Definitions,
     pub(crate) maps: Maps,
-    /// Events that each location declares, by `LocationId`.
+    /// Declared number of events by `LocationId`.
     pub(crate) declared: Vec<Option<u64>>,
-    /// First tick and number of ticks the clock properties give.
+    /// First tick and length in ticks, from the clock properties.
     pub(crate) span: Option<(u64, u64)>,
-    /// Number of placeholders, and those that stand for all further ids of a space.
+    /// Number of placeholders. It also counts those shared by all further ids of a space.
     placeholders: usize,
-    /// Ids that are not defined, so far, and how many there were when tables of ids were settled.
+    /// Number of undefined ids so far.
     pub(crate) undefined: u64,
     settled: u64,
     shared: BTreeMap<Space, u32>,
 }
 
-/// Placeholders that stand for one id each. A damaged file can name an id in every event, and a
-/// placeholder takes far more memory than an event.
+/// Maximum number of placeholders for a single id each. A damaged file can use a new id in every
+/// event, and a placeholder takes far more memory than an event.
 const PLACEHOLDERS: usize = 1 << 16;
 
 type Table<'a> = BTreeMap<u64, Row<'a>>;
@@ -51,18 +51,18 @@ pub(super) struct Resolver<'a> {
     found: &'a mut Diagnostics,
     strings: BTreeMap<u64, (&'a [u8], u64)>,
     tables: BTreeMap<Space, Table<'a>>,
-    /// Properties, domains and coordinates, which have no id of their own.
+    /// Properties, domains and coordinates, which have no id.
     loose: Vec<Row<'a>>,
     clock: Option<Row<'a>>,
-    /// The locations that communicate, by paradigm.
+    /// The communicating locations, by paradigm.
     comm_locations: BTreeMap<u8, Vec<u64>>,
     /// Bytes of names that may still be copied: many definitions can share one long string.
     text_left: u64,
-    /// Ranks that communicators may still list: many of them can share one long group.
+    /// Number of ranks that communicators may still list: many of them can share one long group.
     members_left: u64,
 }
 
-/// Resolves a definition file. `keys` are the locations that have files, ascending.
+/// Resolves a definition file. `keys` are the locations with files, ascending.
 pub(crate) fn resolve(
     file: &DefinitionFile,
     anchor: &Anchor,
@@ -176,12 +176,12 @@ impl<'a> Resolver<'a> {
         self.found.add(rule, place);
     }
 
-    /// The definitions of a space by ascending id, taken out of the resolver.
+    /// Removes the definitions of a space from the resolver and returns them by ascending id.
     fn take(&mut self, space: Space) -> Table<'a> {
         self.tables.remove(&space).unwrap_or_default()
     }
 
-    /// Text by the string id in a field; empty where it is undefined.
+    /// Returns the text for the string id in a field, or an empty string if it is undefined.
     fn text(&mut self, row: &Row<'a>, field: usize) -> String {
         let Some(id) = row.id(field) else {
             return String::new();
@@ -204,7 +204,7 @@ impl<'a> Resolver<'a> {
         if cut.len() < bytes.len() {
             self.note(rules::LONG_TEXT, offset, || format!("String {id}"));
             if self.text_left < bytes.len() as u64 {
-                // Names stay apart when there is no more room for them.
+                // The text budget is used up; numbered names keep the definitions distinct.
                 return format!("string {id}");
             }
         }
@@ -216,7 +216,7 @@ impl<'a> Resolver<'a> {
         text.into_owned()
     }
 
-    /// The dense id that a field refers to; a reference to nothing is dropped and counted.
+    /// Returns the dense id that a field refers to. A dangling reference is dropped and counted.
     fn refer(&mut self, row: &Row<'a>, field: usize, map: &IdMap) -> Option<u32> {
         let id = row.id(field)?;
         let dense = map.get(id);
@@ -286,7 +286,7 @@ impl<'a> Resolver<'a> {
 }
 
 impl Resolved {
-    /// How many things of a space are defined.
+    /// Returns the number of definitions of a space.
     pub(crate) fn count(&self, space: Space) -> u32 {
         let definitions = &self.definitions;
         let count = match space {
@@ -301,13 +301,13 @@ impl Resolved {
         u32::try_from(count).unwrap_or(NONE)
     }
 
-    /// Makes placeholders, named by their number, for what events refer to and nobody defined.
+    /// Creates placeholders, named by their id, for undefined ids.
     pub(crate) fn add_placeholders(&mut self, unresolved: &Unresolved) -> Result<()> {
         self.undefined += unresolved.len() as u64;
         for (space, id) in unresolved.ids() {
             self.add_placeholder(space, id)?;
         }
-        // Settling looks at all ids: those that come bit by bit wait until there are twice as many.
+        // Settling visits all ids, so it waits until their number has doubled.
         if self.undefined < 2 * self.settled {
             return Ok(());
         }
@@ -367,7 +367,7 @@ impl Resolved {
     }
 }
 
-/// The place of an id in an event file that nobody defined, for the diagnostics.
+/// Returns the place of an undefined id in an event file, for diagnostics.
 pub(crate) fn unresolved_place(file: &str, space: Space, id: u64) -> Place {
     Place::file(file).record(format!("{} {id}", space.noun()))
 }

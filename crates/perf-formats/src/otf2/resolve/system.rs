@@ -1,4 +1,4 @@
-//! Machine, processes and locations.
+//! Resolution of machine, processes and locations.
 
 use super::super::anchor::Anchor;
 use super::super::codes;
@@ -27,10 +27,11 @@ const DOMAINS: [&str; 9] = [
 ];
 
 impl<'a> Resolver<'a> {
-    /// Locations get their ids by ascending key, so that ties in time fall to the lower key.
+    /// Resolves the system tree. Locations are numbered by ascending key, so that of several events
+    /// at one time the one with the lower key comes first.
     ///
-    /// `keys` are the locations that have files. Those without a definition become locations as well,
-    /// unless the definitions are whole.
+    /// `keys` are the locations with files. Those without a definition become locations as well,
+    /// unless the definitions are complete.
     pub(super) fn system(
         &mut self,
         keys: &[u64],
@@ -87,10 +88,10 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Returns `true` if nothing speaks for a location whose definition was lost, so that files without a
-    /// definition are those of another run in the same folder.
+    /// Returns `true` if the definitions are evidently complete, so that files without a definition
+    /// belong to another run in the same folder.
     fn names_all_locations(&self, table: &Table<'a>, keys: &[u64], anchor: &Anchor) -> bool {
-        // A damaged record can become one of an unknown kind.
+        // A damaged record can turn into one of an unknown kind.
         let damages = [
             rules::TRUNCATED,
             rules::DAMAGED_CHUNK,
@@ -98,11 +99,11 @@ impl<'a> Resolver<'a> {
             rules::UNKNOWN_RECORD,
         ];
         let is_damaged = damages.iter().any(|rule| self.found.count(*rule) > 0);
-        // A damaged key leaves a location with events but without files.
+        // A location with a damaged key declares events but has no files.
         let has_files = |(key, row): (&u64, &Row<'a>)| {
             row.number(3) == Some(0) || keys.binary_search(key).is_ok()
         };
-        // So does a key that became that of another location.
+        // A damaged key may also equal the key of another location.
         let named = self.file.records().filter(|row| row.name() == "Location");
         !table.is_empty()
             && table.len() == named.count()
@@ -111,7 +112,8 @@ impl<'a> Resolver<'a> {
             && table.iter().all(has_files)
     }
 
-    /// Counts a value that its enumeration does not have; 0 is the unknown that the format knows.
+    /// Counts a value that is not in its enumeration. Value 0 means unknown in the format and is
+    /// not counted.
     pub(super) fn unknown(&mut self, row: &Row<'a>, value: u8) {
         if value != 0 {
             self.note(rules::UNKNOWN_VALUE, row.offset, || {

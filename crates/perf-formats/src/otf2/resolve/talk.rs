@@ -1,4 +1,4 @@
-//! Communicators, windows and Cartesian grids.
+//! Resolution of communicators, windows and Cartesian grids.
 
 use super::super::maps::IdMap;
 use super::super::rules;
@@ -7,26 +7,26 @@ use super::{Resolved, Resolver, Row, Table};
 use perf_core::{CartDimension, CartTopology, CommId, Communicator, LocationId, Members, Window};
 use std::collections::HashMap;
 
-/// The group of all locations that communicate in a paradigm.
+/// Type of a group of all communicating locations of a paradigm.
 pub(super) const COMM_LOCATIONS: u8 = 4;
-/// A group of indices into those.
+/// Type of a group of indices into the communicating locations.
 const COMM_GROUP: u8 = 5;
-/// Every location by itself.
+/// Type of the group of a location itself.
 const COMM_SELF: u8 = 6;
-/// A group of locations.
+/// Type of a group of locations.
 const LOCATIONS: u8 = 1;
-/// A member that is nobody.
+/// Member value for an absent location.
 const NOBODY: u64 = u64::MAX;
-/// Members are locations, not indices.
+/// Flag: members are locations, not indices.
 const GLOBAL_MEMBERS: u64 = 1;
 
-/// The groups by id, with what many communicators ask of one.
+/// Groups by id, with cached properties that many communicators need.
 struct Groups<'a> {
     rows: Table<'a>,
     heads: HashMap<u64, Head>,
 }
 
-/// What lies around the members of a group: to find it takes as long as the list is.
+/// Fields around the members of a group. Finding them takes time linear in the length of the list.
 #[derive(Clone, Copy)]
 struct Head {
     members: u64,
@@ -48,7 +48,7 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The type of a group. The first versions numbered them differently.
+/// Returns the type of a group. The first versions used other numbers.
 pub(super) fn group_type(row: &Row<'_>) -> u8 {
     match row.number(4) {
         Some(kind) => kind as u8,
@@ -61,7 +61,7 @@ pub(super) fn group_type(row: &Row<'_>) -> u8 {
     }
 }
 
-/// The paradigm of a group: the first versions knew MPI alone.
+/// Returns the paradigm of a group. The first versions supported only MPI.
 pub(super) fn group_paradigm(row: &Row<'_>) -> u8 {
     row.number(5).map_or(4, |paradigm| paradigm as u8)
 }
@@ -102,7 +102,7 @@ impl<'a> Resolver<'a> {
         resolved.maps.comms = ids;
     }
 
-    /// The ranks of the group that a field names.
+    /// Returns the ranks of the group that a field names.
     fn members(
         &mut self,
         row: &Row<'a>,

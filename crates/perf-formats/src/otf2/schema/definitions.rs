@@ -1,4 +1,4 @@
-//! The definition records, global and local.
+//! Definition records, global and local.
 
 use super::{Count, Field, Kind, Record, Space, field, id, list, optional, record};
 
@@ -22,7 +22,7 @@ const fn string(name: &'static str) -> Field {
     id(name, Space::String)
 }
 
-/// Properties of nodes, groups and locations: older archives have the string alone.
+/// Fields of a property of a node, group or location. Older archives have only the string.
 const fn property(owner: Field) -> [Field; 4] {
     [
         owner,
@@ -37,10 +37,10 @@ const GROUP_PROPERTY: &[Field] = &property(id("owner", Space::LocationGroup));
 const LOCATION_PROPERTY: &[Field] = &property(id("owner", Space::Location));
 const IO_FILE: &[Field] = &[own(Space::IoFile), NAME, id("scope", Space::SystemTreeNode)];
 
-/// The records that only local definition files have, by ascending id. From id 10 on, local files
-/// hold the records of [`DEFINITIONS`] with local ids.
+/// Records specific to local definition files, by ascending id. From id 10 on, local files contain
+/// the records of [`DEFINITIONS`] with local ids.
 pub const LOCAL_DEFINITIONS: &[Record] = &[
-    // What follows depends on the mode, which no field kind can say: `count` global ids in mode 0
+    // The rest depends on the mode, which the schema cannot express: `count` global ids in mode 0
     // (dense), `count` pairs of local and global id in mode 1 (sparse).
     record(
         5,
@@ -58,7 +58,7 @@ pub const LOCAL_DEFINITIONS: &[Record] = &[
     ),
 ];
 
-/// All global definition records, by ascending id.
+/// Global definition records, by ascending id.
 pub const DEFINITIONS: &[Record] = &[
     record(
         5,
@@ -179,8 +179,8 @@ pub const DEFINITIONS: &[Record] = &[
             own(Space::Group),
             NAME,
             byte("old_type"),
-            // What a member is depends on the type of the group: a location, a region, a metric,
-            // or an index into the group of all locations that communicate.
+            // The meaning of a member depends on the type of the group: a location, a region, a
+            // metric, or an index into the group of all communicating locations.
             list("members", Count::U32, &[field("member", Kind::U64)]),
             optional("type", Kind::U8),
             optional("paradigm", Kind::U8),
@@ -220,7 +220,7 @@ pub const DEFINITIONS: &[Record] = &[
             id("class", Space::Metric),
             id("recorder", Space::Location),
             byte("scope_kind"),
-            // A location, location group, system node or group, as the kind says.
+            // A location, location group, system node or group, depending on the kind.
             field("scope", Kind::U64),
         ],
     ),

@@ -1,4 +1,4 @@
-//! The event records.
+//! Event records.
 
 use super::{Count, Field, Kind, Record, Space, bare, field, id, list, record};
 
@@ -65,7 +65,8 @@ const IRECV: &[Field] = &[
 ];
 const METRIC: &[Field] = &[
     id("metric", Space::Metric),
-    // A value is the 64 bits of its type, a float included: unlike values of attributes.
+    // A value is stored as 64 bits of its type, also for floats. Attribute values are stored
+    // differently.
     list(
         "values",
         Count::U8,
@@ -81,7 +82,7 @@ const THREAD: &[Field] = &[COMM, field("sequence", Kind::U64)];
 const IO_STEP: &[Field] = &[HANDLE, MATCHING];
 const IO_LOCK: &[Field] = &[HANDLE, LOCK_TYPE];
 
-/// All event records, by ascending id.
+/// Event records, by ascending id.
 pub const EVENTS: &[Record] = &[
     record(10, "BufferFlush", &[field("stop", Kind::Fixed64)]),
     record(11, "MeasurementOnOff", &[MODE]),

@@ -1,8 +1,8 @@
-//! The records of OTF2 as one table, which the reader and the writer both follow.
+//! Schema of the OTF2 records, shared by the reader and the writer.
 //!
 //! [`EVENTS`] and [`DEFINITIONS`] list every record of trace format 2 with its fields in the order
-//! of the file. A field's [`Kind`] says how it is stored and, for an id, whose id it is, so that
-//! mapping tables apply to any record without knowing it.
+//! of the file. The [`Kind`] of a field gives its encoding and, for an id, its [`Space`], so that
+//! mapping tables can be applied to any record generically.
 
 mod definitions;
 mod events;
@@ -10,10 +10,10 @@ mod events;
 pub use definitions::{DEFINITIONS, LOCAL_DEFINITIONS};
 pub use events::EVENTS;
 
-/// Whose id a field holds.
+/// Namespace of an id.
 ///
-/// Ids of the spaces up to [`LocationGroup`](Space::LocationGroup) can differ from location to
-/// location; a mapping table of the number [`Space::mapping`] turns them into global ones.
+/// Ids of the spaces up to [`LocationGroup`](Space::LocationGroup) can be local to a location. The
+/// mapping table with number [`Space::mapping`] translates them to global ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are those of the definition records")]
 #[non_exhaustive]
@@ -23,16 +23,16 @@ pub enum Space {
     Location,
     Region,
     Group,
-    /// A metric class or a metric instance: the two share their ids.
+    /// Metric classes and metric instances, which share their ids.
     Metric,
-    /// A communicator or an inter-communicator: the two share their ids.
+    /// Communicators and inter-communicators, which share their ids.
     Comm,
     Parameter,
     RmaWin,
     SourceCodeLocation,
     CallingContext,
     InterruptGenerator,
-    /// A regular file or a directory: the two share their ids.
+    /// Regular files and directories, which share their ids.
     IoFile,
     IoHandle,
     LocationGroup,
@@ -45,7 +45,7 @@ pub enum Space {
 }
 
 impl Space {
-    /// Spaces that mapping tables know, by the number of their table.
+    /// Spaces with mapping tables, by the number of their table.
     pub const MAPPED: [Space; 15] = [
         Space::String,
         Space::Attribute,
@@ -64,18 +64,20 @@ impl Space {
         Space::LocationGroup,
     ];
 
-    /// The number of the mapping tables for ids of this space; `None` where ids are always global.
+    /// Returns the number of the mapping table of this space, or `None` if its ids are always
+    /// global.
     pub fn mapping(self) -> Option<u8> {
         let at = Self::MAPPED.iter().position(|space| *space == self)?;
         u8::try_from(at).ok()
     }
 
-    /// The space of mapping tables of number `kind`.
+    /// Returns the space of the mapping table with number `kind`.
     pub fn from_mapping(kind: u8) -> Option<Self> {
         Self::MAPPED.get(usize::from(kind)).copied()
     }
 
-    /// The space that a value of attribute type `code` refers to; `None` for plain values.
+    /// Returns the space that a value of attribute type `code` refers to, or `None` for plain
+    /// values.
     ///
     /// ```
     /// use perf_formats::otf2::schema::Space;
@@ -103,12 +105,12 @@ impl Space {
         })
     }
 
-    /// Whether ids are 64 bits wide; all others have 32.
+    /// Returns `true` if ids have 64 bits; all others have 32.
     pub fn is_wide(self) -> bool {
         self == Space::Location
     }
 
-    /// The id that stands for none: all ones of its width.
+    /// Returns the undefined id of the space: all bits set.
     pub fn undefined(self) -> u64 {
         if self.is_wide() {
             u64::MAX
@@ -117,7 +119,7 @@ impl Space {
         }
     }
 
-    /// The noun for messages, such as `region`.
+    /// Returns a noun for messages, such as `region`.
     pub fn noun(self) -> &'static str {
         match self {
             Space::String => "string",
@@ -145,11 +147,11 @@ impl Space {
     }
 }
 
-/// How a field is stored.
+/// Encoding of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// One byte (`b` in the tables of the format).
+    /// One byte (`b` in the tables of the specification).
     U8,
     /// Compressed integer of 32 bits (`v`).
     U32,
@@ -163,20 +165,20 @@ pub enum Kind {
     F64,
     /// Text that ends with a zero byte (`s`).
     Text,
-    /// Compressed integer that names something (`v`).
+    /// Compressed integer that is an id (`v`).
     Id(Space),
     /// A type code (one byte) and a value of that type, as in attribute lists.
     Value,
-    /// A count and as many groups of fields.
+    /// A count, followed by that many groups of fields.
     List {
-        /// How the count is stored.
+        /// Encoding of the count.
         count: Count,
-        /// The fields of one element.
+        /// Fields of one element.
         of: &'static [Field],
     },
 }
 
-/// How the count of a list is stored.
+/// Encoding of the count of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// One byte.
@@ -190,49 +192,49 @@ pub enum Count {
 pub struct Field {
     /// Name, in snake case.
     pub name: &'static str,
-    /// How it is stored.
+    /// Encoding of the field.
     pub kind: Kind,
-    /// Whether old archives end the record before it.
+    /// `true` if older archives omit the field at the end of the record.
     pub optional: bool,
 }
 
 /// A kind of record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The byte that starts it.
+    /// Id byte at the start of the record.
     pub id: u8,
-    /// Its name in OTF2, such as `MpiSend`.
+    /// OTF2 name of the record, such as `MpiSend`.
     pub name: &'static str,
-    /// Whether a length byte follows the id. Ten old events have none: their payload is their one
+    /// `true` if a length byte follows the id. Ten old events have none: their payload is a single
     /// compressed integer.
     pub has_length: bool,
-    /// Its fields, in the order of the file.
+    /// Fields of the record, in the order of the file.
     pub fields: &'static [Field],
 }
 
-/// Bytes that are no record of a table but structure the file.
+/// Bytes that structure the file and are not records of a table.
 pub mod internal {
-    /// Nothing more in this chunk; the rest of it is zero.
+    /// End of the chunk; the rest of it is zero.
     pub const END_OF_CHUNK: u8 = 0;
     /// End of the buffer.
     pub const END_OF_BUFFER: u8 = 1;
     /// End of the file.
     pub const END_OF_FILE: u8 = 2;
-    /// Header of a chunk, and first byte of an anchor.
+    /// Header of a chunk, and the first byte of an anchor.
     pub const CHUNK_HEADER: u8 = 3;
-    /// A time, in event files.
+    /// Timestamp in event files.
     pub const TIMESTAMP: u8 = 5;
     /// Attributes of the next event, in event files.
     pub const ATTRIBUTES: u8 = 6;
-    /// The byte that says that a file is little-endian.
+    /// Byte that marks a little-endian file.
     pub const LITTLE: u8 = 0x42;
-    /// The byte that says that a file is big-endian.
+    /// Byte that marks a big-endian file.
     pub const BIG: u8 = 0x23;
-    /// Bytes of a chunk header: 3, byte order, first and last event number.
+    /// Length of a chunk header in bytes: id 3, byte order, first and last event number.
     pub const CHUNK_HEADER_LEN: usize = 18;
 }
 
-/// The event record of `id`.
+/// Returns the event record with this id.
 ///
 /// ```
 /// use perf_formats::otf2::schema;
@@ -244,7 +246,7 @@ pub fn event(id: u8) -> Option<&'static Record> {
     EVENTS.get(usize::from(*EVENT_AT.get(usize::from(id))?))
 }
 
-/// The place of each event id in [`EVENTS`]; past its end for ids that are none.
+/// Index of each event id in [`EVENTS`]; past its end for ids without a record.
 const EVENT_AT: [u8; 256] = {
     let mut at = [u8::MAX; 256];
     let mut index = 0;
@@ -255,7 +257,7 @@ const EVENT_AT: [u8; 256] = {
     at
 };
 
-/// The event record of `name`.
+/// Returns the event record with this name.
 ///
 /// ```
 /// use perf_formats::otf2::schema;
@@ -266,12 +268,12 @@ pub fn event_named(name: &str) -> Option<&'static Record> {
     EVENTS.iter().find(|record| record.name == name)
 }
 
-/// The global definition record of `id`.
+/// Returns the global definition record with this id.
 pub fn definition(id: u8) -> Option<&'static Record> {
     find(DEFINITIONS, id)
 }
 
-/// The global definition record of `name`.
+/// Returns the global definition record with this name.
 ///
 /// ```
 /// use perf_formats::otf2::schema;
@@ -282,8 +284,8 @@ pub fn definition_named(name: &str) -> Option<&'static Record> {
     DEFINITIONS.iter().find(|record| record.name == name)
 }
 
-/// The record of `id` in a local definition file: mapping tables and clock offsets, and the
-/// definitions from id 10 on.
+/// Returns the record with this id in a local definition file: mapping tables and clock offsets,
+/// and the definitions from id 10 on.
 pub fn local_definition(id: u8) -> Option<&'static Record> {
     match id {
         0..10 => find(LOCAL_DEFINITIONS, id),
@@ -291,7 +293,7 @@ pub fn local_definition(id: u8) -> Option<&'static Record> {
     }
 }
 
-/// Tables are in order of id, most of them without gaps.
+/// Finds a record by id. Tables are ordered by id, mostly without gaps.
 fn find(table: &'static [Record], id: u8) -> Option<&'static Record> {
     let at = table.binary_search_by_key(&id, |record| record.id).ok()?;
     table.get(at)

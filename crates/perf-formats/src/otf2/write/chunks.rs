@@ -1,4 +1,4 @@
-//! Records into chunks of one size, into a member of the archive.
+//! Packs records into chunks of fixed size and writes them to a member of the archive.
 
 use super::encode::Encoder;
 use super::sink::Sink;
@@ -7,28 +7,31 @@ use crate::otf2::wire::ByteOrder;
 use crate::{Error, Result};
 use perf_core::Place;
 
-/// Fills chunks with records. The last one is cut at its used length.
+/// Writer of chunks. The last chunk is truncated to its used length.
 #[derive(Debug)]
 pub(crate) struct Chunks {
     member: String,
     order: ByteOrder,
     size: usize,
     chunk: Vec<u8>,
-    /// Events before this chunk, and up to now.
+    /// Number of events before this chunk, and in total.
     before: u64,
     events: u64,
-    /// The time of the last time record of this chunk.
+    /// Time of the last timestamp record in this chunk.
     time: Option<u64>,
 }
 
-/// Bytes of a time record.
+/// Length of a timestamp record in bytes.
 const TIME: usize = 9;
-/// Bytes of the end of a file.
+/// Length of the end of a file in bytes.
 const END: usize = 2;
 
 impl Chunks {
+    /// Creates a writer of the member `member` with chunks of `size` bytes.
+    ///
     /// # Errors
-    /// [`Error::Usage`] for chunks that cannot hold their own header and the end of a file.
+    ///
+    /// Returns [`Error::Usage`] if a chunk cannot hold its own header and the end of a file.
     pub(crate) fn new(member: String, order: ByteOrder, size: u64) -> Result<Self> {
         let least = internal::CHUNK_HEADER_LEN + END;
         if size < least as u64 {
@@ -49,12 +52,12 @@ impl Chunks {
         Ok(chunks)
     }
 
-    /// Events so far.
+    /// Returns the number of events so far.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 
-    /// Adds an event: its attribute list, if any, and its record.
+    /// Adds an event, with its attribute list if any.
     pub(crate) fn event(&mut self, sink: &mut dyn Sink, time: u64, bytes: &[u8]) -> Result<()> {
         self.make_room(sink, TIME + bytes.len())?;
         if self.time != Some(time) {
@@ -76,7 +79,7 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes what is left and the end of the file.
+    /// Writes the last chunk and the end of the file.
     pub(crate) fn finish(mut self, sink: &mut dyn Sink) -> Result<()> {
         self.chunk.push(internal::END_OF_FILE);
         self.chunk.push(internal::END_OF_BUFFER);
@@ -102,7 +105,7 @@ impl Chunks {
                 limit: self.size.saturating_sub(internal::CHUNK_HEADER_LEN + END) as u64,
             });
         }
-        // Zero is the end of the chunk; the next one begins at a multiple of the size.
+        // A zero byte ends the chunk; the next one begins at a multiple of the chunk size.
         self.chunk.resize(self.size, internal::END_OF_CHUNK);
         self.write(sink)?;
         self.begin();

@@ -1,4 +1,4 @@
-//! The global definitions of an archive from those of a trace.
+//! Conversion of the definitions of a trace to the global definitions of an archive.
 
 use super::encode::{Arg, NONE};
 use crate::otf2::codes;
@@ -8,8 +8,8 @@ use perf_core::{
 };
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Definition records in the making. Strings are collected while the others are made, and come
-/// first in the file.
+/// Definition records under construction. Strings are collected meanwhile and come first in the
+/// file.
 #[derive(Debug, Default)]
 pub(super) struct Records {
     strings: Vec<String>,
@@ -17,22 +17,22 @@ pub(super) struct Records {
     records: Vec<(&'static Record, Vec<Arg>)>,
 }
 
-/// What the writer learnt from the events.
+/// Information about the events that the definitions need.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Events of each location; `None` for one that is not in the archive.
+    /// Number of events of each location; `None` if it is not in the archive.
     pub(super) events: Vec<Option<u64>>,
-    /// The keys of those locations.
+    /// Keys of those locations.
     pub(super) keys: HashSet<u64>,
-    /// The type of each attribute, of its first value.
+    /// Type of each attribute, taken from its first value.
     pub(super) attributes: Vec<Option<u8>>,
-    /// Regions that events name and nothing defines.
+    /// Undefined regions that events refer to.
     pub(super) undefined_regions: BTreeSet<u32>,
-    /// From the first event to just after the last one.
+    /// Range from the first event to just after the last one.
     pub(super) range: Option<TimeRange>,
 }
 
-/// Group types, and the group of all locations that communicate.
+/// Type of the group of all communicating locations.
 const COMM_LOCATIONS: u8 = 4;
 const COMM_GROUP: u8 = 5;
 const COMM_SELF: u8 = 6;
@@ -55,7 +55,7 @@ impl Records {
         }
     }
 
-    /// All records in the order of the file.
+    /// Returns all records in the order of the file.
     pub(super) fn of(definitions: &Definitions, seen: &Seen) -> Vec<(&'static Record, Vec<Arg>)> {
         let mut records = Records::default();
         records.string("");
@@ -88,10 +88,10 @@ impl Records {
     fn clock(&mut self, definitions: &Definitions, seen: &Seen) {
         let clock = definitions.clock;
         let origin = clock.origin().0;
-        // The window of the clock must hold every event.
+        // The range of the clock must include every event.
         let start = seen.range.map_or(origin, |range| range.start.0.min(origin));
         let end = seen.range.map_or(start, |range| range.end.0);
-        // The wall-clock time is that of the start, which may be before the origin.
+        // The wall-clock time belongs to the start, which may be before the origin.
         let earlier = clock.duration(origin - start).unwrap_or_default();
         let realtime = clock
             .realtime
@@ -142,7 +142,7 @@ impl Records {
             .any(|location| location.group.is_none());
         let root = system.nodes().len() as u64;
         if !in_a_node || orphans {
-            // Groups must have a node in OTF2.
+            // In OTF2, a location group must have a system tree node.
             let (name, class) = (self.string("machine"), self.string("machine"));
             self.add(
                 "SystemTreeNode",
@@ -400,8 +400,8 @@ impl Records {
     }
 }
 
-/// The ids of the metric sets in the archive: that of the class, or for a set about another location
-/// that of the instance, which comes right behind its class. Ids ascend in the order of the file.
+/// Returns the ids of the metric sets in the archive: that of the class or, for a set about another
+/// location, that of the instance, which follows its class. Ids ascend in the order of the file.
 pub(super) fn metric_ids(definitions: &Definitions) -> Vec<u64> {
     let mut next = 0;
     let id_of = |set: &MetricSet| {
@@ -412,7 +412,7 @@ pub(super) fn metric_ids(definitions: &Definitions) -> Vec<u64> {
     definitions.metric_sets.iter().map(id_of).collect()
 }
 
-/// The types of the values of a set, by their codes.
+/// Returns the type codes of the values of a set.
 pub(super) fn value_types(set: &MetricSet, definitions: &Definitions) -> Vec<u8> {
     let metric = |id: &perf_core::MetricId| definitions.metrics.get(id.index());
     let kind = |id| metric(id).map_or(ValueType::U64, |metric| metric.value_type);

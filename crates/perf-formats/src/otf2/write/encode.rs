@@ -1,4 +1,5 @@
-//! The encodings of OTF2, to write: the inverse of the cursor of [`wire`](crate::otf2::wire).
+//! Encoder for the primitive types of OTF2, the inverse of the cursor of
+//! [`wire`](crate::otf2::wire).
 
 use crate::otf2::schema::{Count, Field, Kind, Record, Space};
 use crate::otf2::wire::ByteOrder;
@@ -34,18 +35,18 @@ impl From<u8> for Arg {
     }
 }
 
-/// Bytes in the making.
+/// Buffer of encoded bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
     order: ByteOrder,
     bytes: Vec<u8>,
 }
 
-/// All ones of 32 bits: the undefined id.
+/// The undefined id of 32 bits: all bits set.
 pub(super) const NONE: u64 = u32::MAX as u64;
 
 impl Encoder {
-    /// No bytes yet.
+    /// Creates an empty encoder.
     pub fn new(order: ByteOrder) -> Self {
         Encoder {
             order,
@@ -53,27 +54,27 @@ impl Encoder {
         }
     }
 
-    /// What was encoded so far.
+    /// Returns the encoded bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets what was encoded and keeps the memory.
+    /// Clears the buffer and keeps its memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// The byte order.
+    /// Returns the byte order.
     pub fn order(&self) -> ByteOrder {
         self.order
     }
 
-    /// Bytes that are encoded already.
+    /// Appends bytes that are already encoded.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// One byte.
+    /// Appends one byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
@@ -86,7 +87,7 @@ impl Encoder {
         self.bytes.extend_from_slice(&bytes);
     }
 
-    /// Four bytes.
+    /// Appends four bytes.
     pub fn u32(&mut self, value: u32) {
         let bytes = match self.order {
             ByteOrder::Little => value.to_le_bytes(),
@@ -95,7 +96,7 @@ impl Encoder {
         self.bytes.extend_from_slice(&bytes);
     }
 
-    /// Eight bytes.
+    /// Appends eight bytes.
     pub fn u64(&mut self, value: u64) {
         let bytes = match self.order {
             ByteOrder::Little => value.to_le_bytes(),
@@ -104,14 +105,14 @@ impl Encoder {
         self.bytes.extend_from_slice(&bytes);
     }
 
-    /// Text and its zero byte; what follows a zero in the text is left out.
+    /// Appends text and a zero byte. Text is cut at its first zero.
     pub fn text(&mut self, text: &str) {
         let text = text.split('\0').next().unwrap_or_default();
         self.bytes.extend_from_slice(text.as_bytes());
         self.bytes.push(0);
     }
 
-    /// A compressed integer of 64 bits.
+    /// Appends a compressed integer of 64 bits.
     pub fn v64(&mut self, value: u64) {
         if value == u64::MAX {
             self.u8(0xFF);
@@ -120,7 +121,7 @@ impl Encoder {
         }
     }
 
-    /// A compressed integer of 32 bits; higher bits are cut off.
+    /// Appends a compressed integer of 32 bits; higher bits are dropped.
     pub fn v32(&mut self, value: u64) {
         let value = value & NONE;
         if value == NONE {
@@ -147,19 +148,20 @@ impl Encoder {
         }
     }
 
-    /// A definition record. Optional fields may be left out from the end.
+    /// Appends a definition record. Optional fields may be omitted from the end.
     pub fn record(&mut self, record: &Record, args: &[Arg]) {
         self.framed(record, |payload| payload.fields(record.fields, args));
     }
 
-    /// An event record from numbers: the fields in order, the count of a list before its elements.
+    /// Appends an event record from numbers: the fields in order, the count of a list before its
+    /// elements.
     pub fn event(&mut self, record: &Record, numbers: &[u64]) {
         self.framed(record, |payload| {
             payload.numbers(record.fields, &mut numbers.iter().copied());
         });
     }
 
-    /// Id, length and payload; the length is put in when it is known.
+    /// Appends id, length and payload. The length is filled in after the payload.
     pub fn framed(&mut self, record: &Record, payload: impl FnOnce(&mut Encoder)) {
         self.u8(record.id);
         if !record.has_length {
@@ -248,7 +250,8 @@ impl Encoder {
         }
     }
 
-    /// A value of attribute type `code` from its bits: floats as those of an `f64`.
+    /// Appends a value of attribute type `code` from its bits; floats are given as those of an
+    /// `f64`.
     pub fn value(&mut self, code: u8, bits: u64) {
         match code {
             1 | 5 => self.u8(bits as u8),

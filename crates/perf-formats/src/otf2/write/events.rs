@@ -1,4 +1,4 @@
-//! Events of a trace to records.
+//! Conversion of the events of a trace to records.
 
 use super::definitions::{metric_ids, value_types};
 use super::encode::{Encoder, NONE};
@@ -7,18 +7,18 @@ use perf_core::{
     AttributeValue, Collective, Definitions, Event, LocationId, RmaCompletion, RmaOp, Transfer,
 };
 
-/// How events become records, planned once from the definitions.
+/// Conversion plan, created once from the definitions.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
     definitions: &'a Definitions,
     metric_ids: Vec<u64>,
-    /// Types of the values of each metric set.
+    /// Value types of each metric set.
     metric_types: Vec<Vec<u8>>,
-    /// For each kind of event without a noun, the record that has its name and can be written.
+    /// For each kind of generic event, the record with its name, if it can be written.
     kinds: Vec<Option<&'static Record>>,
 }
 
-/// Why an event cannot be written.
+/// Marker for an event that cannot be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dropped;
 
@@ -110,7 +110,8 @@ impl<'a> Plan<'a> {
             }
             Event::Measuring { on } => record(out, 11, &[if on { 1 } else { 2 }]),
             Event::Flush { until } => record(out, 10, &[until.0]),
-            // Unwind distance 1: the sample was taken in the frame itself; generator 0 is ours.
+            // Unwind distance 1: the sample was taken in the frame itself. Generator 0 is the one
+            // of this writer.
             Event::Sample { context } => record(out, 68, &[context.0.into(), 1, 0]),
             Event::Other { kind, args } => {
                 let known = self.kinds.get(kind.index()).copied().flatten();
@@ -123,8 +124,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Appends the attribute list of an event, of those attributes that can be written.
-    /// Returns how many cannot.
+    /// Appends the attribute list of an event. Returns the number of attributes that cannot be
+    /// written.
     pub(super) fn attributes(&self, values: &[AttributeValue], out: &mut Encoder) -> u64 {
         let mut list = Vec::new();
         for value in values {
@@ -151,7 +152,8 @@ impl<'a> Plan<'a> {
         (values.len() - list.len()) as u64
     }
 
-    /// The bits of a value; `None` for a reference to what a trace does not keep.
+    /// Returns the bits of a value, or `None` for a reference to a definition that a trace does not
+    /// keep.
     fn attribute_bits(&self, value: &AttributeValue) -> Option<u64> {
         if value.attribute.index() >= self.definitions.attributes.len() {
             return None;
@@ -164,7 +166,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The numbers of an event with keys in place of the ids of locations.
+    /// Returns the numbers of an event with location ids replaced by keys.
     fn with_keys(&self, record: &Record, args: &[u64]) -> Result<Vec<u64>, Dropped> {
         let mut args = args.to_vec();
         for (field, arg) in record.fields.iter().zip(&mut args) {
@@ -181,7 +183,8 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Whether a trace keeps definitions of this kind, so that what refers to them can be written.
+/// Returns `true` if a trace keeps definitions of this space, so that references to them can be
+/// written.
 fn is_kept(space: Space) -> bool {
     matches!(
         space,

@@ -23,47 +23,48 @@ use perf_core::{
 };
 use std::collections::HashSet;
 
-/// An event that OTF2 has no record for, or that refers to what a trace does not keep.
+/// OTF2 has no record for an event, or the event refers to a definition that a trace does not keep.
 pub const EVENT_NOT_WRITTEN: Rule = Rule {
     name: "event-not-written",
     what: "an event has no record in OTF2 or refers to what the trace does not keep; left out",
     weight: Weight::Loss,
 };
 
-/// An attribute value that refers to what a trace does not keep, a string for example.
+/// An attribute value refers to a definition that a trace does not keep, for example a string.
 pub const ATTRIBUTE_NOT_WRITTEN: Rule = Rule {
     name: "attribute-not-written",
     what: "an attribute of an event refers to what the trace does not keep; left out",
     weight: Weight::Loss,
 };
 
-/// A region that events name and nothing defines.
+/// Events refer to an undefined region.
 pub const REGION_NAMED: Rule = Rule {
     name: "region-named",
     what: "events name a region that is not defined; defined as `region N`",
     weight: Weight::Repair,
 };
 
-/// A sample, of which a trace keeps the calling context alone.
+/// A sample is completed with defaults, because a trace keeps only its calling context.
 pub const SAMPLE_COMPLETED: Rule = Rule {
     name: "sample-completed",
     what: "a trace keeps neither unwind distance nor generator of a sample; written as 1 and as one of our own",
     weight: Weight::Repair,
 };
 
-/// How an archive is written.
+/// Options for writing an archive.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WriteOptions {
-    /// Name of the archive, default `traces`: `traces.otf2`, `traces.def`, `traces/`.
+    /// Name of the archive, default `traces`, for the files `traces.otf2`, `traces.def` and
+    /// `traces/`.
     pub name: String,
     /// Byte order, default little-endian.
     pub order: ByteOrder,
-    /// Bytes of a chunk of events, default 1 MiB. The C library reads 256 KiB to 16 MiB.
+    /// Size of an event chunk in bytes, default 1 MiB. The C library reads 256 KiB to 16 MiB.
     pub event_chunk: u64,
-    /// Bytes of a chunk of definitions, default 4 MiB.
+    /// Size of a definition chunk in bytes, default 4 MiB.
     pub definition_chunk: u64,
-    /// What wrote the archive, default `perfkit`.
+    /// Name of the writing program, default `perfkit`.
     pub creator: String,
 }
 
@@ -80,7 +81,7 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// The same options with another name. Default: `traces`.
+    /// Returns the same options with another name. Default: `traces`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -96,14 +97,14 @@ impl WriteOptions {
         self
     }
 
-    /// The same options with another byte order. Default: little-endian.
+    /// Returns the same options with another byte order. Default: little-endian.
     pub fn with_order(mut self, order: ByteOrder) -> Self {
         self.order = order;
         self
     }
 
-    /// The same options with chunks of another size in bytes, for events and definitions. Default: 1 MiB
-    /// and 4 MiB.
+    /// Returns the same options with other chunk sizes in bytes, for events and definitions.
+    /// Defaults: 1 MiB and 4 MiB.
     pub fn with_chunks(mut self, events: u64, definitions: u64) -> Self {
         self.event_chunk = events;
         self.definition_chunk = definitions;
@@ -111,18 +112,18 @@ impl WriteOptions {
     }
 }
 
-/// Writes a view of a trace as an archive: its locations, its events in its window, and all
+/// Writes a view of a trace as an archive: its locations, the events in its window, and all
 /// definitions.
 ///
-/// A window may cut calls; the frames open at its start are entered there, and those open at its
-/// end are left there, so that what is written is balanced. Times are written as they are in the
-/// trace, clock-corrected, without clock offsets of their own.
+/// A window may cut calls. The frames open at its start are entered there, and those open at its
+/// end are left there, so that the result is balanced. Times are written clock-corrected, as they
+/// are in the trace, without clock offsets.
 ///
-/// Returns what could not be written, counted by [`EVENT_NOT_WRITTEN`] and
-/// [`ATTRIBUTE_NOT_WRITTEN`], and what was made up, counted by [`REGION_NAMED`] and
-/// [`SAMPLE_COMPLETED`]: a trace keeps neither the unwind distance of a sample nor what triggered it,
-/// so that samples are written with distance 1 and one generator. Enters and leaves of calling
-/// contexts were read as those of their regions and are written so.
+/// Returns the losses, counted by [`EVENT_NOT_WRITTEN`] and [`ATTRIBUTE_NOT_WRITTEN`], and the
+/// completions, counted by [`REGION_NAMED`] and [`SAMPLE_COMPLETED`]. A trace keeps neither the
+/// unwind distance of a sample nor its trigger, so that samples are written with distance 1 and one
+/// generator. Enters and leaves of calling contexts are written as those of their regions, as the
+/// reader returns them.
 ///
 /// ```
 /// use perf_core::{Definitions, Event, Events, Job, Location, Region, RegionId, SystemTree, Ticks, Trace};
@@ -143,10 +144,11 @@ impl WriteOptions {
 /// ```
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io) if the target fails, [`Error::Limit`](crate::Error::Limit) for
-/// a record that is longer than a chunk, [`Error::Usage`](crate::Error::Usage) for chunks that are
-/// too small for any record and for two locations of one key,
-/// [`Error::Cancelled`](crate::Error::Cancelled).
+///
+/// Returns [`Error::Io`](crate::Error::Io) if the sink fails, [`Error::Limit`](crate::Error::Limit)
+/// if a record is longer than a chunk, [`Error::Usage`](crate::Error::Usage) if chunks are too
+/// small for any record or two locations have the same key, and
+/// [`Error::Cancelled`](crate::Error::Cancelled) if the job was cancelled.
 pub fn write(
     view: TraceView<'_>,
     sink: &mut dyn Sink,
@@ -157,7 +159,7 @@ pub fn write(
     let total = view.len() as u64;
     let mut done = HashSet::new();
     for location in view.locations() {
-        // A view may list a location twice; a file can only hold it once.
+        // A view may list a location twice; an archive can contain it only once.
         if !done.insert(location.id()) {
             continue;
         }
@@ -215,7 +217,7 @@ impl std::fmt::Debug for Writer<'_> {
 }
 
 impl<'a> Writer<'a> {
-    /// A writer of an archive with these definitions. Nothing is written yet.
+    /// Creates a writer of an archive with these definitions, without writing yet.
     pub fn new(
         sink: &'a mut dyn Sink,
         definitions: &'a Definitions,
@@ -237,11 +239,13 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes the events of a location, which must be one of the definitions', and once only.
-    /// A location whose events are absent gets no event file.
+    /// Writes the events of a location, which must be one of the definitions. Each location can be
+    /// written once. A location with absent events gets no event file.
     ///
     /// # Errors
-    /// As [`write()`]; [`Error::Usage`] for a location whose key was written already.
+    ///
+    /// Returns the errors of [`write()`], and [`Error::Usage`] if a location with the same key was
+    /// already written.
     pub fn location(&mut self, location: LocationView<'_>, job: &Job) -> Result<()> {
         let Some(defined) = self.definitions.system.location(location.id()) else {
             return Err(perf_core::Error::Undefined {
@@ -277,7 +281,7 @@ impl<'a> Writer<'a> {
         let mut record = Encoder::new(self.options.order);
         let (all, range, window) = (location.all(), location.range(), location.window());
         let mut checks = job.checks();
-        // A window without a tick has no place for the frames that are open around it.
+        // An empty window contains no timestamp at which open frames could be entered or left.
         let has_room = window.start < window.end;
         let is_part = range.len() < all.len();
         let mut open = Open::new(is_part && location.overlaps(self.definitions, job)?);
@@ -370,7 +374,8 @@ impl<'a> Writer<'a> {
     /// Writes the global definitions and the anchor.
     ///
     /// # Errors
-    /// As [`write()`].
+    ///
+    /// Returns the errors of [`write()`].
     pub fn finish(self) -> Result<Diagnostics> {
         let WriteOptions {
             name,
@@ -405,7 +410,8 @@ impl<'a> Writer<'a> {
             let found = all.find(|(name, _)| name == key);
             found.map_or_else(String::new, |(_, value)| value.clone())
         };
-        // Names of properties are `NAMESPACE::NAME`; others are not those of an archive.
+        // Properties of an anchor have names of the form `NAMESPACE::NAME`; other properties are
+        // not written.
         let properties = self.definitions.properties.iter();
         let properties = properties.filter(|(key, _)| key.contains("::"));
         Anchor {
@@ -438,7 +444,7 @@ fn pass(open: &mut Open<RegionId>, event: Event<'_>) {
     }
 }
 
-/// The anchor file, in format 3 whatever it was read from.
+/// Encodes the anchor file, always in format 3.
 pub(super) fn encode_anchor(anchor: &Anchor) -> Encoder {
     let mut out = Encoder::new(anchor.byte_order);
     out.u8(internal::CHUNK_HEADER);
@@ -470,7 +476,7 @@ pub(super) fn encode_anchor(anchor: &Anchor) -> Encoder {
     out
 }
 
-/// FNV-1a: the id of an archive follows from its definitions, so that writing is repeatable.
+/// FNV-1a hash. The archive id is derived from the definitions, so that the output is reproducible.
 pub(super) struct Fnv(pub(super) u64);
 
 impl Default for Fnv {

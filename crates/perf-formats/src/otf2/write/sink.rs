@@ -1,4 +1,4 @@
-//! Where the bytes of an archive go: a folder, or members in memory.
+//! Targets for the bytes of an archive: a folder, or members in memory.
 
 use crate::otf2::archive::MemoryArchive;
 use std::fs::{File, OpenOptions};
@@ -26,10 +26,11 @@ use std::path::PathBuf;
 /// # Ok::<(), perf_formats::Error>(())
 /// ```
 pub trait Sink {
-    /// Adds bytes to a member, which is made with its first ones.
+    /// Appends bytes to a member, which is created by the first call.
     ///
     /// # Errors
-    /// What the target says.
+    ///
+    /// Returns the errors of the target.
     fn append(&mut self, member: &str, bytes: &[u8]) -> io::Result<()>;
 }
 
@@ -43,7 +44,7 @@ impl Sink for MemoryArchive {
     }
 }
 
-/// Writes an archive into a folder of the file system. Never replaces a file that is there.
+/// Writes an archive into a folder of the file system. Existing files are never replaced.
 #[derive(Debug)]
 pub struct NewArchive {
     root: PathBuf,
@@ -51,10 +52,11 @@ pub struct NewArchive {
 }
 
 impl NewArchive {
-    /// An archive whose anchor will lie in `root`, which is made if it is not there.
+    /// Creates an archive with its anchor in `root`, which is created if it is missing.
     ///
     /// # Errors
-    /// What the file system says.
+    ///
+    /// Returns the errors of the file system.
     pub fn new(root: impl Into<PathBuf>) -> io::Result<Self> {
         let root = root.into();
         std::fs::create_dir_all(&root)?;

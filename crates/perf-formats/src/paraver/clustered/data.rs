@@ -9,14 +9,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
-/// What a column is.
+/// Role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// `d_`: a metric that bursts were clustered by, as it was measured.
+    /// `d_`: a metric used for the clustering, as measured.
     Raw,
-    /// `n_`: the same as the coordinate that was clustered.
+    /// `n_`: the normalised coordinate of such a metric.
     Normalised,
-    /// `x_`: another counter.
+    /// `x_`: another counter, not used for the clustering.
     Extrapolated,
 }
 
@@ -24,33 +24,33 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct DataColumn {
-    /// Its name without the prefix.
+    /// Name without its prefix.
     pub name: String,
-    /// What it is.
+    /// Role of the column.
     pub role: Role,
-    /// One value a burst.
+    /// One value for each burst.
     pub values: Vec<f64>,
 }
 
-/// One burst.
+/// A burst with its cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataRow {
-    /// Task, from 0.
+    /// Task number, from 0.
     pub task: u32,
-    /// Thread of the task, from 0.
+    /// Thread number within the task, from 0.
     pub thread: u32,
-    /// Its begin, in the unit of the trace.
+    /// Begin, in the unit of the trace.
     pub begin: Ticks,
-    /// Its end.
+    /// End, in the unit of the trace.
     pub end: Ticks,
-    /// Line of the trace in which it ends.
+    /// Line of the trace in which the burst ends.
     pub line: u64,
-    /// Its cluster.
+    /// Cluster of the burst.
     pub cluster: Cluster,
 }
 
-/// The `.DATA.csv` of the established burst clustering: one line a burst.
+/// Contents of the `.DATA.csv` file of the established burst clustering: one line for each burst.
 ///
 /// ```
 /// use perf_formats::paraver::Cluster;
@@ -66,13 +66,13 @@ pub struct DataRow {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Data {
-    /// The metrics, in their order.
+    /// Metrics, in the order of the file.
     pub columns: Vec<DataColumn>,
-    /// The bursts, in their order.
+    /// Bursts, in the order of the file.
     pub rows: Vec<DataRow>,
 }
 
-/// What each cell of a line is.
+/// Meaning of a cell of a line.
 enum Cell {
     Task,
     Thread,
@@ -85,7 +85,7 @@ enum Cell {
 }
 
 impl Data {
-    /// Whether a file begins as one of these tables does; one packed with gzip may as well.
+    /// Returns `true` if a file begins like such a table, plain or compressed with gzip.
     pub fn is_one(path: &Path) -> bool {
         let Ok(mut read) = source(path) else {
             return false;
@@ -97,10 +97,11 @@ impl Data {
         rest.starts_with(b"Instance") && rest.contains(&b',')
     }
 
-    /// Opens a table, plain or packed with gzip.
+    /// Opens a table, plain or compressed with gzip.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    ///
+    /// Returns the errors of [`read`](Self::read).
     pub fn open(path: &Path, limits: &Limits) -> Result<Self> {
         let name = path.to_string_lossy();
         let opened = source(path).map_err(|source| Error::Io {
@@ -110,12 +111,14 @@ impl Data {
         Self::read(opened?, &name, limits)
     }
 
-    /// Reads a table, which errors call `name`.
+    /// Reads a table; `name` is its name in errors.
     ///
     /// # Errors
-    /// [`Error::Io`]; [`Error::Malformed`] with the line for a table of something else, lines with too
-    /// few or many cells and cells that are no number; [`Error::Limit`] for more bursts than
-    /// the limits allow memory for, and lines that are longer than a string.
+    ///
+    /// Returns [`Error::Io`] if reading fails, [`Error::Malformed`] with the line if the table has
+    /// another header, a line has the wrong number of cells or a cell is not a number, and
+    /// [`Error::Limit`] if the bursts exceed the memory budget or a line exceeds the length of a
+    /// string.
     pub fn read(read: impl Read, name: &str, limits: &Limits) -> Result<Self> {
         let mut lines = Lines {
             read: BufReader::new(read),
@@ -250,7 +253,7 @@ impl Data {
     }
 }
 
-/// Opens a file, plain or packed with gzip.
+/// Opens a file, plain or compressed with gzip.
 fn source(path: &Path) -> std::io::Result<Box<dyn Read>> {
     let mut file = BufReader::new(File::open(path)?);
     let is_packed = file.fill_buf()?.starts_with(&GZIP);
@@ -271,7 +274,7 @@ struct Lines<'a, R> {
 }
 
 impl<R: Read> Lines<'_, R> {
-    /// Reads the next line; false at the end.
+    /// Reads the next line; returns `false` at the end.
     fn next(&mut self) -> Result<bool> {
         self.text.clear();
         self.offset = self.next;

@@ -1,49 +1,49 @@
-//! [`Definition`]: the parameters of a clustering, as XML.
+//! [`Definition`]: the parameters of a clustering, read from XML.
 
 use crate::xml::{Tag, Token, Unfinished, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Limits, Nanos, Place};
 use std::collections::BTreeMap;
 
-/// What the value of a metric is made of: types of events.
+/// Event types from which the value of a metric is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Source {
-    /// One type.
+    /// The value of one type.
     Single(u32),
-    /// Two types with `+`, `-`, `*` or `/` between them.
+    /// Two types, combined by `+`, `-`, `*` or `/`.
     Mixed(u32, char, u32),
 }
 
-/// A metric that bursts are clustered by.
+/// A metric used for the clustering.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Axis {
-    /// Its name.
+    /// Name of the metric.
     pub name: String,
-    /// What it is made of.
+    /// Event types of the metric.
     pub source: Source,
-    /// Whether its logarithm is the coordinate.
+    /// `true` if the logarithm of the value is the coordinate.
     pub log: bool,
-    /// Bursts with a smaller raw value are left out.
+    /// Lower bound on the raw value; bursts below it are dropped.
     pub low: Option<f64>,
-    /// Bursts with a larger raw value are left out.
+    /// Upper bound on the raw value; bursts above it are dropped.
     pub high: Option<f64>,
-    /// How much it weighs, 1 if nothing is said.
+    /// Weight, default 1.
     pub factor: f64,
 }
 
-/// A clustering algorithm with its parameters by name.
+/// A clustering algorithm with its named parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Algorithm {
-    /// Its name, such as `DBSCAN`.
+    /// Name of the algorithm, such as `DBSCAN`.
     pub name: String,
-    /// Its parameters, such as `epsilon` and `min_points`.
+    /// Values of its parameters, such as `epsilon` and `min_points`.
     pub parameters: BTreeMap<String, f64>,
 }
 
-/// The parameters of a clustering.
+/// Parameters of a clustering.
 ///
 /// ```
 /// use perf_formats::paraver::clustered::{Definition, Source};
@@ -66,40 +66,42 @@ pub struct Algorithm {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Definition {
-    /// Whether the duration is an axis as well, the first one.
+    /// `true` if the duration is an additional axis, before the others.
     pub use_duration: bool,
-    /// Whether the logarithm of the duration is taken.
+    /// `true` if the logarithm of the duration is used.
     pub apply_log: bool,
-    /// Whether axes are scaled to 0..1.
+    /// `true` if axes are scaled to `0.0..=1.0`.
     pub normalise: bool,
-    /// Shorter bursts are left out. Without a unit the number is in microseconds.
+    /// Minimum duration; shorter bursts are dropped. A number without a unit is in microseconds.
     pub min_duration: Nanos,
-    /// Clusters with a smaller share of the time of all are left out, from 0 to 1; percent in the file.
+    /// Minimum share of the total time, in `0.0..=1.0`; clusters below it are dropped. The file
+    /// contains percent.
     pub min_share: f64,
-    /// How bursts are clustered.
+    /// Clustering algorithm.
     pub algorithm: Algorithm,
-    /// By what.
+    /// Metrics that define the coordinates.
     pub axes: Vec<Axis>,
     /// Metrics that are averaged for each cluster.
     pub extrapolated: Vec<Axis>,
-    /// Whether all counters of the trace are.
+    /// `true` if all counters of the trace are averaged.
     pub all_counters: bool,
 }
 
 impl Definition {
-    /// Reads a definition, which errors call `name`.
+    /// Parses a definition; `name` is its name in errors.
     ///
     /// # Errors
-    /// [`Error::Truncated`] where the document ends early, [`Error::Malformed`] for a document of
-    /// something else, numbers that are none and metrics without a type, [`Error::Limit`] past
-    /// [`Limits::default`].
+    ///
+    /// Returns [`Error::Truncated`] if the document ends early, [`Error::Malformed`] for another
+    /// kind of document, an invalid number or a metric without a type, and [`Error::Limit`] if it
+    /// exceeds [`Limits::default`].
     pub fn parse(document: &[u8], name: &str) -> Result<Self> {
         Self::parse_within(document, name, &Limits::default())
     }
 
-    /// As [`parse`](Self::parse), within limits: of [`depth`](Limits::depth) elements in each other,
-    /// of metrics and of parameters as many as [`definitions`](Limits::definitions), of names and
-    /// values as long as a [`string`](Limits::string).
+    /// Like [`parse`](Self::parse), with explicit limits. [`depth`](Limits::depth) bounds the
+    /// nesting of elements, [`definitions`](Limits::definitions) the number of metrics and of
+    /// parameters, and [`string`](Limits::string) the length of names and values.
     ///
     /// ```
     /// use perf_core::Limits;
@@ -112,7 +114,9 @@ impl Definition {
     /// ```
     ///
     /// # Errors
-    /// As [`parse`](Self::parse), [`Error::Limit`] past these limits.
+    ///
+    /// Returns the errors of [`parse`](Self::parse), and [`Error::Limit`] if the document exceeds
+    /// these limits.
     pub fn parse_within(document: &[u8], name: &str, limits: &Limits) -> Result<Self> {
         let mut parser = Parser {
             name,
@@ -170,7 +174,7 @@ struct Parser<'a> {
     is_found: bool,
 }
 
-/// A metric whose types are still to come.
+/// A metric whose types are not read yet.
 #[derive(Default)]
 struct Draft {
     name: String,
@@ -183,7 +187,7 @@ struct Draft {
 }
 
 impl Parser<'_> {
-    /// Whether there are not too many of something.
+    /// Checks a number of elements against a limit.
     fn within(&self, at: usize, what: &'static str, got: usize, limit: u32) -> Result<()> {
         match got as u64 > u64::from(limit) {
             true => Err(Error::Limit {
@@ -350,7 +354,8 @@ impl Parser<'_> {
     }
 }
 
-/// A duration with its unit: days, hours, minutes, seconds, and m, u and n for parts of a second.
+/// Parses a duration with its unit: days, hours, minutes or seconds, or seconds with the prefix m,
+/// u or n.
 fn duration(text: &str) -> Option<Nanos> {
     let units = [
         ('D', 86_400e9),

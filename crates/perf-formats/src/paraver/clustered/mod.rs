@@ -1,6 +1,6 @@
-//! What the established burst clustering reads and writes beside traces.
+//! Files of the established burst clustering other than traces.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `.xml` | [`Definition`]: metrics, filters, algorithm |
 //! | `.DATA.csv` | [`Data`]: the bursts with their metrics and clusters |

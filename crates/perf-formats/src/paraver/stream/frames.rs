@@ -10,7 +10,7 @@ use crate::Result;
 use perf_core::{CallPathId, Collective, Event, Place, RegionId, Ticks, TimeRange};
 
 impl Stream {
-    /// A function begins or ends.
+    /// Processes the begin or end of a function.
     pub(super) fn function(
         &mut self,
         pair: Pair,
@@ -23,7 +23,7 @@ impl Stream {
             all.rposition(|(kind, _)| *kind == pair.kind)
         };
         if pair.bits() == 0 {
-            // Ends the innermost one of its type, with all inside it.
+            // End the innermost function of this type, with all frames inside it.
             if let Some(at) = innermost(&self.functions) {
                 self.cut(at, scratch);
             }
@@ -37,8 +37,8 @@ impl Stream {
         if pair.kind != names::FUNCTION
             && let Some(at) = innermost(&self.functions)
         {
-            // Outlined functions and tasks do not nest: a second one takes the place of the first,
-            // and the same once more is a runtime that comes back to it.
+            // Outlined functions and tasks do not nest: a second one replaces the first. A repeated
+            // value means that the runtime returned to the function.
             if self.functions.get(at) == Some(&(pair.kind, region)) {
                 return Ok(());
             }
@@ -53,7 +53,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Closes the function frames from `at` on. Those that began at this instant last no time.
+    /// Closes the function frames from `at` on. Frames that began at this instant get duration 0.
     pub(super) fn cut(&mut self, at: usize, scratch: &mut Scratch) {
         for (_, region) in self
             .functions
@@ -84,7 +84,7 @@ impl Stream {
         }
     }
 
-    /// The call path of the callers or of the sample of this instant.
+    /// Returns the call path of the callers or of the sample at this instant.
     pub(super) fn context(
         &mut self,
         is_sampled: bool,
@@ -95,7 +95,7 @@ impl Stream {
             true => &mut scratch.sampled,
             false => &mut scratch.callers,
         };
-        // 0 is how a call path ends.
+        // Value 0 ends a call path.
         levels.retain(|(_, frame)| *frame != (0, 0));
         if levels.is_empty() {
             return Ok(None);
@@ -109,8 +109,8 @@ impl Stream {
         Ok(Some(context))
     }
 
-    /// The collective operation that begins, as far as the events of the instant say; takes out
-    /// those it uses.
+    /// Returns the collective operation that begins, if the events of the instant describe one, and
+    /// removes these events.
     pub(super) fn collective(
         &mut self,
         facts: &mut Vec<Pair>,
@@ -140,7 +140,8 @@ impl Stream {
         Some(collective)
     }
 
-    /// Leaves and enters what differs between the frames that are open and those that should be.
+    /// Emits leaves and enters for the difference between the open frames and those that should be
+    /// open.
     pub(super) fn frames(
         &mut self,
         restart: bool,
@@ -195,7 +196,7 @@ impl Stream {
     }
 }
 
-/// Notes function or line of a level.
+/// Stores function or line of a level.
 pub(super) fn note(levels: &mut Vec<(u32, Frame)>, level: u32, is_line: bool, bits: u64) {
     let at = match levels.iter().position(|(known, _)| *known == level) {
         Some(at) => at,

@@ -20,7 +20,7 @@ impl Writer<'_, '_> {
         (of(&self.flows.from), of(&self.flows.to))
     }
 
-    /// Writes an event with what `more` adds to it.
+    /// Writes an event with the fields that `more` adds.
     pub(super) fn event(
         &mut self,
         track: u64,
@@ -46,7 +46,7 @@ impl Writer<'_, '_> {
         self.packet(&packet);
     }
 
-    /// The number of a name, which the packet explains if it is new.
+    /// Returns the number of a name; a new one is defined in the packet.
     fn name(&mut self, name: &str, packet: &mut Message) -> u64 {
         if let Some(known) = self.names.get(name) {
             return *known;
@@ -61,7 +61,7 @@ impl Writer<'_, '_> {
         iid
     }
 
-    /// An event that is no call.
+    /// Writes an event other than a call.
     pub(super) fn note(
         &mut self,
         location: LocationView<'_>,

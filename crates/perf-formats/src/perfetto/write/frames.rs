@@ -1,4 +1,4 @@
-//! What is told of frames while a location is replayed.
+//! Visitors for the replay of a location.
 
 use super::{SLICE_END, Writer};
 use crate::Error;
