@@ -3,6 +3,8 @@
 //! This crate re-exports the other crates as modules, and adds [`open`] and the [`prelude`], which
 //! holds the names that a first program needs. A tool that embeds one analysis depends on the crate
 //! of that analysis alone. A program that explores recordings depends on this crate.
+//!
+//! ```
 //! use perfkit::prelude::*;
 //!
 //! // Any recording can be used; this one has six GPUs with a known load.
