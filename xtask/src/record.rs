@@ -348,15 +348,15 @@ fn report(name: &str, archive: &Path) -> Outcome {
     Ok(())
 }
 
-/// Events are the lines of `otf2-print` with location and time in columns two
-/// and three.
+/// Returns `true` for the lines of `otf2-print` that are events: those with a location and a time
+/// in columns two and three.
 fn is_event(line: &str) -> bool {
     let mut columns = line.split_whitespace().skip(1).take(2);
     let number = |column: Option<&str>| column.is_some_and(|c| c.parse::<u64>().is_ok());
     number(columns.next()) && number(columns.next())
 }
 
-/// An empty directory, whatever was there before.
+/// Creates an empty folder. An existing folder is removed first.
 fn fresh(dir: &Path) -> Outcome {
     if dir.exists() {
         fs::remove_dir_all(dir).map_err(|e| at(dir, &e))?;
