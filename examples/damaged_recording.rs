@@ -1,4 +1,4 @@
-//! What can be had of a damaged recording?
+//! Can I read a damaged recording?
 
 use perfkit::formats::otf2::{MemoryArchive, Reader};
 use perfkit::prelude::*;

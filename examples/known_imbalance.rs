@@ -1,4 +1,4 @@
-//! Is this imbalance the one I know?
+//! Is there a second load imbalance behind the one I know?
 
 use perfkit::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What do many shards know together?
+//! How do I merge the models of many shards?
 
 use perfkit::anomaly::{Detector, FunctionId, Model};
 use perfkit::prelude::*;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         shards.push((names, model.encode()));
     }
 
-    // Shards number functions in the order in which they meet them: one number for each name.
+    // Each shard has its own numbers of functions. Here each name gets one common number.
     let mut numbers: BTreeMap<String, FunctionId> = BTreeMap::new();
     let mut all = Tail::default().snapshot();
     for (names, bytes) in &shards {
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut judge = Tail::default();
     judge.restore(&all)?;
     let barrier = numbers.get("MPI_Barrier").ok_or("no barrier")?;
-    // The first call on each rank is not learned: it may be slow for reasons of its own.
+    // The first call on each rank is not learned, because start-up may make it slow.
     for (fact, value) in judge.describe(*barrier).iter().take(1) {
         println!("MPI_Barrier on {} shards: {value} {fact}", shards.len());
     }

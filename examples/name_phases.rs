@@ -1,4 +1,4 @@
-//! Which phases are there, and what are they called?
+//! Which phases does the program have, and how can I name them?
 
 use perfkit::prelude::*;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dbscan = Dbscan::new(Dbscan::params().eps(choice.eps).min_points(4).check()?);
     let frame = scaled.frames[0].frame("jacobi-16", bursts, &dbscan.cluster(points, &job)?)?;
 
-    // The name of a cluster: the calls between which most of its time lies.
+    // Name a cluster by the pair of calls that most of its time lies between.
     let mut time: BTreeMap<u32, BTreeMap<String, i64>> = BTreeMap::new();
     for (burst, cluster) in frame.bursts().rows().iter().zip(frame.labels().as_slice()) {
         let call = |chain| frame.bursts().chain(chain).next().unwrap_or("start");

@@ -5,7 +5,7 @@ use perfkit::core::Cancelled;
 use perfkit::prelude::*;
 use std::collections::BTreeSet;
 
-/// Finds calls that take longer than was agreed.
+/// Labels calls that take longer than an agreed limit.
 #[derive(Debug)]
 struct Agreed {
     most: Nanos,
@@ -23,7 +23,7 @@ impl Detector for Agreed {
         judgements: &mut Vec<Judgement>,
         job: &Job,
     ) -> Result<(), Cancelled> {
-        self.rejudge(samples, judgements); // It learns nothing.
+        self.rejudge(samples, judgements); // This detector does not learn.
         job.check()
     }
 

@@ -21,7 +21,7 @@ fn batches() -> impl Iterator<Item = Vec<(u32, u64, u64)>> {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut monitor = Monitor::default();
-    // Names come first: events carry numbers.
+    // Names are defined first, because events refer to them by number.
     let region = monitor.region(0, "job");
     let workers = [0, 1, 2].map(|thread| {
         let key = StreamKey {

@@ -18,7 +18,7 @@ impl FoldOp for Computing {
     }
 
     fn selects(&self) -> bool {
-        false // It gives numbers, not states.
+        false // It returns numbers instead of states.
     }
 }
 

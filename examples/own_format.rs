@@ -20,7 +20,7 @@ fn probe(input: &Input) -> u8 {
 fn parse(line: &str) -> Option<(usize, [Ticks; 2], &str)> {
     let [worker, begin, end, name] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
     let time = |us: &str| Some(Ticks(us.parse::<u64>().ok()?.checked_mul(1_000)?));
-    // No number of a file sizes anything unchecked.
+    // Check numbers from a file before they determine the size of anything.
     let worker = worker.parse().ok().filter(|worker| *worker < 1_000)?;
     Some((worker, [time(begin)?, time(end)?], name))
 }

@@ -1,4 +1,4 @@
-//! Which call paths correlate with mine on a grid of my own?
+//! Do any call paths correlate with mine on a grid of my own?
 
 use perfkit::prelude::*;
 

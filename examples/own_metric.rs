@@ -1,4 +1,4 @@
-//! What goes with my own metric?
+//! Do any call paths correlate with my own metric?
 
 use perfkit::core::{CallPathId, Metric, ProfileMetric, Severities};
 use perfkit::prelude::*;

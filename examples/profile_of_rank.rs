@@ -1,4 +1,4 @@
-//! What does one rank do, as a table?
+//! How do I get the profile of one rank as a table?
 
 use perfkit::prelude::*;
 

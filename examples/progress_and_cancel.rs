@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let read = || open("data/recordings/jacobi-64", &OpenOptions::new(), &job);
     let recording = std::thread::scope(|scope| {
         let work = scope.spawn(read);
-        // The window goes on here. A click on its button is `job.cancel()`.
+        // The window continues here. A click on its button calls `job.cancel()`.
         work.join()
     });
     let recording = recording.map_err(|_| "the reader panicked")??;

@@ -6,7 +6,7 @@ use perfkit::prelude::{Job, Nanos, OpenOptions, TimeRange};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (path, job) = ("data/recordings/nwchem-md-4", Job::default());
-    // Its contents, without its events.
+    // Read the definitions of the archive, without its events.
     let reader = Reader::open(path.as_ref(), &OpenOptions::new(), &job)?;
     let estimate = reader.estimate()?;
     println!(

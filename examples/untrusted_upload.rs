@@ -1,4 +1,4 @@
-//! How does a service read what strangers send?
+//! How does a service read untrusted recordings?
 
 use perfkit::core::Limits;
 use perfkit::formats::{Error, open};

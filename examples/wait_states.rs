@@ -1,4 +1,4 @@
-//! Which rank holds the others up, and what would a fix save?
+//! Which rank delays the others, and how much time would a fix save?
 
 use perfkit::prelude::*;
 use perfkit::wait::clocks::{ClockEstimate, ClockModel, Repair};

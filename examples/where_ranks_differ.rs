@@ -1,4 +1,4 @@
-//! When do ranks do different things?
+//! When do ranks execute different regions?
 
 use perfkit::prelude::*;
 
@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let regions = RegionMap::by_name(trace.definitions())?;
     let timelines = Timelines::new(trace.view(), &regions, &job)?;
 
-    // One row of all ranks, 50 spots in time: a spot names a region where not all ranks are in one.
+    // One row for all ranks, 50 columns. A column has a region if the ranks differ in theirs.
     let params = Folder::params().columns(50).op(Op::Diff).check()?;
     let folder = Folder::new(&timelines, Groups::by(&timelines, GroupBy::All), params)?;
     let fold = folder.fold(timelines.range(), &job)?;
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let all = spots.len();
     spots.retain(|(_, cell)| cell.distinct > 1);
     println!("ranks differ in {} of {all} spots", spots.len());
-    // The spots with the most different regions first, equal ones in the order of time.
+    // Columns with the most different regions first, equal ones in the order of time.
     spots.sort_by_key(|(_, cell)| std::cmp::Reverse(cell.distinct));
     for (column, cell) in spots.into_iter().take(5) {
         let time = fold.time(column).ok_or("no such column")?;

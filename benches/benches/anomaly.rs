@@ -1,4 +1,4 @@
-//! Times of detection, for people: `cargo bench -p perfkit-benches --bench anomaly`.
+//! Times of anomaly detection: `cargo bench -p perfkit-benches --bench anomaly`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
@@ -9,7 +9,7 @@ use perfkit::core::{EventSink, Job, Nanos};
 use perfkit_benches::{inputs, stream};
 use std::hint::black_box;
 
-/// Functions and calls of a step; each measurement is of one more step.
+/// Numbers of functions and calls of a step. Each measurement adds one step.
 const FUNCTIONS: u32 = 100;
 const CALLS: usize = 100_000;
 
@@ -60,7 +60,7 @@ fn merging(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// Events to calls, and events to labels, 100,000 a step.
+/// Measures 100,000 events for each step, from events to calls and from events to labels.
 fn labelling(criterion: &mut Criterion) {
     const EVENTS: usize = 100_000;
     let mut group = criterion.benchmark_group("events to");
@@ -68,7 +68,7 @@ fn labelling(criterion: &mut Criterion) {
     let calls = || Calls::default();
     let mut sink = calls();
     let (id, events) = stream::events(EVENTS, &mut sink);
-    // Each step goes on where the one before ended.
+    // Each step continues at the end of the previous one.
     let span = events.last().map_or(0, |(at, _)| at.0);
     let mut step = 0;
     group.bench_function("calls", |bench| {

@@ -1,4 +1,4 @@
-//! Times of bursts and their alignment, for people: `cargo bench -p perfkit-benches --bench bursts`.
+//! Times of burst extraction and alignment: `cargo bench -p perfkit-benches --bench bursts`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 

@@ -1,5 +1,4 @@
-//! Times of reading and writing Chrome traces, for people:
-//! `cargo bench -p perfkit-benches --bench chrome`.
+//! Times of reading and writing Chrome traces: `cargo bench -p perfkit-benches --bench chrome`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 

@@ -1,4 +1,4 @@
-//! Times of clustering, for people: `cargo bench -p perfkit-benches --bench cluster`.
+//! Times of clustering: `cargo bench -p perfkit-benches --bench cluster`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 

@@ -1,4 +1,4 @@
-//! Times of reading Cube profiles, for people: `cargo bench -p perfkit-benches --bench cube`.
+//! Times of reading Cube profiles: `cargo bench -p perfkit-benches --bench cube`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
@@ -14,7 +14,7 @@ fn open(bytes: Vec<u8>) -> Cube {
         .expect("it was just written")
 }
 
-/// Adds up the lengths of all rows, so that each is read.
+/// Sums the lengths of all rows, so that each row is read.
 fn all(cube: &Cube) -> usize {
     let profile = cube.profile();
     let mut values = 0;

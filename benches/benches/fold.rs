@@ -1,4 +1,4 @@
-//! Times of folding, for people: `cargo bench -p perfkit-benches --bench fold`.
+//! Times of folding: `cargo bench -p perfkit-benches --bench fold`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 

@@ -1,10 +1,10 @@
-//! Instruction counts of the hot paths, with limits: the gate runs them under valgrind.
+//! Instruction counts of hot paths, with limits. `cargo xtask ci` runs them under valgrind.
 //!
-//! Counts are the same from run to run, whatever else the machine does. A limit is the count that
-//! was measured last and 5 % more, or 2 % for the path from events to labels and records; a change that
-//! costs more either is mended or says here why.
-//! Run without default features, since what a second thread does is not counted reliably:
-//! `cargo bench -p perfkit-benches --no-default-features --bench instructions`.
+//! The counts are the same in each run, regardless of the load of the machine. A limit is the count
+//! of the last accepted measurement plus 5 %, or plus 2 % for the path from events to labels and
+//! records. A change that exceeds a limit must be improved, or the limit is raised with a comment
+//! that gives the reason. Default features are disabled, because the work of a second thread is not
+//! counted reliably: `cargo bench -p perfkit-benches --no-default-features --bench instructions`.
 
 #![allow(missing_docs, reason = "the items are those of gungraun's macros")]
 
@@ -43,12 +43,12 @@ use std::time::Duration;
 use tracing::{Dispatch, dispatcher, info_span};
 use tracing_subscriber::prelude::*;
 
-/// A limit a little above what was measured.
+/// Returns a limit of 5 % above the measured count.
 fn at_most(measured: u64) -> LibraryBenchmarkConfig {
     limit(measured + measured / 20)
 }
 
-/// A limit close to what was measured.
+/// Returns a limit of 2 % above the measured count.
 fn near(measured: u64) -> LibraryBenchmarkConfig {
     limit(measured + measured / 50)
 }
@@ -60,7 +60,7 @@ fn limit(instructions: u64) -> LibraryBenchmarkConfig {
     config
 }
 
-/// 16 ranks with 10,000 events each: the figures below are of 160,000 events.
+/// Returns an archive of 16 ranks with 10,000 events each; the limits are for 160,000 events.
 fn archive() -> MemoryArchive {
     inputs::archive(16, 10_000)
 }
@@ -69,7 +69,7 @@ fn trace() -> Trace {
     inputs::trace(16, 10_000)
 }
 
-// Raised by 5.3 %: each timestamp is compared with a jump.
+// Raised by 5.3 %, because each timestamp is checked for jumps.
 #[library_benchmark]
 #[bench::events(args = (), setup = archive, config = at_most(26_334_901))]
 fn otf2_decode(archive: MemoryArchive) -> Trace {
@@ -113,14 +113,15 @@ fn profile(trace: Trace) -> Profile {
     black_box(profile)
 }
 
-/// 2 MB in the manner of Kineto.
+/// Returns 2 MB of text in the format of Kineto.
 fn kineto() -> std::io::Cursor<Vec<u8>> {
     let mut text = Vec::new();
     perf_testdata::kineto::write(&mut text, 0, 2 << 20).expect("memory takes it");
     std::io::Cursor::new(text)
 }
 
-// Raised by 11 %: categories of calls are counted, and implausible times and devices by name are looked for.
+// Raised by 11 %, because categories of calls are counted, and implausible times and device names
+// are detected.
 #[library_benchmark]
 #[bench::bytes(args = (), setup = kineto, config = at_most(65_425_024))]
 fn chrome_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
@@ -185,7 +186,7 @@ fn fold_zoom((folder, mut scratch, mut fold): (Folder, Scratch, Fold)) -> (Folde
     black_box((folder, scratch, fold))
 }
 
-/// A detector that knows 100 functions, and 100,000 more calls of them.
+/// Returns a detector that has learned 100 functions, and 100,000 further calls of them.
 fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
     let samples = inputs::samples(100, 100_000);
     let mut detector = Tail::default();
@@ -197,7 +198,7 @@ fn watching() -> (Tail, Vec<Sample>, Vec<Judgement>) {
     (detector, samples, judgements)
 }
 
-// The calls alone: the functions are known, and there is room for the judgements.
+// Only the calls are counted: the functions are known, and the judgements are already allocated.
 #[library_benchmark]
 #[bench::calls(args = (), setup = watching, config = near(39_269_108))]
 fn anomaly_detect(
@@ -209,7 +210,7 @@ fn anomaly_detect(
     black_box((detector, samples, judgements))
 }
 
-/// A step of 100,000 events of the synthetic stream, as a program pushes them.
+/// Step of 100,000 events of the synthetic stream, as a program pushes them.
 type Step = (StreamId, Vec<(Nanos, StreamEvent)>);
 
 fn pushing() -> (Calls, Step) {
@@ -235,7 +236,7 @@ fn monitoring() -> (Monitor, Step) {
     (Monitor::new(calls, Box::new(detector)), step)
 }
 
-// Raised by 2.9 %: the detector compares each call with all experience.
+// Raised by 2.9 %, because the detector compares each call with its whole experience.
 #[library_benchmark]
 #[bench::events(args = (), setup = monitoring, config = near(75_015_715))]
 fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
@@ -246,7 +247,7 @@ fn anomaly_labels((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor,
     black_box((monitor, (stream, events)))
 }
 
-/// Moments of 1,000 functions, twice.
+/// Returns two models with the moments of 1,000 functions.
 fn models() -> (Model, Model) {
     let params = Sstd::params().check().expect("defaults");
     let mut detector = Sstd::new(params);
@@ -254,7 +255,7 @@ fn models() -> (Model, Model) {
     (detector.snapshot(), detector.snapshot())
 }
 
-// Of each function: that its count stays below 2^53, and the moments of both.
+// For each function: the check that its count stays below 2^53, and the merging of the moments.
 #[library_benchmark]
 #[bench::functions(args = (), setup = models, config = near(111_154))]
 fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {
@@ -262,7 +263,7 @@ fn anomaly_merge((mut server, delta): (Model, Model)) -> (Model, Model) {
     black_box((server, delta))
 }
 
-/// The same as `anomaly_labels`, and records of the anomalies.
+/// Returns the input of `anomaly_labels` with a recorder for the anomalies.
 fn recording() -> (Monitor, Step) {
     let (monitor, step) = monitoring();
     let params = Recorder::params().check().expect("defaults");
@@ -270,7 +271,7 @@ fn recording() -> (Monitor, Step) {
     (monitor.record(recorder), step)
 }
 
-// Raised by 3.5 %: the detector compares each call with all experience.
+// Raised by 3.5 %, because the detector compares each call with its whole experience.
 #[library_benchmark]
 #[bench::events(args = (), setup = recording, config = near(79_322_227))]
 fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Monitor, Step) {
@@ -281,7 +282,7 @@ fn anomaly_provenance((mut monitor, (stream, events)): (Monitor, Step)) -> (Moni
     black_box((monitor, (stream, events)))
 }
 
-/// 100,000 calls of 100 functions, which do not change.
+/// Returns 100,000 calls of 100 functions without drift.
 fn drifting() -> (Drift, Vec<Sample>, Vec<Judgement>) {
     let samples = inputs::samples(100, 100_000);
     let judgements = vec![Judgement::default(); samples.len()];
@@ -299,7 +300,7 @@ fn anomaly_drift(
     black_box((drift, samples, judgements))
 }
 
-/// An exchange that keeps what is sent.
+/// Exchange that stores the sent bytes.
 #[derive(Debug, Default)]
 struct Kept(Vec<u8>);
 
@@ -314,7 +315,7 @@ impl Exchange for Kept {
     }
 }
 
-/// A server that knows 100 functions by their moments, and the bytes of a delta of all of them.
+/// Returns a server that knows the moments of 100 functions, and an encoded delta with all of them.
 fn serving() -> (Server, Vec<u8>) {
     let (mut calls, (stream, events)) = pushing();
     for (at, event) in &events {
@@ -345,7 +346,7 @@ fn anomaly_serve((mut server, bytes): (Server, Vec<u8>)) -> (Server, Vec<u8>) {
     (server, bytes)
 }
 
-/// A program that is watched; the thread that judges sleeps meanwhile.
+/// Returns a watched program, whose judging thread sleeps during the measurement.
 fn watched() -> (Dispatch, Watching) {
     let calls = Calls::default();
     let detector = Tail::default();
@@ -369,7 +370,7 @@ fn spans_write_down((watched, watching): (Dispatch, Watching)) -> (Dispatch, Wat
     black_box((watched, watching))
 }
 
-// The bundled files of two ranks: 592 events in four steps.
+// Bundled files of two ranks: 592 events in four steps.
 #[library_benchmark]
 #[bench::files(config = at_most(796_822))]
 fn bp4_read() -> TraceBuilder {
@@ -383,7 +384,7 @@ fn bp4_read() -> TraceBuilder {
     black_box(trace)
 }
 
-/// A profile of 64 locations and 2,000 call paths, uncompressed.
+/// Returns an uncompressed profile of 64 locations and 2,000 call paths.
 fn cubex() -> Vec<u8> {
     inputs::cubex(64, 2_000, false)
 }
@@ -398,7 +399,7 @@ fn cube_open(bytes: Vec<u8>) -> Cube {
     cube
 }
 
-/// The same profile, packed; the figure below is of all its rows.
+/// Returns a compressed profile of 64 locations and 200 call paths. The limit is for all its rows.
 fn packed_cubex() -> Cube {
     let bytes = inputs::cubex(64, 200, true);
     Cube::from_bytes(bytes, "bench.cubex", &OpenOptions::new(), &Job::default())
@@ -417,7 +418,7 @@ fn cube_rows(cube: Cube) -> Cube {
     cube
 }
 
-/// Text of one thread with 2,000 functions, half of them call paths.
+/// Returns the text of one thread with 2,000 functions, half of which are call paths.
 fn tau_text() -> String {
     let mut text =
         "2000 templated_functions\n# Name Calls Subrs Excl Incl ProfileCalls #\n".to_string();
@@ -442,7 +443,7 @@ fn tau_read(text: String) -> (String, Tau) {
     (text, black_box(tau))
 }
 
-/// Text of 16 threads.
+/// Returns the text of 16 threads.
 fn prv() -> String {
     perf_testdata::paraver::text(16, 1_000)
 }
@@ -461,7 +462,7 @@ fn paraver_read(text: String) -> (String, usize) {
     (text, black_box(records))
 }
 
-/// 50 rows of 64 values as text.
+/// Returns 50 rows of 64 values as text.
 fn document() -> Vec<u8> {
     inputs::cube3(50, 64)
 }
@@ -481,7 +482,7 @@ fn cube3_rows(bytes: Vec<u8>) -> Cube {
     cube
 }
 
-/// 2,000 kernels of two queues, and the calls that launched them.
+/// Returns 2,000 kernels of two queues, and the calls that launched them.
 fn rocprof_text() -> std::io::Cursor<Vec<u8>> {
     let mut kernels = Vec::new();
     let mut launches = Vec::new();
@@ -515,7 +516,7 @@ fn rocprof_read(text: std::io::Cursor<Vec<u8>>) -> Trace {
     black_box(recording.into_trace().expect("it is one"))
 }
 
-/// 10,000 calls in ten steps.
+/// Returns 10,000 calls in ten steps.
 fn table() -> std::io::Cursor<Vec<u8>> {
     let mut text = String::from("step\tts_us\tkind\tname\n");
     for at in 0..10_000 {
@@ -538,12 +539,13 @@ fn streams_read(text: std::io::Cursor<Vec<u8>>) -> TraceBuilder {
     black_box(trace)
 }
 
-/// Six devices with fourteen streams each.
+/// Returns a trace of six devices with fourteen streams each.
 fn streams_of_devices() -> Trace {
     perf_testdata::planted::trace()
 }
 
-// Raised by 28 %: ends of launch calls are found by a second replay of host threads.
+// Raised by 28 %, because the ends of launch calls are found by a second replay of the host
+// threads.
 #[library_benchmark]
 #[bench::streams(args = (), setup = streams_of_devices, config = at_most(7_373_085))]
 fn devices(trace: Trace) -> (Trace, Devices) {
@@ -554,7 +556,7 @@ fn devices(trace: Trace) -> (Trace, Devices) {
 
 const SHAPE: [usize; 3] = [16, 16, 32];
 
-/// 9 views like noise.
+/// Returns 9 views of noise.
 fn views() -> Vec<Vec<f64>> {
     let mut random = perf_testdata::wide::Xorshift::new(1);
     let cells = SHAPE.iter().product();
@@ -581,7 +583,7 @@ fn spectra() -> (Spectra<f64>, Reference<f64>) {
     (spectra, reference.expect("it varies"))
 }
 
-// Raised by 5.5 %: the nearest shift of equal magnitudes is looked for.
+// Raised by 5.5 %, because the nearest of several shifts with equal magnitude is determined.
 #[library_benchmark]
 #[bench::eight(args = (), setup = spectra, config = at_most(1_664_674))]
 fn spectra_correlate(
@@ -596,7 +598,7 @@ fn spectra_correlate(
     (spectra, reference, black_box(each))
 }
 
-/// 20,000 points: the figures below are of that many.
+/// Returns 20,000 points, the number that the limits are for.
 fn phases() -> Vec<f64> {
     perf_testdata::clusters::phases(20_000, 1).values
 }
@@ -643,7 +645,7 @@ fn bursts(trace: Trace) -> Trace {
     trace
 }
 
-/// Points of twelve phases, and which phase each is of.
+/// Returns points of twelve phases, and the phase of each point.
 fn clustered() -> (Vec<f64>, Vec<ClusterId>) {
     let phases = perf_testdata::clusters::phases(20_000, 1);
     let labels = phases.truth.iter().map(|phase| ClusterId(*phase));
@@ -664,7 +666,7 @@ fn tracking((values, labels): (Vec<f64>, Vec<ClusterId>)) -> Tracking {
     black_box(tracking.expect("not cancelled"))
 }
 
-/// 64 sequences of 300 bursts, 5 % of them edited.
+/// Returns 64 sequences of 300 bursts, 5 % of which are edited.
 fn sequences() -> (Sequences, Vec<f64>) {
     inputs::sequences(64, 300, 50)
 }

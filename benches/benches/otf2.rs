@@ -1,4 +1,4 @@
-//! Times of reading and writing OTF2, for people: `cargo bench -p perfkit-benches --bench otf2`.
+//! Times of reading and writing OTF2: `cargo bench -p perfkit-benches --bench otf2`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 

@@ -1,5 +1,4 @@
-//! Times of reading and writing Paraver traces, for people:
-//! `cargo bench -p perfkit-benches --bench paraver`.
+//! Times of reading and writing Paraver traces: `cargo bench -p perfkit-benches --bench paraver`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 

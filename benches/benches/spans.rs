@@ -1,7 +1,8 @@
-//! What a span costs that is watched, for people: `cargo bench -p perfkit-benches --bench spans`.
+//! Overhead of a watched span: `cargo bench -p perfkit-benches --bench spans`.
 //!
-//! `registry` is what any layer costs, the difference is ours. `docs/benchmarks.md` has that difference as
-//! `perfkit-bench-anomaly spans` measures it: 86 ns a span.
+//! `registry` is the overhead of any layer, and the difference is the overhead of perfkit.
+//! `docs/benchmarks.md` lists this difference as measured by `perfkit-bench-anomaly spans`: 86 ns
+//! for each span.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 

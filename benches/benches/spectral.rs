@@ -1,4 +1,4 @@
-//! Times of transforms and correlations, for people: `cargo bench -p perfkit-benches --bench spectral`.
+//! Times of transforms and correlations: `cargo bench -p perfkit-benches --bench spectral`.
 
 #![allow(missing_docs, reason = "the items are those of criterion's macros")]
 
@@ -8,8 +8,8 @@ use perfkit::spectral::{AxisFilter, RankParams, Real, Spectra, Transform};
 use perfkit_benches::inputs;
 use std::hint::black_box;
 
-/// The shapes of Table 1 of the paper that fit a second-level cache, and one of odd lengths with prime factors
-/// above 7.
+/// Shapes of Table 1 of the paper that fit into a second-level cache, and a shape with odd lengths
+/// that have prime factors above 7.
 const SHAPES: [(&str, &[usize]); 3] = [
     ("Sweep3D", &[32, 32, 64]),
     ("psOpen", &[4, 4, 4, 8, 2, 16, 4]),

@@ -1,4 +1,4 @@
-//! Tracking: series of frames with many bursts, and with many clusters.
+//! Times of tracking: series of experiments with many bursts, and with many clusters.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use perf_testdata::wide::Xorshift;
@@ -6,10 +6,10 @@ use perfkit::core::Job;
 use perfkit::track::tracking::{Mode, Observation, Tracking};
 use perfkit::track::{ClusterId, Points};
 
-/// One frame: coordinates, clusters, durations.
+/// Experiment: coordinates, clusters, durations.
 type Frame = (Vec<f64>, Vec<ClusterId>, Vec<f64>);
 
-/// Clusters on a grid that drift a little from frame to frame.
+/// Returns clusters on a grid that move a little from experiment to experiment.
 fn series(frames: u64, clusters: u32, bursts: u32) -> Vec<Frame> {
     let side = f64::from(clusters).sqrt().ceil();
     let frame = |frame: u64| {

@@ -1,28 +1,29 @@
-//! Pictures of how costs grow: a panel a curve, both axes logarithmic, points and the power law through them.
+//! Pictures of growing costs: one panel for each curve, logarithmic axes, points and a fitted power
+//! law.
 
 use crate::scaling::{Point, PowerLaw};
 use perfkit::view::{Anchor, Colour, Mark, Scene, Theme, number};
 
-/// One panel.
+/// Curve of one panel.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// What grows.
+    /// Title of the panel.
     pub title: String,
-    /// Name of the sizes.
+    /// Name of the horizontal axis.
     pub axis: String,
-    /// What was measured.
+    /// Measured points.
     pub points: Vec<Point>,
 }
 
 const COLUMNS: usize = 4;
 const PANEL: [f64; 2] = [310.0, 250.0];
-/// Room left of, above and below the axes of a panel, and right of them.
+/// Space to the left of the axes of a panel, above them, below them and to their right.
 const LEFT: f64 = 76.0;
 const ABOVE: f64 = 44.0;
 const BELOW: f64 = 42.0;
 const RIGHT: f64 = 14.0;
 
-/// All curves; `unit` writes a cost.
+/// Draws all curves. `unit` formats a cost.
 pub fn scene(title: &str, curves: &[Curve], unit: fn(f64) -> String) -> Scene {
     let theme = Theme::light();
     let rows = curves.len().div_ceil(COLUMNS);
@@ -36,12 +37,13 @@ pub fn scene(title: &str, curves: &[Curve], unit: fn(f64) -> String) -> Scene {
     scene
 }
 
-/// Ends of an axis in decimal logarithms: a little beyond the values.
+/// Returns the range of an axis in decimal logarithms, slightly larger than the range of the
+/// values.
 fn ends(values: impl Iterator<Item = f64>) -> [f64; 2] {
     let ends = values.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| {
         [low.min(value.log10()), high.max(value.log10())]
     });
-    // A flat curve is flat, and no noise over the whole panel.
+    // The range has a minimum size, so that noise of a constant curve does not fill the panel.
     let middle = f64::midpoint(ends[0], ends[1]);
     let half = ((ends[1] - ends[0]) / 2.0).max(0.55) * 1.08;
     [middle - half, middle + half]

@@ -1,4 +1,4 @@
-//! Inputs of the benches, all generated.
+//! Generated inputs of the benches.
 
 use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::{FunctionId, Sample};
@@ -13,15 +13,16 @@ use perfkit::formats::otf2::{MemoryArchive, WriteOptions, write};
 use perfkit::track::{ClusterId, Sequences};
 use std::sync::Arc;
 
-/// A wide trace.
+/// Returns a wide trace.
 pub fn trace(ranks: u32, events: usize) -> Trace {
     perf_testdata::wide::trace(ranks, events)
 }
 
-/// The archive of a wide trace, in memory.
+/// Returns the archive of a wide trace in memory.
 ///
 /// # Panics
-/// Never: writing to memory does not fail.
+///
+/// Never, because writing to memory does not fail.
 pub fn archive(ranks: u32, events: usize) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
     let trace = trace(ranks, events);
@@ -35,10 +36,11 @@ pub fn archive(ranks: u32, events: usize) -> MemoryArchive {
     archive
 }
 
-/// A folder of a wide trace that folds `columns` cells of one row a location.
+/// Returns a folder of a wide trace with one row of `columns` cells for each location.
 ///
 /// # Panics
-/// Never: the parameters are valid.
+///
+/// Never, because the parameters are valid.
 pub fn folder(ranks: u32, events: usize, columns: usize) -> Folder {
     let trace = trace(ranks, events);
     let map = RegionMap::by_name(trace.definitions()).expect("there are few regions");
@@ -52,17 +54,19 @@ pub fn folder(ranks: u32, events: usize, columns: usize) -> Folder {
     Folder::new(&timelines, groups, params).expect("the groups are those of the timelines")
 }
 
-/// The bundled recording of 64 ranks: 157,696 events, few call paths, as real programs have.
+/// Returns the bundled recording of 64 ranks: 157,696 events with few call paths, as in real
+/// programs.
 ///
 /// # Panics
-/// If the recording is not where the repository has it.
+///
+/// Panics if the recording is missing from the repository.
 pub fn recorded() -> Trace {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../data/recordings/jacobi-64");
     let recording = perfkit::open(path).expect("it is in the repository");
     recording.into_trace().expect("it is a trace")
 }
 
-/// Rows that are computed, so that a profile of any size needs no memory.
+/// Rows that are computed on request, so that a profile of any size needs no memory.
 #[derive(Debug)]
 struct Computed {
     locations: u32,
@@ -88,10 +92,12 @@ impl RowStore for Computed {
     }
 }
 
-/// A profile of 4 metrics, one of them inclusive, in which every view has values everywhere.
+/// Returns a profile of 4 metrics, one of them inclusive, in which every view has values
+/// everywhere.
 ///
 /// # Panics
-/// Never: all of it refers to what is there.
+///
+/// Never, because all references are valid.
 pub fn profile(locations: u32, paths: u32) -> Profile {
     let machine = SystemNode {
         name: "machine".into(),
@@ -140,10 +146,11 @@ pub fn profile(locations: u32, paths: u32) -> Profile {
     Profile::new(system, regions.collect(), calls, metrics, rows).expect("regions are there")
 }
 
-/// That profile as a Cube archive in memory.
+/// Returns the profile of [`profile`] as a Cube archive in memory.
 ///
 /// # Panics
-/// Never: writing to memory does not fail.
+///
+/// Never, because writing to memory does not fail.
 pub fn cubex(locations: u32, paths: u32, packed: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let options = cube::WriteOptions::new().compress(packed);
@@ -157,7 +164,8 @@ pub fn cubex(locations: u32, paths: u32, packed: bool) -> Vec<u8> {
     bytes
 }
 
-/// A Cube3 document of one metric with a row each of so many call paths, a value a thread.
+/// Returns a Cube3 document of one metric with a row for each call path and a value for each
+/// thread.
 pub fn cube3(paths: usize, threads: usize) -> Vec<u8> {
     let mut text = String::from(
         "<cube version=\"3.0\"><metrics><metric id=\"0\"><disp_name>Time</disp_name>\
@@ -186,15 +194,15 @@ pub fn cube3(paths: usize, threads: usize) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Calls of `functions` functions in turn, each of its own usual run time, spread by 10 % or so, in
-/// nanoseconds; every ten-thousandth takes ten times as long.
+/// Returns calls of `functions` functions in turn. Each function has its own usual run time in
+/// nanoseconds, with a spread of about 10 %. Every ten-thousandth call takes ten times as long.
 pub fn samples(functions: u32, calls: usize) -> Vec<Sample> {
     let mut random = Xorshift::new(1);
     (0..calls)
         .map(|at| {
             let function = at as u32 % functions;
             let usual = 10_000 + 7_919 * u64::from(function);
-            // Four even ones come near a normal distribution.
+            // The sum of four uniform distributions is close to a normal one.
             let spread: u64 = (0..4).map(|_| random.below(usual / 10)).sum();
             let slow = if at % 10_000 == 9_999 { 10 } else { 1 };
             Sample {
@@ -206,9 +214,9 @@ pub fn samples(functions: u32, calls: usize) -> Vec<Sample> {
         .collect()
 }
 
-/// One random sequence of 20 clusters for all threads, in which on each thread `edits` bursts in a
-/// thousand are another cluster, gone, or put in; and the share of each cluster in the time, noise
-/// first.
+/// Returns one random sequence of 20 clusters for all threads, and the share of each cluster in the
+/// time, noise first. On each thread `edits` bursts in a thousand are replaced, removed or
+/// inserted.
 pub fn sequences(threads: usize, length: usize, edits: usize) -> (Sequences, Vec<f64>) {
     const CLUSTERS: u64 = 20;
     let mut random = Xorshift::new(1);
@@ -227,15 +235,15 @@ pub fn sequences(threads: usize, length: usize, edits: usize) -> (Sequences, Vec
         own
     });
     let sequences = Sequences::new(edited.collect());
-    // The time of a cluster falls with its number, as numbers by time do.
+    // The time of a cluster decreases with its number, because clusters are numbered by time.
     let total: u64 = (1..=CLUSTERS).sum();
     let share = |id: u64| (CLUSTERS + 1 - id) as f64 / total as f64;
     let shares = std::iter::once(0.0).chain((1..=CLUSTERS).map(share));
     (sequences, shares.collect())
 }
 
-/// A view of a shape: low modes, bands and noise, in parts that depend on the number. Even ones share a mode
-/// with the first.
+/// Returns a view of a shape: low modes, bands and noise, in parts that depend on `number`. Views
+/// with an even number share a mode with the first view.
 pub fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
     let points: usize = dims.iter().product();
     let mut state = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
@@ -269,7 +277,7 @@ pub fn synthetic(dims: &[usize], number: u64) -> Vec<f64> {
         .collect()
 }
 
-/// The first views of a shape.
+/// Returns the first views of a shape.
 pub fn views(dims: &[usize], count: usize) -> Vec<Vec<f64>> {
     let numbers = 0..count as u64;
     numbers.map(|number| synthetic(dims, number)).collect()

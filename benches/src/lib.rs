@@ -1,4 +1,4 @@
-//! What the measuring programs and benches share.
+//! Code that the measuring programs and benches share.
 
 pub mod curves;
 pub mod inputs;
@@ -8,7 +8,7 @@ pub mod stream;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// Costs of a stretch of work in this process.
+/// Meter of the costs of work in this process.
 #[derive(Debug)]
 pub struct Meter {
     wall: Instant,
@@ -16,7 +16,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Starts to measure.
+    /// Starts the measurement.
     pub fn start() -> Self {
         Meter {
             wall: Instant::now(),
@@ -24,8 +24,9 @@ impl Meter {
         }
     }
 
-    /// `cpu_s=.. wall_s=.. rss_kb=..`: processor time of all threads and wall time since the start
-    /// in seconds, and the most memory the process ever had in KiB (0 where the system does not say).
+    /// Returns `cpu_s=.. wall_s=.. rss_kb=..`: CPU time of all threads and wall time since the
+    /// start in seconds, and the peak memory of the process in KiB (0 if the system does not report
+    /// it).
     pub fn costs(&self) -> String {
         let (cpu, wall) = (self.cpu.elapsed(), self.wall.elapsed());
         let mut line = String::new();
@@ -41,7 +42,7 @@ impl Meter {
     }
 }
 
-/// Costs of some stretches of work, without what lies between them.
+/// Costs of several pieces of work, without the time between them.
 ///
 /// ```
 /// let mut stretches = perfkit_benches::Stretches::default();
@@ -55,7 +56,7 @@ pub struct Stretches {
 }
 
 impl Stretches {
-    /// Does one more stretch of work.
+    /// Runs and measures one more piece of work.
     pub fn measure<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (wall, cpu) = (Instant::now(), cpu_time::ProcessTime::now());
         let done = work();
@@ -64,7 +65,8 @@ impl Stretches {
         done
     }
 
-    /// As [`Meter::costs`], for each of `times` that the same work was done.
+    /// Returns the costs in the format of [`Meter::costs`], divided by `times`, the number of
+    /// repetitions of the same work.
     pub fn costs(&self, times: u32) -> String {
         let each = |all: Duration| all.as_secs_f64() / f64::from(times.max(1));
         format!(
@@ -76,8 +78,8 @@ impl Stretches {
     }
 }
 
-/// The most memory the process ever had, in KiB. Linux keeps it in `/proc`; elsewhere there is no answer without
-/// system calls.
+/// Returns the peak memory of the process in KiB. Only Linux reports it without system calls, in
+/// `/proc`.
 pub fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

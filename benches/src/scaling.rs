@@ -1,31 +1,33 @@
-//! How costs grow with size: points, the power law through them, and what it says of larger sizes.
+//! Growth of costs with size: points, a fitted power law, and projections to larger sizes.
 
 use perfkit::track::trend;
 
-/// A size, and what it cost.
+/// Size with its cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// How large the input was, in units of its axis.
+    /// Size of the input, in units of its axis.
     pub size: f64,
-    /// What it cost, above 0.
+    /// Cost, above 0.
     pub cost: f64,
 }
 
-/// A power law `cost = factor * size ^ slope`: a straight line where both axes are logarithmic.
+/// Power law `cost = factor * size ^ slope`, which is a straight line on logarithmic axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PowerLaw {
-    /// The exponent: 1 is linear, 0 does not grow.
+    /// Exponent: 1 is linear growth, 0 is no growth.
     pub slope: f64,
     /// Cost at size 1.
     pub factor: f64,
-    /// The largest distance of a point from the line, as a share of the line: 0.1 is 10 %, above or below.
+    /// Largest deviation of a point from the line, relative to the line: 0.1 is 10 %, above or
+    /// below.
     pub residual: f64,
-    /// The exponent between the two largest sizes alone.
+    /// Exponent between the two largest sizes alone.
     pub end: f64,
 }
 
 impl PowerLaw {
-    /// The line of least squares through logarithms; nothing for fewer than two sizes, or costs that have none.
+    /// Fits a line to the logarithms by least squares. Returns `None` for fewer than two sizes or
+    /// if a logarithm does not exist.
     ///
     /// ```
     /// use perfkit_benches::scaling::{Point, PowerLaw};
@@ -49,13 +51,13 @@ impl PowerLaw {
         })
     }
 
-    /// What a size costs by the line.
+    /// Returns the cost of a size according to the power law.
     pub fn at(&self, size: f64) -> f64 {
         self.factor * size.powf(self.slope)
     }
 
-    /// What a larger size costs, if costs grow from the last point on with the exponent of all points, and if they
-    /// do with that of the last two: the smaller one first.
+    /// Projects the cost of a larger size from the last point, with the exponent of all points and
+    /// with that of the last two. Returns the smaller projection first.
     pub fn project(&self, last: Point, size: f64) -> [f64; 2] {
         let with = |slope: f64| last.cost * (size / last.size).powf(slope);
         let (one, other) = (with(self.slope), with(self.end));
@@ -74,7 +76,7 @@ mod tests {
         let law = PowerLaw::fit(&points).expect("three sizes");
         assert!((law.slope - 1.0).abs() < 1e-9, "{law:?}");
         assert!((law.end - (100.0_f64 / 12.0).log10()).abs() < 1e-9);
-        // Of the logarithms 0, 1.0792 and 2 the second one is the farthest from the line.
+        // Of the logarithms 0, 1.0792 and 2 the second one is farthest from the line.
         assert!((law.residual - 0.1292).abs() < 1e-3, "{law:?}");
         let [low, high] = law.project(points[2], 10_000.0);
         assert!((low - 833.3).abs() < 0.1 && (high - 1000.0).abs() < 1e-6);

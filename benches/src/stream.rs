@@ -1,10 +1,10 @@
-//! The synthetic stream of events: 100 functions, three deep.
+//! Synthetic stream of events: 100 functions, nested three deep.
 
 use perf_testdata::wide::Xorshift;
 use perfkit::core::{EventSink, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 
-/// Events of one thread, made as they are wanted: calls of as many functions as there are regions, one
-/// in 10,000 slow. The same for the same calls.
+/// Events of one thread, generated on request: calls of as many functions as there are regions, one
+/// in 10,000 slow. The stream is deterministic.
 #[derive(Clone, Debug)]
 pub struct Synthetic {
     random: Xorshift,
@@ -23,7 +23,7 @@ impl Default for Synthetic {
 }
 
 impl Synthetic {
-    /// A phase, three calls in it, and one in the last of them: ten events.
+    /// Appends ten events: a phase, three calls in it, and one in the last of them.
     pub fn phase(&mut self, regions: &[RegionId], to: &mut Vec<(Nanos, StreamEvent)>) {
         let mut open = [RegionId(0); 5];
         let mut depth = 0;
@@ -51,7 +51,7 @@ impl Synthetic {
     }
 }
 
-/// `count` events, of one stream of a sink that was asked for what they are called.
+/// Returns `count` events of one stream, whose names are defined in `sink`.
 pub fn events(count: usize, sink: &mut dyn EventSink) -> (StreamId, Vec<(Nanos, StreamEvent)>) {
     let stream = sink.stream(StreamKey::default());
     let regions: Vec<RegionId> = (0..100)

@@ -1,10 +1,11 @@
-//! A program that watches itself: spans of `tracing`, judged while it runs.
+//! Program that watches itself: spans of `tracing` are judged while it runs.
 //!
 //! `cargo run --release --example instrument`
 //!
-//! Threads relax a plate from hot to cold. Now and then one of them sweeps over its part ten times
-//! instead of once: the layer finds those calls, names who called them and adds up the time they lost. The
-//! three lines that do it are in [`run`]; a program that has spans already needs nothing else.
+//! Threads relax a hot plate until it is cold. Sometimes one of them sweeps over its part ten times
+//! instead of once. The layer finds those calls, names their callers and sums the time they lost.
+//! The three lines that watch the program are in [`run`]; a program that already has spans needs
+//! nothing else.
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, CommandFactory, Parser};
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     failure::main(Options::command(), run)
 }
 
-/// What the solver does.
+/// Arguments of the solver.
 #[derive(Args, Clone, Copy, Debug)]
 struct Plan {
     /// Threads, 1 to 256
@@ -58,9 +59,10 @@ struct Plan {
     slow: usize,
 }
 
-/// A call that was found.
+/// Abnormal call.
 #[derive(Clone, Debug, Serialize)]
 struct Found {
+    /// Step in which the call ended.
     step: u64,
     thread: u32,
     stack: String,
@@ -70,7 +72,7 @@ struct Found {
     expected: f64,
 }
 
-/// The work: arguments in, text out.
+/// Runs the example with these arguments and writes its output.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let Options {
         plan,
@@ -99,7 +101,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         .map_err(input)?;
     let watched = tracing::Dispatch::new(tracing_subscriber::registry().with(layer));
 
-    // Who has one program only calls `.init()` on the registry instead.
+    // A program with a single registry calls `.init()` on it instead.
     relax(plan, &watched);
     let mut report = watching.finish().map_err(input)?;
     draw(&mut report, &files)?;
@@ -114,7 +116,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     }
 }
 
-/// Where pictures or a page were asked for, the calls with what is known around them.
+/// Draws the abnormal calls with their context, if pictures or a page were requested.
 fn draw(report: &mut Report, files: &Files) -> Outcome {
     if files.is_empty() {
         return Ok(());
@@ -129,7 +131,7 @@ fn draw(report: &mut Report, files: &Files) -> Outcome {
     })
 }
 
-/// Keeps the calls of a step that took too long.
+/// Stores the calls of a step that took too long.
 fn note(monitor: &mut Monitor, step: u64, list: &Mutex<Vec<Found>>) {
     let Ok(mut list) = list.lock() else { return };
     let (batch, calls) = (monitor.batch(), monitor.calls());
@@ -228,18 +230,18 @@ fn write_text(report: &Report, found: &[Found], out: &mut dyn Write) -> Outcome 
     Ok(())
 }
 
-/// The output with `--json`.
+/// Output with `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
-    /// Number of calls that were judged.
+    /// Number of judged calls.
     calls: u64,
     anomalies: &'a [Found],
 }
 
-/// Side of a thread's part of the plate, in cells.
+/// Side length of a thread's part of the plate, in cells.
 const SIDE: usize = 96;
 
-/// The program that is watched: each thread relaxes its part, then all wait for each other.
+/// Program under observation: each thread relaxes its part, then all wait at a barrier.
 fn relax(plan: Plan, watched: &tracing::Dispatch) {
     let barrier = Barrier::new(plan.threads);
     std::thread::scope(|scope| {

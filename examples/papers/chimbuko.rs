@@ -1,6 +1,7 @@
-//! What Chimbuko's papers and code report of distributed anomaly detection, beside what is found here: labels
-//! of many ranks against those of one instance, the labels of its three detectors, and data reduction; with
-//! `--times` the time a rank takes, and what watching costs the program that is watched.
+//! Compares distributed anomaly detection with the results in Chimbuko's papers and code: labels of
+//! many ranks against those of one instance, the labels of its three detectors, and data reduction.
+//! With `--times` it also measures the time of detection for each rank, and the overhead on the
+//! watched program.
 //!
 //! `cargo run --release --example chimbuko -- --times`
 
@@ -45,7 +46,7 @@ fn command() -> clap::Command {
     comparison::command("chimbuko", WHAT)
 }
 
-/// The work: arguments in, tables out.
+/// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = Asked::parse(command(), args)?;
     let mut tables = vec![
@@ -71,7 +72,8 @@ enum Method {
     Copod,
 }
 
-/// A monitor of one instance; Chimbuko's detectors see the calls that it would see.
+/// Returns a monitor of one instance. Chimbuko's detectors get the same calls as Chimbuko passes to
+/// them.
 fn monitor(method: Method) -> Detected<Monitor> {
     let strict = || StrictParams::default().check();
     let detector: Box<dyn Detector> = match method {
@@ -88,7 +90,8 @@ fn monitor(method: Method) -> Detected<Monitor> {
     Ok(Monitor::new(Calls::new(calls), detector))
 }
 
-/// One monitor a rank, which share what they learn through a parameter server after each step.
+/// Returns one monitor for each rank. They exchange their models through a parameter server after
+/// each step.
 fn shared(method: Method, ranks: u32) -> Detected<Vec<Monitor>> {
     let server = Local::new(Server::default());
     let one = |rank| {
@@ -101,7 +104,7 @@ fn shared(method: Method, ranks: u32) -> Detected<Vec<Monitor>> {
 
 const STEPS: u64 = 100;
 
-/// A recorder in memory, as Chimbuko's provenance with five calls on either side.
+/// Returns a recorder in memory with five calls on either side, like Chimbuko's provenance.
 fn recorder() -> Detected<Recorder> {
     Ok(Recorder::default())
 }
@@ -153,7 +156,7 @@ fn reduction() -> Result<Compared, Failure> {
     Ok(table)
 }
 
-/// The ranking of ranks, as its page has it.
+/// Draws the ranking of ranks, as Chimbuko's page shows it.
 fn draw(asked: &Asked) -> Outcome {
     if asked.files.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Tables of what was published and what is found here, for the experiments of the papers.
+//! Tables of published and measured results, for the experiments of the papers.
 
 use clap::{Args, Command, FromArgMatches};
 use perfkit::core::Column;
@@ -37,7 +37,9 @@ impl Asked {
     /// Parses the arguments of a command line.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for wrong ones, [`Failure::Input`] for a corpus that is no folder.
+    ///
+    /// - Returns [`Failure::Usage`] if an argument is wrong.
+    /// - Returns [`Failure::Input`] if the corpus is not a folder.
     pub(crate) fn parse(command: Command, args: &[OsString]) -> Result<Self, Failure> {
         let matches = command.no_binary_name(true).try_get_matches_from(args)?;
         let mut asked = Asked::from_arg_matches(&matches)?;
@@ -52,19 +54,19 @@ impl Asked {
         }
     }
 
-    /// A file or folder of the corpus, if it is there.
+    /// Returns the path of a file or folder of the corpus, if it exists.
     pub(crate) fn corpus(&self, relative: &str) -> Option<PathBuf> {
         let path = self.corpus.as_ref()?.join(relative);
         path.exists().then_some(path)
     }
 }
 
-/// What is found here.
+/// Measured result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ours {
-    /// A number, with so many digits after the point.
+    /// Number, with its number of decimal places.
     Number(f64, usize),
-    /// Anything else.
+    /// Any other result.
     Text(String),
 }
 
@@ -101,7 +103,7 @@ impl Ours {
     }
 }
 
-/// A line of a table.
+/// Row of a table.
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     what: String,
@@ -115,7 +117,8 @@ impl Row {
         self.theirs.replace(' ', "").parse().ok()
     }
 
-    /// Half of the last digit that was printed: what is closer is the same.
+    /// Returns half of the last digit that was published. Results that are closer are considered
+    /// equal.
     fn rounding(&self) -> f64 {
         let digits = self
             .theirs
@@ -124,8 +127,11 @@ impl Row {
         0.5 * 0.1_f64.powi(digits as i32) * (1.0 + 1e-6)
     }
 
-    /// Ours less theirs, as a share of theirs (of 0: as it is); `None` for what is no number, 0 for what is
-    /// the same with the digits that were printed.
+    /// Returns the difference of measured and published result relative to the published one; for a
+    /// published 0 the difference itself.
+    ///
+    /// Returns `None` if one of them is not a number, and 0 if they are equal to the published
+    /// precision.
     fn deviation(&self) -> Option<f64> {
         match (self.theirs(), &self.ours) {
             (Some(theirs), Ours::Number(ours, _)) => {
@@ -152,7 +158,7 @@ impl Row {
     }
 }
 
-/// What was published, and what is found here.
+/// Table of published and measured results.
 ///
 /// ```
 /// use super::comparison::Compared;
@@ -178,8 +184,8 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// A table with a title; `against` says what the figures beside ours are, such as `published`,
-    /// `planted`, or the name of a tool.
+    /// Creates a table. `against` describes the reference values, such as `published`, `planted`,
+    /// or the name of a tool.
     pub(crate) fn new(title: impl Into<String>, against: &'static str) -> Self {
         Compared {
             title: title.into(),
@@ -188,8 +194,8 @@ impl Compared {
         }
     }
 
-    /// Adds a figure: what it is, theirs as it is printed, ours, and why both differ or what else there is
-    /// to know (empty for nothing).
+    /// Adds a row: description, reference value as printed, measured result, and an explanation of
+    /// the difference or another remark, which may be empty.
     pub(crate) fn row(
         &mut self,
         what: impl Into<String>,
@@ -205,10 +211,11 @@ impl Compared {
         });
     }
 
-    /// The table as text, with the reasons below it.
+    /// Writes the table as text, followed by the explanations.
     ///
     /// # Errors
-    /// What `out` fails with.
+    ///
+    /// Returns the errors of `out`.
     pub(crate) fn text(&self, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}", self.title)?;
         let mut reasons: Vec<&str> = Vec::new();
@@ -285,17 +292,18 @@ struct TableJson<'a> {
     rows: Vec<RowJson<'a>>,
 }
 
-/// The output of an experiment with `--json`.
+/// Output of an experiment with `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
     tables: Vec<TableJson<'a>>,
     skipped: &'a [String],
 }
 
-/// Prints the tables of an experiment, and what was skipped.
+/// Prints the tables of an experiment, and the skipped parts.
 ///
 /// # Errors
-/// What `out` fails with.
+///
+/// Returns the errors of `out`.
 pub(crate) fn write(
     tables: &[Option<Compared>],
     skipped: &[String],

@@ -1,5 +1,6 @@
-//! Fig. 1 and Table 1 of Vierjahn et al., "Correlating sub-phenomena in performance data in the frequency
-//! domain", beside what is found here; then the method on a recording whose hidden pattern is planted.
+//! Compares with Fig. 1 and Table 1 of Vierjahn et al., "Correlating sub-phenomena in performance
+//! data in the frequency domain", and applies the method to a recording with a planted hidden
+//! pattern.
 //!
 //! `cargo run --release --example correlation -- --times`
 
@@ -35,7 +36,7 @@ fn command() -> clap::Command {
     comparison::command("correlation", WHAT)
 }
 
-/// The work: arguments in, tables out.
+/// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = Asked::parse(command(), args)?;
     let mut tables = vec![Some(figure_1().map_err(input)?)];
@@ -53,7 +54,8 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     comparison::write(&tables, skipped.as_slice(), asked.json, out)
 }
 
-/// The three views of Fig. 1 over x1 and x2. The paper draws them; these values give all that it prints.
+/// Returns the three views of Fig. 1 over x1 and x2. The paper only draws them; these values
+/// reproduce all published numbers.
 fn three_views() -> [Vec<f64>; 3] {
     let p = [6.5, 3.5, 0.5, 3.5, 6.5, 3.5, 0.5, 3.5];
     let e = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0];
@@ -67,7 +69,8 @@ fn spectra_of(dims: &[usize], views: &[Vec<f64>]) -> Spectral<Spectra<f64>> {
     Ok(builder.finish())
 }
 
-/// r of each view with view 0 under a filter: without shift, and the largest over all shifts.
+/// Returns the correlation of each view with view 0 under a filter: without shift, and the largest
+/// over all shifts.
 fn correlations(spectra: &Spectra<f64>, f: &[f64]) -> Spectral<Vec<[f64; 2]>> {
     let reference = spectra.reference(0, &AxisFilter::new(f)?, &Job::default())?;
     let of = |view| match &reference {
@@ -100,7 +103,7 @@ fn figure_1() -> Spectral<Compared> {
         (second[2][1], 4),
         "",
     );
-    // Of the paper's spectra, only the scale is printed: 4 |V| has nothing but integers.
+    // The paper prints the scale of its spectra only: all values of 4 |V| are integers.
     let mut heights: Vec<String> = (0..64)
         .map(|k| 4.0 * magnitude(&views[0], k))
         .filter(|v| *v > 1e-9)
@@ -117,7 +120,7 @@ fn figure_1() -> Spectral<Compared> {
     Ok(table)
 }
 
-/// |V| at one frequency of 8 x 8 points, by the sum that defines it.
+/// Returns |V| at one frequency of 8 x 8 points, by the definition of the transform.
 fn magnitude(view: &[f64], k: usize) -> f64 {
     let angle = |x: usize| -TAU / 8.0 * ((x / 8) * (k / 8) + (x % 8) * (k % 8)) as f64;
     let (mut re, mut im) = (0.0, 0.0);
@@ -128,7 +131,7 @@ fn magnitude(view: &[f64], k: usize) -> f64 {
     re.hypot(im) / view.len() as f64
 }
 
-/// Fig. 1: the three views, and what correlates.
+/// Draws Fig. 1: the three views and their correlations.
 fn picture(title: &str) -> Result<Scene, Failure> {
     let (views, mut scenes) = (three_views(), Vec::new());
     let spectra = spectra_of(&[8, 8], &views).map_err(input)?;

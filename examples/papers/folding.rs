@@ -1,6 +1,6 @@
-//! The two cases of Weber, "Folding methods for event timelines in performance analysis": COSMO-SPECS and
-//! GPU streams. The slides' recordings are not public: what they show is planted here, and looked for again
-//! in recordings of real runs.
+//! Reproduces the two cases of Weber, "Folding methods for event timelines in performance
+//! analysis": COSMO-SPECS and GPU streams. The recordings of the slides are not public. Their
+//! effects are planted in generated traces, and searched for in recordings of real runs.
 //!
 //! `cargo run --release --example folding -- --png folding.png`
 
@@ -38,7 +38,7 @@ fn command() -> clap::Command {
     comparison::command("folding", WHAT)
 }
 
-/// The work: arguments in, tables out.
+/// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = Asked::parse(command(), args)?;
     let open = |path: &Path| recording::open(path).map(|found| found.trace);
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     comparison::write(&tables, skipped.as_slice(), asked.json, out)
 }
 
-/// A row for each group, over a window.
+/// Folds a window with one row for each group.
 fn folded(
     timelines: &Timelines,
     by: GroupBy,
@@ -101,7 +101,7 @@ fn times(trace: &Trace) -> Folding<Compared> {
     Ok(table)
 }
 
-/// Both cases, each with the operations that the slides compare.
+/// Draws both cases, each with the operations that the slides compare.
 fn picture([model, gpus]: [&Trace; 2], title: &str) -> Result<Scene, Failure> {
     let mut scenes = vec![pictures::headed(title, 1200, Theme::light())];
     let (of_model, of_gpus) = (
@@ -153,7 +153,7 @@ fn picture([model, gpus]: [&Trace; 2], title: &str) -> Result<Scene, Failure> {
     Ok(all)
 }
 
-/// Both, with rows that unfold.
+/// Returns the sections of both cases, with rows that unfold.
 fn page([model, gpus]: [&Trace; 2]) -> Result<Vec<Section>, Failure> {
     let part = |trace, by, name| {
         let timelines = timelines(trace).map_err(input)?;

@@ -1,5 +1,6 @@
-//! The tables of Llort et al., "On the usefulness of object tracking techniques in performance analysis":
-//! WRF on 128 and 256 tasks, how many phases each evaluator finds again, and two real series.
+//! Compares with the tables of Llort et al., "On the usefulness of object tracking techniques in
+//! performance analysis": WRF on 128 and 256 tasks, the number of phases that each evaluator
+//! recognises, and two real series.
 //!
 //! `cargo run --release --example tracking -- --png tracking.png`
 
@@ -32,7 +33,7 @@ fn command() -> clap::Command {
     comparison::command("tracking", WHAT)
 }
 
-/// The work: arguments in, tables out.
+/// Runs the experiment with these arguments and writes its tables.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let asked = Asked::parse(command(), args)?;
     let solver = series::solver()?;
@@ -50,17 +51,18 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     comparison::write(&tables, skipped.as_slice(), asked.json, out)
 }
 
-/// Bursts of a frame.
+/// Bursts of an experiment.
 #[derive(Clone, Default)]
 struct Bursts {
+    /// Coordinates of the bursts.
     points: Vec<f64>,
     labels: Vec<ClusterId>,
-    /// Their callers: an index and its name.
+    /// Callers of the bursts: names, and the index of each burst's caller.
     callers: Option<(Vec<&'static str>, Vec<Option<u32>>)>,
 }
 
 impl Bursts {
-    /// Adds bursts at a site of an 8 x 8 grid, a little apart from each other.
+    /// Adds bursts at a position of an 8 x 8 grid, slightly apart from each other.
     fn at(&mut self, site: usize, count: usize, cluster: u32) {
         let (x, y) = ((site % 8) as f64 / 8.0, (site / 8) as f64 / 8.0);
         for k in 0..count {
@@ -70,7 +72,7 @@ impl Bursts {
         }
     }
 
-    /// The same from 0 to 1 along each axis.
+    /// Returns the bursts scaled to 0 to 1 along each axis.
     fn stretched(&self) -> Self {
         let along = |axis: usize| self.points.iter().skip(axis).step_by(2).copied();
         let ends = [0, 1].map(|axis| {

@@ -1,4 +1,4 @@
-//! The report on the bundled recordings: findings, and every analysis with its picture.
+//! Writes the report on the bundled recordings: findings, and every analysis with its picture.
 //!
 //! `cargo run --release --example tour`
 
@@ -24,13 +24,13 @@ struct Options {
     json: bool,
 }
 
-/// Recordings whose ranks are drawn, with the titles of the pictures.
+/// Recordings with a drawing of their ranks, and the titles of the pictures.
 const RANKS: [&str; 2] = [
     "nwchem-md-4: NWChem, molecular dynamics of water on 4 ranks",
     "jacobi-16: Jacobi on 16 ranks with a growing imbalance under a cloud",
 ];
 
-/// Command lines that draw the other pictures: words between `|`, recordings after `@`.
+/// Command lines for the other pictures: words separated by `|`, recordings marked by `@`.
 const PICTURES: [&str; 4] = [
     "correlate|@jacobi-64|--metric=exclusive time|--same-metric|--path=Working > radiation|--topology=4x4x4",
     "track|@jacobi-4|@jacobi-9|@jacobi-16|--metrics=duration,work|--min-duration=20us|--eps=0.04",
@@ -42,10 +42,10 @@ fn main() -> ExitCode {
     failure::main(Options::command(), run)
 }
 
-/// Runs the tour: arguments in, text out.
+/// Runs the tour with these arguments and writes its output.
 pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let Options { out: folder, json } = failure::parse(args)?;
-    // Written in full, read from the folder of the workspace.
+    // The path as shown, and the path as used, which is relative to the folder of the workspace.
     let shown = folder.clone().unwrap_or_else(|| "target/tour".into());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let folder = folder.unwrap_or_else(|| workspace.join("target/tour"));

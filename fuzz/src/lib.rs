@@ -1,4 +1,4 @@
-//! What each fuzzer does with its input.
+//! Fuzz targets: readers, decoders, and analyses of their results.
 
 use perfkit::core::{EventSource, Job, Profile, Trace};
 use perfkit::formats::adios::Adios;
@@ -17,8 +17,9 @@ fn options() -> OpenOptions {
     OpenOptions::new().threads(1)
 }
 
-/// Whether what was read of an input is analysed as well: of one in eight, since analyses take far longer
-/// than readers. An input is always treated alike.
+/// Returns `true` if the result of an input is analysed as well. This holds for one input in eight,
+/// because analyses take far longer than readers. The choice depends on the input only, so it is
+/// reproducible.
 fn is_analysed(data: &[u8]) -> bool {
     let hash = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
@@ -33,7 +34,7 @@ fn trace(data: &[u8], trace: &Trace) -> Verdict {
     }
 }
 
-/// The rows of a profile are read in any case.
+/// Analyses a profile, or only reads its rows.
 fn profile(data: &[u8], profile: &Profile) -> Verdict {
     match is_analysed(data) {
         true => analyse::profile(profile),
@@ -41,7 +42,7 @@ fn profile(data: &[u8], profile: &Profile) -> Verdict {
     }
 }
 
-/// An error without its place is a find, as a panic is.
+/// Panics for an error that does not name its location, so that the fuzzer reports it.
 fn judge(verdict: Verdict) {
     if let Verdict::Unlocated(what) = verdict {
         panic!("an error without its place: {what}");
@@ -52,7 +53,7 @@ fn judged(result: Result<Verdict>) {
     judge(result.unwrap_or_else(|error| Verdict::of(&error)));
 }
 
-/// A folder of this process, for what is read from files alone.
+/// Returns a folder of this process, for readers that need files.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -74,7 +75,7 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-/// A reader or decoder, the most bytes of its inputs, and what is done with them.
+/// Name of a reader or decoder, maximum size of its inputs in bytes, and its function.
 type Target = (&'static str, usize, fn(&[u8]));
 
 /// All readers and decoders.
@@ -101,8 +102,10 @@ pub const TARGETS: &[Target] = &[
     ("spectra", 64 << 10, spectra),
 ];
 
-/// The target that `PERFKIT_FUZZ` names. With `PERFKIT_FUZZ_LIST` all names are told instead, each with the
-/// most bytes of its inputs; with `PERFKIT_FUZZ_SEEDS` what they start from is written into that folder.
+/// Returns the target that `PERFKIT_FUZZ` names.
+///
+/// With `PERFKIT_FUZZ_LIST` all names are printed instead, each with the maximum size of its
+/// inputs. With `PERFKIT_FUZZ_SEEDS` the initial inputs are written to that folder.
 pub fn target() -> fn(&[u8]) {
     static TARGET: OnceLock<fn(&[u8])> = OnceLock::new();
     *TARGET.get_or_init(|| {
@@ -122,13 +125,13 @@ pub fn target() -> fn(&[u8]) {
     })
 }
 
-/// An OTF2 archive of one location.
+/// Reads an OTF2 archive of one location.
 pub fn otf2(data: &[u8]) {
     let [anchor, global, local, events] = seeds::split(data);
     let mut archive = MemoryArchive::default();
     archive.insert("traces.otf2", anchor.to_vec());
     archive.insert("traces.def", global.to_vec());
-    // Whatever the definitions call it, within what is usual.
+    // The definitions choose the number of the location; cover the usual ones.
     for key in [0, 1, 3] {
         archive.insert(format!("traces/{key}.def"), local.to_vec());
         archive.insert(format!("traces/{key}.evt"), events.to_vec());
@@ -151,31 +154,31 @@ pub fn otf2(data: &[u8]) {
     );
 }
 
-/// A CUBE4 archive.
+/// Reads a CUBE4 archive.
 pub fn cube(data: &[u8]) {
     let cube = Cube::from_bytes(data.to_vec(), "fuzz.cubex", &options(), &Job::default());
     judged(cube.map(|cube| profile(data, cube.profile())));
 }
 
-/// A Cube3 document.
+/// Reads a Cube3 document.
 pub fn cube3(data: &[u8]) {
     let cube = Cube::from_bytes(data.to_vec(), "fuzz.cube", &options(), &Job::default());
     judged(cube.map(|cube| profile(data, cube.profile())));
 }
 
-/// The text of a thread.
+/// Reads the TAU text profile of a thread.
 pub fn tau(data: &[u8]) {
     let tau = Tau::from_text(data, "profile.0.0.0", &options(), &Job::default());
     judged(tau.map(|tau| profile(data, tau.profile())));
 }
 
-/// A packed profile.
+/// Reads a packed TAU profile.
 pub fn ppk(data: &[u8]) {
     let tau = Tau::from_packed(data.to_vec(), "fuzz.ppk", &options(), &Job::default());
     judged(tau.map(|tau| profile(data, tau.profile())));
 }
 
-/// A trace of Paraver, without names.
+/// Reads a Paraver trace without names.
 pub fn paraver(data: &[u8]) {
     let read = paraver::Reader::new(
         std::io::Cursor::new(data.to_vec()),
@@ -191,7 +194,7 @@ pub fn paraver(data: &[u8]) {
     }));
 }
 
-/// Names of a trace of Paraver, one of which is set.
+/// Reads the names of a Paraver trace, and sets one of them.
 pub fn pcf(data: &[u8]) {
     let mut pcf = paraver::Pcf::parse(data);
     pcf.set_kind(60_000_019, 0, "User function", &[(1, "main".into())]);
@@ -201,7 +204,7 @@ pub fn pcf(data: &[u8]) {
     assert!(again.kind(60_000_019).is_some());
 }
 
-/// A BP4 folder.
+/// Reads a BP4 folder.
 pub fn adios(data: &[u8]) {
     let [index, metadata, values] = seeds::split(data);
     for (name, bytes) in [("md.idx", index), ("md.0", metadata), ("data.0", values)] {
@@ -216,13 +219,13 @@ fn events(data: &[u8], mut source: impl EventSource<Error = Error>) -> Result<Ve
     Ok(trace(data, &builder.build()?))
 }
 
-/// A table of events.
+/// Reads a table of events.
 pub fn streams(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
     judged(Streams::read("fuzz.tsv", from, &options()).and_then(|source| events(data, source)));
 }
 
-/// Lines of JSON.
+/// Reads events as lines of JSON.
 pub fn ndjson(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
     judged(Streams::read("fuzz.ndjson", from, &options()).and_then(|source| events(data, source)));
@@ -235,7 +238,7 @@ fn recorded(data: &[u8], found: Result<Recording>) {
     }));
 }
 
-/// A Chrome trace, packed or not.
+/// Reads a Chrome trace, compressed or not.
 pub fn chrome(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
     recorded(
@@ -244,7 +247,7 @@ pub fn chrome(data: &[u8]) {
     );
 }
 
-/// A recording of rocprofv3, packed or not.
+/// Reads a recording of rocprofv3, compressed or not.
 pub fn rocprof(data: &[u8]) {
     let from = std::io::Cursor::new(data.to_vec());
     recorded(
@@ -253,7 +256,7 @@ pub fn rocprof(data: &[u8]) {
     );
 }
 
-/// A database of Nsight Systems.
+/// Reads a database of Nsight Systems.
 pub fn nsys(data: &[u8]) {
     recorded(
         data,
@@ -261,37 +264,37 @@ pub fn nsys(data: &[u8]) {
     );
 }
 
-/// Tables, definitions and formulas of clusters.
+/// Reads tables, definitions and formulas of clusters.
 pub fn cluster(data: &[u8]) {
     judge(recordings::clusters(data));
 }
 
-/// Messages to and from a server.
+/// Decodes messages to and from an anomaly server.
 pub fn live_wire(data: &[u8]) {
     judge(live::bodies(data));
 }
 
-/// A request, as it comes out of HTTP.
+/// Handles a request to an anomaly server, after HTTP was parsed.
 pub fn http(data: &[u8]) {
     judge(live::request(&folder().join("fuzz.request"), data));
 }
 
-/// A database of a server.
+/// Opens the database of an anomaly server.
 pub fn store(data: &[u8]) {
     judge(live::database(&file("fuzz.store", data)));
 }
 
-/// Bytes of the parameter server.
+/// Decodes messages and state of the parameter server.
 pub fn wire(data: &[u8]) {
     judge(recordings::wire(data));
 }
 
-/// Lines of anomalies.
+/// Reads records of anomalies.
 pub fn provenance(data: &[u8]) {
     judge(recordings::provenance(&file("fuzz.provenance", data)));
 }
 
-/// A file of spectra.
+/// Reads a file of spectra.
 pub fn spectra(data: &[u8]) {
     judge(recordings::spectra(&file("fuzz.spectra", data)));
 }

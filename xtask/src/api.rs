@@ -1,8 +1,10 @@
-//! `cargo xtask api`: what each crate offers, as text in `docs/api`, so that a change of it shows in review.
+//! `cargo xtask api`: writes the public items of each crate to `docs/api`, so that changes of the
+//! API show in reviews.
 //!
-//! rustdoc tells as JSON what is public, which is unstable: `RUSTC_BOOTSTRAP` is set for rustdoc alone, and
-//! what it reads is compiled without. cargo-public-api makes lines of it, and [`tidy`] leaves of those what
-//! people read. All features are on.
+//! rustdoc can list public items as JSON, but the format is unstable. `RUSTC_BOOTSTRAP` is
+//! therefore set for rustdoc alone; the dependencies are compiled without it. cargo-public-api
+//! turns the JSON into lines, and [`tidy`] keeps the lines of interest to readers. All features are
+//! enabled.
 
 mod tidy;
 
@@ -13,14 +15,14 @@ use std::process::Command;
 use crate::ci::{at, install, libraries};
 use crate::{Outcome, cargo, execute, output_of, root, target_folder};
 
-/// Pinned, since each version reads one format.
+/// Pinned version, since each version reads one format.
 const CARGO_PUBLIC_API: &str = "0.52.0";
 
-/// The Rust whose rustdoc writes that format, 57.
+/// Rust version whose rustdoc writes that format, number 57.
 const RUST: &str = "1.95";
 
-/// Types that cannot be used by several threads at a time, or not leave theirs, and why. All others are
-/// `Send`, `Sync` and `Unpin`, or are as far as what they are made of is.
+/// Types that are not thread-safe, with the reason. All others are `Send`, `Sync` and `Unpin`, as
+/// far as their type parameters are.
 const TIED: &[(&str, &str)] = &[
     ("perf_anomaly::Monitor", "has a detector and a store"),
     ("perf_anomaly::Report", "has a detector and a store"),
@@ -55,13 +57,13 @@ const TIED: &[(&str, &str)] = &[
     ("perf_mpi::Ranks", "speaks MPI, on the thread that began it"),
 ];
 
-/// Whether this rustdoc writes what the tool reads.
+/// Returns `true` if this rustdoc writes the format that the tool reads.
 fn is_possible() -> Result<bool, String> {
     let version = output_of(Command::new("rustdoc").arg("--version"))?;
     Ok(version.starts_with(&format!("rustdoc {RUST}.")))
 }
 
-/// Writes what all crates offer, but for those whose system library is not there.
+/// Writes the public items of all crates, except for crates with a missing system library.
 pub(crate) fn run(_: &[String]) -> Outcome {
     let (libraries, _) = libraries()?;
     let folder = folder();
@@ -73,9 +75,10 @@ pub(crate) fn run(_: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Compares what crates offer with what is written down.
+/// Compares the public items of the crates with the files in `docs/api`.
 pub(crate) fn check(libraries: &[String]) -> Outcome {
-    // Another Rust than ours has to pass the gate, too: the list is the same for all.
+    // The gate must also pass with other Rust versions. Skipping is safe, because the list does not
+    // depend on the version.
     if !is_possible()? {
         println!(
             "   left out: cargo-public-api {CARGO_PUBLIC_API} reads what rustdoc {RUST} writes"
@@ -107,7 +110,7 @@ fn folder() -> PathBuf {
     root().join("docs/api")
 }
 
-/// Lines that only one of two texts has: those of the old one first.
+/// Prints the lines that only one of two texts has, those of the old text first.
 fn print_difference(old: &str, new: &str) {
     let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
     for line in old.lines() {
@@ -124,10 +127,10 @@ fn print_difference(old: &str, new: &str) {
     }
 }
 
-/// Packages whose library is for this workspace alone.
+/// Packages that are only used within this workspace.
 const INTERNAL: [&str; 2] = ["perf-testdata", "perfkit-cli"];
 
-/// The public items of each published library, by its name.
+/// Returns the name and the public items of each published library.
 fn listings(libraries: &[String]) -> Result<Vec<(String, String)>, String> {
     install("cargo-public-api", CARGO_PUBLIC_API)?;
     let published: Vec<&String> = libraries
@@ -146,7 +149,8 @@ fn listings(libraries: &[String]) -> Result<Vec<(String, String)>, String> {
     published.into_iter().map(list).collect()
 }
 
-/// A rustdoc that knows unstable options. A variable for all of cargo would compile everything anew.
+/// Returns a rustdoc that accepts unstable options. Setting the variable for all of cargo would
+/// recompile everything.
 fn rustdoc() -> Result<PathBuf, String> {
     let folder = target_folder()?.join("api");
     std::fs::create_dir_all(&folder).map_err(|error| at(&folder, &error))?;
@@ -169,7 +173,7 @@ fn make_executable(path: &Path) -> Outcome {
     Err(format!("{}: only Unix runs this script", path.display()))
 }
 
-/// What a crate offers, of what rustdoc wrote.
+/// Returns the public items of a crate from the output of rustdoc.
 fn listing(name: &str) -> Result<String, String> {
     let path = target_folder()?.join(format!("doc/{}.json", name.replace('-', "_")));
     let mut command = cargo(&["public-api", "--omit", "blanket-impls", "--rustdoc-json"]);

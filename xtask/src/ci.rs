@@ -1,8 +1,8 @@
-//! `cargo xtask ci`: everything a change must pass, as one table of steps.
+//! `cargo xtask ci`: all checks that a change must pass, as one table of steps.
 //!
-//! `cargo xtask ci` runs them all in order and stops at the first that fails, `cargo xtask ci STEP...`
-//! runs some, `--keep-going` runs the rest after a failure. Tools that cargo can install are installed
-//! at pinned versions; system packages are the business of `.ci/run`.
+//! `cargo xtask ci` runs all steps in order and stops at the first failure. `cargo xtask ci
+//! STEP...` runs selected steps, and `--keep-going` continues after a failure. Tools that cargo can
+//! install are installed at pinned versions; `.ci/run` installs system packages.
 
 mod counting;
 mod features;
@@ -22,7 +22,7 @@ use tools::{locked_version, version};
 
 use crate::{Outcome, cargo, execute, is_installed, output_of, root, target_folder};
 
-/// Name, what it checks, and the function that does it.
+/// Name of the step, its description, and the function that runs it.
 struct Step(&'static str, &'static str, fn(&mut Gate) -> Outcome);
 
 const STEPS: &[Step] = &[
@@ -101,7 +101,7 @@ const STEPS: &[Step] = &[
     ),
 ];
 
-/// Runs what is of many ranks, where there is an MPI.
+/// Runs the tests of distributed work, if an MPI library is installed.
 fn mpi(_: &mut Gate) -> Outcome {
     if !crate::mpi::is_possible() {
         if std::env::var_os("CI").is_some() {
@@ -113,7 +113,7 @@ fn mpi(_: &mut Gate) -> Outcome {
     crate::mpi::run()
 }
 
-/// New inputs for each target for 5 s: what the change broke, not what nobody found in months.
+/// Fuzzes each target for 5 s. This finds regressions of a change, not rare errors.
 fn fuzz(_: &mut Gate) -> Outcome {
     if !is_installed("c++") {
         if std::env::var_os("CI").is_some() {
@@ -133,7 +133,7 @@ fn fuzz(_: &mut Gate) -> Outcome {
     crate::fuzz::run(&["--seconds".into(), "5".into()])
 }
 
-/// Opens every page in a browser, where there is one.
+/// Opens every page in a browser, if one is installed.
 fn pages(_: &mut Gate) -> Outcome {
     if !crate::pages::is_possible() {
         if std::env::var_os("CI").is_some() {
@@ -145,24 +145,24 @@ fn pages(_: &mut Gate) -> Outcome {
     crate::pages::run(&[])
 }
 
-/// Pinned, so that a new release cannot turn the gate red.
+/// Pinned version, so that a new release cannot make the gate fail.
 const CARGO_DENY: &str = "0.20.2";
 
-/// The fuzzers, a workspace of their own.
+/// Manifest of the fuzzers, which are a separate workspace.
 const FUZZ: &str = "fuzz/Cargo.toml";
 
-/// Crates that need a program of the system, and the program that tells whether it is there.
+/// Crates that need a system library, and the program that shows that it is installed.
 const NEEDS: &[(&str, &str)] = &[("perf-mpi", "mpicc")];
 
-/// What steps share.
+/// State that the steps share.
 struct Gate {
-    /// The library crates: folders of `crates/`.
+    /// Library crates: folders of `crates/`.
     libraries: Vec<String>,
-    /// The other packages of the workspace.
+    /// Other packages of the workspace.
     programs: Vec<String>,
-    /// Members left out because their system library is not there.
+    /// Members that are skipped because their system library is missing.
     left_out: Vec<String>,
-    /// What `cargo test` counted, once it ran.
+    /// Number of tests, once `cargo test` has run.
     tests: Option<TestCount>,
 }
 
@@ -190,7 +190,7 @@ impl Gate {
     }
 }
 
-/// The library crates, and those that are left out because a program of the system is not there.
+/// Returns the library crates, and those that are skipped because a system program is missing.
 pub(crate) fn libraries() -> Result<(Vec<String>, Vec<String>), String> {
     let needed = |name: &String| NEEDS.iter().find(|need| need.0 == name);
     let can_be_built = |name: &String| needed(name).is_none_or(|need| is_installed(need.1));
@@ -249,19 +249,19 @@ fn run_steps(steps: &[&Step], keep_going: bool) -> Outcome {
     if !failed.is_empty() {
         return Err(format!("the gate is shut: {}", failed.join(", ")));
     }
-    // One line for the whole of `cargo test`, which counts each binary apart.
+    // One line for all of `cargo test`, which counts each test program separately.
     if let Some(tests) = &gate.tests {
         println!("{tests}");
     }
     Ok(())
 }
 
-/// What became of a step.
+/// Result of a step.
 struct Ran {
     name: &'static str,
     took: Duration,
     passed: bool,
-    /// Size of all that was built up to its end, bytes: what fills the disk of a small machine.
+    /// Size of all build output at the end of the step, in bytes; it matters on small machines.
     disk: u64,
 }
 
@@ -284,8 +284,10 @@ fn fmt(_: &mut Gate) -> Outcome {
     execute(&mut cargo(&["fmt", "--manifest-path", FUZZ, "--check"]))
 }
 
-/// All targets with all features. The step `features` has the crates by themselves. `incompatible_msrv`, on by default,
-/// holds the standard library calls to the `rust-version` of the workspace.
+/// Runs clippy on all targets with all features; the step `features` checks the crates one by one.
+///
+/// The lint `incompatible_msrv` is on by default and restricts standard library calls to the
+/// `rust-version` of the workspace.
 fn clippy(gate: &mut Gate) -> Outcome {
     let mut all = cargo(&[
         "clippy",
@@ -297,14 +299,15 @@ fn clippy(gate: &mut Gate) -> Outcome {
     for name in &gate.left_out {
         all.args(["--exclude", name]);
     }
-    // `--all-targets` leaves out what `cargo test` does not run by itself.
+    // `--all-targets` skips test targets that `cargo test` does not run by default.
     let targets = ["--all-targets", "--test", "labels_many"];
     execute(all.args(targets).args(["--", "--deny", "warnings"]))
 }
 
-/// Compares what each package of the lock file declares with what the workspace declares. This and
-/// clippy's `incompatible_msrv` find what can be found with one compiler; a build with the oldest
-/// compiler itself is for whoever has it.
+/// Compares the `rust-version` of each package in the lock file with that of the workspace.
+///
+/// Together with clippy's `incompatible_msrv` this finds all incompatibilities that one compiler
+/// can find. A build with the oldest supported compiler is a separate, manual check.
 fn msrv(_: &mut Gate) -> Outcome {
     let arguments = ["metadata", "--format-version=1", "--locked"];
     let text = output_of(cargo(&arguments).arg("--all-features"))?;
@@ -336,8 +339,9 @@ fn msrv(_: &mut Gate) -> Outcome {
     Ok(())
 }
 
-/// cargo-deny takes 75 CPU seconds to build, once: less than a licence checker of our own
-/// would take to get right, with expressions, exceptions and files that disagree with the manifest.
+/// Checks licences with cargo-deny. Building it takes 75 s of CPU time once, which is less work
+/// than a correct licence checker with expressions, exceptions and files that disagree with the
+/// manifest.
 fn licences(_: &mut Gate) -> Outcome {
     install("cargo-deny", CARGO_DENY)?;
     for manifest in ["Cargo.toml", FUZZ] {
@@ -348,7 +352,7 @@ fn licences(_: &mut Gate) -> Outcome {
             "--workspace",
             "--locked",
         ];
-        // What is left out for one of the two is not there in the other.
+        // Exceptions for one of the two workspaces do not occur in the other.
         let check = ["--config", "deny.toml", "--log-level", "error", "check"];
         let what = ["licenses", "bans", "sources"];
         execute(cargo(&arguments).args(check).args(what))?;
@@ -356,8 +360,9 @@ fn licences(_: &mut Gate) -> Outcome {
     Ok(())
 }
 
-/// The README's test command for all packages, with the features that no other package enables: what `cargo test`
-/// leaves out compiles C, or the 40 packages of another library that clusters.
+/// Test command of the README for all packages, with the features that no other package enables.
+/// The features that `cargo test` skips compile C code, or the 40 packages of another clustering
+/// library.
 const TEST: [&str; 6] = [
     "test",
     "--workspace",
@@ -367,13 +372,13 @@ const TEST: [&str; 6] = [
     "perf-track/linfa,perfkit/linfa,perfkit-mutate/nsys",
 ];
 
-/// Runs all tests that need no program of the system.
+/// Runs all tests that need no system program.
 fn test(gate: &mut Gate) -> Outcome {
     let mut command = cargo(&TEST);
     match corpus() {
         Some(folder) => {
             println!("   corpus: {}", folder.display());
-            // With it nothing is skipped.
+            // With this variable no test is skipped.
             command.env("CI", "true").env("PERFKIT_CORPUS", folder);
         }
         None if std::env::var_os("CI").is_some() => {
@@ -381,7 +386,7 @@ fn test(gate: &mut Gate) -> Outcome {
         }
         None => println!("   no corpus: tests that read it pass by (set PERFKIT_CORPUS)"),
     }
-    // What the step `optional` compares with.
+    // Results that the step `optional` compares with.
     let results = features::results()?;
     let _ = std::fs::remove_file(&results);
     let count = run_tests(command.env("PERFKIT_RESULTS", results))?;
@@ -392,7 +397,7 @@ fn test(gate: &mut Gate) -> Outcome {
     Ok(())
 }
 
-/// A few seconds of the smallest recordings of each format, always the same damage.
+/// Damages the smallest recordings of each format for a few seconds, with fixed seeds.
 fn mutate(_: &mut Gate) -> Outcome {
     let arguments = ["run", "--quiet", "--locked", "--package", "perfkit-mutate"];
     let mut command = cargo(&arguments);
@@ -405,7 +410,8 @@ fn mutate(_: &mut Gate) -> Outcome {
 
 fn docs(gate: &mut Gate) -> Outcome {
     let folder = target_folder()?.join("doc");
-    // Links between crates depend on which of them is documented first; a full folder hides broken ones.
+    // Links between crates depend on the order of documentation. A folder from an earlier run would
+    // hide broken links.
     if folder.is_dir() {
         std::fs::remove_dir_all(&folder).map_err(|error| at(&folder, &error))?;
     }
@@ -427,8 +433,8 @@ fn docs(gate: &mut Gate) -> Outcome {
             let text = String::from_utf8_lossy(&bytes);
             let links = text.split("href=\"").skip(1);
             let targets = links.filter_map(|link| link.split_once('"'));
-            // An unresolved link keeps the path of the item as its target. Traits of other packages bring
-            // documentation with links of their own, so that only paths of our crates count.
+            // An unresolved link keeps the path of the item as its target. Documentation of traits
+            // from other packages contains links of its own, so only paths of our crates count.
             let unresolved = targets.filter(|(to, _)| to.starts_with("perf") && to.contains("::"));
             broken.extend(unresolved.map(|(to, _)| format!("{}: {to}", path.display())));
         }
@@ -443,8 +449,9 @@ fn tour(_: &mut Gate) -> Outcome {
     execute(&mut cargo(&["run", "--release", "--example", "tour"]))
 }
 
-/// `cargo test` already compared the golden files; this proves that writing them anew is the same
-/// operation, so that `cargo xtask golden` never smuggles in a change that the tests would not see.
+/// Checks that regenerating golden files changes nothing. `cargo test` compares the same files;
+/// this step shows that `cargo xtask golden` cannot introduce a change that the tests would not
+/// detect.
 fn golden_unchanged(_: &mut Gate) -> Outcome {
     let folders =
         ["docs", "examples", "crates/perfkit-cli/tests"].map(|folder| root().join(folder));
@@ -470,12 +477,12 @@ fn golden_unchanged(_: &mut Gate) -> Outcome {
     Err(format!("these were stale and are now rewritten: {changed}"))
 }
 
-/// Absolute limits, since a fresh clone has no earlier run to compare with.
+/// The limits are absolute, because a fresh clone has no earlier run to compare with.
 fn instructions(_: &mut Gate) -> Outcome {
     if !is_installed("valgrind") {
         return Err("instruction counts need valgrind: install the package valgrind".into());
     }
-    // Library and runner talk a private protocol: only equal versions understand each other.
+    // Library and runner use a private protocol, so their versions must be equal.
     let runner = install("gungraun-runner", &locked_version("gungraun-runner")?)?;
     let package = ["--package", "perfkit-benches", "--no-default-features"];
     let arguments = ["bench", "--quiet", "--locked", "--bench", "instructions"];
@@ -486,13 +493,13 @@ fn instructions(_: &mut Gate) -> Outcome {
     )
 }
 
-/// The modules of tests that compare with golden files: of the command, the examples and `perf-view`.
+/// Test modules that compare with golden files: those of the command, the examples and `perf-view`.
 const GOLDEN: &str = "golden::";
 
-/// `cargo xtask golden`: those tests, with the request to write instead of compare. They are tests of the
-/// workspace, not of one package, so that what the step `test` compiled serves.
+/// `cargo xtask golden`: runs the golden tests in writing mode. They run for the whole workspace
+/// instead of one package, so that the programs compiled by the step `test` are used again.
 pub(crate) fn golden(arguments: &[String]) -> Outcome {
-    // The cookbook shows what the examples print, which `cargo test --test` does not build.
+    // The cookbook shows the output of the examples, which `cargo test --test` does not build.
     let packages = &TEST[1..];
     execute(cargo(&["build", "--quiet", "--examples"]).args(packages))?;
     let mut command = cargo(&TEST);
@@ -504,7 +511,8 @@ pub(crate) fn golden(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// The recordings that are too large to be bundled, beside the working copy unless told otherwise.
+/// Returns the folder of recordings that are too large to be bundled: `PERFKIT_CORPUS`, by default
+/// a folder next to the working copy.
 pub(crate) fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("PERFKIT_CORPUS")
         .map_or_else(|| root().join("../shared/corpus"), PathBuf::from);
@@ -515,7 +523,8 @@ pub(crate) fn corpus() -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// What `cargo run --example tour` compiles: Cargo unifies the features of all default members.
+    /// Checks the dependencies of `cargo run --example tour`, for which Cargo unifies the features
+    /// of all default members.
     #[test]
     fn default_members_compile_no_c_and_no_server() {
         let arguments = [
@@ -535,7 +544,7 @@ mod tests {
         assert!(text.lines().any(|line| line.starts_with("perfkit-cli ")));
     }
 
-    /// A member that is no default is tested all the same.
+    /// Checks that members outside of the default members are tested as well.
     #[test]
     fn all_but_what_needs_a_program_are_tested() {
         let after = TEST.windows(2).filter(|pair| pair[0] == "--exclude");
@@ -543,7 +552,8 @@ mod tests {
         assert!(after.map(|pair| pair[1]).eq(needs));
     }
 
-    /// The filter of `cargo xtask golden` runs exactly the modules that can write golden files.
+    /// Checks that the filter of `cargo xtask golden` selects exactly the modules that can write
+    /// golden files.
     #[test]
     fn modules_with_golden_files_have_their_name() {
         let mut count = 0;

@@ -1,12 +1,14 @@
-//! `cargo xtask compare`: established tools beside perfkit, on the same input in the same minutes.
+//! `cargo xtask compare`: compares perfkit with established tools, on the same input and at the
+//! same time.
 //!
-//! A comparison is a list of races; in a race every runner answers the same question. Runners take
-//! turns, so that a change in the load of the machine hits all of them. A runner prints one line of
-//! `key=value` pairs: costs (`cpu_s`, `wall_s`, `rss_kb`) and answers, which must agree.
+//! A comparison is a list of races. In a race every runner answers the same question. Runners take
+//! turns, so that changes in the load of the machine affect all of them. A runner prints one line
+//! of `key=value` pairs: costs (`cpu_s`, `wall_s`, `rss_kb`) and answers, which must agree.
 //!
-//! A peer that is not installed is named with its package and left out. What was measured is kept in
-//! `docs/benchmarks`, a line a race, and `docs/benchmarks.md` is written from all that is there. Bars that other
-//! commands look at are lines of `docs/benchmarks/elsewhere.jsonl`, which people write.
+//! A tool that is not installed is reported with its package and skipped. Measurements are stored
+//! in `docs/benchmarks`, one line for each race, and `docs/benchmarks.md` is generated from all
+//! stored lines. Limits that other commands check are lines of `docs/benchmarks/elsewhere.jsonl`,
+//! which is written by hand.
 
 mod adios;
 mod anomaly;
@@ -31,7 +33,7 @@ use crate::{Outcome, execute, is_installed, output_of, root, target_folder};
 use race::Race;
 use results::Occasion;
 
-/// Name, what is compared, and the function that sets the races up.
+/// Name, description, and the function that sets the races up.
 struct Comparison(
     &'static str,
     &'static str,
@@ -92,26 +94,29 @@ const USAGE: &str = "usage: cargo xtask compare [NAME...] [--repeats N] [--once]
     otf2: [--locations N] [--events N] [--archive ANCHOR]
     spectral: [--shape NEKBONE|psOpen|Sweep3D] [--full]: 9 GB each of views, of memory and of spectra in a file";
 
-/// What the command line may change.
+/// Options of the command line.
 struct Options {
+    /// Number of turns of each runner.
     repeats: usize,
-    /// Turns beside other work are not made again.
+    /// `true` if turns that other work has disturbed are not repeated.
     once: bool,
-    /// Part of the title of the races that are run.
+    /// Part of the title of the races to run.
     only: Option<String>,
-    /// Nothing is run, but all is built and generated.
+    /// `true` if everything is built and generated but no race is run.
     prepare: bool,
+    /// Number of locations of generated input.
     locations: u32,
+    /// Number of events of generated input.
     events: u32,
     archive: Option<PathBuf>,
-    /// The one shape that is looked at; without it all are, which takes long.
+    /// The only shape to compare. By default all shapes are compared, which takes long.
     shape: Option<String>,
-    /// All views of the largest shape and not as many as fit most machines.
+    /// `true` to use all views of the largest shape, instead of as many as fit on most machines.
     full: bool,
 }
 
 impl Options {
-    /// Whether a race of this title is run, or prepared.
+    /// Returns `true` if a race with this title is to be run or prepared.
     fn wants(&self, title: &str) -> bool {
         match &self.only {
             Some(words) => title.contains(words.as_str()),
@@ -120,7 +125,7 @@ impl Options {
     }
 }
 
-/// Runs the comparisons named, or all.
+/// Runs the named comparisons, or all.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut options = Options {
         repeats: 5,
@@ -179,12 +184,12 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
         .map_err(|_| format!("{text} is no number that fits here\n{USAGE}"))
 }
 
-/// Runners start in the root of the workspace, whatever folder the task was called from.
+/// Makes a path absolute, because runners start in the root of the workspace.
 fn absolute(path: &str) -> Result<PathBuf, String> {
     std::fs::canonicalize(path).map_err(|error| format!("{path}: {error}"))
 }
 
-/// A folder for programs and input that comparisons make, below cargo's target folder.
+/// Returns the folder for programs and input of comparisons, below the target folder of cargo.
 fn workshop() -> Result<PathBuf, String> {
     let folder = target_folder()?.join("compare");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -207,13 +212,13 @@ fn compile_peer(name: &str, flags: &[&str], libraries: &[&str]) -> Result<PathBu
     Ok(program)
 }
 
-/// The first of these programs that is not there, with the Debian package that has it.
+/// Returns the Debian package of the first program that is not installed.
 fn missing(programs: &[(&str, &'static str)]) -> Option<&'static str> {
     let absent = programs.iter().find(|(program, _)| !is_installed(program));
     absent.map(|(_, package)| *package)
 }
 
-/// Words that a configuration program prints, for use as flags.
+/// Returns the flags that a configuration program prints.
 fn flags_of(program: &str, arguments: &[&str]) -> Result<Vec<String>, String> {
     let text = output_of(Command::new(program).args(arguments))?;
     Ok(text.split_whitespace().map(String::from).collect())

@@ -1,7 +1,8 @@
-//! `cargo xtask coverage`: which lines the tests run, a row a crate of the table in `docs/coverage.md`.
+//! `cargo xtask coverage`: measures the lines that the tests run, as the table in
+//! `docs/coverage.md`.
 //!
-//! The tests are those of `cargo test`, compiled anew with counters, in a folder of its own below `target`.
-//! Tests of documentation are not counted: compiling those with counters is unstable.
+//! The tests are those of `cargo test`, recompiled with counters in a folder of its own below
+//! `target`. Documentation tests are not counted, because compiling them with counters is unstable.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,18 +12,20 @@ use serde_json::Value;
 use crate::ci::install;
 use crate::{Outcome, cargo, is_installed, output_of, root};
 
-/// Pinned, as the tools of the gate.
+/// Pinned version, as for the tools of the gate.
 const CARGO_LLVM_COV: &str = "0.9.1";
 
-/// The oldest LLVM of Debian that reads what the compiler counts, where rustup brings none.
+/// LLVM programs to use if rustup provides none: the oldest version in Debian that reads the
+/// counters of the compiler.
 const LLVM: [(&str, &str); 2] = [
     ("LLVM_COV", "llvm-cov-19"),
     ("LLVM_PROFDATA", "llvm-profdata-19"),
 ];
 
-/// Lines that can run, and those that did.
+/// Numbers of executable and executed lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Lines {
+    /// Number of executable lines.
     all: u64,
     run: u64,
 }
@@ -42,8 +45,9 @@ impl Lines {
     }
 }
 
-/// Runs the tests and prints a table of crates, or with `--missed` of files, those with most lines that
-/// never ran first. What else is given goes to `cargo llvm-cov`: `--no-clean`, `--package perf-core`.
+/// Runs the tests and prints a table of crates, or with `--missed` of files, those with the most
+/// missed lines first. Other arguments are passed to `cargo llvm-cov`, such as `--no-clean` or
+/// `--package perf-core`.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     install("cargo-llvm-cov", CARGO_LLVM_COV)?;
     let of_files = arguments.iter().any(|it| it == "--missed");
@@ -56,7 +60,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         "--summary-only",
     ]);
     if !others.iter().any(|it| *it == "--package" || *it == "-p") {
-        // perf-mpi is no default member: its tests are started by mpirun.
+        // perf-mpi is no default member, because mpirun starts its tests.
         command.args(["--workspace", "--exclude", "perf-mpi"]);
     }
     for (variable, program) in LLVM {
@@ -65,7 +69,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
     }
     let text = output_of(command.args(others))?;
-    // Tests that print stand before it.
+    // The output of the tests precedes the JSON.
     let start = text
         .find("{\"data\":")
         .ok_or("cargo llvm-cov printed no JSON")?;
@@ -80,7 +84,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     Ok(())
 }
 
-/// Lines of each file that libraries are made of, by its path in the workspace.
+/// Returns the lines of each source file of a library, by its path in the workspace.
 fn files(found: &Value, root: &Path) -> Vec<(String, Lines)> {
     let files = found["data"][0]["files"].as_array();
     let file = |file: &Value| {
@@ -94,7 +98,7 @@ fn files(found: &Value, root: &Path) -> Vec<(String, Lines)> {
     files.into_iter().flatten().filter_map(file).collect()
 }
 
-/// A row a crate, and one for all.
+/// Sums the lines by crate, with a row for all.
 fn by_crate(files: &[(String, Lines)]) -> Vec<(String, Lines)> {
     let mut crates: BTreeMap<&str, Lines> = BTreeMap::new();
     let mut all = Lines::default();
@@ -109,7 +113,7 @@ fn by_crate(files: &[(String, Lines)]) -> Vec<(String, Lines)> {
     rows
 }
 
-/// Files of which lines never ran, those with most of them first.
+/// Returns the files with missed lines, those with the most first.
 fn by_missed(mut files: Vec<(String, Lines)>) -> Vec<(String, Lines)> {
     files.retain(|(_, lines)| lines.missed() > 0);
     files.sort_by_key(|(_, lines)| std::cmp::Reverse(lines.missed()));

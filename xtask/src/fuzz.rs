@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz [TARGET...] [--seconds N]`: invents inputs for every reader and decoder for a while.
+//! `cargo xtask fuzz [TARGET...] [--seconds N]`: fuzzes every reader and decoder.
 //!
-//! One program has all targets (`fuzz/`). It says which they are, writes what they start from, and is run
-//! once for each, as many side by side as there are cores. What was found to be worth keeping stays in
-//! `fuzz/corpus` of the target folder, and the next run goes on with it.
+//! One program contains all targets (`fuzz/`). It lists the targets, writes their initial inputs,
+//! and is run once for each target, in parallel on all cores. Interesting inputs stay in
+//! `fuzz/corpus` of the target folder, and the next run continues with them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,28 +13,30 @@ use std::thread::available_parallelism;
 use crate::ci::install;
 use crate::{Outcome, execute, output_of, root, target_folder};
 
-/// Pinned, so that a new release cannot turn the gate red.
+/// Pinned version, so that a new release cannot make the gate fail.
 const CARGO_FUZZ: &str = "0.13.2";
 
-/// Seconds a target unless told otherwise.
+/// Default number of seconds for each target.
 const SECONDS: u64 = 20;
 
-/// A target, and most bytes of its inputs.
+/// Fuzz target.
 struct Target {
+    /// Name of the target.
     name: String,
+    /// Maximum size of its inputs in bytes.
     most: String,
 }
 
-/// What became of a target.
+/// Result of a target.
 struct Ran {
     name: String,
     runs: String,
     covered: String,
-    /// What was found: what the fuzzer said, and the input.
+    /// Failure: the message of the fuzzer, and the input.
     found: Option<(String, String)>,
 }
 
-/// Fuzzes the targets that are named, or all.
+/// Fuzzes the named targets, or all.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut seconds = SECONDS;
     let mut named = Vec::new();
@@ -88,10 +90,11 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
 }
 
-/// Builds the program and says where it is.
+/// Builds the program and returns its path.
 fn build() -> Result<PathBuf, String> {
     install("cargo-fuzz", CARGO_FUZZ)?;
-    // There is no `unsafe` for a sanitizer to watch; without one a stable compiler will do.
+    // The code has no `unsafe` that a sanitizer could check, and without one a stable compiler
+    // suffices.
     let arguments = [
         "fuzz",
         "build",
@@ -112,7 +115,8 @@ fn build() -> Result<PathBuf, String> {
     Ok(folder.join(host).join("release/readers"))
 }
 
-/// What the program says its targets are: a line each, with the most bytes of inputs.
+/// Returns the targets that the program lists, one on each line with the maximum size of its
+/// inputs.
 fn targets(program: &Path) -> Result<Vec<Target>, String> {
     let text = output_of(Command::new(program).env("PERFKIT_FUZZ_LIST", "1"))?;
     let target = |line: &str| {
@@ -129,7 +133,7 @@ fn targets(program: &Path) -> Result<Vec<Target>, String> {
     }
 }
 
-/// Runs each target once, side by side on all cores.
+/// Runs each target once, in parallel on all cores.
 fn fuzz_all(
     program: &Path,
     folder: &Path,
@@ -197,7 +201,7 @@ fn fuzz(program: &Path, folder: &Path, target: &Target, seconds: u64) -> Result<
     })
 }
 
-/// Executions and edges that were covered, as libFuzzer counts them.
+/// Returns the number of executions and of covered edges, as libFuzzer counts them.
 fn counted(said: &str) -> (String, String) {
     let last = |mark: &str| {
         let mut lines = said.lines().rev();

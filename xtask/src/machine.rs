@@ -1,4 +1,4 @@
-//! What a figure was measured on, and when: without them it says nothing.
+//! Machine and date of a measurement, which are necessary for its interpretation.
 
 use std::fs::read_to_string;
 use std::process::Command;
@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::output_of;
 
-/// The machine in one line, read when asked: cores, clock, vectors, memory, kernel, compiler. No names of hosts.
+/// Describes the machine in one line: cores, clock rate, vector units, memory, kernel, compiler. It
+/// contains no host names.
 pub(crate) fn machine() -> String {
     let processors = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let memory = read_to_string("/proc/meminfo").unwrap_or_default();
@@ -42,7 +43,7 @@ fn described(processors: &str, memory: &str, kernel: &str, cores: usize, compile
     let kib = field(memory, "MemTotal");
     let kib = kib.and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
     parts.extend(kib.map(|kib| format!("{:.0} GB of memory", kib * 1024.0 / 1e9)));
-    // Behind the number stands what a builder of kernels called it.
+    // The number is followed by a suffix of the kernel's distributor.
     let number = kernel
         .trim()
         .split('-')
@@ -54,13 +55,13 @@ fn described(processors: &str, memory: &str, kernel: &str, cores: usize, compile
     parts.join(", ")
 }
 
-/// Today in UTC, as `2026-11-22`.
+/// Returns the current date in UTC, such as `2026-11-22`.
 pub(crate) fn today() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     date(since.map_or(0, |since| since.as_secs() / 86_400))
 }
 
-/// The date so many days after the first of January 1970.
+/// Returns the date `days` days after 1 January 1970.
 fn date(days: u64) -> String {
     let (mut year, mut rest) = (1970, days);
     let is_leap = |year: u64| {

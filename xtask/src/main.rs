@@ -1,4 +1,4 @@
-//! `cargo xtask TASK`: everything the project does to itself.
+//! `cargo xtask TASK`: all development tasks of the project.
 
 mod api;
 mod ci;
@@ -16,15 +16,18 @@ mod scaling;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-/// What a task returns: nothing, or a sentence that says what failed.
+/// Result of a task: nothing, or a message about the failure.
 type Outcome = Result<(), String>;
 
-/// What `cargo xtask` can be told to do.
+/// Task of `cargo xtask`.
 struct Task {
+    /// Name on the command line.
     name: &'static str,
-    /// As a manual writes them.
+    /// Arguments in the notation of manual pages.
     arguments: &'static str,
+    /// Description for the help text.
     what: &'static str,
+    /// Function that runs the task.
     run: fn(&[String]) -> Outcome,
 }
 
@@ -120,22 +123,23 @@ fn main() -> ExitCode {
     }
 }
 
-/// The folder of the workspace. Cargo names it to the program that it runs; what was compiled may be of another copy
-/// that shares the target folder.
+/// Returns the root folder of the workspace. Cargo passes it to the program that it runs. The path
+/// known at compile time may belong to another working copy that shares the target folder.
 fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let here = here.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     here.parent().unwrap_or(&here).to_path_buf()
 }
 
-/// This program is `<target>/<profile>/xtask`, wherever the target folder is.
+/// Returns the target folder. This program is `<target>/<profile>/xtask`, so no environment
+/// variable is needed.
 fn target_folder() -> Result<PathBuf, String> {
     let program = std::env::current_exe().map_err(|error| format!("xtask: {error}"))?;
     let folder = program.parent().and_then(Path::parent);
     Ok(folder.ok_or("xtask is not in a target folder")?.into())
 }
 
-/// Cargo, run from the root of the workspace, with these arguments.
+/// Returns a cargo command with these arguments, run in the root of the workspace.
 fn cargo(arguments: &[&str]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
@@ -143,7 +147,7 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a command to its end; anything but success is an error that names it.
+/// Runs a command. Returns an error that names the command unless it succeeds.
 fn execute(command: &mut Command) -> Outcome {
     let status = command
         .status()
@@ -155,7 +159,7 @@ fn execute(command: &mut Command) -> Outcome {
     }
 }
 
-/// What a command prints on standard output, if it ends well.
+/// Returns the standard output of a command, if it succeeds.
 fn output_of(command: &mut Command) -> Result<String, String> {
     let output = command
         .output()
@@ -168,7 +172,7 @@ fn output_of(command: &mut Command) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A command as a person would type it, programs by their bare name.
+/// Returns a command as a user would type it, with programs by their bare name.
 fn describe(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
@@ -180,7 +184,7 @@ fn describe(command: &Command) -> String {
     text
 }
 
-/// Whether a program can be started, asked for its version.
+/// Returns `true` if a program can be started with `--version`.
 fn is_installed(program: &str) -> bool {
     Command::new(program)
         .arg("--version")

@@ -1,13 +1,14 @@
-//! `perf-mpi` on 1, 2 and 4 ranks: its tests, and its examples, which print what one process prints.
+//! Runs `perf-mpi` on 1, 2 and 4 ranks: its tests, and its examples, whose output must equal that
+//! of a single process.
 
 use crate::{Outcome, cargo, execute, is_installed, output_of, root};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How many ranks.
+/// Numbers of ranks.
 const RANKS: [&str; 3] = ["1", "2", "4"];
 
-/// Examples that have `--alone`, and what they are told.
+/// Examples with the option `--alone`, and their arguments.
 const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "correlate_mpi",
@@ -26,12 +27,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Whether there is an MPI to build with and to run.
+/// Returns `true` if an MPI library for building and running is installed.
 pub(crate) fn is_possible() -> bool {
     is_installed("mpicc") && is_installed("mpirun")
 }
 
-/// All of it.
+/// Runs all tests and examples.
 pub(crate) fn run() -> Outcome {
     let package = ["--quiet", "--locked", "--package", "perf-mpi"];
     let tests = |what: &[&str]| execute(cargo(&["test"]).args(package).args(what));
@@ -39,7 +40,7 @@ pub(crate) fn run() -> Outcome {
     tests(&["--doc"])?;
     let launcher = Launcher::new()?;
     for ranks in RANKS {
-        // Cargo runs the test by the launcher.
+        // Cargo starts the test with the launcher.
         let words: Vec<String> = launcher.words(ranks);
         let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
         let runner = format!("target.'cfg(all())'.runner = [{}]", words.join(", "));
@@ -69,7 +70,7 @@ pub(crate) fn run() -> Outcome {
         }
     }
     println!("   stencil_mpi: every call is known, by a thread and without one");
-    // It fails where fewer than 99 % of the labels are those of one detector.
+    // Fail if fewer than 99 % of the labels equal those of a single detector.
     let text = launcher.text("4", "scale_mpi", &["--ranks", "80"], &[])?;
     let labels = text.lines().find(|line| line.contains("labels"));
     let labels = labels.ok_or("scale_mpi compared no labels")?;
@@ -77,7 +78,7 @@ pub(crate) fn run() -> Outcome {
     Ok(())
 }
 
-/// `mpirun` with what it needs here: more ranks than cores, in a container, and an end.
+/// `mpirun` with the options for more ranks than cores, for containers, and with a time limit.
 struct Launcher(Vec<&'static str>);
 
 impl Launcher {
@@ -96,7 +97,7 @@ impl Launcher {
         words.map(String::from).collect()
     }
 
-    /// What an example prints.
+    /// Returns the output of an example.
     fn text(
         &self,
         ranks: &str,

@@ -1,9 +1,9 @@
-//! `cargo xtask mutate`: damaged recordings, by a program of its own, which xtask does not compile unless
-//! it is asked for.
+//! `cargo xtask mutate`: damages recordings. A separate program does the work, so that xtask
+//! compiles it only on demand.
 
 use crate::{Outcome, cargo, execute};
 
-/// Runs it with these arguments.
+/// Runs the program with these arguments.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let program = ["run", "--quiet", "--package", "perfkit-mutate"];
     let mut command = cargo(&program);

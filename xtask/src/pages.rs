@@ -1,9 +1,9 @@
-//! `cargo xtask pages`: every page in a real browser.
+//! `cargo xtask pages`: checks every page in a real browser.
 //!
-//! Pages of all views are written from made-up recordings, opened in headless Chromium at the width of a
-//! screen and of a telephone, used as people use them, and looked at: what the document says, what the
-//! pixels are, that nothing was asked for and nothing failed. So is the report of the tour. Pictures of
-//! them stay below `target/pages`.
+//! Pages of all views are written from synthetic recordings and opened in headless Chromium at the
+//! width of a screen and of a phone. The checks simulate user input and examine the document and
+//! its pixels. They also verify that no request was made and no error occurred. The report of the
+//! tour is checked as well. Screenshots are stored below `target/pages`.
 
 mod browser;
 mod checks;
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Instant;
 
-/// Programs that may be Chromium.
+/// Names of programs that may be Chromium.
 const PROGRAMS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// Widths at which pages are looked at.
+/// Window sizes at which pages are checked: width and height in pixels.
 const WIDTHS: [(u32, u32); 2] = [(1280, 900), (390, 844)];
 
-/// Whether there is a browser.
+/// Returns `true` if a browser is installed.
 pub(crate) fn is_possible() -> bool {
     program().is_some()
 }
@@ -31,7 +31,7 @@ fn program() -> Option<&'static str> {
     programs.find(|program| crate::is_installed(program))
 }
 
-/// Runs all pages, or those whose names hold one of the arguments.
+/// Checks all pages, or those whose names contain one of the arguments.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let folder = output();
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         .iter()
         .filter(|(name, ..)| is_wanted(name))
         .collect();
-    // A browser for each width, side by side: a page waits for timers most of the time.
+    // One browser for each width, in parallel: a page waits for timers most of the time.
     let (folder, wanted) = (&folder, &wanted);
     let mut failures = std::thread::scope(|scope| {
         let started = WIDTHS.map(|size| scope.spawn(move || width(program, folder, wanted, size)));
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
     }
 }
 
-/// Opens pages at one width, one after the other, and returns what failed.
+/// Checks pages at one width, one after the other, and returns the failures.
 fn width(
     program: &str,
     folder: &Path,
@@ -124,7 +124,7 @@ fn width(
     Ok(failures)
 }
 
-/// Where pages and their pictures are.
+/// Returns the folder of pages and screenshots.
 fn output() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");
     target
@@ -132,7 +132,8 @@ fn output() -> PathBuf {
         .join("pages")
 }
 
-/// Opens a page, takes its picture, uses it; the milliseconds to its first picture.
+/// Opens a page, takes a screenshot and simulates user input. Returns the milliseconds until its
+/// first drawing.
 fn one(
     browser: &mut Browser,
     folder: &Path,

@@ -1,10 +1,11 @@
-//! The Python that runs what is written in it.
+//! Python interpreter for the programs that are written in Python.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The Python that `PERFKIT_PYTHON` names (`python3` if it is not set), if it has these modules;
-/// else `package`, which has them.
+/// Returns the Python interpreter that `PERFKIT_PYTHON` names, by default `python3`.
+///
+/// Returns `package` as the error if the interpreter lacks one of the modules.
 pub(crate) fn python(modules: &str, package: &'static str) -> Result<PathBuf, &'static str> {
     let python = std::env::var_os("PERFKIT_PYTHON").map(PathBuf::from);
     let python = python.unwrap_or_else(|| "python3".into());

@@ -1,16 +1,14 @@
-//! `cargo xtask record [NAME...]`: makes the bundled recordings anew.
+//! `cargo xtask record [NAME...]`: records the bundled recordings again.
 //!
-//! The programs of `data/programs` are built and run under EZTrace in a
-//! directory of their own below the system's temporary one, so that no path of
-//! the working copy can get into an archive. The archives replace those in
-//! `data/recordings`. Without names all of [`RECORDINGS`] are made. `streams` is for the generated
-//! streams in `data/streams`, which take a Python with ADIOS2.
+//! The programs of `data/programs` are built and run under EZTrace in a folder of their own below
+//! the temporary folder of the system, so that no path of the working copy can get into an archive.
+//! The archives replace those in `data/recordings`. Without names all of [`RECORDINGS`] are
+//! recorded. `streams` generates the streams in `data/streams`, which needs a Python with ADIOS2.
+//! `gpu` generates the synthetic run of six devices in `data/gpu`, which has no requirements and is
+//! deterministic.
 //!
-//! Runs are not deterministic: tests that pin numbers of a recording have to be
-//! looked at after it was made anew.
-//!
-//! `gpu` is for the planted run of six devices in `data/gpu`, which needs nothing and is the same
-//! each time.
+//! Recorded runs are not deterministic. Tests with numbers from a recording must be reviewed after
+//! it was recorded again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +17,7 @@ use std::process::Command;
 use crate::Outcome;
 use crate::python::python;
 
-/// One archive in `data/recordings`.
+/// Archive in `data/recordings`.
 struct Recording {
     name: &'static str,
     ranks: u32,
@@ -29,12 +27,12 @@ struct Recording {
 enum Program {
     /// `jacobi` with these arguments.
     Jacobi(&'static [&'static str]),
-    /// NWChem with the decks in `data/programs/nwchem`.
+    /// NWChem with the input files in `data/programs/nwchem`.
     Nwchem,
 }
 
-/// The 2-D runs share one grid of 720 x 720 cells. See `data/recordings/README.md`
-/// for what the arguments plant.
+/// The 2-D runs share one grid of 720 x 720 cells. See `data/recordings/README.md` for the load
+/// imbalance that the arguments cause.
 const RECORDINGS: &[Recording] = &[
     Recording {
         name: "nwchem-md-4",
@@ -76,7 +74,7 @@ const RECORDINGS: &[Recording] = &[
     },
 ];
 
-/// Programs that must be there, and the Debian packages they come in.
+/// Required programs, and their Debian packages.
 const PROGRAMS: &[(&str, &str)] = &[
     ("eztrace", "eztrace"),
     ("otf2-print", "otf2-tools"),
@@ -85,13 +83,14 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("nwchem.openmpi", "nwchem-openmpi"),
 ];
 
-/// The same for headers.
+/// Required header files, and their Debian packages.
 const HEADERS: &[(&str, &str)] = &[
     ("eztrace-lib/eztrace.h", "libeztrace-dev"),
     ("otf2/otf2.h", "libotf2-trace-dev"),
 ];
 
-/// What Open MPI wants from root, in a container, with more ranks than cores.
+/// Environment that Open MPI needs for runs as root, in a container, and with more ranks than
+/// cores.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -99,14 +98,14 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("OMPI_MCA_mpi_yield_when_idle", "1"),
 ];
 
-/// Anchor, global definitions and folder of an archive EZTrace has written.
+/// Name of the archives that EZTrace writes, for anchor, global definitions and folder.
 const ARCHIVE: &str = "eztrace_log";
 
-/// What is generated, not recorded.
+/// Names of the recordings that are generated instead of recorded.
 const STREAMS: &str = "streams";
 const GPU: &str = "gpu";
 
-/// Makes the named recordings, or all of them.
+/// Records the named recordings, or all.
 pub(crate) fn run(args: &[String]) -> Outcome {
     let data = crate::root().join("data");
     if args == [STREAMS] {
@@ -137,7 +136,7 @@ pub(crate) fn run(args: &[String]) -> Outcome {
     fs::remove_dir_all(&scratch).map_err(|e| at(&scratch, &e))
 }
 
-/// Generates the planted run in `data/gpu`.
+/// Generates the synthetic run in `data/gpu`.
 fn write_gpu(data: &Path) -> Outcome {
     let words = [
         "run",
@@ -208,8 +207,8 @@ fn has_header(header: &str) -> bool {
         .is_ok_and(|out| out.status.success())
 }
 
-/// Builds `jacobi`, the library with its phases, and the module that shows
-/// these to EZTrace.
+/// Builds `jacobi`, the library with its phases, and the module through which EZTrace records these
+/// phases.
 fn build_jacobi(sources: &Path, build: &Path) -> Outcome {
     let mpicc = |arguments: &[&str]| {
         let mut command = Command::new("mpicc");
@@ -242,7 +241,7 @@ fn run_jacobi(ranks: u32, args: &[&str], build: &Path, work: &Path) -> Result<Pa
     Ok(work.join("jacobi_trace"))
 }
 
-/// Prepares a relaxed box of water untraced, then records its dynamics.
+/// Equilibrates a box of water without tracing, then records its dynamics.
 fn run_nwchem(ranks: u32, decks: &Path, work: &Path) -> Result<PathBuf, String> {
     let files = [
         ("nwchemrc", ".nwchemrc"),
@@ -262,7 +261,8 @@ fn run_nwchem(ranks: u32, decks: &Path, work: &Path) -> Result<PathBuf, String> 
     Ok(work.join("nwchem.openmpi_trace"))
 }
 
-/// `mpirun` in `work`, which is home as well: NWChem looks there for its paths.
+/// Returns `mpirun` in `work`, which is also the home folder, because NWChem searches it for its
+/// configuration.
 fn mpirun(ranks: u32, work: &Path) -> Command {
     let mut command = Command::new("mpirun");
     command.args(["--oversubscribe", "--timeout", "300", "-np"]);
@@ -277,7 +277,7 @@ fn trace(command: &mut Command, work: &Path, modules: &str) {
     command.args(["-t", modules]);
 }
 
-/// Runs a command to its end and returns what it printed.
+/// Runs a command and returns its output.
 fn finish(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let out = command.output().map_err(|e| format!("{name}: {e}"))?;
@@ -292,7 +292,8 @@ fn finish(command: &mut Command) -> Result<String, String> {
     ))
 }
 
-/// Members of an archive: the two files beside its folder, and what is inside.
+/// Returns the members of an archive: the two files next to its folder, and the content of the
+/// folder.
 fn members(archive: &Path) -> Result<Vec<PathBuf>, String> {
     let mut names: Vec<PathBuf> = vec![
         format!("{ARCHIVE}.otf2").into(),
@@ -306,7 +307,7 @@ fn members(archive: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(names)
 }
 
-/// An archive that names the directory it was made in would be no fixture.
+/// Refuses an archive that contains the path of the folder in which it was recorded.
 fn refuse_paths(archive: &Path, scratch: &Path) -> Outcome {
     let needle = scratch.to_string_lossy();
     for member in members(archive)? {
@@ -347,15 +348,15 @@ fn report(name: &str, archive: &Path) -> Outcome {
     Ok(())
 }
 
-/// Events are the lines of `otf2-print` with location and time in columns two
-/// and three.
+/// Returns `true` for the lines of `otf2-print` that are events: those with a location and a time
+/// in columns two and three.
 fn is_event(line: &str) -> bool {
     let mut columns = line.split_whitespace().skip(1).take(2);
     let number = |column: Option<&str>| column.is_some_and(|c| c.parse::<u64>().is_ok());
     number(columns.next()) && number(columns.next())
 }
 
-/// An empty directory, whatever was there before.
+/// Creates an empty folder. An existing folder is removed first.
 fn fresh(dir: &Path) -> Outcome {
     if dir.exists() {
         fs::remove_dir_all(dir).map_err(|e| at(dir, &e))?;

@@ -1,19 +1,19 @@
-//! `cargo xtask scaling`: how costs grow with the size of what is analysed.
+//! `cargo xtask scaling`: measures the growth of costs with the size of the input.
 
 use std::process::Command;
 
 use crate::machine::{machine, today};
 use crate::{Outcome, cargo, execute, root};
 
-/// The programs of `perfkit-benches` that do the work. The last one calls the others.
+/// Programs of `perfkit-benches` that do the work. The last one calls the others.
 const PROGRAMS: [&str; 3] = [
     "perfkit-bench-otf2",
     "perfkit-bench-anomaly",
     "perfkit-bench-scaling",
 ];
 
-/// Builds the programs and measures what is named, or all; the page and its pictures are drawn from all that was
-/// ever measured. `--draw` measures nothing.
+/// Builds the programs and runs the named measurements, or all. The page and its pictures are drawn
+/// from all stored results. With `--draw` nothing is measured.
 pub(crate) fn run(arguments: &[String]) -> Outcome {
     let mut build = cargo(&[
         "build",

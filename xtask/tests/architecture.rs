@@ -1,4 +1,4 @@
-//! The arrows between packages are those of `docs/architecture.md`, which has them as tables.
+//! Tests that the dependencies between packages are those of the tables in `docs/architecture.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Functions of core types: none knows another, and none knows a file.
+/// Analyses depend on core types only: not on each other, and not on file formats.
 const ANALYSES: [&str; 5] = [
     "perf-anomaly",
     "perf-fold",
@@ -15,10 +15,10 @@ const ANALYSES: [&str; 5] = [
     "perf-wait",
 ];
 
-/// What packages are counted for: others count differently what they need of the system.
+/// Platform for which packages are counted, because the system-specific dependencies differ.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The rows of the table below a heading, without the back quotes: cells by column.
+/// Returns the rows of the table below a heading as cells, without back quotes.
 fn table(heading: &str) -> Vec<Vec<String>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/architecture.md");
     let text = std::fs::read_to_string(path).expect("the document is there");
@@ -31,7 +31,7 @@ fn table(heading: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Runs cargo in the workspace; what it prints.
+/// Runs cargo in the workspace and returns its output.
 fn cargo(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     command.current_dir(env!("CARGO_MANIFEST_DIR"));
@@ -41,18 +41,18 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("cargo prints text")
 }
 
-/// What a package depends on.
+/// Dependencies of a package.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arrows {
-    /// Packages of the workspace; `?` behind those that a feature brings.
+    /// Packages of the workspace, followed by `?` if a feature enables them.
     ours: BTreeSet<String>,
-    /// Packages of the workspace that only tests, examples and benches of the package use.
+    /// Packages of the workspace that only its tests, examples and benches use.
     tests: BTreeSet<String>,
-    /// Packages of others; `?` behind those that a feature brings.
+    /// External packages, followed by `?` if a feature enables them.
     outside: BTreeSet<String>,
 }
 
-/// As the manifests have it.
+/// Returns the dependencies in the manifests.
 fn built() -> BTreeMap<String, Arrows> {
     let metadata = ["metadata", "--format-version=1", "--no-deps", "--offline"];
     let metadata: Value = serde_json::from_str(&cargo(&metadata)).expect("it is JSON");
@@ -83,7 +83,7 @@ fn built() -> BTreeMap<String, Arrows> {
     packages.iter().map(arrows).collect()
 }
 
-/// As the document has it.
+/// Returns the dependencies in the document.
 fn written() -> BTreeMap<String, Arrows> {
     let set = |cell: &String| -> BTreeSet<String> {
         let names = cell.split(", ").filter(|name| !name.is_empty());
@@ -124,7 +124,7 @@ fn the_document_has_the_arrows_of_the_manifests() {
     );
 }
 
-/// What stays when the table changes.
+/// Tests the rules that hold even if the tables change.
 #[test]
 fn arrows_point_down() {
     let built = built();
@@ -141,7 +141,7 @@ fn arrows_point_down() {
         let allowed = |name: &&str| ["perf-core", "perf-topology"].contains(name);
         assert!(rest.iter().all(allowed), "{name}: {rest:?}");
     }
-    // Pictures are of results, never of files.
+    // perf-view draws results and must not read files.
     assert!(!ours("perf-view").contains(&"perf-formats"));
     for (name, arrows) in built.iter().filter(|(name, _)| is_library(name)) {
         let own = ours(name);
@@ -157,13 +157,14 @@ fn is_library(name: &str) -> bool {
     name.starts_with("perf-") || name == "perfkit"
 }
 
-/// Who embeds one analysis compiles what it needs and no more.
+/// Tests the number of packages that a user of one analysis compiles.
 #[test]
 fn the_document_counts_what_each_crate_compiles() {
     let rows = table("### Packages that are compiled");
     let listed: BTreeSet<&str> = rows.iter().map(|row| row[0].as_str()).collect();
     let built = built();
-    // Nobody depends on perf-testdata, and perf-mpi is compiled with the MPI of the system.
+    // No published crate depends on perf-testdata, and perf-mpi is compiled with the MPI library of
+    // the system.
     let others = ["perf-testdata", "perf-mpi"];
     let libraries = built.keys().map(String::as_str).filter(|it| is_library(it));
     let libraries: BTreeSet<&str> = libraries.filter(|it| !others.contains(it)).collect();
@@ -178,7 +179,7 @@ fn the_document_counts_what_each_crate_compiles() {
     }
 }
 
-/// How many packages are compiled for one, itself counted, too.
+/// Returns the number of packages that are compiled for one package, including itself.
 fn count(package: &str, options: &[&str]) -> String {
     let tree = [
         "tree",
@@ -198,7 +199,7 @@ fn count(package: &str, options: &[&str]) -> String {
         package,
     ];
     let text = cargo(&[&tree[..], &which, options].concat());
-    // Name and version: the rest says where it comes from.
+    // Name and version; the rest of the line is the source.
     let package = |line: &str| {
         let words: Vec<&str> = line.split(' ').take(2).collect();
         words.join(" ")

@@ -1,6 +1,7 @@
 //! Reads the BP4 files of a folder into events and prints one line: answers, then costs.
 //!
-//! `cargo xtask compare adios` runs it beside a peer; see `data/peers/README.md` for the line.
+//! `cargo xtask compare adios` runs it together with another reader; `data/peers/README.md`
+//! describes the line.
 
 use perfkit::core::{
     EventSink, EventSource, Job, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey,
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: perfkit-bench-adios FOLDER";
 
-/// Counts events, and adds up their times in microseconds and the lengths of their names.
+/// Counts events, and sums their times in microseconds and the lengths of their names.
 #[derive(Default)]
 struct Sums {
     events: u64,

@@ -1,23 +1,27 @@
-//! What detection costs: events to labels, with provenance, and a server of many ranks.
+//! Costs of detection: events to labels, with provenance, and a server of many ranks.
 //!
-//! `perfkit-bench-anomaly labels|provenance [EVENTS]` runs the synthetic stream of
-//! EVENTS (default 2,000,000) events: 100 functions three deep on one rank, one call in 10,000 slow, in
-//! steps of 100,000 events, pushed one by one. What is measured is everything from a pushed event to
-//! its label; the events are made beforehand, a step at a time, so that memory does not depend on them.
+//! `perfkit-bench-anomaly labels|provenance [EVENTS]` runs a synthetic stream of EVENTS (default
+//! 2,000,000) events: 100 functions, nested three deep, on one rank. One call in 10,000 is slow.
+//! Steps have 100,000 events, which are pushed one by one. The measurement includes everything from
+//! a pushed event to its label. The events of a step are generated before the step, so that memory
+//! does not depend on their number.
 //!
-//! `perfkit-bench-anomaly server [RANKS] [FUNCTIONS] [moments|tail] [TOUCHED]` lets one core take the encoded
-//! deltas of RANKS (default 10,240) ranks of one step in which TOUCHED (default: all) of FUNCTIONS (default
-//! 100) functions were called 50 times each, other ones on each rank, and answer each with an encoded view:
-//! below 1 s, it keeps up with a step a second.
+//! `perfkit-bench-anomaly server [RANKS] [FUNCTIONS] [moments|tail] [TOUCHED]` passes the encoded
+//! deltas of one step of RANKS (default 10,240) ranks to a server on one core, which answers each
+//! with an encoded view. Each rank called TOUCHED (default: all) of FUNCTIONS (default 100)
+//! functions 50 times each, different ones on each rank. A time below 1 s means that the server
+//! keeps up with one step per second.
 //!
-//! `perfkit-bench-anomaly merge [FUNCTIONS] [moments|tail]` merges the model of FUNCTIONS functions (default 1,000)
-//! into another of the same; the costs are those of one merge. `perfkit-bench-anomaly spans` enters spans of
-//! `tracing` that are watched, and others that a layer sees which does nothing; the cost is the difference, a span.
+//! `perfkit-bench-anomaly merge [FUNCTIONS] [moments|tail]` merges the model of FUNCTIONS functions
+//! (default 1,000) into another of the same functions; the costs are those of one merge.
+//! `perfkit-bench-anomaly spans` enters watched spans of `tracing`, and spans with a layer that
+//! does nothing; the cost is the difference for each span.
 //!
-//! `perfkit-bench-anomaly ranks [RANKS] [FUNCTIONS] [STEPS]` lets RANKS (default 80) ranks of one program, with ten
-//! calls of each of FUNCTIONS (default 20) functions a step and a detector each, share what they learn for STEPS
-//! (default 12) steps: processor time a rank and step (calls to labels, delta to bytes, bytes to view, view to
-//! detector), that of the server an update, and bytes, each of the second half of the steps.
+//! `perfkit-bench-anomaly ranks [RANKS] [FUNCTIONS] [STEPS]` runs RANKS (default 80) ranks of one
+//! program, each with a detector of its own, which share their models for STEPS (default 12) steps.
+//! A step has ten calls of each of FUNCTIONS (default 20) functions. It prints the CPU time for
+//! each rank and step (calls to labels, delta to bytes, bytes to view, view to detector), that of
+//! the server for each update, and the bytes, all measured in the second half of the steps.
 
 use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::calls::Calls;
@@ -124,11 +128,11 @@ fn stream(mode: &str, events: usize, functions: usize) {
         );
     }
     println!(" {}", stretches.costs(1));
-    // It is in the temporary folder; if it cannot be removed, it is there.
+    // The file is in the temporary folder, so a failure to remove it is harmless.
     let _ = std::fs::remove_file(file);
 }
 
-/// An exchange that keeps the bytes of what is sent, and answers when told to.
+/// Exchange that stores the sent bytes, and answers on request.
 #[derive(Debug, Default)]
 struct Recorded {
     sent: Vec<u8>,
@@ -150,11 +154,13 @@ impl Exchange for Recorded {
     }
 }
 
-/// The deltas of one step of a rank, in its second and later messages: the names are known.
+/// Returns the deltas of one step of a rank, from its second message on, in which the names are
+/// known.
 fn deltas(functions: usize, is_tail: bool, touched: usize, server: &mut Server) -> Vec<Vec<u8>> {
     let mut random = Xorshift::new(7);
     let mut deltas = Vec::new();
-    // Some ranks stand for all: what a server does depends on the size of a message alone.
+    // A few ranks represent all, because the work of a server depends on the size of a message
+    // only.
     for rank in 0..16_u32 {
         let mut calls = Calls::default();
         let stream = calls.stream(StreamKey {
@@ -169,7 +175,7 @@ fn deltas(functions: usize, is_tail: bool, touched: usize, server: &mut Server) 
         let mut at = 0;
         for step in 0..2 {
             for _ in 0..50 {
-                // In the first step all, so that all names are known.
+                // The first step calls all functions, so that all names are known.
                 let (from, count) = match step {
                     0 => (0, functions),
                     _ => (rank as usize * functions / 16, touched.min(functions)),
@@ -208,7 +214,7 @@ fn server(ranks: usize, functions: usize, is_tail: bool, touched: usize) {
         .iter()
         .map(|bytes| Delta::decode(bytes).expect("it was just written"))
         .collect();
-    // Each rank has sent its first message before the step that is measured.
+    // Each rank sends its first message before the measured step.
     for rank in 0..ranks {
         let delta = &mut decoded[rank % deltas.len()];
         (delta.client, delta.sequence) = (rank as u64, 1);
@@ -269,7 +275,8 @@ fn merge(functions: usize, is_tail: bool) {
     println!("functions={functions} {}", stretches.costs(TIMES));
 }
 
-/// Wall time of a span: that of the program's own thread, since the calls are judged on another one.
+/// Measures the wall time of a span on the thread of the program, because the calls are judged on
+/// another thread.
 fn spans() {
     const SPANS: u32 = 4_000;
     const TURNS: u32 = 100;
@@ -288,7 +295,8 @@ fn spans() {
             started.elapsed()
         })
     };
-    // The least of many turns: both take turns, and wait for the other thread to have judged.
+    // Use the minimum over many turns. Both variants alternate, and wait until the other thread has
+    // judged the calls.
     let (mut least, mut base) = (Duration::MAX, Duration::MAX);
     for _ in 0..TURNS {
         base = base.min(each(&registry));

@@ -1,6 +1,7 @@
-//! Clusters points in one way and prints one line: answers, then costs.
+//! Clusters points by one method and prints one line: answers, then costs.
 //!
-//! `cargo xtask compare cluster` runs it beside its peers; see `data/peers/README.md` for the line.
+//! `cargo xtask compare cluster` runs it together with other libraries; `data/peers/README.md`
+//! describes the line.
 
 use perfkit::core::Job;
 use perfkit::track::cluster::linfa::LinfaDbscan;
@@ -39,7 +40,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The number behind an option.
+/// Returns the number after an option.
 fn option<T: FromStr>(words: &[String], name: &str, otherwise: T) -> Outcome<T>
 where
     T::Err: std::error::Error + Send + Sync + 'static,
@@ -64,7 +65,7 @@ fn run(args: &[String]) -> Outcome<String> {
     pool.build()?.install(|| one(task, points, rest))
 }
 
-/// One task.
+/// Runs one task.
 fn one(task: &str, points: Points<'_>, rest: &[String]) -> Outcome<String> {
     let eps = option(rest, "--eps", 0.01)?;
     let least = option(rest, "--min-points", 10)?;

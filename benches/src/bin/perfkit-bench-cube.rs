@@ -1,6 +1,7 @@
-//! Reads a Cube profile in one way and prints one line: answers, then costs.
+//! Reads a Cube profile by one method and prints one line: answers, then costs.
 //!
-//! `cargo xtask compare cube` runs it beside pycubexr; see `data/peers/README.md` for the line.
+//! `cargo xtask compare cube` runs it together with pycubexr; `data/peers/README.md` describes the
+//! line.
 
 use perfkit::core::{CallPathId, Job, MetricId, Profile, Severities};
 use perfkit::formats::OpenOptions;
@@ -85,7 +86,8 @@ fn save(profile: &Profile, path: &Path, options: &WriteOptions) -> Outcome<Strin
 
 fn sum(row: &Severities) -> (f64, usize) {
     let sum = match row {
-        // As numpy does it: one running sum would wait for each addition.
+        // Several sums, as in numpy: with a single one each addition would wait for the previous
+        // one.
         Severities::F64(values) => {
             let (eights, rest) = values.as_chunks::<8>();
             let mut sums = [0.0; 8];
@@ -100,7 +102,7 @@ fn sum(row: &Severities) -> (f64, usize) {
     (sum, row.len())
 }
 
-/// Sums are rounded, as they are taken in another order elsewhere.
+/// Returns the answer and the costs. Sums are rounded, because other programs add in another order.
 fn answer(values: usize, sum: f64, meter: &Meter) -> String {
     format!("values={values} sum={:.0} {}", sum / 1e3, meter.costs())
 }

@@ -1,4 +1,4 @@
-//! Reads recordings of GPUs and prints one line: how busy each device was, then costs.
+//! Reads recordings of GPUs and prints one line: the utilisation of each device, then costs.
 
 use perfkit::core::{GroupKind, Job, TimeRange, Trace, intervals};
 use perfkit::fold::{DeviceParams, Devices, Hta, HtaParams, Utilisation};
@@ -45,7 +45,7 @@ fn run(args: &[String]) -> Outcome<String> {
     }
 }
 
-/// A number with `K`, `M` or `G` behind it, or without.
+/// Parses a number with the optional suffix `K`, `M` or `G`.
 fn bytes(text: &str) -> Outcome<u64> {
     let (digits, unit) = match text.as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 1 << 10),
@@ -113,7 +113,7 @@ fn hta(path: &str) -> Outcome<String> {
     ))
 }
 
-/// Work and busy time of each device.
+/// Returns the work and the busy time of each device.
 fn devices(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
     let system = &trace.definitions().system;
     let mut spans: BTreeMap<&str, Vec<TimeRange>> = BTreeMap::new();

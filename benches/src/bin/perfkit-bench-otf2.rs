@@ -1,6 +1,7 @@
-//! Reads an OTF2 archive in one way and prints one line: answers, then costs.
+//! Reads an OTF2 archive by one method and prints one line: answers, then costs.
 //!
-//! `cargo xtask compare otf2` runs it beside libotf2; see `data/peers/README.md` for the line.
+//! `cargo xtask compare otf2` runs it together with libotf2; `data/peers/README.md` describes the
+//! line.
 
 use perfkit::core::{Event, Job, LocationId, LocationView, Ticks, TimeRange, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
@@ -166,7 +167,7 @@ fn refold(anchor: &Path, threads: usize) -> Outcome<String> {
     folder.refold(all, &mut scratch, &mut fold, &Job::default())?;
     let (mut cpu, mut wall) = (0.0, 0.0);
     for step in 0..TIMES {
-        // Each window is half of all, and begins a little later than the last one.
+        // Each window is half as long as the trace and begins a little later than the previous one.
         let start = Ticks(all.start.0 + all.len() / 2 * step / TIMES);
         let end = Ticks(start.0 + all.len() / 2);
         let window = TimeRange::new(start, end).ok_or("it ends after it starts")?;

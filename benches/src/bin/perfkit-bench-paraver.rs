@@ -1,6 +1,7 @@
-//! Reads a Paraver trace in one way and prints one line: answers, then costs.
+//! Reads a Paraver trace by one method and prints one line: answers, then costs.
 //!
-//! `cargo xtask compare paraver` runs it beside a peer; see `data/peers/README.md` for the line.
+//! `cargo xtask compare paraver` runs it together with another reader; `data/peers/README.md`
+//! describes the line.
 
 use perfkit::core::Job;
 use perfkit::formats::OpenOptions;

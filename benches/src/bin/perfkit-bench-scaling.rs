@@ -1,7 +1,8 @@
-//! How costs grow with the size of what is analysed: runs analyses on generated inputs of growing size, each in a
-//! process of its own, keeps what they cost, and writes a page with pictures and a projection.
+//! Growth of costs with the size of the input. Runs analyses on generated input of increasing size,
+//! each in a process of its own, stores their costs, and writes a page with pictures and a
+//! projection.
 //!
-//! `cargo xtask scaling` builds and calls it.
+//! `cargo xtask scaling` builds and runs it.
 
 use perfkit::core::{Event, Events, Job, Profile, RegionId, Ticks, Trace};
 use perfkit::fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One analysis of one size, and what it cost without the making of its input.
+/// Runs one analysis of one size and returns its cost without the generation of its input.
 fn one(what: &str, numbers: &[String]) -> Outcome<String> {
     let numbers: Vec<usize> = numbers
         .iter()
@@ -58,7 +59,8 @@ fn one(what: &str, numbers: &[String]) -> Outcome<String> {
     }
 }
 
-/// A trace of the same twenty call paths on all locations, as programs have them: phases that call four functions.
+/// Returns a trace with the same twenty call paths on all locations, similar to real programs:
+/// phases that call four functions.
 fn phases(locations: u32, events: usize) -> Outcome<Trace> {
     let location = |rank: u32| {
         let mut found = Events::default();
@@ -94,7 +96,7 @@ fn profile(locations: u32, events: usize) -> Outcome<String> {
     Ok(format!("paths={} {costs}", profile.calls().paths().len()))
 }
 
-/// One row of 1,920 columns over all locations.
+/// Folds all locations into one row of 1,920 columns.
 fn fold(locations: u32, events: usize) -> Outcome<String> {
     let trace = inputs::trace(locations, events);
     let meter = Meter::start();
@@ -107,7 +109,8 @@ fn fold(locations: u32, events: usize) -> Outcome<String> {
     Ok(format!("cells={} {costs}", fold.cells().len()))
 }
 
-/// One view against all others: product, inverse transform, extremes. Points are a power of two, on three axes.
+/// Correlates one view with all others: product, inverse transform, extremes. The points are a
+/// power of two on three axes.
 fn correlate(points: usize, views: usize) -> Outcome<String> {
     let bits = points.checked_ilog2().ok_or("no points")?;
     let axis = |at: u32| 1_usize << ((bits + at) / 3);
@@ -134,7 +137,8 @@ fn correlate(points: usize, views: usize) -> Outcome<String> {
     Ok(format!("best={best:.3} {costs}"))
 }
 
-/// As many neighbours a point whatever the number of points: the radius shrinks.
+/// Clusters points. The radius shrinks with the number of points, so that each point keeps the same
+/// number of neighbours.
 fn dbscan(points: usize) -> Outcome<String> {
     let phases = perf_testdata::clusters::phases(points, 1);
     let eps = 0.002 * (100_000.0 / points as f64).sqrt();
@@ -146,7 +150,7 @@ fn dbscan(points: usize) -> Outcome<String> {
     Ok(format!("clusters={} {costs}", labels.clusters()))
 }
 
-/// Clusters on a grid that drift a little from frame to frame.
+/// Tracks clusters on a grid that move a little from experiment to experiment.
 fn track(frames: usize, clusters: usize, bursts: usize) -> Outcome<String> {
     let side = (clusters as f64).sqrt().ceil();
     let mut random = perf_testdata::wide::Xorshift::new(1);

@@ -1,13 +1,14 @@
 //! Times of the correlation of one view with many, as in Table 1 of the paper.
 //!
-//! `correlate SHAPE VIEWS f32|f64` runs product, inverse transform and extremes for each view;
-//! `top10` the pruned search and `top10-of-all` the whole one, `forward` the transforms of views. Views are
-//! synthetic: low modes, bands and noise, half of them related to the first. `--distinct D` of them (24) are
-//! cycled.
+//! `correlate SHAPE VIEWS f32|f64` runs product, inverse transform and extremes for each view.
+//! `top10` runs the search with early termination, `top10-of-all` the complete search, and
+//! `forward` the transforms of views. Views are synthetic: low modes, bands and noise, half of them
+//! related to the first view. `--distinct D` of them (24) are used in rotation.
 //!
-//! `generate FILE SHAPE VIEWS` writes such views as doubles, which `--views FILE` reads: what another
-//! program correlates, too. `store FILE SHAPE VIEWS f32|f64` keeps their spectra in a file, and `--file FILE`
-//! correlates or searches what a run before has kept. `--memory MB` makes a run fail that takes more.
+//! `generate FILE SHAPE VIEWS` writes such views as doubles, which `--views FILE` reads, so that
+//! other programs can correlate the same views. `store FILE SHAPE VIEWS f32|f64` stores their
+//! spectra in a file, and `--file FILE` correlates or searches the spectra of an earlier run. With
+//! `--memory MB` a run fails if it takes more memory.
 
 use perfkit::core::Job;
 use perfkit::spectral::{AxisFilter, RankParams, Real, Scratch, Spectra, Transform};
@@ -17,7 +18,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What went wrong, for people.
+/// Error message for the user.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 struct Arguments {
@@ -28,7 +29,7 @@ struct Arguments {
     distinct: usize,
     file: Option<String>,
     given: Option<String>,
-    /// Most memory, in MB.
+    /// Memory limit in MB.
     memory: Option<u64>,
 }
 
@@ -78,7 +79,7 @@ fn lengths(shape: &str) -> Result<Vec<usize>, Failure> {
     Ok(lengths?)
 }
 
-/// Views as doubles, little-endian, one after the other.
+/// Writes views as little-endian doubles, one after the other.
 fn generate(path: &str, dims: &[usize], views: usize) -> Result<(), Failure> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     for number in 0..views as u64 {
@@ -89,7 +90,7 @@ fn generate(path: &str, dims: &[usize], views: usize) -> Result<(), Failure> {
     Ok(file.flush()?)
 }
 
-/// Calls `each` with views of a file, or synthetic ones, a few at a time.
+/// Calls `each` with views of a file, or with synthetic ones, a few at a time.
 fn views(
     arguments: &Arguments,
     count: usize,
@@ -102,7 +103,7 @@ fn views(
         None => None,
     };
     let mut bytes = vec![0; points * 8];
-    // As many at a time as there are threads: memory is looked at, too.
+    // One view for each thread at a time, because memory is measured as well.
     for start in (0..count).step_by(arguments.threads) {
         let numbers = start..count.min(start + arguments.threads);
         let some: Vec<Vec<f64>> = match &mut file {
@@ -124,7 +125,7 @@ fn views(
     Ok(())
 }
 
-/// The spectra of views, or those that a run before has kept.
+/// Computes the spectra of views, or opens those that an earlier run has stored.
 fn spectra<T: Real>(arguments: &Arguments, distinct: usize) -> Result<Spectra<T>, Failure> {
     let dims = &arguments.dims;
     let is_store = arguments.command == "store";
@@ -160,7 +161,7 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
             Ok(())
         })?;
         let second: &Vec<T> = typed.get(1).ok_or("there is one view")?;
-        // As FFTW's: on a cache line, and arrays that were used before.
+        // As for FFTW: aligned to a cache line, and in arrays that were used before.
         let mut space = vec![T::default(); plan.len() + LINE];
         let view = on_line(&mut space, plan.len());
         view.copy_from_slice(second);
@@ -194,7 +195,7 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
         let prune = arguments.command == "top10";
         let params = RankParams::default().top(10).pearson(false).prune(prune);
         let list = spectra.rank(0, &filter, &params.check()?, &Job::default())?;
-        // Equal to the last bit, or another number.
+        // The hash differs unless the results are equal to the last bit.
         let mut hash = DefaultHasher::new();
         for found in &list.matches {
             let peaks = [found.peak, found.correlation.max, found.correlation.min];
@@ -223,16 +224,16 @@ fn run<T: Real>(arguments: &Arguments, of: fn(f64) -> T) -> Result<(), Failure> 
     print(&timer, arguments, &format!(" best={best:.3}"))
 }
 
-/// More than there is in a cache line.
+/// More numbers than fit into a cache line.
 const LINE: usize = 16;
 
-/// Numbers of a longer slice from where a cache line starts.
+/// Returns `len` numbers of a longer slice, starting at a cache line.
 fn on_line<T: Real>(space: &mut [T], len: usize) -> &mut [T] {
     let start = space.as_ptr().align_offset(64).min(LINE);
     &mut space[start..start + len]
 }
 
-/// `work` on each view, on as many threads as there are lanes.
+/// Runs `work` on each view, on one thread for each lane.
 fn each<L: Send>(
     arguments: &Arguments,
     lanes: &mut [L],

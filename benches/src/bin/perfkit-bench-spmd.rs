@@ -1,7 +1,7 @@
 //! Aligns the sequences of many threads and prints one line: answers, then costs.
 //!
-//! `perfkit-bench-spmd THREADS BURSTS EDITS`: one random sequence of that many bursts for all
-//! threads, EDITS in a thousand of which are another on each of them.
+//! `perfkit-bench-spmd THREADS BURSTS EDITS`: all threads have one random sequence of this many
+//! bursts. On each of them EDITS in a thousand bursts are different.
 
 use perfkit::core::Job;
 use perfkit::track::Align;

@@ -1,8 +1,8 @@
-//! Tracks the clusters of recordings, from their files to objects, and prints one line: answers,
-//! then costs of the whole process.
+//! Tracks the clusters of recordings, from their files to tracked regions, and prints one line:
+//! answers, then costs of the whole process.
 //!
-//! `perfkit-bench-track EPS TRACE...`: bursts of 1 ms or more in the space of IPC and instructions,
-//! clusters of 4 points and more within EPS.
+//! `perfkit-bench-track EPS TRACE...`: uses bursts of at least 1 ms in the space of IPC and
+//! instructions, and clusters of at least 4 points within EPS.
 
 use perfkit::core::{Job, Nanos};
 use perfkit::formats::{OpenOptions, open};
@@ -75,7 +75,7 @@ fn bursts(file: &str) -> Outcome<Bursts> {
     Ok(bursts)
 }
 
-/// Clusters of bursts, numbered by time.
+/// Returns the clusters of bursts, numbered by time.
 fn frame(name: &str, mut bursts: Bursts, scaled: &ScaledFrame, eps: f64) -> Outcome<Frame> {
     scaled.mark_left_out(&mut bursts)?;
     let dbscan = Dbscan::new(Dbscan::params().eps(eps).min_points(4).check()?);

@@ -1,6 +1,6 @@
-//! Writes the planted GPU run of `perf_testdata::planted` as Chrome JSON packed with gzip.
+//! Writes the planted GPU run of `perf_testdata::planted` as Chrome JSON compressed with gzip.
 //!
-//! `cargo xtask record gpu` calls it.
+//! `cargo xtask record gpu` runs it.
 
 use flate2::{Compression, GzBuilder};
 use perfkit::core::Job;
@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     };
     let write = || -> Result<u64, Box<dyn std::error::Error>> {
         let trace = perf_testdata::planted::trace();
-        // Without a time or a name: the same bytes each time.
+        // Without a timestamp or a file name the bytes are the same in each run.
         let file = File::create(path)?;
         let mut packed = GzBuilder::new().mtime(0).write(file, Compression::best());
         let written = chrome::write(trace.view(), &mut packed, &Job::default())?;

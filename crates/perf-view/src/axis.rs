@@ -2,25 +2,25 @@
 
 use crate::number;
 
-/// What the numbers of an axis are.
+/// Unit of the numbers of an axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unit {
-    /// Nanoseconds, written in the unit that suits.
+    /// Nanoseconds, written with a prefix that fits the value.
     Nanos,
     /// Bytes.
     Bytes,
-    /// A share of 1, written in percent.
+    /// Fraction of 1, written as a percentage.
     Share,
     /// A number without a unit.
     #[default]
     Number,
-    /// Any other unit, prefixed as SI does.
+    /// Any other unit, written with SI prefixes.
     Other(String),
 }
 
 impl Unit {
-    /// A value with its unit.
+    /// Formats a value with its unit.
     ///
     /// ```
     /// use perf_view::Unit;
@@ -45,24 +45,24 @@ impl Unit {
 /// let axis = Axis::over([3.0, 97.0], Unit::Number);
 /// assert_eq!(axis.ticks(5).iter().map(|tick| tick.0).collect::<Vec<_>>(), [20.0, 40.0, 60.0, 80.0]);
 /// assert_eq!(axis.share(50.0), 0.5);
-/// // As many digits as tell ticks apart.
+/// // The labels have as many digits as are needed to distinguish ticks.
 /// let axis = Axis::over([2.0, 2.02], Unit::Number);
 /// assert_eq!(axis.ticks(4)[1].1, "2.005");
-/// // Not one alone where more are wanted.
+/// // A single tick is avoided if more are wanted.
 /// assert_eq!(Axis::over([245.6, 254.6], Unit::Number).ticks(4).len(), 5);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// Value of the first end.
+    /// Value at the first end.
     pub low: f64,
-    /// Value of the other end, above `low`.
+    /// Value at the other end, above `low`.
     pub high: f64,
-    /// What the values are.
+    /// Unit of the values.
     pub unit: Unit,
 }
 
 impl Axis {
-    /// From one value to another. A range without width becomes one that has some.
+    /// Creates an axis between two values. A range without width is widened by 0.5 on each side.
     pub fn over([low, high]: [f64; 2], unit: Unit) -> Self {
         let (low, high) = match (low.is_finite(), high.is_finite()) {
             (true, true) if low < high => (low, high),
@@ -72,7 +72,7 @@ impl Axis {
         Axis { low, high, unit }
     }
 
-    /// Around all values that are finite, with a margin of 4 %.
+    /// Creates an axis around all finite values, with a margin of 4 %.
     pub fn around(values: impl IntoIterator<Item = f64>, unit: Unit) -> Self {
         let finite = values.into_iter().filter(|value| value.is_finite());
         let start = (f64::INFINITY, f64::NEG_INFINITY);
@@ -81,17 +81,17 @@ impl Axis {
         Self::over([low - margin, high + margin], unit)
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high one.
+    /// Returns the position of a value along the axis: 0 at `low`, 1 at `high`.
     pub fn share(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
 
-    /// Round values inside the range, about `most` of them, with their labels. Where that were one or none, and
-    /// more are wanted, the next finer step is taken.
+    /// Returns about `most` round values inside the range with their labels. If the step gives
+    /// fewer than two and more are wanted, the next finer step is used.
     pub fn ticks(&self, most: usize) -> Vec<(f64, String)> {
         let span = self.high - self.low;
         let base = match self.unit {
-            // Bytes are round in powers of two.
+            // Byte values are round in powers of two.
             Unit::Bytes => 2.0_f64,
             _ => 10.0,
         };
@@ -112,7 +112,7 @@ impl Axis {
             let count = ((self.high / step).floor() - first).clamp(-1.0, 1000.0) as i64 + 1;
             (first, count)
         };
-        // One label alone says nothing of the length of the axis.
+        // A single label does not show the scale of the axis.
         let finer = fit.and_then(|at| steps.get(at.checked_sub(1)?).copied());
         let step = match finer {
             Some(finer) if most > 1 && inside(step).1 < 2 => finer,
@@ -120,7 +120,7 @@ impl Axis {
         };
         let (first, count) = inside(step);
         let values = (0..count).map(|at| (first + at as f64) * step);
-        // A sum of steps that is meant to be 0 is 0.
+        // Rounding errors must not turn the tick at 0 into a tiny number.
         let values = values.map(|value| {
             if value.abs() < step * 1e-9 {
                 0.0
@@ -133,7 +133,7 @@ impl Axis {
             .collect()
     }
 
-    /// A label with one prefix for all ticks.
+    /// Formats a label with the prefix that all ticks of the axis share.
     fn prefixed(&self, value: f64, step: f64, unit: &str) -> String {
         let (scale, prefix) = number::prefix(self.low.abs().max(self.high.abs()), unit);
         let places = (-(step / scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
@@ -145,13 +145,14 @@ impl Axis {
         }
     }
 
-    /// A tick's label: as many digits as the step needs to tell ticks apart.
+    /// Formats a tick label with as many digits as the step needs to distinguish ticks.
     fn label(&self, value: f64, step: f64) -> String {
         let (scale, unit) = match &self.unit {
             Unit::Nanos => {
                 let size = self.low.abs().max(self.high.abs());
                 let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
-                // The unit of the step, but not one that makes a million of the value.
+                // Use the unit of the step, unless the value would then have more than four digits
+                // before the point.
                 let fit = units
                     .iter()
                     .find(|(scale, _)| step >= *scale || size / scale >= 1e4);

@@ -1,8 +1,8 @@
-//! [`Bars`]: values with names, a bar each.
+//! [`Bars`]: a bar chart of named values.
 
 use crate::{Anchor, Colour, Mark, Scene, Theme, Unit, shortened, text};
 
-/// Values with names as PNG or SVG, a bar each, in their order.
+/// Bar chart of named values as PNG or SVG, in the order in which they are added.
 ///
 /// ```
 /// use perf_view::{Bars, Unit};
@@ -21,14 +21,14 @@ pub struct Bars {
 
 const MARGIN: f64 = 16.0;
 const BAR: f64 = 24.0;
-/// Longest bar in pixels.
+/// Length of the longest bar in pixels.
 const LONGEST: f64 = 420.0;
-/// Longest name in letters.
+/// Longest name in characters.
 const NAME: usize = 56;
 const COLOUR: Colour = Colour::hex(0x3b76b0);
 
 impl Bars {
-    /// No bars yet, of values of a unit.
+    /// Creates an empty chart for values of a unit.
     pub fn new(unit: Unit) -> Self {
         Bars {
             unit,
@@ -38,24 +38,24 @@ impl Bars {
         }
     }
 
-    /// A title above them. Default: none.
+    /// Sets the title above the bars. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Paper and ink, default [`Theme::light`].
+    /// Sets the theme, default [`Theme::light`].
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Adds a bar. Of what is no number or below 0 only name and value are written.
+    /// Adds a bar. A value that is negative or not a number is written as text without a bar.
     pub fn push(&mut self, name: impl Into<String>, value: f64) {
         self.bars.push((name.into(), value));
     }
 
-    /// Draws them.
+    /// Draws the chart.
     pub fn scene(&self) -> Scene {
         let names = self
             .bars

@@ -1,17 +1,19 @@
-//! [`Canvas`]: pixels, with the coverage of each computed.
+//! [`Canvas`]: a raster image with anti-aliased drawing.
 //!
-//! Scenes have a few kinds of marks and one drawn font. A general rasteriser would add packages for curves, gradients
-//! and clips that no scene has and would need another one for text, and golden pictures would change with its version.
-//! It would not be faster: tiny-skia 0.11, of 8 packages, took 1.06 times as long as this module for 200 000 rectangles
-//! with fractional edges and for 20 000 lines (one core, both in one run; 0.74 to 1.22 times while others used the cores).
+//! Scenes have a few kinds of marks and one bitmap font. A general rasteriser would add
+//! dependencies for curves, gradients and clipping, which no scene uses. It would need another
+//! library for text, and golden pictures would change with its version. It would not be faster:
+//! tiny-skia 0.11, with 8 packages, took 1.06 times as long as this module for 200 000 rectangles
+//! with fractional edges and 20 000 lines (one core, both in one run; 0.74 to 1.22 times on a busy
+//! machine).
 
 use crate::{Anchor, Colour, Error, Mark, Result, text};
 use std::io::Write;
 
-/// Most pixels of a picture: 2^26, which take 256 MiB.
+/// Maximum number of pixels of a picture: 2^26, which take 256 MiB.
 pub const MOST_PIXELS: u64 = 1 << 26;
 
-/// A picture in memory.
+/// Picture in memory.
 ///
 /// ```
 /// use perf_view::{Canvas, Colour, Mark};
@@ -29,14 +31,15 @@ pub struct Canvas {
     pixels: Vec<Colour>,
 }
 
-/// Lines of samples in a pixel; along a line coverage is exact.
+/// Sample lines in each row of pixels; along a line coverage is exact.
 const LINES: u32 = 4;
 
 impl Canvas {
-    /// Paper of `width` x `height` pixels.
+    /// Creates a picture of `width` x `height` pixels, filled with the colour `paper`.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] past [`MOST_PIXELS`].
+    ///
+    /// Returns [`Error::TooLarge`] if there are more than [`MOST_PIXELS`] pixels.
     pub fn new(width: u32, height: u32, paper: Colour) -> Result<Self> {
         let pixels = u64::from(width) * u64::from(height);
         if pixels > MOST_PIXELS {
@@ -49,17 +52,17 @@ impl Canvas {
         })
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     pub fn width(&self) -> u32 {
         self.width
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     pub fn height(&self) -> u32 {
         self.height
     }
 
-    /// One pixel; `None` outside.
+    /// Returns the colour of a pixel, or `None` outside of the picture.
     pub fn pixel(&self, x: u32, y: u32) -> Option<Colour> {
         if x >= self.width {
             return None;
@@ -68,15 +71,18 @@ impl Canvas {
         self.pixels.get(usize::try_from(at).ok()?).copied()
     }
 
-    /// Writes a PNG file: the same bytes for the same picture.
+    /// Writes a PNG file. Equal pictures give equal bytes.
     ///
     /// # Errors
-    /// What writing fails with.
+    ///
+    /// Returns [`Error::Io`] if writing fails, or if the picture has no pixels, which PNG does not
+    /// allow.
     pub fn write(&self, out: impl Write) -> Result<()> {
         let mut encoder = png::Encoder::new(out, self.width, self.height);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
-        // Pictures are flat colours and text: lines repeat as they are, and filters hide that.
+        // Pictures consist of flat colours and text. Their rows repeat exactly, and PNG filters
+        // would hide the repetition from the compressor.
         encoder.set_compression(png::Compression::High);
         encoder.set_filter(png::Filter::NoFilter);
         let bytes: Vec<u8> = self.pixels.iter().flat_map(|c| [c.r, c.g, c.b]).collect();
@@ -88,17 +94,18 @@ impl Canvas {
         Ok(())
     }
 
-    /// The bytes of a PNG file.
+    /// Returns the bytes of a PNG file.
     ///
     /// # Errors
-    /// None but that of a picture without pixels, which PNG does not know.
+    ///
+    /// Returns [`Error::Io`] if the picture has no pixels, which PNG does not allow.
     pub fn png(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.write(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// Draws a mark. What lies outside, and what is no number, is not drawn.
+    /// Draws a mark. Parts outside of the picture and coordinates that are not numbers are skipped.
     pub fn draw(&mut self, mark: &Mark) {
         match mark {
             Mark::Rect(place, colour) => self.rect(*place, *colour),
@@ -126,7 +133,7 @@ impl Canvas {
         }
     }
 
-    /// A rectangle whose edges cover parts of pixels.
+    /// Fills a rectangle; its edges may cover pixels partially.
     fn rect(&mut self, [x, y, width, height]: [f64; 4], colour: Colour) {
         let (right, bottom) = (x + width, y + height);
         let Some((columns, rows)) = self.pixels_of([x, y, right, bottom]) else {
@@ -144,8 +151,8 @@ impl Canvas {
         }
     }
 
-    /// A straight line: a thin rectangle across both points. One that runs along pixels is moved onto
-    /// them, which keeps axes sharp.
+    /// Draws a straight line as a thin rectangle around both points. Horizontal and vertical lines
+    /// are snapped to pixels, which keeps axes sharp.
     fn segment(&mut self, from: [f64; 2], to: [f64; 2], width: f64, colour: Colour) {
         let ([x1, y1], [x2, y2]) = (from, to);
         let length = (x2 - x1).hypot(y2 - y1);
@@ -170,7 +177,7 @@ impl Canvas {
         self.polygon(&corners, colour);
     }
 
-    /// A polygon by the even-odd rule.
+    /// Fills a polygon by the even-odd rule.
     fn polygon(&mut self, corners: &[[f64; 2]], colour: Colour) {
         let start = [
             f64::INFINITY,
@@ -183,7 +190,7 @@ impl Canvas {
             .fold(start, |[left, top, right, bottom], [x, y]| {
                 [left.min(*x), top.min(*y), right.max(*x), bottom.max(*y)]
             });
-        // A corner that is no number takes its polygon out.
+        // A polygon with a corner that is not a number is skipped.
         if !corners.iter().flatten().all(|number| number.is_finite()) {
             return;
         }
@@ -240,7 +247,7 @@ impl Canvas {
         }
     }
 
-    /// The pixels that a box touches: columns and rows. `None` for none.
+    /// Returns the columns and rows of pixels that a box touches, or `None` if it touches none.
     fn pixels_of(&self, bounds: [f64; 4]) -> Option<(std::ops::Range<u32>, std::ops::Range<u32>)> {
         if !bounds.iter().all(|number| number.is_finite()) {
             return None;
@@ -257,7 +264,7 @@ impl Canvas {
         (!columns.is_empty() && !rows.is_empty()).then_some((columns, rows))
     }
 
-    /// Paints a part of a pixel.
+    /// Mixes a colour into a pixel in proportion to the covered share.
     fn cover(&mut self, x: u32, y: u32, colour: Colour, share: f64) {
         if x >= self.width || share <= 0.0 {
             return;
@@ -273,7 +280,8 @@ impl Canvas {
     }
 }
 
-/// Where a horizontal line crosses the edges of a polygon, ascending.
+/// Computes the x coordinates at which a horizontal line crosses the edges of a polygon, in
+/// ascending order.
 fn crossings_at(corners: &[[f64; 2]], y: f64, out: &mut Vec<f64>) {
     out.clear();
     let next = corners.iter().cycle().skip(1);
@@ -285,7 +293,7 @@ fn crossings_at(corners: &[[f64; 2]], y: f64, out: &mut Vec<f64>) {
     out.sort_by(f64::total_cmp);
 }
 
-/// Adds the share of each pixel that a stretch covers.
+/// Adds the covered share of each pixel between `from` and `to`.
 fn spread(covered: &mut [f64], from: f64, to: f64) {
     let (from, to) = (from.max(0.0), to.min(covered.len() as f64));
     if to <= from {

@@ -2,32 +2,32 @@
 
 use crate::{Anchor, Axis, Colour, Mark, Scene, Theme, shortened, text};
 
-/// A rectangle with two axes in units of one's own.
+/// Rectangle with two axes in data units.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panel {
-    /// The upper left corner, in pixels.
+    /// Upper left corner in pixels.
     pub(crate) corner: [f64; 2],
-    /// Width and height.
+    /// Width and height in pixels.
     pub(crate) size: [f64; 2],
-    /// Value of the left and of the right end.
+    /// Values at the left and the right end.
     pub(crate) x: [f64; 2],
-    /// Value of the lower and of the upper end.
+    /// Values at the lower and the upper end.
     pub(crate) y: [f64; 2],
 }
 
-/// Room to the left of a panel for the labels of its ticks.
+/// Space to the left of a panel for its tick labels, in pixels.
 pub(crate) const LEFT: f64 = 78.0;
-/// Room above it for its title and the name of the axis that goes up.
+/// Space above a panel for its title and the name of the vertical axis, in pixels.
 pub(crate) const ABOVE: f64 = 44.0;
-/// Room below it for the labels of ticks and the name of the axis.
+/// Space below a panel for its tick labels and the name of the horizontal axis, in pixels.
 pub(crate) const BELOW: f64 = 46.0;
 
-/// Room around all of a picture.
+/// Margin around a picture in pixels.
 pub(crate) const MARGIN: f64 = 16.0;
-/// Height of the title of a picture.
+/// Height of the title of a picture in pixels.
 const TITLE: f64 = 30.0;
 
-/// Draws the title of a picture, if it has one. Where what is below it begins.
+/// Draws the title of a picture, if it has one, and returns the top of the content below it.
 pub(crate) fn head(title: &str, width: f64, theme: &Theme, scene: &mut Scene) -> f64 {
     if title.is_empty() {
         return MARGIN;
@@ -43,25 +43,29 @@ pub(crate) fn head(title: &str, width: f64, theme: &Theme, scene: &mut Scene) ->
     MARGIN + TITLE
 }
 
-/// What stands around a panel.
+/// Texts and ticks around a panel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Around<'a> {
+    /// Title above the panel.
     pub(crate) title: &'a str,
+    /// Name of the horizontal axis.
     pub(crate) x: &'a str,
+    /// Name of the vertical axis.
     pub(crate) y: &'a str,
-    /// Value and label.
+    /// Values and labels along the horizontal axis.
     pub(crate) x_ticks: Vec<(f64, String)>,
+    /// Values and labels along the vertical axis.
     pub(crate) y_ticks: Vec<(f64, String)>,
 }
 
-/// Ends of a range with a margin of 4 %, around values that are finite.
+/// Returns the range of all finite values with a margin of 4 %.
 pub(crate) fn range(values: impl IntoIterator<Item = f64>) -> [f64; 2] {
     let axis = Axis::around(values, crate::Unit::Number);
     [axis.low, axis.high]
 }
 
 impl Panel {
-    /// Where a pair of values lies, in pixels.
+    /// Converts a pair of values to pixels.
     pub(crate) fn place(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let share = |[low, high]: [f64; 2], value: f64| (value - low) / (high - low);
         [
@@ -87,7 +91,7 @@ impl Panel {
             scene.line([x, top, x, bottom], theme.grid);
             scene.line([x, bottom, x, bottom + 4.0], theme.quiet);
             let half = text::width(label) / 2.0;
-            // Labels that would run into one another are left out.
+            // Labels that would overlap are skipped.
             if x - half > last + 6.0 {
                 let at = [x, bottom + 13.0];
                 scene.text(at, Anchor::Middle, theme.quiet, label);
@@ -109,7 +113,7 @@ impl Panel {
     }
 }
 
-/// Swatches with names below a chart, line by line: marks, and how high they are.
+/// Draws a legend, line by line, and returns its height.
 pub(crate) fn legend(
     entries: &[(Colour, String)],
     corner: [f64; 2],
@@ -137,7 +141,7 @@ pub(crate) fn legend(
     }
 }
 
-/// Text whose lines are no wider than some pixels; how high it is.
+/// Draws text that is wrapped to a width in pixels, and returns its height.
 pub(crate) fn paragraph(
     words: &str,
     corner: [f64; 2],

@@ -1,8 +1,8 @@
-//! [`Colour`]: sRGB with opacity, and what is computed with it.
+//! [`Colour`]: an sRGB colour with opacity.
 
 use std::fmt;
 
-/// A colour: sRGB channels and opacity, 0 to 255 each.
+/// Colour: sRGB channels and opacity, each in `0..=255`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Colour {
     /// Red.
@@ -11,12 +11,12 @@ pub struct Colour {
     pub g: u8,
     /// Blue.
     pub b: u8,
-    /// Opacity: 255 hides what is below, 0 is not seen.
+    /// Opacity: 255 is opaque, 0 is transparent.
     pub a: u8,
 }
 
 impl Colour {
-    /// From `0xrrggbb`, opaque.
+    /// Creates an opaque colour from `0xrrggbb`.
     ///
     /// ```
     /// let red = perf_view::Colour::hex(0xd73027);
@@ -28,13 +28,13 @@ impl Colour {
         Colour { r, g, b, a: 255 }
     }
 
-    /// The same colour at another opacity, 0 to 1.
+    /// Returns the colour with another opacity, in `0.0..=1.0`.
     pub fn opacity(self, share: f64) -> Self {
         let a = (255.0 * share.clamp(0.0, 1.0)).round() as u8;
         Colour { a, ..self }
     }
 
-    /// Mixed with another, channel by channel: this one at `share` 0, the other at 1.
+    /// Mixes two colours channel by channel: `share` 0 returns this colour, 1 the other.
     pub fn mix(self, other: Colour, share: f64) -> Self {
         let share = share.clamp(0.0, 1.0);
         let mix = |from: u8, to: u8| {
@@ -48,7 +48,7 @@ impl Colour {
         }
     }
 
-    /// Brighter (above 1) or darker (below 1) by a factor, as a lamp would have it.
+    /// Scales the channels by a factor: above 1 brightens, below 1 darkens.
     pub fn lit(self, factor: f64) -> Self {
         let scale = |channel: u8| (f64::from(channel) * factor).round().clamp(0.0, 255.0) as u8;
         Colour {
@@ -59,13 +59,14 @@ impl Colour {
         }
     }
 
-    /// Relative luminance, 0 (black) to 1 (white), as WCAG 2 defines it.
+    /// Returns the relative luminance as WCAG 2 defines it, from 0 (black) to 1 (white).
     pub fn luminance(self) -> f64 {
         let [r, g, b] = self.linear();
         0.2126 * r + 0.7152 * g + 0.0722 * b
     }
 
-    /// The contrast ratio of two opaque colours, 1 to 21, as WCAG 2 defines it. Text wants 4.5.
+    /// Returns the contrast ratio of two opaque colours as WCAG 2 defines it, from 1 to 21. Text
+    /// needs at least 4.5.
     ///
     /// ```
     /// use perf_view::Colour;
@@ -77,7 +78,7 @@ impl Colour {
         (one.max(two) + 0.05) / (one.min(two) + 0.05)
     }
 
-    /// Channels in proportion to light, 0 to 1.
+    /// Returns the linear-light channels, in `0.0..=1.0`.
     pub(crate) fn linear(self) -> [f64; 3] {
         [self.r, self.g, self.b].map(|channel| {
             let value = f64::from(channel) / 255.0;
@@ -101,7 +102,7 @@ impl Colour {
 }
 
 impl fmt::Display for Colour {
-    /// `#rrggbb`, or `#rrggbbaa` where something shines through.
+    /// Writes `#rrggbb`, or `#rrggbbaa` unless the colour is opaque.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "#{:02x}{:02x}{:02x}", self.r, self.g, self.b)?;
         match self.a {

@@ -1,34 +1,34 @@
-//! What drawing fails with.
+//! Errors of drawing.
 
 use crate::MOST_PIXELS;
 use perf_core::Cancelled;
 
-/// What drawing fails with.
+/// Error of drawing.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A picture would have more than [`MOST_PIXELS`].
+    /// The picture would have more than [`MOST_PIXELS`].
     #[error("a picture of {width} x {height} pixels is too large, {MOST_PIXELS} are allowed")]
     TooLarge {
-        /// Its width in pixels.
+        /// Width in pixels.
         width: u32,
-        /// Its height in pixels.
+        /// Height in pixels.
         height: u32,
     },
     /// There is nothing to draw.
     #[error("nothing to draw: {what}")]
     Empty {
-        /// What is not there.
+        /// Description of the missing part.
         what: &'static str,
     },
-    /// Results that do not belong together.
+    /// The numbers of two inputs that must correspond differ.
     #[error("{what}: expected {expected}, got {got}")]
     Mismatch {
-        /// What does not fit.
+        /// Description of the quantity.
         what: &'static str,
-        /// How many there must be.
+        /// Expected number.
         expected: usize,
-        /// How many there are.
+        /// Actual number.
         got: usize,
     },
     /// A file could not be written.
@@ -42,29 +42,29 @@ pub enum Error {
     #[cfg(feature = "topology")]
     #[error("topology: {0}")]
     Topology(#[from] perf_topology::Error),
-    /// Ranking failed.
+    /// Ranking by correlation failed.
     #[cfg(feature = "spectral")]
     #[error("correlation: {0}")]
     Spectral(#[from] perf_spectral::Error),
-    /// Points or trends of clusters.
+    /// The points or trends of clusters could not be computed.
     #[cfg(feature = "track")]
     #[error("clusters: {0}")]
     Track(#[from] perf_track::Error),
-    /// What was recorded of anomalies could not be read.
+    /// The store of recorded anomalies could not be read.
     #[cfg(feature = "anomaly")]
     #[error("anomalies: {0}")]
     Anomaly(#[from] perf_anomaly::Error),
-    /// The caller asked to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
     }
 }
 
-/// What drawing returns.
+/// Result of drawing.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,8 +1,10 @@
-//! Names come from the binaries of users: templates, quotes, anything. Nothing reaches a page or a
-//! picture but through here or through templates that escape.
+//! Escaping of text for pages and pictures.
+//!
+//! Names come from the binaries of users and may contain templates, quotes or control characters.
+//! All text passes through this module or through templates that escape.
 
-/// Text for SVG and HTML, between tags or inside of a quoted attribute. Characters that XML cannot
-/// hold become the replacement character.
+/// Escapes text for SVG and HTML, between tags or inside of a quoted attribute. Characters that XML
+/// cannot represent are replaced by the replacement character.
 ///
 /// ```
 /// use perf_view::escaped;
@@ -24,8 +26,10 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// A letter that XML can hold and that does not turn the text around it, which the marks of writing
-/// direction do: they are for whole documents, and names that end in the middle of one leave it on its head.
+/// Replaces characters that XML cannot represent, and control characters of the writing direction.
+///
+/// Direction marks are meant for whole documents. In a name they would reverse the text that
+/// follows it.
 pub(crate) fn legible(letter: char) -> char {
     match letter {
         '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{7f}'..='\u{9f}' => {
@@ -39,14 +43,14 @@ pub(crate) fn legible(letter: char) -> char {
     }
 }
 
-/// JSON that may stand inside of a script element: nothing in it can end the element, begin a comment
-/// or a tag, or break a line of a script.
+/// Returns JSON that is safe inside of a script element: it can neither end the element, begin a
+/// comment or a tag, nor break a line of the script.
 pub(crate) fn json_in_script(value: &serde_json::Value) -> String {
     let text = value.to_string();
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
-            // Only strings hold these, where the escape means the same.
+            // These characters occur in strings only, where the escape is equivalent.
             '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
                 out.push_str(&format!("\\u{:04x}", u32::from(letter)));
             }
@@ -56,8 +60,8 @@ pub(crate) fn json_in_script(value: &serde_json::Value) -> String {
     out
 }
 
-/// The first characters of a name, with dots where some are left out in the middle: templates differ
-/// at their ends.
+/// Shortens a name to `most` characters by replacing its middle with two dots. Template instances
+/// often differ at their ends, so both ends are kept.
 ///
 /// ```
 /// use perf_view::shortened;

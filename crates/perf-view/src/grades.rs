@@ -23,9 +23,13 @@ pub struct Grades {
 }
 
 #[derive(Clone, Debug)]
+/// Row of the table.
 struct Row {
+    /// Name of the efficiency.
     name: String,
+    /// Depth in the tree of efficiencies; the root has depth 0.
     depth: usize,
+    /// Value of each column as a fraction of 1; `None` if it is not known.
     values: Vec<Option<f64>>,
 }
 
@@ -35,11 +39,11 @@ const TITLE: f64 = 30.0;
 const HEAD: f64 = 40.0;
 /// Pixels by which each level of the tree is indented.
 const INDENT: f64 = 16.0;
-/// Longest head of a column in letters.
+/// Longest column heading in characters.
 const HEAD_LETTERS: usize = 14;
-/// Width of a column.
+/// Width of a column in pixels.
 const COLUMN: f64 = 112.0;
-/// Value of the first colour.
+/// Value of the first colour, as a fraction of 1.
 const WORST: f64 = 0.5;
 
 const COLOURS: [Colour; 5] = [
@@ -61,19 +65,19 @@ impl Grades {
         }
     }
 
-    /// Sets the title above it. Default: none.
+    /// Sets the title above the table. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Sets paper and ink, default [`Theme::light`].
+    /// Sets the theme, default [`Theme::light`].
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Adds a row at a depth of the tree, with one value for each column, in parts of 1.
+    /// Adds a row at a depth of the tree, with one value for each column as a fraction of 1.
     pub fn push(
         &mut self,
         name: impl Into<String>,
@@ -87,7 +91,7 @@ impl Grades {
         });
     }
 
-    /// Draws it.
+    /// Draws the table.
     pub fn scene(&self) -> Scene {
         let theme = &self.theme;
         let indent = |row: &Row| row.depth as f64 * INDENT;
@@ -146,7 +150,7 @@ impl Grades {
         scene
     }
 
-    /// Returns the table in words.
+    /// Returns the table as text, for readers who cannot see it.
     fn words(&self) -> String {
         let heads: Vec<&str> = self.heads.iter().map(|head| head.0.as_str()).collect();
         let row = |row: &Row| {
@@ -165,14 +169,14 @@ impl Grades {
     }
 }
 
-/// Returns the colour of a value in parts of 1.
+/// Returns the colour of a value given as a fraction of 1.
 fn colour(value: f64) -> Colour {
     ColourMap::Own(COLOURS.to_vec()).at((value - WORST) / (1.0 - WORST))
 }
 
-/// Returns black or white, whichever is easier to read on a colour.
+/// Returns black or white, whichever has more contrast with a colour.
 fn ink(on: Colour) -> Colour {
-    // Of these two, one has a contrast above 4.5 on any colour.
+    // On any colour, one of the two has a contrast above 4.5.
     let (dark, light) = (Colour::hex(0x000000), Colour::hex(0xffffff));
     match on.contrast(dark) >= on.contrast(light) {
         true => dark,

@@ -1,18 +1,18 @@
-//! How does one show what was found? As pictures, PNG or SVG, and as self-contained HTML pages.
+//! Draws analysis results as PNG or SVG pictures and as self-contained HTML pages.
 //!
-//! No window system, no font file, no network: a picture is computed here, and a page is one file that
-//! works on a login node, in an e-mail, and in ten years.
+//! Drawing needs no window system, font file or network. A picture is computed in this crate. A
+//! page is one file that works on a login node, in an e-mail, and in ten years.
 //!
-//! | of | pictures and pages |
+//! | results | module or type |
 //! |---|---|
 //! | folded timelines | [`timeline`] |
-//! | severities on grids, and what correlates | [`topology`] |
-//! | clusters of bursts, and what becomes of them | [`track`] |
-//! | efficiencies, a coloured table of percentages | [`Grades`] |
+//! | severities on grids, with a list of correlated views | [`topology`] |
+//! | clusters of CPU bursts, and their tracking across experiments | [`track`] |
+//! | efficiencies, as a coloured table of percentages | [`Grades`] |
 //! | abnormal ranks, steps, functions and calls | [`anomaly`] |
 //!
-//! A picture is a [`Scene`], which becomes SVG or PNG; a page is a [`Page`] of [`Section`]s, one a view.
-//! The same input gives the same bytes.
+//! A picture is a [`Scene`], which is written as SVG or PNG. A page is a [`Page`] of [`Section`]s,
+//! one for each view. Equal input gives equal bytes.
 //!
 //! ```
 //! use perf_core::Job;
@@ -36,40 +36,51 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # How
-//! What is shown is computed before it is drawn: a model of numbers, then marks of a [`Scene`] in pixels. A value `v`
-//! of a grid whose values run from `low` to `high` has the colour of its map at
+//! # Method
+//!
+//! Each view first computes a model of numbers and then draws it as marks of a [`Scene`], in
+//! pixels. For a grid with values from `low` to `high`, the position of the value `v` in the colour
+//! map is
 //!
 //! ```text
 //! (v - low) / (high - low)
 //! ```
 //!
-//! A cell of a timeline whose operation selects what most streams do is `0.35 + 0.65 a` of the colour of its state and
-//! paper else, where `a` is the share of streams in that state. Between two stops of a map colours are mixed in Oklab
-//! (Ottosson 2020), where equal steps look equal. In PNG a mark colours a pixel by the share of it that it covers.
-//! Labels of an axis lie at 1, 2 or 5 times a power of ten, those of bytes at powers of two.
+//! If the operation of a timeline selects the state of most streams, a cell is a mixture of the
+//! colour of its state and the paper. The colour has the weight `0.35 + 0.65 a`, where `a` is the
+//! share of streams in that state. Between two stops of a colour map, colours are mixed in Oklab
+//! (Ottosson 2020), in which equal steps look equal. In PNG files the weight of a mark in a pixel
+//! is the share of the pixel that it covers. Axis labels are at 1, 2 or 5 times a power of ten, or
+//! at powers of two for bytes.
 //!
-//! # Names
-//! Names come from the binaries of users. They are escaped in every picture and page, and pages have a
-//! content policy that lets nothing run but the scripts they came with.
+//! # Security
+//!
+//! Names of functions and files come from recordings and are not trusted. They are escaped in every
+//! picture and page, and the content security policy of a page permits only its own scripts and
+//! styles.
 //!
 //! # Colours
-//! [`ColourMap`] has maps for the colour-blind; [`Palette`] gives a state the same colour in every
-//! picture; [`Theme`] is light or dark.
+//!
+//! [`ColourMap`] has maps for colour-blind readers. [`Palette`] gives a state the same colour in
+//! every picture. [`Theme`] is light or dark.
 //!
 //! # Cost
-//! A picture takes memory for its pixels, at most [`MOST_PIXELS`]. Pages have budgets: a timeline takes its cells along
-//! at several resolutions, a grid beyond some 20,000 cells is coarsened, of more than 200,000 points those that lie
-//! close are one, and each says so in words. All of it reports progress and can be cancelled.
 //!
-//! # What to mind
-//! * A picture has no text but what it is given: [`Scene::title`] says in words what is to be seen, for those who
-//!   cannot see it.
-//! * A server must send a page with no laxer content policy than the page's own.
+//! A picture takes memory for its pixels, at most [`MOST_PIXELS`]. Pages have limits: a timeline
+//! carries its cells at several resolutions within a byte budget, a grid of more than about 20,000
+//! cells is coarsened, and of more than 200,000 points those close together are merged. Each page
+//! states such a reduction in its text. All views report progress and can be cancelled.
+//!
+//! # Pitfalls
+//!
+//! * A picture contains only the text that it is given. [`Scene::title`] describes it for readers
+//!   who cannot see it.
+//! * A server must not send a page with a weaker content security policy than the page's own.
 //!
 //! # Features
+//!
 //! * `fold` (default): [`timeline`].
-//! * `topology`, `spectral` (default): [`topology`], and the list of correlated views beside it.
+//! * `topology`, `spectral` (default): [`topology`] and its list of correlated views.
 //! * `track` (default): [`track`].
 //! * `anomaly` (default): [`anomaly`].
 //! * `parallel` (default): folds and correlations use all cores.

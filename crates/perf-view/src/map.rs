@@ -1,10 +1,10 @@
-//! [`ColourMap`]: from a value between 0 and 1 to a colour.
+//! [`ColourMap`]: colours for values in `0.0..=1.0`.
 
 use crate::Colour;
 
-/// From a value between 0 and 1 to a colour.
+/// Colour map: assigns a colour to each value in `0.0..=1.0`.
 ///
-/// Maps are computed here in Oklab (Ottosson, 2020), where equal steps look equal; none is copied.
+/// Colours between the stops are mixed in Oklab (Ottosson, 2020), in which equal steps look equal.
 ///
 /// ```
 /// use perf_view::ColourMap;
@@ -16,17 +16,17 @@ use crate::Colour;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum ColourMap {
-    /// Green for little, yellow between, red for much: what severity views have always had. Not for
-    /// the colour-blind.
+    /// Green for low, yellow for medium and red for high values, the traditional map of severity
+    /// views. Not suitable for colour-blind readers.
     #[default]
     GreenYellowRed,
-    /// Dark blue to bright yellow at an even rate of lightness: safe for the colour-blind and in
-    /// print without colour.
+    /// Dark blue to bright yellow with evenly rising lightness. Safe for colour-blind readers and
+    /// for print without colour.
     BlueYellow,
-    /// Blue below, near white in the middle, orange above: for values with a sign, such as
-    /// correlations. Safe for the colour-blind.
+    /// Blue for low, near white for medium and orange for high values. Suitable for signed values
+    /// such as correlations. Safe for colour-blind readers.
     BlueOrange,
-    /// Colours of one's own, evenly spaced; at least one.
+    /// Custom colours, evenly spaced; at least one.
     Own(Vec<Colour>),
 }
 
@@ -47,8 +47,8 @@ const BLUE_ORANGE: [Colour; 5] = [
 ];
 
 impl ColourMap {
-    /// The colour of a value; values outside of 0 to 1 have that of the nearest end, and what is no
-    /// number that of 0.
+    /// Returns the colour of a value. Values outside of `0.0..=1.0` have the colour of the nearest
+    /// end, and NaN that of 0.
     pub fn at(&self, value: f64) -> Colour {
         let stops = self.stops();
         let value = if value.is_nan() { 0.0 } else { value };
@@ -59,12 +59,12 @@ impl ColourMap {
         mixed(from, to, place - below)
     }
 
-    /// 256 colours from 0 to 1, for look-ups.
+    /// Returns 256 evenly spaced colours from 0 to 1, as a look-up table.
     pub fn table(&self) -> Vec<Colour> {
         (0..256).map(|at| self.at(f64::from(at) / 255.0)).collect()
     }
 
-    /// A short name for lists of maps.
+    /// Returns a short name for lists of maps.
     pub fn name(&self) -> &'static str {
         match self {
             ColourMap::GreenYellowRed => "green, yellow, red",
@@ -84,7 +84,7 @@ impl ColourMap {
     }
 }
 
-/// Mixed in Oklab.
+/// Mixes two colours in Oklab.
 fn mixed(from: Colour, to: Colour, share: f64) -> Colour {
     if share <= 0.0 || from == to {
         return from;
@@ -94,7 +94,8 @@ fn mixed(from: Colour, to: Colour, share: f64) -> Colour {
     from_oklab(lab)
 }
 
-/// Lightness and two axes of hue (Ottosson, "A perceptual color space for image processing").
+/// Converts to Oklab: lightness and two axes of hue (Ottosson, "A perceptual color space for image
+/// processing").
 pub(crate) fn oklab(colour: Colour) -> [f64; 3] {
     let [r, g, b] = colour.linear();
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
@@ -129,11 +130,12 @@ mod tests {
         let steps: Vec<f64> = light.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mean = steps.iter().sum::<f64>() / steps.len() as f64;
         assert!(mean > 0.0025, "{mean}");
-        // Rounding to 8 bits moves a step a little, never backwards by more than that.
+        // Rounding to 8 bits changes each step a little, but never turns it into a step backwards
+        // of that size.
         assert!(steps.iter().all(|step| (step - mean).abs() < 0.004));
     }
 
-    /// Viénot's projection for people without one kind of cone: red and green mix.
+    /// Simulates vision without red cones by Viénot's projection: red and green mix.
     fn without_red_cones(colour: Colour) -> Colour {
         let [r, g, b] = colour.linear();
         let mixed = 0.112_38 * r + 0.887_62 * g;

@@ -1,6 +1,6 @@
-//! Numbers with units, as people read them.
+//! Formatting of numbers with units.
 
-/// A time or duration in nanoseconds, with three digits and its unit.
+/// Formats a time or duration in nanoseconds with three significant digits and a unit.
 ///
 /// ```
 /// use perf_view::number::time;
@@ -16,7 +16,7 @@ pub fn time(nanos: f64) -> String {
     scaled(nanos, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
 }
 
-/// A number of bytes, in units of 1024.
+/// Formats a number of bytes in binary units.
 ///
 /// ```
 /// use perf_view::number::bytes;
@@ -39,7 +39,7 @@ pub fn bytes(count: f64) -> String {
     )
 }
 
-/// A count, whole up to 9,999 and with thousands set apart.
+/// Formats a count in full, with commas between thousands.
 ///
 /// ```
 /// use perf_view::number::count;
@@ -58,7 +58,7 @@ pub fn count(value: u64) -> String {
     out
 }
 
-/// A share of 1 in percent, with a digit after the point below 10.
+/// Formats a fraction of 1 as a percentage, with one decimal place below 10 %.
 ///
 /// ```
 /// use perf_view::number::percent;
@@ -73,8 +73,9 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// Any other number: three digits, a prefix for powers of 1000, and its unit behind it if it has one. What
-/// is smaller than 1 and has no unit gets no prefix, which would read as a unit.
+/// Formats a number with three significant digits, an SI prefix and its unit, if it has one.
+///
+/// A number below 1 without a unit has no prefix, because the prefix would read as a unit.
 ///
 /// ```
 /// use perf_view::number::short;
@@ -123,8 +124,8 @@ const PREFIXES: [(f64, &str); 9] = [
     (1e-9, "n"),
 ];
 
-/// The prefix for a size, with the power of 1000 that it stands for; none for what is too small, or small
-/// and without a unit.
+/// Returns the power of 1000 and the prefix for a value of this size. There is no prefix below the
+/// smallest one, nor below 1 without a unit.
 pub(crate) fn prefix(size: f64, unit: &str) -> (f64, &'static str) {
     if unit.is_empty() && size * 1.000_5 < 1.0 {
         return (1.0, "");
@@ -143,7 +144,7 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     format!("{} {unit}", digits(value / scale))
 }
 
-/// Three digits.
+/// Formats a value with three significant digits.
 fn digits(value: f64) -> String {
     let places = match value.abs() {
         0.0..9.995 => 2,

@@ -1,15 +1,17 @@
-//! Numbers inside of pages: bytes in base64, runs where they repeat.
+//! Compact encoding of the numbers in pages: base64 and run-length encoding.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Bytes as base64.
+/// Encodes bytes as base64.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-/// Pairs of bytes as runs: the length (7 bits a byte, the lowest first, the eighth bit says that more
-/// follow), then the pair.
+/// Run-length encodes pairs of bytes.
+///
+/// Each run is its length, followed by the pair. The length is a little-endian base-128 number: 7
+/// bits in each byte, with the eighth bit set if another byte follows.
 #[cfg(feature = "fold")]
 pub(crate) fn runs(pairs: impl IntoIterator<Item = [u8; 2]>) -> Vec<u8> {
     let mut out = Vec::new();

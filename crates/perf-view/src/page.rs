@@ -1,4 +1,4 @@
-//! [`Page`]: one file that holds everything it shows, and asks nobody for anything.
+//! [`Page`]: a self-contained HTML file.
 
 use crate::escape::{json_in_script, legible};
 use crate::pack::base64;
@@ -8,8 +8,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use perf_core::Job;
 use sha2::{Digest, Sha256};
 
-/// A page: one HTML file without any address of another. Its content policy lets its own scripts and
-/// styles run, by their digests, and nothing else.
+/// HTML page in one file without references to other files.
+///
+/// Its content security policy permits only its own scripts and styles, by their digests.
 ///
 /// ```
 /// use perf_core::Job;
@@ -27,22 +28,22 @@ pub struct Page {
     sections: Vec<Section>,
 }
 
-/// Letters between two cancellation checks.
+/// Number of characters between two cancellation checks.
 const LOOK: usize = 1 << 20;
 
 const SCRIPT: &str = include_str!("../assets/page.js");
 const STYLE: &str = include_str!("../assets/page.css");
 
 impl Page {
-    /// What the scripts of all views share: it defines `perfkit`.
+    /// Script that all views share. It defines `perfkit`.
     pub const SCRIPT: &str = SCRIPT;
 
-    /// The style of all pages, with the colours of both themes.
+    /// Returns the style sheet of all pages, with the colours of both themes.
     pub fn style() -> String {
         colours() + STYLE
     }
 
-    /// A page without sections.
+    /// Creates a page without sections.
     pub fn new(title: impl Into<String>) -> Self {
         Page {
             title: title.into(),
@@ -50,13 +51,13 @@ impl Page {
         }
     }
 
-    /// A sentence or two below the title.
+    /// Sets the introduction below the title, a sentence or two.
     pub fn lead(mut self, text: impl Into<String>) -> Self {
         self.lead = text.into();
         self
     }
 
-    /// The page with one more section at its end. A section whose id is taken gets a number.
+    /// Appends a section. If the id of the section is already in use, a number is added to it.
     pub fn with(mut self, mut section: Section) -> Self {
         let taken = |id: &str| self.sections.iter().any(|other| other.id == id);
         if taken(&section.id) {
@@ -68,10 +69,10 @@ impl Page {
         self
     }
 
-    /// Returns the file: the same bytes for the same page.
+    /// Returns the HTML file. Equal pages give equal bytes.
     ///
-    /// Cancellation checks are made between sections and while text is scanned. The data of one section are written as a
-    /// whole.
+    /// Cancellation checks are made between sections and while the text is scanned. The data of one
+    /// section is written without a check.
     ///
     /// ```
     /// use perf_core::Job;
@@ -134,7 +135,7 @@ impl Page {
         };
         job.check()?;
         let html = markup.into_string();
-        // Templates escape; letters that a page must not hold are beyond them.
+        // Templates escape markup, but not the characters that a page must not contain.
         let mut letters = html.chars();
         let is_legible = loop {
             job.check()?;
@@ -173,7 +174,7 @@ fn element(section: &Section) -> Markup {
     }
 }
 
-/// Nothing but these scripts, these styles, and pictures inside of the page.
+/// Returns the content security policy: only these scripts, these styles, and embedded pictures.
 fn policy(scripts: &[&str], style: &str) -> String {
     let digest = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
     let scripts: Vec<String> = scripts.iter().map(|script| digest(script)).collect();
@@ -184,7 +185,8 @@ fn policy(scripts: &[&str], style: &str) -> String {
     )
 }
 
-/// Both themes as variables, the dark one where the reader or the system asks for it.
+/// Returns the colours of both themes as variables. The dark theme applies if the reader or the
+/// system selects it.
 fn colours() -> String {
     let (light, dark) = (variables(Theme::light()), variables(Theme::dark()));
     format!(
@@ -248,7 +250,7 @@ mod tests {
             let digest = format!("'sha256-{}'", base64(&Sha256::digest(text)));
             assert!(html.contains(&digest), "{digest}");
         }
-        // No attribute that the policy would refuse.
+        // The policy would refuse such attributes.
         assert!(!html.contains(" style=") && !html.contains(" onclick="));
     }
 

@@ -1,13 +1,13 @@
-//! [`Palette`]: colours of things that have names or numbers and no order.
+//! [`Palette`]: colours of named or numbered items without an order.
 
 use crate::Colour;
 use std::collections::HashMap;
 
-/// Colours of states by name: equal in every picture as far as no two of one picture would share one.
+/// Colours of states, chosen by name.
 ///
-/// The colour follows from the name alone; only where two names of one plan meet on a colour does the
-/// later one take the next free. MPI is red, as timelines of parallel programs have had it for thirty
-/// years.
+/// A state has the same colour in every picture, because the colour follows from its name. Only if
+/// two names of one palette select the same colour does the later one take the next free colour.
+/// MPI functions are red, as is usual in timelines of parallel programs.
 ///
 /// ```
 /// use perf_view::Palette;
@@ -22,7 +22,7 @@ pub struct Palette {
     given: HashMap<String, Colour>,
 }
 
-/// The colour of all states that are too rare for one of their own.
+/// Colour of all states that are too rare for a colour of their own.
 pub const OTHER: Colour = Colour::hex(0x9a9aa2);
 
 const CODE: [u32; 14] = [
@@ -32,11 +32,12 @@ const CODE: [u32; 14] = [
 const MPI: [u32; 7] = [
     0xc8322d, 0xe8743b, 0xa61c4b, 0xef9473, 0x7d1f1f, 0xd9577f, 0xff6f59,
 ];
-/// States with a colour of their own: more than an eye can tell apart.
+/// Maximum number of states with a colour of their own. Readers cannot distinguish more.
 const STATES: usize = 24;
 
 impl Palette {
-    /// Gives colours to states, the most important ones first; those past 24 share [`OTHER`].
+    /// Assigns colours to states, the most important ones first. States after the first 24 share
+    /// [`OTHER`].
     pub fn plan<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut palette = Palette::default();
         for name in names {
@@ -52,15 +53,16 @@ impl Palette {
         palette
     }
 
-    /// The colour of a state.
+    /// Returns the colour of a state, or [`OTHER`] if the palette does not contain it.
     pub fn of(&self, name: &str) -> Colour {
         self.given.get(name).copied().unwrap_or(OTHER)
     }
 
-    /// The first free colour from that of the name's hash on; once all are taken, darker ones.
+    /// Returns the first free colour, starting at the hash of the name. Once all colours are taken,
+    /// darker ones follow.
     fn choose(&self, name: &str) -> Colour {
         let palette: &[u32] = if name.starts_with("MPI") { &MPI } else { &CODE };
-        // FNV-1a: the same on every machine and in every version.
+        // FNV-1a gives the same hash on every machine and in every version.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
         });
@@ -79,7 +81,8 @@ const OBJECTS: [u32; 12] = [
     0x9fb52d, 0xe07a5f, 0x457b6b,
 ];
 
-/// The colour of a numbered thing, such as a cluster or a rank: 12 colours, then the same ones darker.
+/// Returns the colour of a numbered item, such as a cluster or a rank. After 12 colours the same
+/// ones follow, darker.
 ///
 /// ```
 /// use perf_view::numbered;

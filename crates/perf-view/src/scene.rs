@@ -1,46 +1,48 @@
-//! [`Scene`]: marks on paper, drawn as SVG or as PNG from one list.
+//! [`Scene`]: a list of marks that is drawn as SVG or as PNG.
 
 use crate::canvas::Canvas;
 use crate::{Colour, Result, svg};
 
-/// Where text begins or ends.
+/// Horizontal alignment of text relative to its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Anchor {
-    /// It begins at its place.
+    /// The text begins at its position.
     #[default]
     Start,
-    /// Its middle is there.
+    /// The text is centred at its position.
     Middle,
-    /// It ends there.
+    /// The text ends at its position.
     End,
 }
 
-/// Something that is drawn. All lengths are pixels, from the upper left corner of the paper.
+/// Drawable element. All lengths are in pixels, relative to the upper left corner of the paper.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Mark {
-    /// A filled rectangle: left, top, width, height.
+    /// Filled rectangle: left, top, width, height.
     Rect([f64; 4], Colour),
-    /// Rectangles side by side: left, top, width of one, height, and a colour each.
+    /// Adjacent rectangles: left, top, width of one rectangle, height, and a colour for each.
     Cells([f64; 4], Vec<Colour>),
-    /// A filled circle: centre and radius.
+    /// Filled circle: centre and radius.
     Circle([f64; 3], Colour),
-    /// A filled polygon.
+    /// Filled polygon.
     Polygon(Vec<[f64; 2]>, Colour),
-    /// Lines from point to point, of a width.
+    /// Polyline: points, line width and colour.
     Path(Vec<[f64; 2]>, f64, Colour),
-    /// A line of text: the middle of its height.
+    /// Line of text: start, middle or end according to the anchor, at the middle of its height.
     Text([f64; 2], Anchor, Colour, String),
-    /// The same in bold.
+    /// Line of bold text, positioned like [`Mark::Text`].
     Title([f64; 2], Anchor, Colour, String),
-    /// Marks that are seen during one of some steps, again and again: in SVG files alone.
+    /// Marks that are visible during one of several repeating steps: step, number of steps, marks.
+    /// Only SVG files show them.
     During(usize, usize, Vec<Mark>),
-    /// A circle that moves: centre and radius, and whether it is seen, one a step; in SVG files alone.
+    /// Moving circle: for each step the centre and radius, and `true` if it is visible. Only SVG
+    /// files show it.
     Moving(Vec<([f64; 3], bool)>, Colour),
 }
 
 impl Mark {
-    /// The same mark elsewhere.
+    /// Returns the mark moved by an offset.
     fn moved(&self, [dx, dy]: [f64; 2]) -> Mark {
         let point = |[x, y]: [f64; 2]| [x + dx, y + dy];
         let points = |all: &[[f64; 2]]| all.iter().copied().map(point).collect();
@@ -69,7 +71,7 @@ impl Mark {
     }
 }
 
-/// Marks on paper, the first ones below.
+/// Picture as a list of marks. Later marks cover earlier ones.
 ///
 /// ```
 /// use perf_view::{Anchor, Colour, Mark, Scene};
@@ -84,20 +86,20 @@ impl Mark {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// Width of the paper.
+    /// Width of the paper in pixels.
     pub width: u32,
-    /// Its height.
+    /// Height of the paper in pixels.
     pub height: u32,
-    /// Its colour.
+    /// Colour of the paper.
     pub paper: Colour,
-    /// What the picture shows, in words: for those who cannot see it.
+    /// Description of the picture for readers who cannot see it.
     pub title: String,
-    /// What is on it.
+    /// Marks, the lowest one first.
     pub marks: Vec<Mark>,
 }
 
 impl Scene {
-    /// Empty paper.
+    /// Creates a scene without marks.
     pub fn new(width: u32, height: u32, paper: Colour) -> Self {
         Scene {
             width,
@@ -108,18 +110,18 @@ impl Scene {
         }
     }
 
-    /// The same scene with a title.
+    /// Sets the description of the picture.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Draws one more mark on top.
+    /// Adds a mark on top of the others.
     pub fn push(&mut self, mark: Mark) {
         self.marks.push(mark);
     }
 
-    /// Draws the marks of another scene, its upper left corner at a place of this one.
+    /// Adds the marks of another scene, with its upper left corner at a position of this one.
     ///
     /// ```
     /// use perf_view::{Colour, Mark, Scene};
@@ -136,25 +138,27 @@ impl Scene {
             .extend(other.marks.iter().map(|mark| mark.moved(at)));
     }
 
-    /// Draws a thin line between two points: x and y of both.
+    /// Draws a thin line between two points, given as `[x1, y1, x2, y2]`.
     pub fn line(&mut self, [x1, y1, x2, y2]: [f64; 4], colour: Colour) {
         self.push(Mark::Path(vec![[x1, y1], [x2, y2]], 1.0, colour));
     }
 
-    /// Draws a line of text at the middle of its height.
+    /// Draws a line of text. `at` is the middle of its height.
     pub fn text(&mut self, at: [f64; 2], to: Anchor, colour: Colour, text: &str) {
         self.push(Mark::Text(at, to, colour, text.to_string()));
     }
 
-    /// The scene as an SVG file: the same bytes for the same scene.
+    /// Returns the scene as an SVG file. Equal scenes give equal bytes.
     pub fn svg(&self) -> String {
         svg::write(self)
     }
 
-    /// The scene as pixels.
+    /// Draws the scene into a raster image.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge).
+    ///
+    /// Returns [`Error::TooLarge`](crate::Error::TooLarge) if the scene has more than
+    /// [`MOST_PIXELS`](crate::MOST_PIXELS) pixels.
     pub fn canvas(&self) -> Result<Canvas> {
         let mut canvas = Canvas::new(self.width, self.height, self.paper)?;
         for mark in &self.marks {
@@ -163,10 +167,13 @@ impl Scene {
         Ok(canvas)
     }
 
-    /// The scene as a PNG file.
+    /// Returns the scene as a PNG file.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge).
+    ///
+    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the scene has more than
+    ///   [`MOST_PIXELS`](crate::MOST_PIXELS) pixels.
+    /// - Returns [`Error::Io`](crate::Error::Io) if the scene has no pixels.
     pub fn png(&self) -> Result<Vec<u8>> {
         self.canvas()?.png()
     }

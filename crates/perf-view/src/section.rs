@@ -1,4 +1,4 @@
-//! [`Section`]: a part of a page, and [`Card`]: a part of a report in a sentence.
+//! [`Section`]: a part of a page; [`Card`]: a summary of a section; [`Item`]: a statement of a list.
 
 use crate::pack::base64;
 use crate::{Result, Scene, Theme};
@@ -6,15 +6,22 @@ use maud::{Markup, html};
 use perf_core::{Column, Table, Values};
 use serde_json::Value;
 
-/// A part of a [`Page`](crate::Page), made by a view.
+/// Part of a [`Page`](crate::Page), created by a view.
 #[derive(Clone, Debug)]
 pub struct Section {
+    /// Anchor of links to the section.
     pub(crate) id: String,
+    /// Heading of the section.
     pub(crate) heading: String,
+    /// Name of the view, by which its script finds the section.
     pub(crate) view: &'static str,
+    /// Content below the heading.
     pub(crate) body: Markup,
+    /// Data that the script of the view reads; null without a script.
     pub(crate) data: Value,
+    /// Script of the view; empty if it needs none.
     pub(crate) script: &'static str,
+    /// Style sheet of the view; only used with a script.
     pub(crate) style: &'static str,
 }
 
@@ -50,7 +57,7 @@ impl Section {
         }
     }
 
-    /// Plain text: a heading, paragraphs and no script.
+    /// Creates a section of plain text paragraphs.
     ///
     /// ```
     /// use perf_core::Job;
@@ -64,7 +71,8 @@ impl Section {
         Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
-    /// A picture: as PNG, on light and on dark paper, with what it shows in words.
+    /// Creates a section with a picture as PNG, drawn for the light and the dark theme, and a text
+    /// above it.
     ///
     /// ```
     /// use perf_core::Job;
@@ -77,7 +85,9 @@ impl Section {
     /// ```
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge), and that of a picture without pixels.
+    ///
+    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the picture has too many pixels.
+    /// - Returns [`Error::Io`](crate::Error::Io) if the picture has no pixels.
     pub fn picture(
         id: &str,
         heading: &str,
@@ -89,9 +99,11 @@ impl Section {
         Ok(Section::new("text", id, heading, body, null, "", ""))
     }
 
-    /// Returns a table with its description above it. The first cell of a row is its head, and columns of numbers
-    /// and times are aligned to the right. Cells are those of [`Column::text_of`](perf_core::Column::text_of), with
-    /// their units.
+    /// Creates a section with a table and its description above it.
+    ///
+    /// The first cell of a row is its heading. Columns of numbers and times are aligned to the
+    /// right. The cells are those of [`Column::text_of`](perf_core::Column::text_of), with their
+    /// units.
     ///
     /// ```
     /// use perf_core::{Column, Job, Nanos, Table};
@@ -124,7 +136,7 @@ impl Section {
         Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
-    /// The beginning of a report: a card for each of its parts, with a link to it.
+    /// Creates the overview of a report: one card for each of its sections, with a link to it.
     ///
     /// ```
     /// use perf_core::Job;
@@ -147,7 +159,7 @@ impl Section {
         Section::new("text", id, heading, body, Value::Null, "", "")
     }
 
-    /// A numbered list of statements, each with its place and a command.
+    /// Creates a numbered list of statements, each with its place and a command.
     ///
     /// ```
     /// use perf_core::Job;
@@ -177,13 +189,13 @@ impl Section {
         &self.heading
     }
 
-    /// Returns the section under another heading.
+    /// Replaces the heading.
     pub fn headed(mut self, heading: &str) -> Self {
         self.heading = heading.to_string();
         self
     }
 
-    /// What follows `#` in a link to it.
+    /// Returns the anchor of the section: the part of a link after `#`.
     pub fn id(&self) -> &str {
         &self.id
     }
@@ -227,7 +239,7 @@ impl Item {
     }
 }
 
-/// A part of a report in a sentence, for its [`overview`](Section::overview).
+/// Summary of a section in one sentence, for an [`overview`](Section::overview).
 ///
 /// ```
 /// use perf_core::Job;
@@ -241,14 +253,18 @@ impl Item {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Card {
+    /// Id of the section that the card links to.
     link: String,
+    /// Heading of the card.
     heading: String,
+    /// Summary in one sentence.
     words: String,
+    /// Picture for both themes, if the card has one.
     picture: Option<Markup>,
 }
 
 impl Card {
-    /// A card that leads to the section of an id.
+    /// Creates a card with a link to the section with this id.
     pub fn new(
         link: impl Into<String>,
         heading: impl Into<String>,
@@ -262,17 +278,19 @@ impl Card {
         }
     }
 
-    /// The same with a picture.
+    /// Adds a picture.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge), and that of a picture without pixels.
+    ///
+    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the picture has too many pixels.
+    /// - Returns [`Error::Io`](crate::Error::Io) if the picture has no pixels.
     pub fn with(mut self, draw: impl Fn(Theme) -> Scene) -> Result<Self> {
         self.picture = Some(both(draw)?);
         Ok(self)
     }
 }
 
-/// A picture on light and on dark paper, of which the style shows one.
+/// Draws a picture for the light and the dark theme. The style sheet shows one of them.
 fn both(draw: impl Fn(Theme) -> Scene) -> Result<Markup> {
     let one = |theme: Theme| -> Result<(String, String)> {
         let scene = draw(theme);
@@ -286,7 +304,7 @@ fn both(draw: impl Fn(Theme) -> Scene) -> Result<Markup> {
     })
 }
 
-/// Lower-case letters, digits and lines: what links are made of.
+/// Converts an id to lower-case letters, digits and hyphens, starting with a letter.
 fn anchor(id: &str) -> String {
     let letters = id.chars().map(|letter| match letter {
         'a'..='z' | '0'..='9' | '-' => letter,

@@ -1,4 +1,4 @@
-//! Scenes as SVG files, written by hand: a few kinds of marks need no library.
+//! Scenes as SVG files. The few kinds of marks are written without a library.
 
 use crate::{Anchor, Colour, Mark, Scene, escaped};
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ pub(crate) fn write(scene: &Scene) -> String {
          viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"'DejaVu Sans Mono', \
          'Noto Sans Mono', ui-monospace, monospace\" font-size=\"11.6\">\n"
     );
-    // Writing to a string cannot fail.
+    // Writing to a string cannot fail, so the results are ignored.
     if !scene.title.is_empty() {
         let _ = writeln!(out, "<title>{}</title>", escaped(&scene.title));
     }
@@ -73,7 +73,7 @@ fn mark(mark: &Mark, out: &mut String) {
     }
 }
 
-/// Seconds that a step takes.
+/// Duration of a step in seconds.
 const STEP: f64 = 2.0;
 
 fn during(step: usize, steps: usize, marks: &[Mark], out: &mut String) {
@@ -92,7 +92,8 @@ fn during(step: usize, steps: usize, marks: &[Mark], out: &mut String) {
     );
 }
 
-/// A circle that rests for half of each step and goes to its next place for the other half.
+/// Writes a circle that rests for half of each step and moves to its next position during the other
+/// half.
 fn moving(places: &[([f64; 3], bool)], colour: Colour, out: &mut String) {
     let finite = places.iter().flat_map(|place| place.0).all(f64::is_finite);
     if places.is_empty() || !finite {
@@ -115,7 +116,7 @@ fn moved(name: &str, values: &[String], out: &mut String) {
         stops.extend([value.as_str(), value]);
         times.extend([at as f64, at as f64 + 0.5].map(|at| format!("{:.4}", at / count)));
     }
-    // The last one stays until it begins anew.
+    // The last position is kept until the animation restarts.
     stops.extend(values.last().map(String::as_str));
     times.push("1".into());
     let _ = writeln!(
@@ -156,7 +157,7 @@ fn text([x, y]: [f64; 2], to: Anchor, colour: Colour, line: &str, more: &str, ou
     );
 }
 
-/// ` fill="#rrggbb"`, with its opacity apart, as SVG 1.1 wants it.
+/// Returns the attribute ` fill="#rrggbb"`. Opacity is a separate attribute, as SVG 1.1 requires.
 fn paint(what: &str, colour: Colour) -> String {
     let opaque = Colour { a: 255, ..colour };
     match colour.a {
@@ -179,7 +180,7 @@ fn points(corners: &[[f64; 2]]) -> String {
     out
 }
 
-/// Two digits after the point at most, without zeros at the end.
+/// Formats a number with at most two decimal places and without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

@@ -1,4 +1,4 @@
-//! Letters as coverage, from a font that was drawn ahead.
+//! Glyphs as coverage values, from a bitmap font.
 
 use noto_sans_mono_bitmap::{
     FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width,
@@ -6,15 +6,15 @@ use noto_sans_mono_bitmap::{
 
 /// Height of a line of text in pixels.
 pub(crate) const HEIGHT: usize = 16;
-/// Width of a character in pixels, in PNG and (nearly) in SVG.
+/// Width of a character in pixels: exact in PNG, approximate in SVG.
 pub(crate) const ADVANCE: f64 = get_raster_width(FontWeight::Regular, RasterHeight::Size16) as f64;
 
-/// The width of a line of text in pixels.
+/// Returns the width of a line of text in pixels.
 pub(crate) fn width(text: &str) -> f64 {
     text.chars().count() as f64 * ADVANCE
 }
 
-/// How a character looks. What the font lacks looks like a question mark.
+/// Returns the glyph of a character. Characters that the font lacks are drawn as a question mark.
 pub(crate) fn glyph(letter: char, bold: bool) -> Option<RasterizedChar> {
     let weight = match bold {
         true => FontWeight::Bold,

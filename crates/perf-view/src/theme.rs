@@ -1,8 +1,9 @@
-//! [`Theme`]: paper and ink.
+//! [`Theme`]: colours of everything except data.
 
 use crate::Colour;
 
-/// Paper and ink: what is not data in a picture. Pages have both themes and follow the reader's choice.
+/// Colours of everything in a picture that is not data. Pages contain both themes and follow the
+/// reader's choice.
 ///
 /// ```
 /// use perf_view::Theme;
@@ -13,26 +14,26 @@ use crate::Colour;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Theme {
-    /// What is drawn on.
+    /// Background.
     pub paper: Colour,
     /// Text.
     pub ink: Colour,
-    /// Text that matters less: axes, remarks.
+    /// Secondary text, such as axis labels and remarks.
     pub quiet: Colour,
-    /// Lines of grids.
+    /// Grid lines.
     pub grid: Colour,
-    /// No region is open.
+    /// Streams without an open region.
     pub idle: Colour,
-    /// Not recorded.
+    /// Times without recorded data.
     pub absent: Colour,
-    /// All streams are in the same state, whichever it is.
+    /// Uniform cells: all streams are in the same state, regardless of the state.
     pub equal: Colour,
-    /// What is abnormal.
+    /// Abnormal data.
     pub alarm: Colour,
 }
 
 impl Theme {
-    /// Dark on white.
+    /// Returns the theme with dark text on white.
     pub const fn light() -> Self {
         Theme {
             paper: Colour::hex(0xffffff),
@@ -46,7 +47,7 @@ impl Theme {
         }
     }
 
-    /// Light on near black.
+    /// Returns the theme with light text on near black.
     pub const fn dark() -> Self {
         Theme {
             paper: Colour::hex(0x14161b),

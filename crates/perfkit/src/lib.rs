@@ -1,13 +1,13 @@
-//! Finds what is wrong with a parallel program from its recordings.
+//! Finds performance problems of parallel programs in their recordings.
 //!
-//! This crate re-exports the others under nouns, and adds [`open`] and the [`prelude`], the names of a first
-//! program. A tool that embeds one analysis depends on the crate of that analysis alone; a program that
-//! explores recordings depends on this one.
+//! This crate re-exports the other crates as modules, and adds [`open`] and the [`prelude`], which
+//! holds the names that a first program needs. A tool that embeds one analysis depends on the crate
+//! of that analysis alone. A program that explores recordings depends on this crate.
 //!
 //! ```
 //! use perfkit::prelude::*;
 //!
-//! // Any recording: here six GPUs whose load is known.
+//! // Any recording can be used; this one has six GPUs with a known load.
 //! let trace = open_trace("../../data/gpu/planted-6x14.json.gz")?;
 //!
 //! // How busy are its devices?
@@ -26,34 +26,41 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Every analysis takes a [`Trace`](core::Trace) or a [`Profile`](core::Profile) and none knows where it came from. The
-//! cookbook in the project's `docs` shows the short programs of `examples`, its `methods` the decisions and their reasons.
+//! Every analysis takes a [`Trace`](core::Trace) or a [`Profile`](core::Profile) and does not
+//! depend on the file format. In the project's `docs`, `cookbook` shows the short programs of
+//! `examples`, and `methods` explains the choice of methods.
 //!
-//! | here | crate | what |
+//! | module | crate | content |
 //! |---|---|---|
-//! | [`core`] | `perf-core` | time, places, code, traces, profiles |
-//! | [`formats`] | `perf-formats` | recordings in, core types out, and back |
+//! | [`core`] | `perf-core` | times, locations, regions, traces, profiles |
+//! | [`formats`] | `perf-formats` | reading and writing of trace and profile formats |
 //! | [`fold`] | `perf-fold` | folded timelines |
-//! | [`topology`] | `perf-topology` | where on a grid each location lies |
+//! | [`topology`] | `perf-topology` | mapping of locations to grids |
 //! | [`spectral`] | `perf-spectral` | correlation of severity views in the frequency domain |
 //! | [`track`] | `perf-track` | clusters of CPU bursts, and their tracking across experiments |
-//! | [`anomaly`] | `perf-anomaly` | which calls are abnormal, as they happen |
+//! | [`anomaly`] | `perf-anomaly` | detection of abnormal calls, during the run or in a trace |
 //! | [`wait`] | `perf-wait` | wait states, their causes, critical path, efficiencies, what-if replay, clocks |
 //! | [`view`] | `perf-view` | results as pictures and pages |
 //!
-//! # How
-//! Bytes become a trace or a profile, that becomes the result of an analysis, and that a picture, a page or another
-//! file. Each step is a function of core types; long work takes a [`Job`](core::Job). What each computes,
-//! with its equations, is in the documentation of its crate.
+//! # Method
+//!
+//! A reader turns bytes into a trace or a profile. An analysis turns it into a result, and a view
+//! or writer turns the result into a picture, a page or another file. Each step is a function of
+//! core types; long-running functions take a [`Job`](core::Job). The methods with their equations
+//! are described in the documentation of each crate.
 //!
 //! # Cost
-//! The umbrella adds nothing at run time, and compiles what its features ask for. How many packages that are, and what
-//! recordings cost in time and memory, is in the project's `docs`: `architecture`, `cost`, `benchmarks`.
 //!
-//! # What to mind
-//! * Each crate's documentation has its method with equations, what it costs, and its pitfalls.
-//! * Features leave out formats and analyses; `nsys`, `perfetto`, `sqlite`, `tracing` and `serde` are not defaults.
-//! * Parallel results equal serial ones bit by bit.
+//! This crate has no cost at run time, and compiles only the crates that its features enable. The
+//! number of packages and the time and memory that recordings take are listed in the project's
+//! `docs`: `architecture`, `cost`, `benchmarks`.
+//!
+//! # Pitfalls
+//!
+//! * The pitfalls of each analysis are described in the documentation of its crate.
+//! * The features `nsys`, `perfetto`, `sqlite`, `tracing` and `serde` are not enabled by default.
+//! * Parallel results equal serial ones bit by bit, so the feature `parallel` never explains a
+//!   difference.
 #![doc(html_root_url = "../")]
 
 #[cfg(feature = "anomaly")]
@@ -77,7 +84,7 @@ pub mod prelude;
 
 use std::path::Path;
 
-/// Opens a recording in any format that [`formats`] knows, tolerantly and on all cores.
+/// Opens a recording in any format that [`formats`] supports, tolerating damage, on all cores.
 ///
 /// ```no_run
 /// let recording = perfkit::open("run/traces.otf2")?;
@@ -87,9 +94,10 @@ use std::path::Path;
 /// }
 /// # Ok::<(), perfkit::formats::Error>(())
 /// ```
-///
 /// # Errors
-/// Those of [`formats::open`], which also takes options: strict reading, a window of time, some
+///
+/// Returns the errors of [`formats::open`], which also accepts options: strict reading, a time
+/// window, selected locations, limits, progress.
 /// locations, limits, progress.
 pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
     formats::open(path, &formats::OpenOptions::new(), &core::Job::default())
@@ -102,9 +110,10 @@ pub fn open(path: impl AsRef<Path>) -> formats::Result<formats::Recording> {
 /// assert_eq!(trace.definitions().system.locations().len(), 4);
 /// # Ok::<(), perfkit::formats::Error>(())
 /// ```
-///
 /// # Errors
-/// Those of [`open`], and [`Error::Content`](formats::Error::Content) if the recording is a profile.
+///
+/// - Returns the errors of [`open`].
+/// - Returns [`Error::Content`](formats::Error::Content) if the recording is a profile.
 pub fn open_trace(path: impl AsRef<Path>) -> formats::Result<core::Trace> {
     let path = path.as_ref();
     open(path)?
@@ -117,15 +126,16 @@ pub fn open_trace(path: impl AsRef<Path>) -> formats::Result<core::Trace> {
         })
 }
 
-/// Opens a profile: a recording of sums, such as Cube's and TAU's.
+/// Opens a profile: a recording of sums, such as those of Cube and TAU.
 ///
 /// ```
 /// let error = perfkit::open_profile("../../data/recordings/jacobi-4").expect_err("it is a trace");
 /// assert!(error.to_string().contains("holds a trace, expected a profile"));
 /// ```
-///
 /// # Errors
-/// Those of [`open`], and [`Error::Content`](formats::Error::Content) if the recording is a trace.
+///
+/// - Returns the errors of [`open`].
+/// - Returns [`Error::Content`](formats::Error::Content) if the recording is a trace.
 pub fn open_profile(path: impl AsRef<Path>) -> formats::Result<core::Profile> {
     let path = path.as_ref();
     open(path)?

@@ -1,8 +1,9 @@
-//! Names of a first program: `use perfkit::prelude::*;`.
+//! Names for a first program: `use perfkit::prelude::*;`.
 //!
-//! [`open`], [`open_trace`] and [`open_profile`], the nouns that they return, and the entry of each analysis
-//! under the feature of its crate. Everything else stays under its module. The names differ from those of
-//! the standard prelude, and no two of them stem from one name of two crates.
+//! The prelude contains [`open`], [`open_trace`] and [`open_profile`], the types that they return,
+//! and the main types of each analysis, if the feature of its crate is enabled. All other items
+//! stay in their modules. No name collides with the standard prelude or with the name of an item in
+//! two crates.
 //!
 //! ```
 //! use perfkit::prelude::*;
@@ -64,7 +65,7 @@ pub use crate::wait::{activity::Activities, waits::Pattern, waits::WaitStates};
 mod tests {
     use std::fmt::Debug;
 
-    /// Compares by text: not all parameters can be compared by value.
+    /// Compares the debug output, because not all parameters implement `PartialEq`.
     fn assert_same<T: Debug, E: Debug>(default: T, checked: Result<T, E>) {
         let checked = checked.expect("the default parameters pass their check");
         assert_eq!(format!("{default:?}"), format!("{checked:?}"));

@@ -1,6 +1,6 @@
-//! What work says beforehand that it takes of memory is what it takes, within a fifth.
+//! Tests that memory estimates agree with the memory that is actually used, within 20 %.
 //!
-//! Memory is counted by the allocator of this program, so that the figures are the same each time.
+//! The allocator of this program counts the memory, so that the numbers are the same in each run.
 
 #![cfg(all(
     feature = "otf2",
@@ -33,10 +33,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[global_allocator]
 static COUNTED: Counted = Counted::up_to(usize::MAX);
 
-/// What was said wrongly so far.
+/// Estimates found to be wrong so far.
 static WRONG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// One test at a time, since all memory of the process is counted.
+/// Guard that lets one test run at a time, because the memory of the whole process is counted.
 struct Alone(#[allow(dead_code, reason = "it is held")] MutexGuard<'static, ()>);
 
 fn alone() -> Alone {
@@ -45,7 +45,7 @@ fn alone() -> Alone {
 }
 
 impl Drop for Alone {
-    /// All that is wrong is told at once.
+    /// Reports all wrong estimates at once.
     fn drop(&mut self) {
         let mut wrong = WRONG.lock().unwrap_or_else(PoisonError::into_inner);
         let wrong = std::mem::take(&mut *wrong);
@@ -57,14 +57,15 @@ impl Drop for Alone {
     }
 }
 
-/// `work` in a pool of so many threads that exist before memory is counted.
+/// Runs `work` in a pool of `threads` threads and returns its peak memory. The threads are created
+/// before memory is counted.
 fn peak<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> (R, usize) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let pool = pool.build().unwrap();
     pool.install(|| memory::of(work))
 }
 
-/// What `make` gives, and the bytes that are in use for it once it is made.
+/// Returns the result of `make`, and the memory that it holds.
 fn held<R>(make: impl FnOnce() -> R) -> (R, usize) {
     memory::reset();
     let before = memory::peak();
@@ -73,12 +74,13 @@ fn held<R>(make: impl FnOnce() -> R) -> (R, usize) {
     (made, memory::peak().saturating_sub(before))
 }
 
-/// Said and taken differ by a fifth at most.
+/// Asserts that the estimate and the memory used differ by at most 20 %.
 fn agree(what: &str, said: usize, taken: usize) {
     within(what, said..=said, taken);
 }
 
-/// What is taken differs from the range by a fifth at most, the end of which is what was said.
+/// Asserts that the memory used is at most 20 % outside of the range. The upper end of the range is
+/// the estimate.
 fn within(what: &str, range: RangeInclusive<usize>, taken: usize) {
     let said = *range.end();
     let ratio = taken as f64 / said as f64;
@@ -99,7 +101,7 @@ fn archive(trace: &Trace) -> MemoryArchive {
 #[test]
 fn traces() {
     let _alone = alone();
-    // Few long ones, and many short ones.
+    // A few long streams, and many short ones.
     let all = [
         (1, 1_600_000),
         (4, 800_000),
@@ -138,7 +140,7 @@ fn folds() {
                 let groups = Groups::by(&timelines, by);
                 let params = Folder::params().columns(20_000).check().unwrap();
                 let folder = Folder::new(&timelines, groups, params).unwrap();
-                // What is said depends on the pool.
+                // The estimate depends on the number of threads of the pool.
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
                 let said = pool.build().unwrap().install(|| folder.memory());
                 let (_, taken) = peak(threads, || {
@@ -176,7 +178,7 @@ fn spectra() {
             let mut builder = Spectra::<f64>::builder(&dims).unwrap();
             let (_, taken) = peak(threads, || builder.extend(&views, &Job::default()).unwrap());
             let what = format!("spectra, {count} of {dims:?}, {threads} threads");
-            // On a busy machine one thread may have done all before another begins.
+            // On a busy machine one thread may have done all of the work before another begins.
             within(&what, said_of(1)..=said, taken);
         }
     }
@@ -256,7 +258,7 @@ fn profiles() {
         let time = profile.metric("time").unwrap();
         let paths: Vec<_> = profile.paths(time).into_iter().take(200).collect();
         let said = profile.memory_of_rows(time) / profile.paths(time).len() * paths.len();
-        // What is read ahead, 64 KiB, is there from the second row on.
+        // The read-ahead buffer of 64 KiB is allocated with the second row.
         for path in &paths {
             profile.row(time, *path).unwrap();
         }
@@ -269,7 +271,8 @@ fn profiles() {
     }
 }
 
-/// What an alignment may take is given, not told: it keeps to it, beside what grows with the bursts alone.
+/// Tests that an alignment keeps within its memory budget, apart from memory that grows with the
+/// number of bursts.
 #[test]
 fn alignments() {
     let _alone = alone();
@@ -305,11 +308,14 @@ fn alignments() {
     }
 }
 
-/// What a client sends, and a server that answers it.
+/// Client connection that keeps all deltas and answers them with a local server.
 #[derive(Debug)]
 struct Kept {
+    /// Server that answers the deltas.
     server: Server,
+    /// Deltas sent so far.
     deltas: Vec<Delta>,
+    /// Answer to the last delta.
     view: Option<View>,
 }
 
@@ -325,7 +331,7 @@ impl Exchange for Kept {
     }
 }
 
-/// Deltas of a rank that calls so many functions a few times in each step.
+/// Returns the deltas of a rank that calls `functions` functions four times in each step.
 fn deltas(rank: u32, functions: u64, steps: u64) -> Vec<Delta> {
     let mut watch = Watch::new(Calls::default(), 0, rank);
     let regions: Vec<_> = (0..functions)

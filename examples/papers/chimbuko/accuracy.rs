@@ -1,4 +1,4 @@
-//! Labels of an instance a rank against those of one instance that sees all ranks.
+//! Labels of one instance for each rank, compared with those of one instance that sees all ranks.
 
 use super::comparison::Compared;
 use super::program::Program;
@@ -21,7 +21,7 @@ fn note(monitor: &Monitor, labels: &mut Labels) {
     }
 }
 
-/// The labels of one instance that sees all ranks.
+/// Returns the labels of one instance that sees all ranks.
 fn single(method: Method, ranks: u32) -> Detected<Labels> {
     let (mut program, mut one, mut labels) = (Program::new(ranks), monitor(method)?, Labels::new());
     for step in 0..STEPS {
@@ -32,7 +32,7 @@ fn single(method: Method, ranks: u32) -> Detected<Labels> {
     Ok(labels)
 }
 
-/// Those of an instance a rank, with or without a server between them.
+/// Returns the labels of one instance for each rank, with or without a server between them.
 fn distributed(mut all: Vec<Monitor>) -> Labels {
     let (mut program, mut labels) = (Program::new(all.len() as u32), Labels::new());
     for step in 0..STEPS {
@@ -45,7 +45,8 @@ fn distributed(mut all: Vec<Monitor>) -> Labels {
     labels
 }
 
-/// Calls that both label alike, of all; and anomalies of both, of those of either. In percent.
+/// Returns two percentages: calls with equal classification, of all calls; and anomalies of both,
+/// of the anomalies of either.
 fn alike(one: &Labels, many: &Labels) -> [f64; 2] {
     let is = |label: Option<&Label>| label.is_some_and(|label| label.is_anomaly());
     let (mut same, mut both, mut either) = (0, 0, 0);

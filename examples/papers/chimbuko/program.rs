@@ -1,12 +1,12 @@
-//! A generated program on any number of ranks.
+//! Generated program on any number of ranks.
 
 use perf_testdata::clusters::{normal, unit};
 use perf_testdata::wide::Xorshift;
 use perfkit::anomaly::Monitor;
 use perfkit::core::{EventSink, Nanos, StreamEvent, StreamKey};
 
-/// A program of eight functions, 24 calls a rank and step, each of its own usual time and one of 500 calls
-/// eight to 160 times as long.
+/// Program of eight functions with 24 calls for each rank and step. Each function has its own usual
+/// time, and one of 500 calls takes 8 to 160 times as long.
 pub(super) struct Program {
     random: Vec<Xorshift>,
     at: Vec<i64>,
@@ -28,7 +28,7 @@ impl Program {
         }
     }
 
-    /// The calls of the next step of a rank.
+    /// Adds the calls of the next step of a rank.
     pub(super) fn push(&mut self, rank: u32, into: &mut Monitor) {
         let (random, at) = (&mut self.random[rank as usize], &mut self.at[rank as usize]);
         let stream = into.stream(StreamKey {

@@ -1,4 +1,4 @@
-//! Recordings: what a server changes, and the labels of Chimbuko's own detectors.
+//! Recordings: the effect of a server, and the labels of Chimbuko's own detectors.
 
 use super::comparison::{Asked, Compared};
 use super::{Method, kept, monitor, recorder, shared};
@@ -9,7 +9,8 @@ use perfkit::formats::{OpenOptions, streams::Streams};
 use perfkit_cli::failure::{Failure, input};
 use perfkit_cli::recording;
 
-/// Anomalies of a recording, a monitor a rank that all go on step by step.
+/// Returns the number of anomalies of a recording, with one monitor for each rank. All monitors
+/// advance step by step.
 fn replayed(mut all: Vec<Monitor>) -> Result<u64, Failure> {
     let trace = recording::open(&bundled("nwchem-md-4"))?.trace;
     let ids: Vec<[LocationId; 1]> = trace
@@ -61,7 +62,7 @@ pub(super) fn server() -> Result<Compared, Failure> {
     Ok(table)
 }
 
-/// Labels of Chimbuko v7.0's own detectors on streams of real runs.
+/// Compares with the labels of Chimbuko v7.0's own detectors on streams of real runs.
 pub(super) fn labels(asked: &Asked) -> Result<Option<Compared>, Failure> {
     let methods = [
         (Method::Sstd, "SSTD"),

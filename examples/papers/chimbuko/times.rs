@@ -1,4 +1,4 @@
-//! Times: what detection takes a rank and step, and what it costs a program that watches itself.
+//! Times: detection for each rank and step, and the overhead on a program that watches itself.
 
 use super::comparison::Compared;
 use super::program::{CALLS, Program};
@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use tracing::info_span;
 use tracing_subscriber::prelude::*;
 
-/// Microseconds a rank and step, from events to labels and back from the server.
+/// Measures the microseconds for each rank and step, from events to labels, including the exchange
+/// with the server.
 pub(super) fn ranks() -> Detected<Compared> {
     const WHY: &str = "theirs, on Summit at 1280, 2000, 2400, 4000 ranks: 0.31, 15.5, 27.9, 41.6 ms to detect and 1.35, 178, 44, 41 ms \
                        for the exchange, of steps of a second; ours of 24 calls, all ranks and the server on one core";
@@ -46,10 +47,10 @@ pub(super) fn ranks() -> Detected<Compared> {
     Ok(table)
 }
 
-/// Spans of a run of the program that is watched.
+/// Number of spans in a run of the watched program.
 const SPANS: usize = 20_000;
 
-/// A program of short calls, with spans around them, or without.
+/// Runs a program of short calls, with or without spans around them, and returns its time.
 fn work(length: usize, is_watched: bool) -> f64 {
     let begin = Instant::now();
     let mut sum = 0.0_f64;
@@ -68,7 +69,7 @@ fn work(length: usize, is_watched: bool) -> f64 {
     begin.elapsed().as_secs_f64()
 }
 
-/// The best of some runs each: with spans that are watched, and without any.
+/// Measures the shortest of some runs, with watched spans and without spans.
 pub(super) fn overhead() -> Detected<Compared> {
     const WHY: &str = "theirs is of NWChem with TAU and Chimbuko (TAU alone: 1.85 and 18.27); ours of one thread that enters a span and \
                        leaves it, the watching thread on the other core";

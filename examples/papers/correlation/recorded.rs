@@ -1,4 +1,4 @@
-//! The method on recordings: one with a planted pattern, and one of others.
+//! The method on recordings: one with a planted pattern, and one by others.
 
 use super::comparison::Compared;
 use super::{correlations, spectra_of};
@@ -15,10 +15,11 @@ use perfkit_cli::recording;
 use std::f64::consts::TAU;
 use std::path::Path;
 
-/// The phases of jacobi-64, and what is planted in them over c0, c1, c2, in updates a cell.
+/// Phases of jacobi-64. Each has a planted amount of work over c0, c1, c2, in updates for each
+/// cell.
 const PHASES: [&str; 3] = ["radiation", "surface", "microphysics"];
 
-/// Rank 16 c0 + 4 c1 + c2 is under the cloud where c0 is 1 or 2.
+/// Returns the planted work of a rank. Rank 16 c0 + 4 c1 + c2 is under the cloud if c0 is 1 or 2.
 fn work(phase: &str, rank: usize) -> f64 {
     let is_cloudy = (16..48).contains(&rank);
     let s = (TAU / 4.0 * (rank % 4) as f64).cos();
@@ -30,7 +31,7 @@ fn work(phase: &str, rank: usize) -> f64 {
     }
 }
 
-/// Exclusive time of the phases of jacobi-64 over its grid.
+/// Returns the exclusive time of the phases of jacobi-64 on its grid.
 fn measured() -> Result<(Vec<Grid>, Spectra<f64>), Failure> {
     let profile = recording::profile(&bundled::recording("jacobi-64"))?.profile;
     let shape = Shape::of(&[4, 4, 4]).map_err(input)?;
@@ -86,7 +87,8 @@ pub(super) fn hidden() -> Result<Compared, Failure> {
     Ok(table)
 }
 
-/// A profile with two grids: what goes most with time of call node 53 under each filter.
+/// Finds the strongest correlations with the time of call node 53 under each filter, in a profile
+/// with two grids.
 pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
     let cube = Cube::open(file, &OpenOptions::new(), &Job::default()).map_err(input)?;
     let profile = cube.profile();
@@ -140,7 +142,7 @@ pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
     Ok(table)
 }
 
-/// The recording, to turn, with its list for each choice of axes.
+/// Returns a section with the rotatable recording and its list for each choice of axes.
 pub(super) fn page() -> Result<Section, Failure> {
     let (grids, spectra) = measured()?;
     let grid = |at: usize| Ok((PHASES[at].to_string(), grids[at].clone(), Unit::Nanos));

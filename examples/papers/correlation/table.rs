@@ -8,13 +8,17 @@ use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// A line of Table 1; sizes as printed, in units of 1024.
+/// Row of Table 1; sizes as printed, in units of 1024.
 pub(super) struct Code {
+    /// Name of the code.
     name: &'static str,
+    /// Lengths of the axes.
     dims: &'static [usize],
-    /// The axis along which the planted pattern varies; what is known varies along axis 0.
+    /// Axis along which the planted pattern varies; the known effect varies along axis 0.
     along: usize,
+    /// Number of views.
     views: usize,
+    /// Number of points, as printed.
     points: &'static str,
     raw_gib: &'static str,
     overhead: &'static str,
@@ -54,17 +58,18 @@ pub(super) const CODES: [Code; 3] = [
     },
 ];
 
-/// Views that are made: the reference and these, each with its own planted correlation.
+/// Number of generated views: the reference and views with a planted correlation each.
 const MADE: usize = 12;
 
-/// r that is planted in view `k` along the axis of the pattern: from 1 down to -0.95, by its magnitude.
+/// Returns the correlation that is planted in view `k` along the axis of the pattern: `1 - 0.08 k`,
+/// negative if `k` is a multiple of 3.
 fn planted(k: usize) -> f64 {
     let sign = if k.is_multiple_of(3) { -1.0 } else { 1.0 };
     sign * (1.0 - 0.08 * k as f64)
 }
 
-/// What is known, ten times as strong, along axis 0; along another one a wave, and one that has nothing to
-/// do with it.
+/// Generates a view: a known effect along axis 0, ten times as strong as two waves along another
+/// axis. The second wave has twice the frequency of the first one and is uncorrelated with it.
 fn made(code: &Code, r: f64) -> Vec<f64> {
     let shape = code.dims;
     let stride: usize = shape[code.along + 1..].iter().product();
@@ -162,8 +167,9 @@ pub(super) fn table_1(code: &Code, times: bool) -> Spectral<Compared> {
     Ok(table)
 }
 
-/// Seconds for one view against as many as the paper has, on all processors: product, inverse transform and
-/// extremes of each. A list knows views that are the same, so that each is asked for alone.
+/// Measures the seconds for correlating one view with as many as the paper has, on all processors:
+/// product, inverse transform and extremes. Each correlation is computed separately, because a list
+/// would detect equal views.
 fn against_all(spectra: &Spectra<f64>, filter: &AxisFilter, count: usize) -> Spectral<f64> {
     let Some(reference) = spectra.reference(0, filter, &Job::default())? else {
         return Ok(f64::NAN);

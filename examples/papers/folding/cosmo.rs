@@ -1,4 +1,5 @@
-//! COSMO-SPECS: ranks that fall back more and more, planted in a model and in a real run.
+//! COSMO-SPECS: ranks that fall behind more and more, planted in a generated trace and in a real
+//! run.
 
 use super::comparison::Compared;
 use super::{folded, timelines};
@@ -6,7 +7,7 @@ use perf_testdata::cosmo;
 use perfkit::core::{Job, Ticks, TimeRange, Trace};
 use perfkit::fold::{GroupBy, Op, Result as Folding, Usage};
 
-/// COSMO-SPECS: 40 ranks, of which 4 have clouds to compute and fall back more in each iteration.
+/// Compares COSMO-SPECS: 4 of 40 ranks compute clouds and fall behind more in each iteration.
 pub(super) fn cloud(trace: &Trace) -> Folding<Compared> {
     const SAMPLED: &str =
         "centres of 6000 pixels over the run; planted: counted from the definition of the model";
@@ -61,7 +62,8 @@ pub(super) fn cloud(trace: &Trace) -> Folding<Compared> {
     Ok(table)
 }
 
-/// The same on a real run: jacobi-16, whose ranks 5, 6, 9 and 10 have ever more to do.
+/// Compares the same effect in a real run, jacobi-16, in which the load of ranks 5, 6, 9 and 10
+/// grows.
 pub(super) fn growing(trace: &Trace) -> Folding<Compared> {
     let timelines = timelines(trace)?;
     let all = timelines.range();
@@ -105,7 +107,7 @@ pub(super) fn growing(trace: &Trace) -> Folding<Compared> {
     let Some(microphysics) = timelines.classes().id("microphysics") else {
         return Ok(table);
     };
-    // From the first to the last iteration: what comes before and after is MPI that starts and ends.
+    // Use the time from the first to the last iteration, without the start-up and shut-down of MPI.
     let mut calls = timelines
         .segments(5, all)
         .filter(|(_, state)| state.class() == Some(microphysics))

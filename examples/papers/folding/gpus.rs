@@ -1,4 +1,4 @@
-//! GPU streams: what devices do, where most of their streams do nothing.
+//! GPU streams: the utilisation of devices on which most streams are idle.
 
 use super::comparison::{Asked, Compared};
 use super::{folded, timelines};
@@ -8,7 +8,8 @@ use perfkit::fold::{DeviceParams, Devices, Error, GroupBy, Op, Result as Folding
 use perfkit_cli::failure::{Failure, input};
 use perfkit_cli::recording;
 
-/// GPU streams: each device is busy for a planted share of the time, but most of its streams never are.
+/// Compares GPU streams: each device is busy for a planted share of the time, but most of its
+/// streams never are.
 pub(super) fn gpus(trace: &Trace) -> Folding<Compared> {
     let mut table = Compared::new("GPUs: six devices of 14 streams, % of the time", "planted");
     let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
@@ -47,7 +48,8 @@ pub(super) fn gpus(trace: &Trace) -> Folding<Compared> {
     Ok(table)
 }
 
-/// Recordings of real GPUs, and their utilisation as a slow union of intervals has it.
+/// Compares recordings of real GPUs with their utilisation computed as a brute-force union of
+/// intervals.
 pub(super) fn corpus(asked: &Asked) -> Result<Option<Compared>, Failure> {
     let mut table = Compared::new(
         "Real GPUs: % of the time in which anything works",

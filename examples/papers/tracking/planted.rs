@@ -1,4 +1,4 @@
-//! Twelve planted phases in two frames: how many of them each evaluator finds again.
+//! Twelve planted phases in two experiments, and the number of them that each evaluator recognises.
 
 use super::Bursts;
 use super::comparison::Compared;
@@ -9,7 +9,7 @@ use perfkit::track::tracking::{Mode, Tracking};
 use perfkit::track::{Points, Result as Tracked};
 use std::time::Instant;
 
-/// What happens from one frame to the next.
+/// Change from one experiment to the next.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     None,
@@ -27,7 +27,8 @@ const CHANGES: [(Change, &str); 5] = [
     (Change::Ends, "one ends, one begins"),
 ];
 
-/// Twelve phases of 3000 bursts, clustered in each frame by itself, and what each cluster is in truth.
+/// Returns twelve phases of 3000 bursts, clustered separately in each experiment, and the true
+/// phase of each cluster.
 fn frame(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
     let mut made = phases(3000, number + 1);
     let is_second = number == 1;
@@ -46,7 +47,7 @@ fn frame(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
         (Change::Ends, true) => 3,
         _ => u32::MAX,
     };
-    // Phases 1 and 2 are swapped by what they are: their callers.
+    // Swap phases 1 and 2, which are identified by their callers.
     let is = |truth: u32| match truth {
         1 | 2 if swap => 3 - truth,
         other => other,
@@ -95,7 +96,7 @@ fn frame(number: u64, change: Change) -> Tracked<(Bursts, Vec<u32>)> {
     ))
 }
 
-/// How many of the phases are one object in both frames and nothing else.
+/// Compares the number of phases that are exactly one tracked region in both experiments.
 pub(super) fn planted(times: bool) -> Tracked<Compared> {
     let mut table = Compared::new(
         "Planted: objects that are one phase in both frames, of twelve phases",
@@ -117,7 +118,8 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
     let begin = Instant::now();
     for (change, about) in CHANGES {
         let ((one, first), (other, second)) = (frame(0, change)?, frame(1, change)?);
-        // As published, each frame goes from 0 to 1 by itself; else both share their space.
+        // In the published method each experiment is scaled to 0 to 1 separately; the alternative
+        // scales both together.
         let own = [one.stretched(), other.stretched()];
         let (own, joint) = (
             [own[0].seen(128)?, own[1].seen(256)?],

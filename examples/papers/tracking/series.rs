@@ -1,5 +1,5 @@
-//! Real series: a solver on 4, 9 and 16 ranks whose work is planted, and EPOCH on 2, 4 and 16 tasks beside
-//! what the established tools find.
+//! Real series: a solver on 4, 9 and 16 ranks with planted work, and EPOCH on 2, 4 and 16 tasks
+//! compared with the results of the established tools.
 
 use super::comparison::{Asked, Compared};
 use perf_testdata::bundled::recording as bundled;
@@ -14,7 +14,7 @@ use perfkit_cli::pictures::{self, Files, failed};
 
 const TITLE: &str = "The phases of a solver on 4, 9 and 16 ranks";
 
-/// The bundled series.
+/// Returns the bundled series.
 pub(super) fn solver() -> Result<Series, Failure> {
     let options = ClusterOptions {
         axes: Axis::list("duration,work")?,
@@ -28,7 +28,7 @@ pub(super) fn solver() -> Result<Series, Failure> {
     )
 }
 
-/// Objects that are in all frames, most time first.
+/// Returns the tracked regions that occur in all experiments, the one with the most time first.
 fn throughout(series: &Series) -> impl Iterator<Item = &Object> {
     let frames = series.frames.len();
     series
@@ -38,7 +38,8 @@ fn throughout(series: &Series) -> impl Iterator<Item = &Object> {
         .filter(move |object| object.frames() == frames)
 }
 
-/// All ranks share one grid of cells: the work of a burst of each phase goes as one by their number.
+/// Compares the scaling of work. All ranks share one grid of cells, so the work of a burst of each
+/// phase is inversely proportional to the number of ranks.
 pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
     let mut table = Compared::new(
         "A real scaling series: a solver on 4, 9 and 16 ranks (jacobi)",
@@ -86,13 +87,17 @@ pub(super) fn scaling(series: &Series) -> Result<Compared, Failure> {
     Ok(table)
 }
 
-/// What the established tools find on 2, 4 and 16 tasks: bursts of 1 ms and more, eps 0.04, 4 points.
+/// Published results of the established tools on 2, 4 and 16 tasks, for bursts of at least 1 ms,
+/// eps 0.04 and 4 points.
 struct Known {
+    /// Number of tasks.
     tasks: u32,
+    /// Number of clusters, as printed.
     clusters: &'static str,
     noise: &'static str,
     score: &'static str,
-    /// Of the dominant cluster: bursts, milliseconds, 1e9 instructions and IPC of a burst.
+    /// Dominant cluster: number of bursts, and the milliseconds, 1e9 instructions and IPC of a
+    /// burst.
     dominant: [&'static str; 4],
 }
 
@@ -120,7 +125,8 @@ const KNOWN: [Known; 3] = [
     },
 ];
 
-/// A plasma code, clustered and tracked from its traces on, every step as published.
+/// Compares a plasma code, clustered and tracked from its traces with the published parameters of
+/// each step.
 pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
     let traces =
         [2, 4, 16].map(|tasks| asked.corpus(&format!("paraver/epoch/epoch_{tasks}proc.prv.gz")));
@@ -225,7 +231,7 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
     Ok(Some(table))
 }
 
-/// The frames of the solver, and how its phases change.
+/// Draws the experiments of the solver and the trends of its phases.
 pub(super) fn draw(files: &Files, series: &Series) -> Outcome {
     if files.is_empty() {
         return Ok(());

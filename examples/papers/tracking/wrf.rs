@@ -1,4 +1,5 @@
-//! WRF on 128 and 256 tasks: the cross-classification of the paper, and the objects that follow from it.
+//! WRF on 128 and 256 tasks: the cross-classification of the paper, and the tracked regions that
+//! follow from it.
 
 use super::Bursts;
 use super::comparison::Compared;
@@ -6,10 +7,11 @@ use perfkit::core::Job;
 use perfkit::track::tracking::{Mode, Threshold, TrackParams, Tracking};
 use perfkit::track::{ClusterId, Result as Tracked};
 
-/// Of the bursts of a cluster of one frame, so many percent are nearest to a cluster of the other one.
+/// For each cluster of one experiment: clusters of the other one, with the percentage of bursts
+/// nearest to them.
 type Cross = [&'static [(u32, f64)]; 6];
 
-/// Fig. 3: from 128 into 256 tasks. What clusters 2 have beyond column 6 is not printed.
+/// Fig. 3: from 128 to 256 tasks. The paper does not print the values of clusters after column 6.
 const THERE: Cross = [
     &[(1, 100.0)],
     &[(2, 78.08)],
@@ -26,11 +28,12 @@ const BACK: Cross = [
     &[(5, 100.0)],
     &[(4, 100.0)],
 ];
-/// The line of the call before the bursts of clusters 1 to 5, in both runs.
+/// Line of the call before the bursts of clusters 1 to 5, in both runs.
 const LINES: [&str; 5] = ["4939", "4111 and 6060", "6474", "2472", "6474"];
 
-/// Bursts whose nearest neighbours are as printed: 20 000 a cluster, each share of them at a site of its own
-/// with one burst of the other frame. What is not printed is spread over four clusters more.
+/// Returns bursts with the published nearest neighbours: 20 000 for each cluster. Each share of
+/// them has a position of its own, with one burst of the other experiment. Unpublished shares are
+/// distributed over four more clusters.
 fn as_printed() -> [Bursts; 2] {
     let [mut a, mut b] = [Bursts::default(), Bursts::default()];
     let mut site = 0;
@@ -94,7 +97,7 @@ pub(super) fn wrf() -> Tracked<Compared> {
                     .and_then(|cross| cross.get(ClusterId(from), ClusterId(to)))
                     .unwrap_or(0.0)
             };
-            // What is one burst in 20 000 is that which marks a site for the other frame.
+            // One burst in 20 000 only marks a position for the other experiment.
             let ours: Vec<_> = (1..7)
                 .map(|to| (to, 100.0 * of(to)))
                 .filter(|one| one.1 > 0.05)
@@ -132,7 +135,7 @@ pub(super) fn wrf() -> Tracked<Compared> {
     Ok(table)
 }
 
-/// The clusters of each object in each frame, up to a number.
+/// Returns the clusters of each tracked region in each experiment, up to the cluster number `most`.
 fn shown(tracking: &Tracking, most: u32) -> Vec<String> {
     let objects = tracking.objects.iter().map(|object| {
         let frames = object.members.iter().map(|members| {

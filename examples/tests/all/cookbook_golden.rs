@@ -1,13 +1,14 @@
-//! The cookbook shows the short examples as they are, and the lines that they print. `cargo xtask golden`
-//! rewrites both.
+//! Tests that the cookbook shows the short examples unchanged, with their output. `cargo xtask
+//! golden` rewrites both.
 //!
-//! The programs are not compiled again: `cargo test` links every example of this package before it runs tests.
+//! The programs are not compiled again, because `cargo test` links every example of this package
+//! before it runs tests.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Upper bound on the lines of a short example.
+/// Maximum number of lines of a short example.
 const MAX_LINES: usize = 80;
 
 fn root() -> PathBuf {
@@ -18,7 +19,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the short examples: the programs directly in the folder `examples`.
+/// Returns the names of the short examples: the programs directly in the folder `examples`.
 fn names() -> BTreeSet<String> {
     let entries = std::fs::read_dir(env!("CARGO_MANIFEST_DIR")).expect("the folder is there");
     let paths = entries.map(|entry| entry.expect("readable").path());
@@ -27,14 +28,14 @@ fn names() -> BTreeSet<String> {
     programs.filter_map(stem).collect()
 }
 
-/// Runs an example in the folder of the workspace and returns what it prints.
+/// Runs an example in the folder of the workspace and returns its output.
 fn run(name: &str, source: &Path) -> String {
     let test = std::env::current_exe().expect("a test has a path");
     let folder = test.ancestors().nth(2).expect("tests lie in `deps`");
     let program = folder.join("examples").join(name);
     let program = program.with_extension(std::env::consts::EXE_EXTENSION);
     let time = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
-    // `cargo test --test all` builds no examples.
+    // `cargo test --test all` does not build examples, so the program may be missing or stale.
     assert!(
         time(&program) >= time(source),
         "{name} is older than its source: run `cargo build -p perfkit-examples --examples`"
@@ -46,7 +47,8 @@ fn run(name: &str, source: &Path) -> String {
     String::from_utf8(output.stdout).expect("examples print UTF-8")
 }
 
-/// The text between a fence that opens with `fence` and the next one, as a range of `text` after `from`.
+/// Returns the range of the text between a fence that opens with `fence`, after `from`, and the
+/// next fence.
 fn block(text: &str, from: usize, fence: &str) -> Option<std::ops::Range<usize>> {
     let begin = from + text.get(from..)?.find(fence)? + fence.len();
     let end = begin + text.get(begin..)?.find("```\n")?;

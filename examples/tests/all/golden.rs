@@ -1,7 +1,7 @@
-//! The tour and the experiments of the papers print what their golden files hold. `cargo xtask golden` rewrites the
-//! files.
+//! Tests that the output of the tour and of the paper experiments equals the golden files. `cargo
+//! xtask golden` rewrites the files.
 //!
-//! The bundled recordings are fixtures, so that the text does not change from run to run.
+//! The input is bundled, so that the output is the same in each run.
 
 #[allow(
     dead_code,
@@ -28,7 +28,7 @@ fn print(run: Run, words: &[&str]) -> Result<String, Failure> {
     Ok(String::from_utf8(out).expect("examples print UTF-8"))
 }
 
-/// Text without the folder this checkout lies in.
+/// Returns the text without the path of this working copy.
 fn neutral(text: &str) -> String {
     let data = bundled::recording("");
     let text = text.replace(
@@ -56,8 +56,8 @@ fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Width and height of a PNG file, and how many of its pixels have a colour: paper, ink, axes and
-/// the marks of nothing to see are grey or nearly so.
+/// Returns width and height of a PNG file, and the number of coloured pixels. Paper, ink, axes and
+/// the marks of empty cells are grey or nearly grey.
 fn look(file: &Path) -> (u32, u32, usize) {
     let bytes = std::io::BufReader::new(std::fs::File::open(file).expect("a picture was drawn"));
     let mut reader = png::Decoder::new(bytes).read_info().expect("it is a PNG");

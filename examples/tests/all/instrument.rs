@@ -1,4 +1,5 @@
-//! The program that watches itself judges all of its calls. It has no golden text: which are slow is up to the machine.
+//! Tests that the program that watches itself judges all of its calls. There is no golden text,
+//! because the slow calls depend on the machine.
 
 #[path = "../../instrument/main.rs"]
 #[allow(dead_code, reason = "`main` is for the example itself")]
@@ -27,7 +28,7 @@ fn every_span_is_judged() {
     let page = std::fs::read_to_string(page).expect("a page was written");
     assert!(page.contains("This program: its abnormal calls"));
     let found = report["anomalies"].as_array().expect("a list");
-    // Which calls are slow is up to the machine; what is said of each of them is not.
+    // The slow calls depend on the machine, but the description of each does not.
     for one in found {
         let stack = one["stack"].as_str().expect("a call path");
         assert!(stack.contains("::step"), "{one}");

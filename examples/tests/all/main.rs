@@ -1,4 +1,4 @@
-//! Tests of the examples, one program: each program is linked by itself.
+//! Tests of the examples. They are one program, because each test program is linked separately.
 
 mod cookbook_golden;
 mod golden;

@@ -1,5 +1,5 @@
-//! The walk of one event through the program is what the program does. `cargo xtask golden` rewrites its figures and
-//! the numbers of its lines.
+//! Tests that the walkthrough of one event agrees with the program. `cargo xtask golden` rewrites
+//! its numbers and its references to lines.
 
 use perfkit::core::{Event, LocationId, Ticks, TimeRange};
 use perfkit::fold::{Boundary, State};
@@ -9,11 +9,11 @@ use perfkit::view::timeline::Picture;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The page.
+/// Page with the walkthrough.
 const PAGE: &str = "docs/walkthrough.md";
 
-/// The recording, its file of the events of rank 0, and the record that is followed: a timestamp of 9 bytes and an
-/// enter of 3.
+/// Recording, its file with the events of rank 0, and the byte range of the record: a timestamp of
+/// 9 bytes and an enter record of 3.
 const RECORDING: &str = "data/recordings/jacobi-4";
 const EVENTS: &str = "eztrace_log/0.evt";
 const RECORD: std::ops::Range<usize> = 67..79;
@@ -26,7 +26,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Follows the record, with a line for each step.
+/// Follows the record and returns one line for each step.
 fn facts() -> Result<String, Box<dyn std::error::Error>> {
     let mut text = String::new();
     let bytes = std::fs::read(root().join(RECORDING).join(EVENTS))?;
@@ -135,7 +135,7 @@ fn facts() -> Result<String, Box<dyn std::error::Error>> {
     Ok(text)
 }
 
-/// The number of the line of a file that holds `code`, which must be one.
+/// Returns the number of the only line of a file that contains `code`.
 fn line_of(path: &str, code: &str) -> usize {
     let text = read(&root().join(path));
     let lines = text.lines().enumerate();
@@ -149,7 +149,7 @@ fn line_of(path: &str, code: &str) -> usize {
     }
 }
 
-/// Renews the references of a page: lines of the form ``* [`PATH:LINE`](../PATH#LLINE): `CODE` ``.
+/// Updates the references of a page: lines of the form ``* [`PATH:LINE`](../PATH#LLINE): `CODE` ``.
 fn with_lines(page: &str) -> (String, usize) {
     let mut count = 0;
     let lines = page.lines().map(|line| {

@@ -1,4 +1,5 @@
-//! Whole analyses of what was read. Their errors are theirs to give; that they end is what counts.
+//! Complete analyses of damaged recordings. An analysis may return an error, but it must end and
+//! must not panic.
 
 use crate::verdict::Verdict;
 use perfkit::anomaly::provenance::Recorder;
@@ -23,7 +24,7 @@ use std::path::Path;
 
 type Done = Result<(), Box<dyn Error>>;
 
-/// Opens a recording on one thread and analyses what is in it, then strictly and in a window.
+/// Opens a recording on one thread and analyses it, then opens it strictly and with a time window.
 pub fn open(path: &Path) -> Verdict {
     let options = || OpenOptions::new().threads(1);
     let verdict = match perfkit::formats::open(path, &options(), &Job::default()) {
@@ -43,13 +44,13 @@ pub fn open(path: &Path) -> Verdict {
     })
 }
 
-/// Reads an OTF2 archive in the other ways there are: record by record, in order of time, and cut.
+/// Reads an OTF2 archive in the other supported ways: record by record, in order of time, and cut.
 pub fn archive(path: &Path) -> Verdict {
     let job = Job::default();
     let read = || {
         let reader = otf2::Reader::open(path, &OpenOptions::new().threads(1), &Job::default())?;
         for id in reader.definitions().system.location_ids() {
-            // Damage is an error here, which the other ways repair.
+            // Damage is an error here; the other ways of reading repair it.
             let walked = reader.records(id, |event| {
                 let _ = event.fields();
                 ControlFlow::Continue(())
@@ -77,7 +78,7 @@ pub fn archive(path: &Path) -> Verdict {
     read().unwrap_or_else(|error| Verdict::of(&error))
 }
 
-/// Analyses what was read.
+/// Analyses a recording.
 pub fn recording(found: &Recording) -> Verdict {
     let read = match found.diagnostics.is_empty() {
         true => Verdict::Value,
@@ -90,9 +91,9 @@ pub fn recording(found: &Recording) -> Verdict {
     }
 }
 
-/// The profile of a trace, its messages, folds, bursts and anomalies, and what writers make of it.
+/// Runs the analyses and writers of a trace: profile, messages, folds, bursts and anomalies.
 pub fn trace(trace: &Trace) -> Verdict {
-    // What an analysis refuses it may refuse.
+    // An analysis may refuse a trace, so errors are ignored.
     let _ = folds(trace);
     let _ = devices(trace);
     let _ = bursts(trace);
@@ -123,7 +124,8 @@ fn folds(trace: &Trace) -> Done {
     Ok(())
 }
 
-/// How busy devices are. Idle and busy time add up to the span, whatever the recording says.
+/// Computes the utilisation of devices, and checks that idle and busy time add up to the span for
+/// any recording.
 fn devices(trace: &Trace) -> Done {
     let view = trace.view();
     for span in [Span::Own, Span::Job, Span::Window(TimeRange::ALL)] {
@@ -173,7 +175,7 @@ fn anomalies(trace: &Trace) -> Done {
         nanos(range.end).saturating_sub(nanos(range.start))
     });
     let mut replay = Replay::new(trace.view(), Nanos((length / 100).max(1_000)));
-    // A clock that is wrong makes more steps than anyone waits for.
+    // With a wrong clock there can be too many steps to run all of them.
     for _ in 0..1000 {
         if !replay.next_step(&mut monitor, &Job::default())? {
             break;
@@ -195,7 +197,7 @@ fn written(trace: &Trace) -> Done {
     Ok(())
 }
 
-/// The rows of a profile, their correlations, and what the writer makes of it.
+/// Reads the rows of a profile, correlates them, and writes the profile.
 pub fn profile(profile: &Profile) -> Verdict {
     let verdict = rows(profile);
     let _ = correlations(profile, &metrics(profile));
@@ -213,7 +215,7 @@ fn metrics(profile: &Profile) -> Vec<MetricId> {
     all.filter_map(MetricId::from_index).collect()
 }
 
-/// The rows of a profile, each of which is read when it is asked for.
+/// Reads the rows of a profile, each of which is only loaded on request.
 pub fn rows(profile: &Profile) -> Verdict {
     let mut verdict = Verdict::Value;
     for metric in metrics(profile) {
@@ -226,9 +228,9 @@ pub fn rows(profile: &Profile) -> Verdict {
     verdict
 }
 
-/// Rows that are correlated: each costs the same, whatever is wrong with it.
+/// Maximum number of rows that are correlated. All rows cost the same, even damaged ones.
 const ROWS: usize = 24;
-/// Cells of a grid they are correlated on: what larger ones take is the matter of who asks for it.
+/// Maximum number of cells of a grid. The cost of larger grids is the responsibility of the caller.
 const CELLS: usize = 1 << 14;
 
 fn correlations(profile: &Profile, metrics: &[MetricId]) -> Done {

@@ -1,4 +1,4 @@
-//! The cases of a recording: what is damaged, and how.
+//! Cases of a recording: the files and parts that are damaged, and the kinds of damage.
 
 use crate::Asked;
 use perf_testdata::damage::{self, Damage, thin_to};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file of a recording with the ways in which it is damaged.
+/// File of a recording with its damages.
 pub(crate) struct Target {
     pub(crate) file: PathBuf,
     whole: Vec<u8>,
@@ -18,13 +18,14 @@ pub(crate) struct Target {
     cases: Vec<(usize, Damage)>,
 }
 
-/// Files of one recording that are damaged: its heads, and some of the many alike.
+/// Maximum number of damaged files of a recording: its main files, and some of the many similar
+/// ones.
 const FILES: usize = 8;
-/// Least cases, however large the recording is.
+/// Minimum number of cases, even for large recordings.
 const LEAST: usize = 24;
 
 impl Target {
-    /// All cases of a recording: as many as asked for, or fewer if it is large.
+    /// Returns all cases of a recording: as many as requested, or fewer if it is large.
     pub(crate) fn all(recording: &Recording, asked: &Asked) -> io::Result<Vec<Target>> {
         let records = match recording.format.as_str() {
             "otf2" => places::of_archive(&recording.root.join(&recording.open)),
@@ -40,7 +41,7 @@ impl Target {
             let known = records.get(&*name.to_string_lossy());
             let mut random = Xorshift::new(asked.seed ^ hash(&file.to_string_lossy()));
             let mut cases = Vec::new();
-            // A layer inside shares the cases of its file.
+            // The layers of a file share the cases of the file.
             let each = asked.random.div_ceil(files.len() * layers.len());
             for (number, layer) in layers.iter().enumerate() {
                 let mut boundaries = match known {
@@ -70,7 +71,7 @@ impl Target {
                 thin_to(&mut target.cases, share);
             }
         }
-        // What the others are compared with.
+        // The undamaged recording comes first, as the reference for the others.
         if let Some(first) = all.first_mut() {
             first.cases.insert(0, (0, Damage::None));
         }
@@ -81,7 +82,7 @@ impl Target {
         self.cases.len()
     }
 
-    /// The damaged file of a case, and what is wrong with it.
+    /// Returns the damaged file of a case, and a description of the damage.
     pub(crate) fn case(&self, at: usize) -> Option<(Vec<u8>, String)> {
         let (layer, damage) = self.cases.get(at)?;
         let layer = self.layers.get(*layer)?;
@@ -95,7 +96,7 @@ impl Target {
     }
 }
 
-/// Files with names of their own, then some of those that are alike, evenly.
+/// Returns the files with unique names, and an even selection of those with similar names.
 fn chosen(recording: &Recording) -> Vec<PathBuf> {
     let mut files = recording.files.clone();
     let is_hidden = |file: &PathBuf| {
@@ -113,7 +114,7 @@ fn chosen(recording: &Recording) -> Vec<PathBuf> {
     heads
 }
 
-/// FNV-1a.
+/// Returns the FNV-1a hash of a text.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)

@@ -1,4 +1,5 @@
-//! The process that reads damaged recordings: it may die of one.
+//! Process that reads damaged recordings. A recording may crash it, so it is separate from the
+//! program that reports.
 
 use crate::cases::Target;
 use crate::{Asked, memory};
@@ -10,17 +11,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// What a case may use beyond a multiple of what the undamaged recording takes, and what each byte by
-/// which the damage makes it larger may: a call that takes a few bytes takes hundreds in analyses.
+/// Memory that a case may use in addition to a multiple of the memory of the undamaged recording,
+/// followed by the multiple and the additional memory for each byte by which the damage enlarges
+/// the recording. A call of a few bytes takes hundreds of bytes in the analyses.
 const SPARE: usize = 96 << 20;
 const TIMES: usize = 3;
 const A_BYTE: usize = 256;
 
-/// Where the last panic was.
+/// Location of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Runs the cases of a recording from number `from` on. Before each case a line with its number and
-/// what is damaged, after it a line with what became of it.
+/// Runs the cases of a recording from number `from` on. Prints a line with number and damage before
+/// each case, and a line with the result after it.
 pub(crate) fn run(recording: &Recording, asked: &Asked, from: usize) -> io::Result<()> {
     std::panic::set_hook(Box::new(|info| {
         if let Ok(mut last) = PANIC.lock() {
@@ -88,13 +90,13 @@ fn cases(recording: &Recording, asked: &Asked, from: usize, folder: &Path) -> io
     Ok(())
 }
 
-/// A new file, since the last one may still be open, and copies may not be written.
+/// Replaces a file by a new one. The old file may still be open, and copies may be read-only.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let _ = fs::remove_file(file);
     fs::write(file, bytes)
 }
 
-/// What came out, and the bytes it took at most.
+/// Returns the result of the work, and its peak memory in bytes.
 fn measure(work: impl FnOnce() -> Verdict) -> (Result<Verdict, ()>, usize) {
     memory::reset();
     let before = memory::peak();

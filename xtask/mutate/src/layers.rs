@@ -1,5 +1,5 @@
-//! What lies inside what: members of tar archives, data behind gzip. Damage inside is packed again, so
-//! that it reaches the reader behind the container.
+//! Nested parts of files: members of tar archives, and data compressed with gzip. A damaged part is
+//! packed again, so that the damage reaches the reader behind the container.
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -7,33 +7,33 @@ use flate2::write::GzEncoder;
 use std::io::{Read, Write};
 use std::ops::Range;
 
-/// The bytes of a file, or of a part of it.
+/// Bytes of a file, or of a part of it.
 #[derive(Clone, Debug)]
 pub struct Layer {
-    /// Name for people: empty for the whole file.
+    /// Name in reports; empty for the whole file.
     pub name: String,
-    /// What is damaged.
+    /// Bytes to damage.
     pub bytes: Vec<u8>,
     way: Way,
 }
 
-/// How a layer becomes a file again.
+/// Conversion of a layer into a file.
 #[derive(Clone, Debug)]
 enum Way {
     Whole,
     Gzip,
-    /// Header and data of a member.
+    /// Header and data of a member of a tar archive.
     Tar {
         header: usize,
         data: Range<usize>,
     },
 }
 
-/// Most bytes that are unpacked: larger files are damaged from outside alone.
+/// Maximum number of bytes that are unpacked. In larger files only the outer layer is damaged.
 const UNPACKED: u64 = 64 << 20;
 
 impl Layer {
-    /// The whole file, and what is inside of it.
+    /// Returns the whole file, and the layers inside of it.
     pub fn all(file: &[u8]) -> Vec<Layer> {
         let whole = Layer {
             name: String::new(),
@@ -64,7 +64,7 @@ impl Layer {
         layers
     }
 
-    /// The file with `bytes` in the place of this layer.
+    /// Returns the file with `bytes` in place of this layer.
     pub fn file(&self, whole: &[u8], bytes: Vec<u8>) -> Vec<u8> {
         match &self.way {
             Way::Whole => bytes,
@@ -72,7 +72,7 @@ impl Layer {
                 let mut packed = GzEncoder::new(Vec::new(), Compression::none());
                 let written = packed.write_all(&bytes);
                 let finished = packed.finish();
-                // Writing into memory does not fail.
+                // Writing to memory cannot fail.
                 written.and(finished).unwrap_or_default()
             }
             Way::Tar { header, data } => {
@@ -91,7 +91,8 @@ impl Layer {
     }
 }
 
-/// Name, start of the header and place of the data of each member of a tar archive.
+/// Returns the name, the start of the header and the range of the data of each member of a tar
+/// archive.
 pub fn members(file: &[u8]) -> Vec<(String, usize, Range<usize>)> {
     let mut all = Vec::new();
     let mut at = 0;
@@ -119,7 +120,7 @@ pub fn members(file: &[u8]) -> Vec<(String, usize, Range<usize>)> {
     all
 }
 
-/// Another size in the header of a member, and the sum that goes with it.
+/// Writes another size into the header of a member, and the matching checksum.
 fn resize(header: &mut [u8], size: usize) {
     let digits = format!("{size:011o}\0");
     if let Some(field) = header.get_mut(124..136) {

@@ -1,5 +1,5 @@
-//! What must survive any input: readers, decoders and the analyses of what they read. The program of
-//! this package damages recordings for it, the fuzzers invent them.
+//! Robustness tests: readers, decoders and analyses must survive any input. The program of this
+//! package damages recordings; the fuzzers generate inputs.
 
 pub mod analyse;
 pub mod layers;

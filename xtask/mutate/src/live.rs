@@ -1,4 +1,4 @@
-//! What a server of anomalies is sent, and what it keeps: bodies of messages, requests, databases.
+//! Input of an anomaly server: bodies of messages, requests, databases.
 
 use crate::recordings::located;
 use crate::verdict::Verdict;
@@ -11,10 +11,10 @@ use perfkit::anomaly::server::Delta;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// What writers have to know.
+/// Token for write access.
 pub const TOKEN: &str = "everybody-knows-it";
 
-/// Questions that a page asks.
+/// Requests of a page.
 pub const QUESTIONS: [&str; 13] = [
     "/",
     "/api/run",
@@ -31,7 +31,8 @@ pub const QUESTIONS: [&str; 13] = [
     "/api/functions?function=a%20b+c&thread=1&step=2",
 ];
 
-/// Bytes of a message, whichever it is: each decoder sees them, and what it makes of them comes out again.
+/// Passes bytes to the decoder of each message. A decoded message must survive encoding and
+/// decoding.
 pub fn bodies(bytes: &[u8]) -> Verdict {
     fn same<T: PartialEq>(one: &T, again: Result<T>) {
         assert!(again.is_ok_and(|again| again == *one), "it changes");
@@ -39,7 +40,7 @@ pub fn bodies(bytes: &[u8]) -> Verdict {
     let hello = Hello::decode(bytes).map(|it| same(&it, Hello::decode(&it.encode())));
     let welcome = Welcome::decode(bytes).map(|it| same(&it, Welcome::decode(&it.encode())));
     let answer = Answer::decode(bytes).map(|it| same(&it, Answer::decode(&it.encode())));
-    // Numbers of records that are none are no equals of themselves.
+    // Records may contain NaN, which does not equal itself, so these messages are not compared.
     let push = Push::decode(bytes).map(|it| assert!(Push::decode(&it.encode()).is_ok()));
     let mut is_value = false;
     for outcome in [hello, welcome, push, answer] {
@@ -56,7 +57,7 @@ pub fn bodies(bytes: &[u8]) -> Verdict {
     }
 }
 
-/// A server with an empty database, without a network.
+/// Server with an empty database, without a network.
 #[derive(Debug)]
 struct Server {
     hub: Hub,
@@ -68,14 +69,14 @@ fn web() -> Result<CheckedWebParams> {
     Service::params().token(TOKEN).check()
 }
 
-/// A database, and what stands beside it.
+/// Removes a database and the files next to it.
 fn clear(path: &Path) {
-    // What is not there is cleared.
+    // The file may not exist, so errors are ignored.
     let _ = std::fs::remove_file(path);
     clear_beside(path);
 }
 
-/// Removes what a database leaves beside it.
+/// Removes the files that a database leaves next to it.
 pub(crate) fn clear_beside(path: &Path) {
     for end in ["-wal", "-shm", "-journal", ".lock"] {
         let mut name = path.to_path_buf().into_os_string();
@@ -85,7 +86,7 @@ pub(crate) fn clear_beside(path: &Path) {
 }
 
 impl Server {
-    /// A new one, whose database is `path`.
+    /// Creates a server with the new database `path`.
     fn new(path: &Path) -> Result<Self> {
         clear(path);
         let hub = Hub::open(path, Default::default())?;
@@ -96,8 +97,8 @@ impl Server {
         })
     }
 
-    /// Answers a request: a line with its method and address, a line for each name and value of its head,
-    /// an empty one, and its body.
+    /// Answers a request: a line with method and address, one line for each header name and each
+    /// header value, an empty line, and the body.
     fn answer(&self, request: &[u8]) -> Verdict {
         ask(&self.offline, request)
     }
@@ -132,7 +133,8 @@ fn ask(offline: &Offline, request: &[u8]) -> Verdict {
     judge(target, &offline.answer(method, target, &fields, body))
 }
 
-/// Nothing that is asked may be the server's fault, and what is said to be JSON is.
+/// Checks a reply: no request may cause a server error, and a reply that is declared as JSON must
+/// be valid.
 fn judge(target: &str, reply: &Reply) -> Verdict {
     let text = || String::from_utf8_lossy(&reply.body).into_owned();
     match reply.status {
@@ -150,13 +152,14 @@ fn judge(target: &str, reply: &Reply) -> Verdict {
     }
 }
 
-/// Requests that a server is asked before another one takes its place: it grows with each.
+/// Number of requests after which the server is replaced, because its memory grows with each.
 const REQUESTS: u32 = 256;
 
-/// One request, answered by a server that had nothing before the last few. Its database is made beside `path`.
+/// Sends one request to a server that has only seen the last few requests. The database of the
+/// server is next to `path`.
 pub fn request(path: &Path, bytes: &[u8]) -> Verdict {
     static SERVER: Mutex<Option<(Server, u32)>> = Mutex::new(None);
-    // A request that made it panic was told as such.
+    // A panic during an earlier request has been reported already.
     let mut server = SERVER.lock().unwrap_or_else(PoisonError::into_inner);
     if server.as_ref().is_none_or(|(_, asked)| *asked == REQUESTS) {
         *server = None;
@@ -172,7 +175,8 @@ pub fn request(path: &Path, bytes: &[u8]) -> Verdict {
     server.answer(bytes)
 }
 
-/// A database: all questions are asked of it as of a run that is over, and a server goes on with it.
+/// Checks a database: requests to it as the database of a finished run, and a server that continues
+/// with it.
 pub fn database(path: &Path) -> Verdict {
     let verdict = finished(path).and(resumed(path));
     clear_beside(path);
@@ -196,7 +200,7 @@ fn finished(path: &Path) -> Verdict {
         Ok(offline) => offline,
         Err(error) => return of(&error),
     };
-    // What cannot be read of it is answered so.
+    // Damaged parts give error replies, which are acceptable.
     for question in QUESTIONS {
         offline.answer("GET", question, &[("host", b"localhost")], Vec::new());
     }
@@ -210,7 +214,7 @@ fn resumed(path: &Path) -> Verdict {
             client: 99,
             ..Hello::default()
         };
-        // It may be full, or not let itself be written.
+        // The database may be full or read-only, so errors are ignored.
         let _ = hub.say(Message::Hello(hello), 64);
         hub.overview();
         hub.functions();
@@ -220,10 +224,12 @@ fn resumed(path: &Path) -> Verdict {
     go_on().unwrap_or_else(|error| of(&error))
 }
 
-/// Writes messages, requests and a database into a folder, from what a client sent and kept.
+/// Writes messages, requests and a database into a folder, from the data that a client sent and
+/// stored.
 ///
 /// # Errors
-/// What servers and the system say.
+///
+/// Returns the errors of servers and of the file system.
 pub fn write(
     folder: &Path,
     delta: &Delta,

@@ -1,4 +1,4 @@
-//! Small recordings of each format, made here: nothing has to be there for them.
+//! Generated small recordings of each format, for runs without other recordings.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -22,7 +22,8 @@ type Done = Result<(), Box<dyn Error>>;
 /// Writes small recordings of all kinds into a folder.
 ///
 /// # Errors
-/// What the writers and the system say.
+///
+/// Returns the errors of the writers and of the file system.
 pub fn write(folder: &Path) -> Done {
     fs::create_dir_all(folder)?;
     let trace = random::trace(7, 3, 60);
@@ -67,7 +68,8 @@ pub fn write(folder: &Path) -> Done {
     wire(folder)
 }
 
-/// Recordings of devices: events of every phase, work that overlaps, and what profilers write.
+/// Writes recordings of devices: events of every phase, overlapping work, and output of other
+/// profilers.
 fn gpu(folder: &Path) -> Done {
     let job = Job::default();
     let written = File::create(folder.join("written.json"))?;
@@ -216,7 +218,7 @@ const CUBE3: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
 </cube>
 "#;
 
-/// Whole numbers, fractions and texts as Java writes them.
+/// Encoder of integers, floating-point numbers and texts in the format of Java.
 #[derive(Default)]
 struct Packed(Vec<u8>);
 
@@ -244,7 +246,7 @@ impl Packed {
     }
 }
 
-/// A packed profile of a thread with a metric, a call path and a user event.
+/// Returns a packed profile of a thread with a metric, a call path and a user event.
 fn ppk(version: i32) -> Vec<u8> {
     let mut all = Packed(b"\0P\0P\0K".to_vec()).integers(&[version, 1]);
     if version >= 2 {
@@ -265,10 +267,10 @@ fn ppk(version: i32) -> Vec<u8> {
     all.floats(&[4.0, 1.0, 9.0, 4.0, 80.0]).0
 }
 
-/// A server, and what passed.
+/// Server with the deltas and views that were exchanged.
 type Passed = (Server, Vec<Delta>, Vec<View>);
 
-/// An exchange that keeps the last delta and view that passed.
+/// Exchange that stores deltas and views.
 #[derive(Clone, Debug)]
 struct Kept {
     inner: Arc<Mutex<Passed>>,
@@ -299,10 +301,10 @@ impl Exchange for Kept {
     }
 }
 
-/// Entries of a message.
+/// Number of messages that are written for each detector.
 const ENTRIES: usize = 8;
 
-/// Models, deltas, views and a server of each detector, and the records of anomalies.
+/// Writes models, deltas, views and a server for each detector, and records of anomalies.
 fn wire(folder: &Path) -> Done {
     let trace = cosmo::trace();
     let strict = || StrictParams::default().check();
@@ -348,7 +350,7 @@ fn wire(folder: &Path) -> Done {
             if let Some(model) = server.model() {
                 fs::write(file("model"), model.encode())?;
             }
-            // The first has names, the last has numbers.
+            // The first delta contains names, the last one numbers.
             for (at, delta) in deltas.iter().take(2).enumerate() {
                 fs::write(file(&format!("{at}.delta")), delta.encode())?;
             }
@@ -361,7 +363,7 @@ fn wire(folder: &Path) -> Done {
     Ok(())
 }
 
-/// A file of the spectra of a profile.
+/// Writes a file with the spectra of a profile.
 fn spectra(profile: &Profile, path: &Path) -> Done {
     let metrics: Vec<MetricId> = (0..profile.metrics().len())
         .filter_map(MetricId::from_index)

@@ -1,5 +1,5 @@
-//! `cargo xtask mutate`: damages recordings in thousands of ways. Each must give a value, a counted
-//! repair or an error with its place, in bounded memory; nothing may panic.
+//! `cargo xtask mutate`: damages recordings in thousands of ways. Each case must give a value, a
+//! counted repair, or an error with its location, within a memory budget and without a panic.
 
 mod cases;
 mod child;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 #[global_allocator]
 static COUNTED: memory::Counted = memory::Counted::up_to(MOST);
 
-/// Most bytes in use before memory is refused, which ends the process.
+/// Memory limit of the process in bytes. An allocation beyond it ends the process.
 const MOST: usize = 4 << 30;
 
 const USAGE: &str = "usage: cargo xtask mutate [OPTIONS]
@@ -32,7 +32,7 @@ small ones of each format that are made for it.
   --budget MB    most that is read a recording; large ones get fewer cases, default 96
   --seeds DIR    writes what fuzzers start from, and does nothing else";
 
-/// What is asked for.
+/// Options of the command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) format: Option<String>,
@@ -44,9 +44,9 @@ pub(crate) struct Asked {
     pub(crate) most: u64,
     pub(crate) budget: u64,
     seeds: Option<PathBuf>,
-    /// Where the small recordings are that were made for this run.
+    /// Folder of the recordings that were generated for this run.
     made: Option<PathBuf>,
-    /// In a child: the path of its recording, and its first case.
+    /// For a child process: the path of its recording, and its first case.
     child: Option<(PathBuf, usize)>,
 }
 
@@ -101,7 +101,7 @@ fn parse() -> Result<Asked, String> {
     Ok(asked)
 }
 
-/// Whether there was no fault.
+/// Runs the command and returns `true` if there was no fault.
 fn run(asked: &Asked) -> Result<bool, String> {
     let failed = |error: std::io::Error| error.to_string();
     if let Some((path, from)) = &asked.child {
@@ -129,7 +129,8 @@ fn run(asked: &Asked) -> Result<bool, String> {
     Ok(report.faults() == 0)
 }
 
-/// The recordings that are asked for, and how many were left out for their size or number.
+/// Returns the selected recordings, and the number of recordings that were skipped for their size
+/// or number.
 fn find(asked: &Asked) -> Result<(Vec<Recording>, usize), String> {
     let root = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let bundled = ["data/recordings", "data/streams", "data/gpu"].map(|name| Some(root.join(name)));

@@ -1,4 +1,4 @@
-//! Where the parts of a file begin: where a program that was killed may have stopped.
+//! Boundaries between the parts of a file, at which a killed program may have stopped writing.
 
 use crate::layers::members;
 use perfkit::core::Job;
@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// Most places at which bytes without structure end: of fewer bytes each is one.
+/// Maximum number of boundaries in unstructured bytes. In shorter files every byte is a boundary.
 const EVERY: usize = 2048;
 
-/// Boundaries inside bytes of any kind: members, lines, tags; in text that is neither also fields. Else all
-/// bytes, or as many as there are places for.
+/// Returns the boundaries inside of a file of any kind: members, lines, tags, and in other text
+/// also fields. In binary data every byte is a boundary, up to the maximum number.
 pub fn inside(bytes: &[u8]) -> Vec<usize> {
     let members = members(bytes);
     if !members.is_empty() {
@@ -23,7 +23,8 @@ pub fn inside(bytes: &[u8]) -> Vec<usize> {
     }
     let head = bytes.get(..bytes.len().min(4096)).unwrap_or_default();
     if head.contains(&0) {
-        // Fields of messages, packed profiles and indices lie anywhere; pages of databases are multiples.
+        // Fields of messages, packed profiles and indices may begin at any byte; pages of databases
+        // begin at multiples of a power of two.
         let step = bytes.len().div_ceil(EVERY).next_power_of_two();
         return (0..bytes.len()).step_by(step).collect();
     }
@@ -38,12 +39,12 @@ pub fn inside(bytes: &[u8]) -> Vec<usize> {
         _ => false,
     };
     let places = bytes.iter().enumerate();
-    // The end is no damage.
+    // A cut at the end of the file would be no damage.
     let inner = places.filter(|(at, byte)| is_edge(**byte) && at + 1 < bytes.len());
     inner.map(|(at, _)| at + 1).collect()
 }
 
-/// Where records begin in the members of an OTF2 archive, by their name below its folder.
+/// Returns the starts of records in the members of an OTF2 archive, by their path below its folder.
 pub fn of_archive(anchor: &Path) -> BTreeMap<String, Vec<usize>> {
     let mut all = BTreeMap::new();
     let options = OpenOptions::new().threads(1);

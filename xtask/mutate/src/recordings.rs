@@ -1,4 +1,4 @@
-//! The recordings of folders: which files belong together, and what reads them.
+//! Recordings in a folder: the files that belong together, and their readers.
 
 use crate::analyse;
 use crate::verdict::Verdict;
@@ -13,23 +13,23 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Files that are one recording.
+/// Files of one recording.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// Name of the format.
     pub format: String,
-    /// The folder that files are named from.
+    /// Folder that the file names are relative to.
     pub root: PathBuf,
-    /// Names below the folder.
+    /// Names of the files.
     pub files: Vec<PathBuf>,
     /// Sum of their sizes in bytes.
     pub size: u64,
-    /// What is opened, below the folder.
+    /// File or folder that is opened, relative to `root`.
     pub open: PathBuf,
 }
 
 impl Recording {
-    /// Opens the recording, whose files lie in `folder`, by its format, and uses what is in it.
+    /// Opens the recording in `folder` by its format, and runs the analyses on it.
     pub fn survive(&self, folder: &Path) -> Verdict {
         let path = folder.join(&self.open);
         match self.format.as_str() {
@@ -56,10 +56,11 @@ fn read(path: &Path, survive: impl FnOnce(&[u8]) -> Verdict) -> Verdict {
     }
 }
 
-/// All recordings below a folder, in order of their paths.
+/// Returns all recordings below a folder, sorted by path.
 ///
 /// # Errors
-/// What the system says.
+///
+/// Returns the errors of the file system.
 pub fn below(root: &Path) -> io::Result<Vec<Recording>> {
     let mut all = Vec::new();
     walk(root, Path::new(""), &mut all)?;
@@ -100,7 +101,7 @@ fn walk(root: &Path, folder: &Path, all: &mut Vec<Recording>) -> io::Result<()> 
         let name = name(file);
         let stem = name.strip_suffix(".gz").unwrap_or(&name);
         match stem.rsplit_once('.') {
-            // They go with the trace beside them.
+            // These files belong to the trace next to them.
             Some((_, "pcf" | "row")) => {}
             Some((stem, "prv")) => {
                 let beside = ["pcf", "row"].map(|end| folder.join(format!("{stem}.{end}")));
@@ -137,7 +138,7 @@ fn name(path: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Folders and files of a folder, each in order.
+/// Returns the folders and the files of a folder, both sorted.
 fn entries(root: &Path, folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut folders, mut files) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(root.join(folder))? {
@@ -162,7 +163,7 @@ fn everything(root: &Path, folder: &Path, all: &mut Vec<PathBuf>) -> io::Result<
     Ok(())
 }
 
-/// What the established burst clustering writes.
+/// Returns `true` for output files of the established burst clustering tool.
 fn is_of_clusters(path: &Path) -> bool {
     let is_definition = || {
         let mut head = Vec::new();
@@ -177,7 +178,7 @@ fn is_of_clusters(path: &Path) -> bool {
     }
 }
 
-/// A table of clusters, a definition of a clustering, or a formula of a metric.
+/// Reads a table of clusters, a definition of a clustering, or a formula of a metric.
 pub fn clusters(bytes: &[u8]) -> Verdict {
     let outcomes = [
         clustered::Data::read(bytes, "cluster.DATA.csv", &Limits::default()).err(),
@@ -197,19 +198,19 @@ pub fn clusters(bytes: &[u8]) -> Verdict {
     }
 }
 
-/// Whether an error of the detection says where it is, or what it is about.
+/// Returns `true` if an error of the detection names its location or subject.
 pub(crate) fn located(error: &Error) -> bool {
     match error {
         Error::Decode { .. } | Error::OtherModel { .. } | Error::OtherSession { .. } => true,
         Error::Store { file, .. } => !file.is_empty(),
-        // A line of its own.
+        // The error names a line.
         Error::Entry(what) => !what.is_empty(),
         _ => false,
     }
 }
 
-/// Bytes of a model, a delta, a view or a server: each decoder sees them, and what it makes of them is
-/// used.
+/// Passes the bytes of a model, a delta, a view or a server to each decoder, and uses the decoded
+/// value.
 pub fn wire(bytes: &[u8]) -> Verdict {
     let errors = [
         Model::decode(bytes).map(use_model).err(),
@@ -234,7 +235,7 @@ pub fn wire(bytes: &[u8]) -> Verdict {
 
 fn use_model(mut model: Model) {
     let again = model.clone();
-    // A model has the same kind as itself.
+    // A model has the same kind as itself, so merging succeeds.
     let _ = model.merge(&again);
     model.forget(10);
     model.encode();
@@ -242,8 +243,8 @@ fn use_model(mut model: Model) {
 
 fn use_delta(delta: Delta) -> perfkit::anomaly::Result<()> {
     let mut server = Server::default();
-    // What counts on numbers that this server never gave out is refused; so it comes from a client
-    // that knows nothing, too.
+    // A server refuses deltas that refer to numbers it has not assigned. The delta is therefore
+    // also sent as if by a new client.
     let _ = server.take(&delta);
     let mut fresh = delta;
     (fresh.session, fresh.known) = (0, 0);
@@ -269,7 +270,7 @@ fn use_drift(bytes: &[u8]) -> perfkit::anomaly::Result<()> {
     Ok(())
 }
 
-/// Lines of anomalies, or a database of them: all of them are asked for, and what else is there.
+/// Queries lines or a database of anomalies, including all records.
 pub fn provenance(path: &Path) -> Verdict {
     let verdict = asked(path).unwrap_or_else(|error| match located(&error) {
         true => Verdict::Refused,
@@ -291,8 +292,8 @@ fn asked(path: &Path) -> perfkit::anomaly::Result<Verdict> {
     })
 }
 
-/// A file of spectra: its views are ranked. Once as it is, and once with its sums put right, so that what
-/// they guard is looked at, too.
+/// Ranks the views of a file of spectra, once unchanged and once with corrected checksums, so that
+/// the code behind the checksums is tested as well.
 pub fn spectra(path: &Path) -> Verdict {
     let verdict = ranked(path);
     let sealed = fs::read(path).ok().and_then(sealed);
@@ -311,7 +312,8 @@ pub fn spectra(path: &Path) -> Verdict {
     }
 }
 
-/// The same with the sums that header and table should have; `None` if it has them, or is no such file.
+/// Returns the file with correct checksums of header and table; `None` if they are correct or it is
+/// no such file.
 fn sealed(mut bytes: Vec<u8>) -> Option<Vec<u8>> {
     fn sum(bytes: &[u8]) -> [u8; 8] {
         let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
@@ -348,7 +350,7 @@ fn ranked(path: &Path) -> Verdict {
     let Ok(params) = RankParams::default().check() else {
         return Verdict::Refused;
     };
-    // A view that the file says was skipped cannot be the reference.
+    // A view that was skipped according to the file cannot be the reference.
     let Some(first) = spectra.views().iter().position(|view| !view.is_skipped()) else {
         return Verdict::Value;
     };

@@ -1,4 +1,4 @@
-//! The process that watches: it starts children, counts what they say, and sees when one dies.
+//! Process that starts children, counts their results, and detects when one crashes.
 
 use crate::Asked;
 use perfkit_mutate::recordings::Recording;
@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How long a case may take: a watchdog, not a measure.
+/// Time limit of a case, which detects endless loops.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What became of the cases of a format.
+/// Results of the cases of a format.
 #[derive(Clone, Debug, Default)]
 struct Counts {
     files: u64,
@@ -26,7 +26,7 @@ struct Counts {
     died: u64,
 }
 
-/// What became of all cases.
+/// Results of all cases.
 pub(crate) struct Report {
     formats: BTreeMap<String, Counts>,
     left_out: usize,
@@ -92,14 +92,14 @@ impl fmt::Display for Report {
     }
 }
 
-/// A child and what it says.
+/// Child process with its output.
 pub(crate) struct Watched {
     child: Child,
     lines: Receiver<String>,
 }
 
 impl Watched {
-    /// Runs all cases of a recording, in as many processes as it takes.
+    /// Runs all cases of a recording, with a new process after each crash.
     pub(crate) fn run(recording: &Recording, asked: &Asked, report: &mut Report) -> io::Result<()> {
         let counts = report.formats.entry(recording.format.clone()).or_default();
         counts.files += 1;
@@ -130,7 +130,7 @@ impl Watched {
         if let Some(made) = &asked.made {
             command.arg("--made").arg(made);
         }
-        // Cases are many, cores are few.
+        // Many cases run at the same time, so one thread for each is enough.
         command.env("RAYON_NUM_THREADS", "1");
         let mut child = command
             .stdout(Stdio::piped())
@@ -147,7 +147,8 @@ impl Watched {
         Ok(Watched { child, lines })
     }
 
-    /// Counts what the child says. The number of the case it died of.
+    /// Counts the results that the child reports. Returns the number of the case in which it
+    /// crashed.
     fn follow(&mut self, recording: &Recording, counts: &mut Counts) -> io::Result<Option<usize>> {
         let path = recording.root.join(&recording.open);
         let mut case: Option<(usize, String)> = None;

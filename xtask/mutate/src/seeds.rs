@@ -1,4 +1,4 @@
-//! What fuzzers start from: a folder a target, with small inputs in it.
+//! Initial inputs of fuzzers: one folder of small inputs for each target.
 
 use crate::{made, recordings};
 use std::collections::BTreeMap;
@@ -6,15 +6,17 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Largest input that is worth a place, and how many of each target are: the smallest ones.
+/// Maximum size of an input in bytes, and maximum number of inputs for each target; the smallest
+/// ones are used.
 const MOST: usize = 64 << 10;
 const SEEDS: usize = 40;
 
-/// Writes what each fuzzer of `fuzz/` starts from: `folder/TARGET/NAME`, from what is made, what is bundled
-/// and, where there is one, the corpus.
+/// Writes the initial inputs of each fuzzer of `fuzz/` to `folder/TARGET/NAME`, from generated and
+/// bundled recordings and from the corpus, if it is available.
 ///
 /// # Errors
-/// What the system and the writers of recordings say.
+///
+/// Returns the errors of the file system and of the writers of recordings.
 pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     let source = folder.join(".made");
     made::write(&source)?;
@@ -49,13 +51,13 @@ pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Largest recording that is looked at: of one with many files a few are taken.
+/// Maximum size of a recording in bytes. Of a recording with many files a few are used.
 const LARGEST: u64 = 16 << 20;
 
-/// A target, and an input of it.
+/// Target and one of its inputs.
 type Seed = (&'static str, Vec<u8>);
 
-/// What fuzzers make of a recording.
+/// Returns the fuzzer inputs of a recording.
 fn inputs(one: &recordings::Recording) -> Result<Vec<Seed>, Box<dyn Error>> {
     let whole = |target| Ok(vec![(target, fs::read(one.root.join(&one.open))?)]);
     let ends = |end: &str| one.open.extension().is_some_and(|found| found == end);
@@ -91,7 +93,7 @@ fn inputs(one: &recordings::Recording) -> Result<Vec<Seed>, Box<dyn Error>> {
     }
 }
 
-/// A database on small pages: those of a usual one are mostly empty.
+/// Rewrites a database with a small page size, because the pages of a usual one are mostly empty.
 #[cfg(feature = "nsys")]
 fn database(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     let copy = std::env::temp_dir().join(format!("perfkit-seed-{}", std::process::id()));
@@ -110,7 +112,8 @@ fn database(path: &Path) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(fs::read(path)?)
 }
 
-/// The parts of an archive that fuzzers damage: its heads, then the smallest of the rest.
+/// Returns the parts of an archive that fuzzers damage: its main files, then the smallest other
+/// files.
 fn parts(one: &recordings::Recording) -> std::io::Result<Vec<Vec<u8>>> {
     let read = |end: &str, below: bool| {
         let depth = one.open.components().count();
@@ -137,7 +140,7 @@ fn parts(one: &recordings::Recording) -> std::io::Result<Vec<Vec<u8>>> {
     }
 }
 
-/// Parts one after the other, each but the last behind its length of 16 bits.
+/// Joins parts. Each part except the last one is preceded by its length in 16 bits.
 pub fn join(parts: &[Vec<u8>]) -> Vec<u8> {
     let mut all = Vec::new();
     for (at, part) in parts.iter().enumerate() {
@@ -152,7 +155,7 @@ pub fn join(parts: &[Vec<u8>]) -> Vec<u8> {
     all
 }
 
-/// The parts that [`join`] put together; what is missing is empty.
+/// Splits the parts that [`join`] joined. Missing parts are empty.
 pub fn split<const N: usize>(mut bytes: &[u8]) -> [&[u8]; N] {
     let mut parts = [&[][..]; N];
     for (at, part) in parts.iter_mut().enumerate() {

@@ -1,23 +1,23 @@
-//! [`Verdict`]: what became of an input.
+//! [`Verdict`]: the result of an input.
 
 use perfkit::formats::Error;
 
-/// What became of an input.
+/// Result of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It was read.
+    /// It was read without findings.
     Value,
-    /// It was read, and what was repaired, lost or noted was counted.
+    /// It was read, and repairs, losses or remarks were counted.
     Repair,
-    /// An error with its place.
+    /// An error that names its location.
     Refused,
-    /// An error without its place: a fault.
+    /// An error that does not name its location, which is a fault.
     Unlocated(String),
 }
 
 impl Verdict {
-    /// The verdict about an error of a reader: content that is cut off or wrong needs a byte or a
-    /// record, all else a file.
+    /// Returns the verdict on an error of a reader. Truncated or malformed content must be located
+    /// by a byte or record, other errors by a file.
     pub fn of(error: &Error) -> Self {
         let is_located = error.place().is_some_and(|place| {
             let is_content = matches!(error, Error::Truncated { .. } | Error::Malformed { .. });
@@ -30,7 +30,8 @@ impl Verdict {
         }
     }
 
-    /// The verdict about an error of a profile: rows are read late, so it may be one of a reader.
+    /// Returns the verdict on an error of a profile. Rows are loaded on request, so it may be an
+    /// error of a reader.
     pub fn of_row(error: &perfkit::core::Error) -> Self {
         if let perfkit::core::Error::Read(source) = error
             && let Some(error) = source.downcast_ref::<Error>()
@@ -40,7 +41,7 @@ impl Verdict {
         Verdict::Unlocated(error.to_string())
     }
 
-    /// The worse of two.
+    /// Returns the worse of two verdicts.
     pub fn and(self, other: Verdict) -> Self {
         match (&self, &other) {
             (Verdict::Unlocated(_), _) => self,

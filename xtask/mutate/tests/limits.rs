@@ -1,8 +1,9 @@
-//! What each reader does where a limit is low: the first table of `docs/hardening.md`, cell by cell.
+//! Tests the reaction of each reader to low limits: the first table of `docs/hardening.md`, cell by
+//! cell.
 //!
-//! For each cell the least limit with which a recording reads as it does without is searched for. One less
-//! gives what the table says, as does every lower one down to none; a cell without a word is read with a
-//! limit of nothing as well.
+//! For each cell the test searches for the smallest limit with which a recording is read
+//! completely. A limit lower by one, and every lower one down to zero, must give the result in the
+//! table. Recordings of an empty cell must also be readable with a limit of zero.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,15 +15,16 @@ mod low;
 use low::{Cell, Made};
 use low::{DEFINITIONS, DEPTH, MEMORY, STRING};
 
-/// Recording, limit, what errors tell of it, and what lower ones give.
+/// Recording, limit, conversion of the limit to the number in error messages, and result of lower
+/// limits.
 type Line = (&'static str, low::Limit, fn(u64) -> u64, Cell);
 
 const SAME: fn(u64) -> u64 = |limit| limit;
-/// Elements lie around the call paths and parts of the machine.
+/// The call paths and parts of the machine are nested in other elements.
 const ELEMENTS: fn(u64) -> u64 = |depth| depth + 8;
-/// A line of Paraver names every task.
+/// A line of a Paraver file names every task, so it is longer than a string.
 const LINES: fn(u64) -> u64 = |string| 64 * string;
-/// Texts that are put together.
+/// Limit of concatenated texts.
 const TEXTS: fn(u64) -> u64 = |string| 256 * string;
 
 /// Bundled streams of TAU.
@@ -31,7 +33,7 @@ const BP4: &str = concat!(
     "/../../data/streams/tau-metrics-miniapp-0.bp"
 );
 
-/// What the table has no word for.
+/// Empty cell of the table.
 const NOTHING: Cell = Cell::Nothing;
 
 const fn error(what: &'static [&'static str]) -> Cell {

@@ -1,17 +1,18 @@
-//! Lines of cargo-public-api for people: a line for all traits of a type, and short names.
+//! Lines of cargo-public-api in a readable form: one line for all traits of a type, and short
+//! names.
 
-/// What a crate offers.
+/// Public items of a crate.
 pub(super) struct Listing {
-    /// A line an item, an empty line before each type.
+    /// One line for each item, with an empty line before each type.
     pub(super) text: String,
-    /// Types that lack `Send`, `Sync` or `Unpin`, whatever their parameters are.
+    /// Types that lack `Send`, `Sync` or `Unpin`, regardless of their parameters.
     pub(super) tied: Vec<String>,
 }
 
-/// Traits that a type has or lacks by what it is made of: only their absence is worth a line.
+/// Traits that are implemented automatically. Only their absence is listed.
 const AUTOMATIC: [&str; 3] = ["Send", "Sync", "Unpin"];
 
-/// What rustc thinks of types, and nobody writes down.
+/// Internal traits of rustc, which do not occur in source code.
 const OF_RUSTC: [&str; 5] = [
     "Freeze",
     "UnsafeUnpin",
@@ -20,10 +21,10 @@ const OF_RUSTC: [&str; 5] = [
     "RefUnwindSafe",
 ];
 
-/// Puts the lines of a crate, named as in paths, in order for people.
+/// Formats the lines of a crate, whose name is given as in paths.
 pub(super) fn tidy(krate: &str, lines: &str) -> Listing {
     let mut out = Out::new(krate);
-    // The type whose implementation of a trait is being listed.
+    // The type whose trait implementation is being listed.
     let mut of_trait: Option<String> = None;
     for line in lines.lines() {
         if let Some(found) = Implementation::parse(line) {
@@ -31,7 +32,7 @@ pub(super) fn tidy(krate: &str, lines: &str) -> Listing {
             out.implementation(found);
             continue;
         }
-        // What a trait asks for is said by its name; which type it chose is not.
+        // The name of a trait implies its methods, but not the associated types.
         let repeated = of_trait.as_ref().is_some_and(|name| is_inside(line, name));
         if !repeated || line.starts_with("pub type ") {
             out.item(line);
@@ -40,20 +41,20 @@ pub(super) fn tidy(krate: &str, lines: &str) -> Listing {
     out.finish()
 }
 
-/// Whether a line is about something inside of a type: a method, a constant.
+/// Returns `true` if a line is about an item inside of a type, such as a method or a constant.
 fn is_inside(line: &str, name: &str) -> bool {
     let words = line.split(' ').find(|word| word.contains("::"));
     let rest = words.and_then(|path| path.strip_prefix(name));
     rest.is_some_and(|rest| rest.starts_with("::") || rest.starts_with('<'))
 }
 
-/// `impl<PARAMETERS> TRAIT for TYPE where BOUNDS`.
+/// Implementation `impl<PARAMETERS> TRAIT for TYPE where BOUNDS`.
 struct Implementation<'a> {
-    /// With their angle brackets; empty where there are none.
+    /// Parameters with their angle brackets; empty if there are none.
     parameters: &'a str,
-    /// The trait; empty where methods are the type's own.
+    /// Name of the trait; empty for inherent implementations.
     of: &'a str,
-    /// The type and its bounds.
+    /// Type with its bounds.
     what: &'a str,
 }
 
@@ -79,21 +80,21 @@ impl<'a> Implementation<'a> {
         !self.of.is_empty()
     }
 
-    /// The path of the type, without parameters and bounds.
+    /// Returns the path of the type, without parameters and bounds.
     fn name(&self) -> String {
         let end = self.what.find(['<', ' ']).unwrap_or(self.what.len());
         self.what[..end].to_string()
     }
 }
 
-/// Where the angle bracket is closed that the text begins with: the byte behind it.
+/// Returns the byte index after the angle bracket that closes the first one of the text.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0usize;
     let mut before = ' ';
     for (at, letter) in text.char_indices() {
         match letter {
             '<' => depth += 1,
-            // The arrow of a function closes nothing.
+            // The `>` of an arrow does not close a bracket.
             '>' if before != '-' => depth = depth.checked_sub(1)?,
             _ => {}
         }
@@ -105,11 +106,13 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The text as it grows, and the traits that wait to be put on one line.
+/// Output text, and the traits that are collected for one line.
 struct Out<'a> {
+    /// Name of the crate, as in paths.
     krate: &'a str,
+    /// Items listed so far.
     listing: Listing,
-    /// Traits of one type, its parameters, and the type.
+    /// Collected traits of one type, its parameters, and the type.
     waiting: Option<(Vec<String>, String, String)>,
 }
 
@@ -128,7 +131,7 @@ impl<'a> Out<'a> {
 
     fn implementation(&mut self, found: Implementation<'_>) {
         if !found.is_of_trait() {
-            // Methods stand below their type anyway.
+            // Methods are listed below their type.
             self.flush();
             return;
         }
@@ -180,8 +183,8 @@ impl<'a> Out<'a> {
         Listing { text, tied }
     }
 
-    /// Paths as people write them: those of the crate from its root on, those of others without the
-    /// modules between, those of the standard library by their last part.
+    /// Shortens paths: those of this crate start at its root, those of other crates lack the
+    /// modules in between, and those of the standard library are reduced to their last part.
     fn short(&self, line: &str) -> String {
         let mut text = String::new();
         let mut rest = line;
@@ -206,7 +209,7 @@ impl<'a> Out<'a> {
                 module,
                 last @ ("Error" | "Result"),
             ] if module != "result" => {
-                // `io::Result`, but `io::error::Result` is where it stands.
+                // Write `io::Result`, although its definition is in `io::error`.
                 let module = if module == "error" && parts.contains(&"io") {
                     "io"
                 } else {
@@ -221,12 +224,12 @@ impl<'a> Out<'a> {
     }
 }
 
-/// Items that stand together in the order of their names, functions last: in how many blocks a type has its
-/// methods, and where, is nobody's business.
+/// Sorts the items of each block by name, functions last. The distribution of methods over `impl`
+/// blocks is an implementation detail.
 fn sorted(text: &str) -> String {
     let is_function = |line: &str| line.contains(" fn ");
     let mut lines: Vec<&str> = text.lines().collect();
-    // A line after an empty one says of what the others are.
+    // The first line of a block is the type that the others belong to.
     let mut start = 1;
     for at in 1..=lines.len() {
         let ends = lines
@@ -243,7 +246,7 @@ fn sorted(text: &str) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Letters of a path, its colons among them.
+/// Returns `true` for characters of a path, including colons.
 fn is_of_path(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || letter == ':'
 }

@@ -1,9 +1,9 @@
-//! How many tests ran: `cargo test` counts each binary apart.
+//! Counts the tests that ran, because `cargo test` counts each test program separately.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-/// What all test binaries counted together.
+/// Sum over all test programs.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TestCount {
     pub(super) passed: u64,
@@ -44,14 +44,14 @@ impl TestCount {
     }
 }
 
-/// Runs `cargo test`, lets its output through and counts on the way.
+/// Runs `cargo test`, forwards its output and counts the tests.
 pub(super) fn run_tests(command: &mut Command) -> Result<TestCount, String> {
     let broken = |error: std::io::Error| format!("cargo test: {error}");
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(broken)?;
     let mut count = TestCount::default();
     if let Some(pipe) = child.stdout.take() {
         let mut out = std::io::stdout().lock();
-        // By bytes: a test may print anything.
+        // Split bytes instead of text, because tests may print invalid UTF-8.
         for line in BufReader::new(pipe).split(b'\n') {
             let line = line.map_err(broken)?;
             count.add_line(&String::from_utf8_lossy(&line));

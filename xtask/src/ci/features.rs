@@ -1,15 +1,17 @@
-//! Crates with their features in the combinations that matter, and tests of features that are no defaults.
+//! Checks crates with single features, and tests features that are not enabled by default.
 
 use super::{Gate, install};
 use crate::{Outcome, cargo, execute, output_of, target_folder};
 use std::path::PathBuf;
 
-/// Pinned, so that a new release cannot turn the gate red.
+/// Pinned version, so that a new release cannot make the gate fail.
 const CARGO_HACK: &str = "0.6.46";
 
-/// One crate at a time: a workspace build unifies features, and so hides a crate that only builds with what another one
-/// switched on. Clippy rather than check: an import that only one feature uses is a warning without it. Nothing of tests
-/// is compiled here, so that their dependencies bring no feature.
+/// Checks one crate at a time. A workspace build unifies features, and would hide a crate that only
+/// builds with a feature that another crate enables.
+///
+/// Clippy is used instead of check, because it warns about an import that only one feature uses.
+/// Tests are not compiled, so that their dependencies enable no features.
 pub(super) fn combinations(gate: &mut Gate) -> Outcome {
     install("cargo-hack", CARGO_HACK)?;
     let mut command = cargo(&["hack", "clippy", "--quiet", "--locked", "--each-feature"]);
@@ -17,29 +19,29 @@ pub(super) fn combinations(gate: &mut Gate) -> Outcome {
     for name in gate.libraries.iter().chain(&gate.programs) {
         command.args(["--package", name]);
     }
-    // It describes its work only where it fails: there are 120 combinations.
+    // The output is printed on failure only: there are 120 combinations.
     output_of(command.args(["--", "--deny", "warnings"])).map(drop)
 }
 
-/// The features of `perfkit` with which the step `test` computes results, without `parallel`. The command, another
-/// package of the workspace, enables `perfetto`.
+/// Features of `perfkit` with which the step `test` computes results, without `parallel`.
+/// `perfetto` is among them because the command, another package of the workspace, enables it.
 const SERIAL: &str = "otf2,paraver,cube,tau,streams,adios,chrome,rocprof,perfetto,fold,topology,spectral,track,\
                       anomaly,wait,view";
 
-/// The file with results of the feature `parallel`.
+/// Returns the file with the results of the feature `parallel`.
 pub(super) fn results() -> Result<PathBuf, String> {
     Ok(target_folder()?.join("results.txt"))
 }
 
 pub(super) fn optional(gate: &mut Gate) -> Outcome {
     without_threads(gate)?;
-    // So many ranks as only release can play in a minute.
+    // The number of ranks in this test needs a release build to finish within a minute.
     let arguments = ["test", "--quiet", "--locked", "--release", "--package"];
     execute(cargo(&arguments).args(["perf-live", "--test", "labels_many"]))
 }
 
-/// The same results with the feature `parallel` and without: the first program writes them, the other compares. The
-/// step `test` has run the first one.
+/// Checks that results are the same with and without the feature `parallel`: the first program
+/// writes them, the second one compares. The step `test` has run the first one.
 fn without_threads(gate: &Gate) -> Outcome {
     let file = results()?;
     let serial: &[&str] = &["--no-default-features", "--features", SERIAL];
@@ -47,7 +49,7 @@ fn without_threads(gate: &Gate) -> Outcome {
     let runs = match gate.tests {
         Some(_) => vec![serial],
         None => {
-            // Those of an earlier run, if there was one.
+            // Remove the results of an earlier run.
             let _ = std::fs::remove_file(&file);
             vec![parallel, serial]
         }

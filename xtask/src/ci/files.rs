@@ -1,9 +1,9 @@
-//! Folders and what is in them.
+//! Functions on folders and their files.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Every file below a folder, with what is in it.
+/// Returns every file below a folder with its content.
 pub(super) fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_path_buf()];
@@ -20,8 +20,8 @@ pub(super) fn contents(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Stri
     Ok(found)
 }
 
-/// Size of all files below a folder. One that is gone or cannot be read counts as empty: other programs
-/// may be at work there.
+/// Returns the size of all files below a folder. A file that was removed or cannot be read counts
+/// as empty, because other programs may be working in the folder.
 pub(super) fn bytes_below(folder: &Path) -> u64 {
     let Ok(listing) = std::fs::read_dir(folder) else {
         return 0;
@@ -34,7 +34,7 @@ pub(super) fn bytes_below(folder: &Path) -> u64 {
     listing.flatten().map(size).sum()
 }
 
-/// The packages right below a folder.
+/// Returns the packages directly below a folder.
 pub(super) fn folders_of(folder: &Path) -> Result<Vec<String>, String> {
     let with_manifest = |path: &PathBuf| path.join("Cargo.toml").is_file();
     let names = entries(folder)?.into_iter().filter(with_manifest);
@@ -43,7 +43,7 @@ pub(super) fn folders_of(folder: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// The files and folders right below a folder, sorted.
+/// Returns the files and folders directly below a folder, sorted.
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let listing = std::fs::read_dir(folder).map_err(|error| at(folder, &error))?;
     let mut paths = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// An error of the file system with the path it is about.
+/// Formats an error of the file system with its path.
 pub(crate) fn at(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }

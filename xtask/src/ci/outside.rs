@@ -1,4 +1,4 @@
-//! Short examples and new crates as packages outside of the workspace, as a user has them.
+//! Builds short examples and new crates as packages outside of the workspace, like those of a user.
 
 use super::files::entries;
 use super::{Gate, TEST, at};
@@ -24,7 +24,7 @@ pub(super) fn outside(_: &mut Gate) -> Outcome {
     let count = copy_examples(&examples)?;
     build(&examples, &folder, &["build", "--quiet", "--examples"])?;
     println!("   {count} examples build outside of the workspace");
-    // The program that the step `test` built: with the features of all packages.
+    // The step `test` has built this program with the features of all packages.
     execute(cargo(&["build", "--quiet", "--locked", "--bin", "perfkit"]).args(&TEST[1..]))?;
     let perfkit = target_folder()?.join("debug/perfkit");
     for (kind, recording) in KINDS {
@@ -46,13 +46,14 @@ pub(super) fn outside(_: &mut Gate) -> Outcome {
     Ok(())
 }
 
-/// Runs Cargo in a package with the versions of dependencies of this workspace. All packages share a target folder.
+/// Runs Cargo in a package with the dependency versions of this workspace. All packages share a
+/// target folder.
 fn build(package: &Path, folder: &Path, arguments: &[&str]) -> Outcome {
     let lock = package.join("Cargo.lock");
     std::fs::copy(root().join("Cargo.lock"), &lock).map_err(|error| at(&lock, &error))?;
     let mut command = cargo(arguments);
     command.arg("--offline").current_dir(package);
-    // Nobody debugs them, and they take less of the disk.
+    // Without debug information the builds take less disk space.
     command.env("CARGO_PROFILE_DEV_DEBUG", "false");
     execute(command.env("CARGO_TARGET_DIR", folder.join("target")))
 }
@@ -66,7 +67,7 @@ fn copy_examples(package: &Path) -> Result<usize, String> {
         let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&file, text));
         written.map_err(|error| at(&file, &error))
     };
-    // A path in single quotes is a string of TOML without escapes.
+    // A path in single quotes is a TOML string without escapes.
     let library = root().join("crates/perfkit").display().to_string();
     let manifest = format!(
         "[package]\nname = \"examples-alone\"\nedition = \"2024\"\n\n\

@@ -1,4 +1,4 @@
-//! Programs of the gate at pinned versions, and versions as such.
+//! Tools of the gate at pinned versions, and parsing of versions.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,14 @@ use std::process::Command;
 use super::files::at;
 use crate::{cargo, execute, output_of, root};
 
-/// Installs a program of crates.io, unless that very version is there, and returns where it is.
-/// Debug builds: they are made in half the time and run for a second.
+/// Installs a program from crates.io unless this version is installed, and returns its path. Debug
+/// builds are used because they take half the time to build and run for a second only.
 pub(crate) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
     let path = tools_folder()?.join(program);
     let installed = |path: &Path| {
         let mut command = Command::new(path);
-        // As cargo calls them: some of its programs know nothing else.
+        // Call the program as cargo does, because some subcommands require their name as the first
+        // argument.
         command.args(program.strip_prefix("cargo-"));
         let text = output_of(command.arg("--version")).ok()?;
         text.split_whitespace().last().map(String::from)
@@ -32,7 +33,7 @@ pub(crate) fn install(program: &str, wanted: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// Where `cargo install` puts programs.
+/// Returns the folder into which `cargo install` puts programs.
 fn tools_folder() -> Result<PathBuf, String> {
     let home = || std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo"));
     let folder = std::env::var_os("CARGO_INSTALL_ROOT")
@@ -43,7 +44,7 @@ fn tools_folder() -> Result<PathBuf, String> {
     Ok(folder.ok_or("no home folder")?.join("bin"))
 }
 
-/// The version of a package in `Cargo.lock`.
+/// Returns the version of a package in `Cargo.lock`.
 pub(super) fn locked_version(package: &str) -> Result<String, String> {
     let path = root().join("Cargo.lock");
     let text = std::fs::read_to_string(&path).map_err(|error| at(&path, &error))?;
@@ -58,7 +59,7 @@ pub(super) fn locked_version(package: &str) -> Result<String, String> {
         .ok_or_else(|| format!("Cargo.lock has no {package}"))
 }
 
-/// A version as numbers, so that 1.100 comes after 1.90 and 1.90 equals 1.90.0.
+/// Parses a version into numbers, so that 1.100 is greater than 1.90, and 1.90 equals 1.90.0.
 pub(super) fn version(text: &str) -> [u64; 3] {
     let mut numbers = [0; 3];
     for (number, part) in numbers.iter_mut().zip(text.split('.')) {

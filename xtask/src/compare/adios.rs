@@ -8,10 +8,10 @@ use super::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 
-/// Program of `perfkit-benches` that runs our side.
+/// Program of `perfkit-benches` that runs perfkit.
 const OURS: &str = "perfkit-bench-adios";
 
-/// Builds our program, writes the files unless they are there, and lists the races.
+/// Builds the program, writes the files unless they exist, and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
@@ -19,12 +19,12 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let bundled = root().join("data/streams");
     let python = python("adios2, numpy", "adios2 numpy (pip)");
-    // Without ADIOS2 nobody writes a large one.
+    // A large file can only be generated with ADIOS2.
     let mut folders = vec![("bundled", bundled)];
     if let Ok(python) = &python {
         let large = workshop()?.join("adios-4x20x5000");
         if !large.exists() {
-            // Under another name until it is whole.
+            // Write to a temporary name, so that an interrupted run leaves no incomplete file.
             let part = large.with_extension("part");
             let sizes = ["--ranks", "4", "--steps", "20", "--calls", "5000"];
             let script = root().join("data/programs/streams.py");

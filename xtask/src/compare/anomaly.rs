@@ -1,14 +1,14 @@
-//! Detection of abnormal calls. No other detector is packaged, so that perfkit runs alone.
+//! Detection of abnormal calls. No other detector is packaged, so perfkit runs alone.
 
 use super::asked::Asked;
 use super::race::{Race, Runner};
 use super::{Options, target_folder};
 use crate::{cargo, execute};
 
-/// Program of `perfkit-benches` that makes streams and runs our side.
+/// Program of `perfkit-benches` that generates streams and runs perfkit.
 const OURS: &str = "perfkit-bench-anomaly";
 
-/// Builds our program and lists the races.
+/// Builds the program and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;

@@ -1,42 +1,44 @@
-//! What was asked of the first runner of a race, and whether it holds.
+//! Required limits for the first runner of a race, and their check.
 
 use super::race::{Cost, Measured};
 
-/// A bar for the first runner of a race.
+/// Required limit for the first runner of a race.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Asked {
-    /// Millions of units of work a second, at least.
+    /// Minimum rate in millions of units of work per second.
     Rate(f64),
-    /// Seconds of the cost that counts, at most.
+    /// Maximum of the compared time, in seconds.
     Seconds(f64),
-    /// Seconds of wall time where processor time counts, at most.
+    /// Maximum wall time in seconds, for races that compare CPU time.
     Wall(f64),
-    /// Megabytes of memory, at most.
+    /// Maximum memory in megabytes.
     Memory(f64),
-    /// Megabytes of memory beyond the answer `kept_bytes`, at most.
+    /// Maximum memory in megabytes beyond the answer `kept_bytes`.
     Beyond(f64),
-    /// At least so many times as fast as the runner of this number.
+    /// Minimum factor by which it is faster than the runner with this index.
     Faster(usize, f64),
-    /// At least so many times less memory than that runner.
+    /// Minimum factor by which it takes less memory than the runner with this index.
     Leaner(usize, f64),
-    /// A number among the answers that is at least this.
+    /// Minimum of a number among the answers.
     Answer(&'static str, f64),
 }
 
-/// A bar, what was measured, and the peer that is nearest to it.
+/// A limit, the measured value, and the runner to compare with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Judged {
+    /// Text of the limit.
     pub(crate) bar: String,
     pub(crate) ours: String,
-    /// Another runner and its figure.
+    /// Another runner and its value.
     pub(crate) peer: Option<(String, String)>,
-    /// How many times better than the peer.
+    /// Factor by which the first runner is better than the other one.
     pub(crate) ratio: Option<f64>,
+    /// `true` if the limit is met.
     pub(crate) met: bool,
 }
 
 impl Asked {
-    /// What it comes to; nothing where a runner that is needed did not run.
+    /// Checks the limit. Returns `None` if a required runner did not run.
     pub(crate) fn judge(self, measured: &Measured) -> Option<Judged> {
         let ours = measured.costs.first()?.figures.as_ref()?;
         let at = match self {
@@ -145,7 +147,7 @@ impl Asked {
     }
 }
 
-/// A time in the unit that suits, of three digits.
+/// Formats a time with three digits in a suitable unit.
 pub(crate) fn time(seconds: f64) -> String {
     let units = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us")];
     let unit = units.iter().find(|(size, _)| seconds >= 0.9995 * size);
@@ -157,7 +159,7 @@ pub(crate) fn megabytes(value: f64) -> String {
     format!("{} MB", digits(value))
 }
 
-/// Three digits, or all of those before the point.
+/// Formats a number with three digits, or with all digits before the point if there are more.
 pub(crate) fn digits(value: f64) -> String {
     let places = match value.abs() {
         value if value >= 99.95 => 0,

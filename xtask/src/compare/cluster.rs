@@ -1,4 +1,4 @@
-//! Clustering points: perfkit, linfa, scikit-learn and hdbscan, one thread each.
+//! Clustering points: perfkit, linfa, scikit-learn and hdbscan, with one thread each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,13 +9,13 @@ use super::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 
-/// Program of `perfkit-benches` that generates points and runs our side.
+/// Program of `perfkit-benches` that generates points and runs perfkit.
 const OURS: &str = "perfkit-bench-cluster";
-/// Those that align sequences, and track recordings from their files on.
+/// Programs that align sequences, and that track recordings including reading their files.
 const ALIGN: &str = "perfkit-bench-spmd";
 const TRACK: &str = "perfkit-bench-track";
 
-/// Builds our program, writes the points unless they are there, and lists the races.
+/// Builds the program, writes the points unless they exist, and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     let bin = [
@@ -144,18 +144,18 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     ])
 }
 
-/// The traces of a strong-scaling series.
+/// Returns the traces of a strong-scaling series.
 fn epoch() -> Result<Vec<String>, &'static str> {
     let corpus = std::env::var("PERFKIT_CORPUS").map_err(|_| "the corpus (PERFKIT_CORPUS)")?;
     let file = |tasks| format!("{corpus}/paraver/epoch/epoch_{tasks}proc.prv.gz");
     Ok([2, 4, 16].map(file).to_vec())
 }
 
-/// So many points in a file, made once.
+/// Returns a file of `points` points, generated unless it exists.
 fn generated(ours: &Path, points: usize) -> Result<PathBuf, String> {
     let file = workshop()?.join(format!("phases-{points}.f64"));
     if !file.exists() {
-        // Under another name until it is whole.
+        // Write to a temporary name, so that an interrupted run leaves no incomplete file.
         let part = file.with_extension("part");
         let count = points.to_string();
         execute(

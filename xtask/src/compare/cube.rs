@@ -1,6 +1,8 @@
-//! Reading Cube profiles: perfkit and pycubexr. All of them were written by perfkit, so that this
-//! shows as well that the public reader takes what perfkit writes. Where rows are not packed, a loop
-//! in C that reads the bytes of the file shows how much of the cost is none of a reader's doing.
+//! Reading Cube profiles: perfkit and pycubexr.
+//!
+//! perfkit writes all of the profiles, so the race also shows that the public reader accepts them.
+//! For uncompressed rows a loop in C that only reads the bytes shows the part of the cost that no
+//! reader can avoid.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,15 +13,15 @@ use super::{Options, compile_peer, missing, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 
-/// Program of `perfkit-benches` that generates profiles and runs our side.
+/// Program of `perfkit-benches` that generates profiles and runs perfkit.
 const OURS: &str = "perfkit-bench-cube";
 
-/// Builds our program, writes the profiles unless they are there, and lists the races.
+/// Builds the program, writes the profiles unless they exist, and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
     let ours = target_folder()?.join("release").join(OURS);
-    // Name, locations, call paths, whether rows are packed.
+    // Name, locations, call paths, and `1` if rows are compressed.
     let profiles = [
         ("wide", "4096", "800", "0"),
         ("wide, packed", "4096", "800", "1"),
@@ -35,7 +37,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
         let file = format!("cube-{locations}x{paths}-{packed}.cubex");
         let file = workshop()?.join(file);
         if !file.exists() {
-            // Under another name until it is whole.
+            // Write to a temporary name, so that an interrupted run leaves no incomplete file.
             let part = file.with_extension("part");
             let sizes = ["--locations", locations, "--paths", paths];
             execute(
@@ -68,7 +70,7 @@ fn race(title: String, mode: &str, ours: &Path, file: &Path) -> Race {
     let we = vec![text(ours), mode.into(), text(file)];
     let theirs = python("pycubexr", "pycubexr (pip)").map(|python| {
         let peer = text(&root().join("data/peers/cube.py"));
-        // Our defaults: metric 1, call path 77.
+        // The defaults of perfkit: metric 1, call path 77.
         let view = ["1", "77"].map(String::from);
         let words = [text(&python), peer, mode.into(), text(file)];
         words.into_iter().chain(view).collect()

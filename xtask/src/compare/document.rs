@@ -1,4 +1,4 @@
-//! `docs/benchmarks.md`, from the results of all comparisons.
+//! Generation of `docs/benchmarks.md` from the results of all comparisons.
 
 use std::fmt::Write as _;
 
@@ -24,8 +24,8 @@ of the whole process, in megabytes of 10^6 bytes.
 How costs grow with the size of recordings stands in [scaling.md](scaling.md).
 ";
 
-/// What stands below the table of races, and of rows measured elsewhere, whose whole title is this, with `*` for
-/// anything: why a figure is what it is.
+/// Explanations that are printed below the table of the races, and of the rows measured elsewhere,
+/// with a matching title; `*` matches any text.
 const NOTES: &[(&str, &str)] = &[
     (
         "all of it: wide",
@@ -88,7 +88,7 @@ const NOTES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Writes the page anew.
+/// Writes the page.
 pub(crate) fn write() -> Result<(), String> {
     let mut all = Vec::new();
     for comparison in COMPARISONS {
@@ -108,7 +108,8 @@ fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Comparisons: name, what it is, lines; and lines of what other commands measured.
+/// Returns the page. `all` has name, description and lines of each comparison; `elsewhere` has
+/// lines of values that other commands measured.
 fn page(all: &[(&str, &str, Vec<Value>)], elsewhere: &[Value]) -> String {
     let mut machines: Vec<&str> = Vec::new();
     for line in all.iter().flat_map(|(_, _, lines)| lines) {
@@ -154,7 +155,7 @@ fn page(all: &[(&str, &str, Vec<Value>)], elsewhere: &[Value]) -> String {
     page
 }
 
-/// How each of what other commands measured was.
+/// Describes the measurement of each value from another command.
 fn others(lines: &[Value]) -> String {
     let mut out = "\n## elsewhere: what other commands measure\n\n\
         Rows of the table above that no comparison measures.\n\n\
@@ -180,7 +181,7 @@ fn others(lines: &[Value]) -> String {
     out
 }
 
-/// The notes on what has this title, a paragraph each.
+/// Returns the notes on a title, one paragraph each.
 fn notes(title: &str) -> String {
     let mut out = String::new();
     for (_, note) in NOTES.iter().filter(|(words, _)| fits(title, words)) {
@@ -189,7 +190,7 @@ fn notes(title: &str) -> String {
     out
 }
 
-/// Whether a title is `words`, with `*` for anything.
+/// Returns `true` if a title matches `words`, in which `*` matches any text.
 fn fits(title: &str, words: &str) -> bool {
     let Some((begin, end)) = words.split_once('*') else {
         return title == words;
@@ -201,7 +202,7 @@ fn fits(title: &str, words: &str) -> bool {
     starts.any(|at| fits(&rest[at..], end))
 }
 
-/// A row of what was asked.
+/// Returns a row of the table of limits.
 fn bar(race: &str, asked: &Value) -> String {
     let peer = match (asked["peer"].as_str(), asked["theirs"].as_str()) {
         (Some(peer), Some(theirs)) => format!("{peer}: {theirs}"),
@@ -220,7 +221,7 @@ fn bar(race: &str, asked: &Value) -> String {
     )
 }
 
-/// What else the machine did.
+/// Describes the load of the machine by other work.
 fn load(line: &Value) -> String {
     let number = |name: &str| line[name].as_f64().unwrap_or_default();
     let (turns, quiet) = (number("turns"), number("quiet"));
@@ -233,9 +234,9 @@ fn load(line: &Value) -> String {
     }
 }
 
-/// The tables of a race.
+/// Returns the tables of a race.
 fn race(line: &Value, machine: usize) -> String {
-    // The time that counts, and the other one.
+    // The compared time, and the other one.
     let (by, other) = match text(line, "by") {
         "cpu_s" => ("CPU", "wall"),
         _ => ("wall", "CPU"),
@@ -243,7 +244,7 @@ fn race(line: &Value, machine: usize) -> String {
     let runners = list(line, "runners");
     let first = runners.first().and_then(|runner| runner["least"].as_f64());
     let count = line["count"].as_f64();
-    // Millions, unless that is next to nothing.
+    // Rates are in millions, unless the number would be very small.
     let millions = count.zip(first).map(|(count, first)| count / first / 1e6);
     let (unit, size) = match millions.is_some_and(|rate| rate < 0.1) {
         true => ("", 1.0),
@@ -348,7 +349,7 @@ mod tests {
         let what = "one view against 850 (850 of them differ), product, inverse, extremes";
         let note = notes(&format!("Sweep3D f64, one thread: {what}"));
         assert!(note.contains("Memory of FFTW"), "{note}");
-        // There is neither FFTW nor SciPy.
+        // The row involves neither FFTW nor SciPy.
         let alone = format!("what a second core is worth: Sweep3D f64, {what}");
         assert_eq!(notes(&alone), "");
         let both = notes("NEKBONE f64: forward transforms");

@@ -9,13 +9,13 @@ use super::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 
-/// Program of `perfkit-benches` that runs our side.
+/// Program of `perfkit-benches` that runs perfkit.
 const OURS: &str = "perfkit-bench-gpu";
 
-/// Bytes of a generated file of about 200,000 events.
+/// Size of a generated file of about 200,000 events.
 const SIZE: &str = "54M";
 
-/// Files of the corpus that are raced on where it is at hand, below its folder `gpu`.
+/// Files of the corpus, below its folder `gpu`, that are raced on if the corpus is available.
 const FILES: [&str; 4] = [
     "hta/tests/data/trace_filter/sampled_rank-0.json.gz",
     "hta/tests/data/nccl_parser_config/nccl_data.json.gz",
@@ -23,13 +23,13 @@ const FILES: [&str; 4] = [
     "param/dlrm_kineto/worker0_step_12.1694128201545.pt.trace.json",
 ];
 
-/// A file that is far larger than what is kept of it.
+/// Size of a file that is far larger than the data kept from it.
 const HUGE: &str = "2G";
 
-/// A file of about so many bytes, made once.
+/// Generates a file of about this size unless it exists.
 fn generated(ours: &Path, file: &Path, size: &str) -> Result<PathBuf, String> {
     if !file.exists() {
-        // Under another name until it is whole.
+        // Write to a temporary name, so that an interrupted run leaves no incomplete file.
         let part = file.with_extension("part");
         execute(Command::new(ours).arg("generate").arg(&part).arg(size))?;
         std::fs::rename(&part, file).map_err(|error| error.to_string())?;
@@ -37,10 +37,10 @@ fn generated(ours: &Path, file: &Path, size: &str) -> Result<PathBuf, String> {
     Ok(file.into())
 }
 
-/// Builds our program, writes a large file unless it is there, and lists the races.
+/// Builds the program, writes a large file unless it exists, and lists the races.
 ///
-/// Both sides print what Holistic Trace Analysis calls idle, compute and non-compute time, by its rules,
-/// so that the answers must agree; ours finds the utilisation by its own rules as well.
+/// Both sides print the idle, compute and non-compute time as Holistic Trace Analysis defines them,
+/// so that the answers must agree. perfkit also computes the utilisation by its own rules.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;

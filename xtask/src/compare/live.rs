@@ -1,14 +1,14 @@
-//! A parameter server under load. No other server is packaged, so that perfkit runs alone; `docs/live.md` has what is
-//! known of one.
+//! Parameter server under load. No other server is packaged, so perfkit runs alone; `docs/live.md`
+//! cites published results of another one.
 
 use super::asked::Asked;
 use super::race::{Race, Runner};
 use super::{Options, missing, target_folder};
 use crate::{cargo, execute, root};
 
-/// Ranks that are played, each an update a second.
+/// Number of simulated ranks, each of which sends an update every second.
 const RANKS: &str = "10240";
-/// Updates of each, and so seconds.
+/// Number of updates of each rank, which is also the duration in seconds.
 const UPDATES: &str = "60";
 
 /// Builds the server and lists the races.

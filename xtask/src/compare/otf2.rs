@@ -8,10 +8,10 @@ use super::race::{Race, Runner};
 use super::{Options, compile_peer, flags_of, missing, target_folder, workshop};
 use crate::{cargo, execute};
 
-/// Program of `perfkit-benches` that generates the archive and runs our side.
+/// Program of `perfkit-benches` that generates the archive and runs perfkit.
 const OURS: &str = "perfkit-bench-otf2";
 
-/// Builds every program, generates the archive unless it is there, and lists the races.
+/// Builds every program, generates the archive unless it exists, and lists the races.
 pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
@@ -99,7 +99,7 @@ fn race(title: &str, by: &'static str, asked: Vec<Asked>, runners: Vec<Runner>) 
     }
 }
 
-/// The program around libotf2, or the package that is missing.
+/// Returns the program around libotf2, or the missing package.
 fn library_peer() -> Result<Result<PathBuf, &'static str>, String> {
     if let Some(package) = missing(&[("cc", "gcc"), ("otf2-config", "libotf2-trace-dev")]) {
         return Ok(Err(package));
@@ -111,7 +111,7 @@ fn library_peer() -> Result<Result<PathBuf, &'static str>, String> {
     compile_peer("otf2", &compiler, &linker).map(Ok)
 }
 
-/// The program that measures otf2-print, or the package that is missing.
+/// Returns the program that measures otf2-print, or the missing package.
 fn printing_peer() -> Result<Result<PathBuf, &'static str>, String> {
     match missing(&[("cc", "gcc"), ("otf2-print", "otf2-tools")]) {
         Some(package) => Ok(Err(package)),
@@ -119,13 +119,13 @@ fn printing_peer() -> Result<Result<PathBuf, &'static str>, String> {
     }
 }
 
-/// An archive of that many locations and events each, made once.
+/// Returns an archive with this many locations and events for each, generated unless it exists.
 fn generated(ours: &Path, locations: u32, events: u32) -> Result<PathBuf, String> {
     let folder = workshop()?.join(format!("otf2-{locations}x{events}"));
     if let Some(anchor) = anchor_in(&folder) {
         return Ok(anchor);
     }
-    // Under another name until it is whole: an interrupted run must not leave half an archive.
+    // Write to a temporary name, so that an interrupted run leaves no incomplete archive.
     let unfinished = folder.with_extension("part");
     if unfinished.exists() {
         std::fs::remove_dir_all(&unfinished).map_err(|error| error.to_string())?;

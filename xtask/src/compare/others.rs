@@ -1,19 +1,19 @@
-//! What else the machine does while something is measured.
+//! Load of the machine by other processes during a measurement.
 
 use std::fs::read_to_string;
 use std::time::Instant;
 
-/// Ticks of the clock that the kernel counts in, a second.
+/// Clock ticks per second in the counters of the kernel.
 const TICKS: f64 = 100.0;
 
-/// Processor time so far, in ticks: of everybody, and of this process and the children it waited for.
+/// CPU time so far, in ticks: of all processes, and of this process and its finished children.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counts {
     all: f64,
     ours: f64,
 }
 
-/// A stretch of time whose load by others is asked for.
+/// Measurement of the load by other processes over a period of time.
 pub(crate) struct Watch {
     counts: Option<Counts>,
     started: Instant,
@@ -27,8 +27,8 @@ impl Watch {
         }
     }
 
-    /// Cores that others had since the start, on average; nothing where the system does not say. Time that a host
-    /// took away is that of others, too.
+    /// Returns the average number of cores that other processes used since the start; `None` if the
+    /// system does not report it. Time that a virtual machine's host took away counts as well.
     pub(crate) fn cores(&self) -> Option<f64> {
         let (before, after) = (self.counts?, counts()?);
         let others = (after.all - before.all) - (after.ours - before.ours);
@@ -46,7 +46,8 @@ fn counts() -> Option<Counts> {
     })
 }
 
-/// All but what was idle or waited for disks, from `/proc/stat`.
+/// Returns the CPU time of all processes from `/proc/stat`: all fields except idle time and waiting
+/// for disks.
 fn everybody(text: &str) -> Option<f64> {
     let fields = text.lines().next()?.strip_prefix("cpu ")?;
     let fields = fields.split_whitespace().take(8);
@@ -57,9 +58,10 @@ fn everybody(text: &str) -> Option<f64> {
     Some(user + nice + system + interrupts + soft + stolen)
 }
 
-/// User and system time of a process and of its children, from `/proc/PID/stat`: the 14th to 17th field.
+/// Returns the user and system time of a process and of its children from `/proc/PID/stat`, fields
+/// 14 to 17.
 fn own(text: &str) -> Option<f64> {
-    // The name of the program, in brackets, may hold blanks.
+    // The name of the program, in parentheses, may contain spaces.
     let (_, rest) = text.rsplit_once(") ")?;
     let times = rest.split(' ').skip(11).take(4);
     let times: Vec<f64> = times.map_while(|field| field.parse().ok()).collect();

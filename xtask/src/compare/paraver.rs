@@ -1,5 +1,5 @@
-//! Reading Paraver traces: perfkit, and a script in Python as analysts write them, since no tool
-//! that reads whole traces is packaged.
+//! Reading Paraver traces: perfkit, and a typical Python script of an analyst. No tool that reads
+//! whole traces is packaged.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,17 +9,17 @@ use super::race::{Race, Runner};
 use super::{Options, target_folder, workshop};
 use crate::{cargo, execute, root};
 
-/// Program of `perfkit-benches` that generates traces and runs our side.
+/// Program of `perfkit-benches` that generates traces and runs perfkit.
 const OURS: &str = "perfkit-bench-paraver";
 
-/// Builds our program, writes the trace unless it is there, and lists the races.
+/// Builds the program, writes the trace unless it exists, and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
     let ours = target_folder()?.join("release").join(OURS);
     let file = workshop()?.join("paraver-16x20000.prv");
     if !file.exists() {
-        // Under another name until it is whole.
+        // Write to a temporary name, so that an interrupted run leaves no incomplete file.
         let part = file.with_extension("part");
         execute(Command::new(&ours).arg("generate").arg(&part))?;
         std::fs::rename(&part, &file).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Runners that answer one question, taking turns, and the table of what it cost them.
+//! Races: runners that take turns at one question, and the table of their costs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,14 @@ use super::asked::{Asked, time};
 use super::others::Watch;
 use crate::output_of;
 
-/// Costs differ from run to run; every other key of a runner's line is an answer.
+/// Keys of costs, which differ between runs. Every other key of a runner's line is an answer.
 const COSTS: [&str; 3] = ["cpu_s", "wall_s", "rss_kb"];
 
-/// One program that runs in a race.
+/// Program that runs in a race.
 pub(crate) struct Runner {
+    /// Name in the tables.
     pub(crate) name: String,
-    /// Program and arguments, or the package to install first.
+    /// Program and arguments, or the package that must be installed first.
     pub(crate) command: Result<Vec<String>, &'static str>,
 }
 
@@ -28,21 +29,23 @@ impl Runner {
     }
 }
 
-/// One question and who answers it. The first runner is what the others are measured by.
+/// One question and the runners that answer it. The first runner is the reference for the others.
 pub(crate) struct Race {
+    /// Title of the race.
     pub(crate) title: String,
-    /// The key that ratios are taken of: `cpu_s`, or `wall_s` where threads are the point.
+    /// Key of the compared cost: `cpu_s`, or `wall_s` for races about threads.
     pub(crate) by: &'static str,
-    /// The answer that counts the work, for a rate in millions a second.
+    /// Answer that counts the work, for a rate in millions per second.
     pub(crate) work: &'static str,
-    /// What the first runner must reach.
+    /// Limits for the first runner.
     pub(crate) asked: Vec<Asked>,
+    /// Runners, the reference first.
     pub(crate) runners: Vec<Runner>,
 }
 
 impl Race {
-    /// Lets everyone run `repeats` times, in turns. Turns in which others had much of the machine are made `again`,
-    /// as many as were asked for at most.
+    /// Runs each runner `repeats` times, in turns. With `again`, turns that other processes
+    /// disturbed are repeated, at most `repeats` times.
     pub(crate) fn run(&self, repeats: usize, again: bool) -> Result<Measured, String> {
         let mut runs: Vec<Vec<Figures>> = self.runners.iter().map(|_| Vec::new()).collect();
         let mut answers = BTreeMap::new();
@@ -91,11 +94,11 @@ impl Race {
     }
 }
 
-/// Cores that others have of a machine that is not quiet.
+/// Number of cores used by other processes from which a turn counts as disturbed.
 const MUCH: f64 = 0.05;
 
-/// A command without the folders of this machine: programs by their bare name, files of the workspace from
-/// its root, those of the target folder from `target`.
+/// Returns a command without the folders of this machine: programs by their bare name, files of the
+/// workspace relative to its root, and those of the target folder relative to `target`.
 fn portable(words: &[String]) -> String {
     let root = crate::root();
     let target = super::target_folder().unwrap_or_default();
@@ -129,13 +132,14 @@ fn portable(words: &[String]) -> String {
     words.join(" ")
 }
 
-/// The pairs of one line.
+/// Key-value pairs of one line.
 type Figures = BTreeMap<String, String>;
 
 fn one_run(words: &[String]) -> Result<Figures, String> {
     let (program, arguments) = words.split_first().ok_or("an empty command")?;
     let mut command = Command::new(program);
-    // Threads of numpy that wait for linear algebra spin for a while after an import, and would count.
+    // Threads of numpy that wait for linear algebra spin for a while after an import, which would
+    // count as CPU time.
     command.args(arguments).env("OPENBLAS_NUM_THREADS", "1");
     let text = output_of(&mut command)?;
     let figures = parse(&text);
@@ -152,7 +156,7 @@ fn parse(line: &str) -> Figures {
         .collect()
 }
 
-/// Keeps the first answer to each key, with who gave it, and holds all later ones to it.
+/// Stores the first answer to each key with its runner, and compares all later ones with it.
 fn agree(
     answers: &mut BTreeMap<String, (String, String)>,
     figures: &Figures,
@@ -173,35 +177,41 @@ fn agree(
     Ok(())
 }
 
-/// What a race cost each runner.
+/// Costs of a race for each runner.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
+    /// Title of the race.
     pub(crate) title: String,
     pub(crate) by: String,
     pub(crate) work: String,
-    /// How much work there was.
+    /// Amount of work.
     pub(crate) count: Option<f64>,
-    /// What all runners agree on.
+    /// Answers on which all runners agree.
     pub(crate) answers: BTreeMap<String, String>,
+    /// Cost of each runner, in the order of the race.
     pub(crate) costs: Vec<Cost>,
-    /// How often everyone ran, how often of that on a quiet machine, and how many cores others had at most.
+    /// Number of turns.
     pub(crate) turns: usize,
+    /// Number of turns without disturbance by other processes.
     pub(crate) quiet: usize,
+    /// Largest number of cores that other processes used.
     pub(crate) others: f64,
 }
 
-/// What it cost one of them.
+/// Cost of one runner.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cost {
+    /// Name of the runner.
     pub(crate) name: String,
     pub(crate) command: String,
-    /// The package to install first.
+    /// Package that must be installed first.
     pub(crate) missing: Option<String>,
+    /// Measured values; `None` if the runner did not run.
     pub(crate) figures: Option<Figure>,
 }
 
-/// Seconds of the cost that counts, least and median; least processor and wall time; the largest of all peaks of
-/// memory, since a peak that is sometimes reached must be there.
+/// Minimum and median of the compared cost in seconds, minimum CPU and wall time, and the maximum
+/// of all memory peaks, because a peak that is reached in some runs must be available.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figure {
     pub(crate) least: f64,
@@ -232,13 +242,13 @@ impl Figure {
 }
 
 impl Measured {
-    /// A number among the answers.
+    /// Returns a number among the answers.
     pub(crate) fn answer(&self, name: &str) -> Option<f64> {
         self.answers.get(name)?.parse().ok()
     }
 
-    /// How many times as much a runner costs as the first, minimum by minimum: the minimum is what the machine
-    /// does when nothing else asks for it.
+    /// Returns the cost of a runner relative to the first one. Minima are compared, because they
+    /// contain the least disturbance by other processes.
     pub(crate) fn ratio(&self, runner: usize) -> Option<f64> {
         let first = self.costs.first()?.figures?;
         Some(self.costs.get(runner)?.figures?.least / first.least)
@@ -338,7 +348,7 @@ mod tests {
             let judged = race.asked.iter().map(|asked| asked.judge(measured));
             judged.map(|one| one.map(|one| one.met)).collect::<Vec<_>>()
         });
-        // Nobody is faster than one who did not run.
+        // A runner that did not run cannot be compared.
         assert_eq!(judged, Ok(vec![Some(true), None]));
         let text = measured.map_or_else(|error| error, |table| table.to_string());
         assert!(text.contains("libtheirs-dev"), "{text}");

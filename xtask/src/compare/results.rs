@@ -1,5 +1,5 @@
-//! Results of races on disk: a file a comparison, a line of JSON a race, so that a race that is run anew replaces
-//! its line and nothing else.
+//! Stored results of races: one file for each comparison with one line of JSON for each race, so
+//! that a new result replaces one line only.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::race::{Measured, Race};
 use crate::root;
 
-/// Where lines are kept.
+/// Returns the folder of stored results.
 pub(crate) fn folder() -> PathBuf {
     root().join("docs/benchmarks")
 }
@@ -18,7 +18,7 @@ fn file(comparison: &str) -> PathBuf {
     folder().join(comparison).with_extension("jsonl")
 }
 
-/// The lines of a comparison; none if it was never run.
+/// Returns the lines of a comparison; none if it was never run.
 pub(crate) fn read(comparison: &str) -> Result<Vec<Value>, String> {
     let path = file(comparison);
     let Ok(text) = std::fs::read_to_string(&path) else {
@@ -31,13 +31,13 @@ pub(crate) fn read(comparison: &str) -> Result<Vec<Value>, String> {
     lines.collect()
 }
 
-/// When and on what.
+/// Date and machine of a measurement.
 pub(crate) struct Occasion<'a> {
     pub(crate) date: &'a str,
     pub(crate) machine: &'a str,
 }
 
-/// Puts a race among those of its comparison, in place of the one of its name.
+/// Stores the result of a race, in place of an earlier result with the same title.
 pub(crate) fn keep(
     comparison: &str,
     race: &Race,
@@ -61,7 +61,7 @@ pub(crate) fn keep(
     std::fs::write(&path, text).map_err(failed)
 }
 
-/// A race, as it is stored.
+/// Result of a race in its stored form.
 #[derive(Serialize)]
 struct Line<'a> {
     race: &'a str,
@@ -147,7 +147,7 @@ fn line(race: &Race, measured: &Measured, occasion: &Occasion<'_>) -> Result<Val
     serde_json::to_value(&line).map_err(|error| error.to_string())
 }
 
-/// Three digits behind the point are more than anyone can measure.
+/// Rounds to three decimal places, which is more than the precision of the measurements.
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

@@ -1,4 +1,5 @@
-//! Correlation in the frequency domain: perfkit, FFTW and SciPy, on the shapes of Table 1 of the paper.
+//! Correlation in the frequency domain: perfkit, FFTW and SciPy, on the shapes of Table 1 of the
+//! paper.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,19 +10,23 @@ use super::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
 
-/// Program of `perfkit-benches` that generates views and runs our side.
+/// Program of `perfkit-benches` that generates views and runs perfkit.
 const OURS: &str = "perfkit-bench-spectral";
 
-/// A shape of Table 1.
+/// Shape of Table 1.
 struct Case {
+    /// Name of the application.
     name: &'static str,
+    /// Lengths of the axes, separated by `x`.
     shape: &'static str,
-    /// Views that are correlated.
+    /// Number of views that are correlated.
     views: u32,
-    /// How many of them differ; those are cycled. All do but for NEKBONE, where all take 9 GB on either side, and
-    /// these 2 GB, several times the largest caches. `--full` takes all.
+    /// Number of different views, which are used in rotation.
+    ///
+    /// All views differ except for NEKBONE. Its views would take 9 GB on each side; the different
+    /// ones take 2 GB, several times the size of the largest caches. `--full` uses all views.
     distinct: u32,
-    /// Views that are transformed.
+    /// Number of views that are transformed.
     transforms: u32,
 }
 
@@ -49,10 +54,10 @@ const CASES: [Case; 3] = [
     },
 ];
 
-/// Memory that is enough where spectra stay in a file, in MB.
+/// Memory limit in MB that suffices if spectra stay in a file.
 const MEMORY: &str = "1000";
 
-/// Builds our program, writes the views unless they are there, and lists the races.
+/// Builds the program, writes the views unless they exist, and lists the races.
 pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
     let chosen = |case: &&Case| match &options.shape {
         Some(shape) => *shape == case.name.to_lowercase(),
@@ -83,17 +88,17 @@ pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
     Ok(races)
 }
 
-/// A shape with its views in a file.
+/// Shape with its views in a file.
 struct Bench<'a> {
     case: &'a Case,
     ours: &'a Path,
     file: PathBuf,
-    /// Views in the file, beside the reference.
+    /// Number of views in the file, without the reference.
     distinct: u32,
 }
 
 impl<'a> Bench<'a> {
-    /// Writes the views unless they are there.
+    /// Writes the views unless they exist.
     fn new(case: &'a Case, options: &Options, ours: &'a Path) -> Result<Self, String> {
         let shape = case.shape;
         let distinct = match options.full {
@@ -102,7 +107,8 @@ impl<'a> Bench<'a> {
         };
         let file = workshop()?.join(format!("views-{shape}-{distinct}.f64"));
         if !file.exists() {
-            // Under another name until it is whole. The reference is one more.
+            // Write to a temporary name, so that an interrupted run leaves no incomplete file. The
+            // file also has the reference.
             let part = file.with_extension("part");
             let count = (distinct + 1).to_string();
             let mut generate = Command::new(ours);
@@ -118,7 +124,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Our side.
+    /// Returns the command of perfkit.
     fn we(&self, mode: &str, views: u32, kind: &str, threads: u32, more: &[&str]) -> Vec<String> {
         let [views, threads, distinct] = [views, threads, self.distinct].map(|it| it.to_string());
         let shape = self.case.shape;
@@ -129,12 +135,12 @@ impl<'a> Bench<'a> {
         std::iter::once(text(self.ours)).chain(words).collect()
     }
 
-    /// Our side on the views of the file.
+    /// Returns the command of perfkit on the views of the file.
     fn given(&self, mode: &str, views: u32, kind: &str, threads: u32) -> Vec<String> {
         self.we(mode, views, kind, threads, &["--views", &text(&self.file)])
     }
 
-    /// FFTW or SciPy on the same views.
+    /// Returns the command of FFTW or SciPy on the same views.
     fn they(
         &self,
         mode: &str,
@@ -155,7 +161,7 @@ impl<'a> Bench<'a> {
         Ok(std::iter::once(text(&python)).chain(words).collect())
     }
 
-    /// What is done to how many views.
+    /// Returns the number of views and a description of the work.
     fn work(&self, mode: &str) -> (u32, String) {
         let Case {
             views, transforms, ..
@@ -172,7 +178,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Two threads each, by wall time.
+    /// Returns a race with two threads each, compared by wall time.
     fn two(&self, mode: &str, kind: &str, least: f64) -> Race {
         let (views, what) = self.work(mode);
         let theirs = |split: &str| self.they(mode, views, kind, split, 2);
@@ -198,7 +204,7 @@ impl<'a> Bench<'a> {
         self.two("forward", kind, 1.0)
     }
 
-    /// One thread each, by processor time.
+    /// Returns a race with one thread each, compared by CPU time.
     fn alone(&self, mode: &str, kind: &str) -> Race {
         let (views, what) = self.work(mode);
         let theirs = |split: &str| self.they(mode, views, kind, split, 1);
@@ -215,7 +221,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The search for the closest views that stops early, and the whole one.
+    /// Returns a race between the search for the closest views with early termination and the
+    /// complete search.
     fn pruned(&self, kind: &str) -> Race {
         let (name, distinct) = (self.case.name, self.distinct);
         let we = |mode: &str| Ok(self.given(mode, distinct, kind, 2));
@@ -233,7 +240,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Our side alone, on two threads and on one.
+    /// Returns a race of perfkit with two threads and with one.
     fn second_core(&self) -> Race {
         let (views, what) = self.work("correlate");
         let we = |threads| Ok(self.given("correlate", views, "f64", threads));
@@ -252,11 +259,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Spectra that stay in a file, which is written if this race is run, so that it is of this program.
+    /// Returns a race with spectra in a file. The file is written if this race is run, so that it
+    /// is always from this version.
     fn in_file(&self, options: &Options) -> Result<Race, String> {
         let distinct = self.distinct;
         let points: u64 = self.case.shape.split('x').map(length).product();
-        // A number a point and view, and the reference is one more.
+        // One number for each point and view, including the reference.
         let size = points * 8 * u64::from(distinct + 1);
         let title = format!(
             "{} f64: one view against {distinct}, spectra of {:.1} GB in a file",

@@ -1,4 +1,4 @@
-//! A small client of the DevTools protocol: JSON messages, each ended by a zero, over two pipes.
+//! Client of the DevTools protocol: JSON messages, each terminated by a zero byte, over two pipes.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,13 +9,14 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// The longest wait for an answer: a shot takes most of a minute on a machine under load.
+/// Maximum time to wait for an answer. A screenshot takes most of a minute on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The browser reads commands from descriptor 3 and answers on 4: a shell puts our two pipes there.
+/// The browser reads commands from descriptor 3 and answers on descriptor 4; a shell redirects both
+/// to pipes.
 const PIPES: &str = "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null";
 
-/// Flags under which WebGL works without a screen and without a graphics card.
+/// Flags that enable WebGL without a screen and a graphics card.
 const FLAGS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
@@ -29,22 +30,23 @@ const FLAGS: [&str; 10] = [
     "--remote-debugging-pipe",
 ];
 
-/// A headless browser.
+/// Headless browser.
 pub(super) struct Browser {
     child: Child,
     to: ChildStdin,
     from: Receiver<Value>,
     next: u64,
     profile: PathBuf,
-    /// What the page of the open tab complained about, and what it asked for.
+    /// Errors of the page in the open tab, and its unexpected requests.
     complaints: Vec<String>,
+    /// `true` once the page has loaded.
     loaded: bool,
-    /// What the page may ask: the server it is from.
+    /// Server to which the page may send requests.
     server: Option<String>,
 }
 
 impl Browser {
-    /// Starts it with a fresh profile.
+    /// Starts a browser with a new profile.
     pub(super) fn start(program: &str, profile: &Path) -> Result<Self, String> {
         let _ = std::fs::remove_dir_all(profile);
         let mut child = Command::new("sh")
@@ -82,13 +84,13 @@ impl Browser {
         })
     }
 
-    /// Opens a page of a file in a window of a size, and waits until its views are drawn.
+    /// Opens a file in a window of this size, and waits until its views are drawn.
     pub(super) fn open(&mut self, page: &Path, size: (u32, u32)) -> Result<Tab<'_>, String> {
         self.server = None;
         self.open_url(&format!("file://{}", page.display()), size)
     }
 
-    /// Opens the page of a server, which it may ask, in a window of a size.
+    /// Opens the page of a server, to which it may send requests, in a window of this size.
     pub(super) fn open_served(
         &mut self,
         server: &str,
@@ -129,9 +131,9 @@ impl Browser {
         Ok(tab)
     }
 
-    /// Ends it.
+    /// Stops the browser.
     pub(super) fn stop(mut self) -> Result<(), String> {
-        // The answer may be lost with the browser.
+        // The browser may exit before it answers.
         let _ = self.call(None, "Browser.close", json!({}));
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.profile);
@@ -168,7 +170,7 @@ impl Browser {
         }
     }
 
-    /// The next message; complaints of the page are kept.
+    /// Returns the next message and records errors of the page.
     fn receive(&mut self, begin: Instant) -> Result<Value, String> {
         let left = PATIENCE.saturating_sub(begin.elapsed());
         let message = self.from.recv_timeout(left);
@@ -189,7 +191,7 @@ impl Browser {
             }
             "Network.requestWillBeSent" => {
                 let url = params["request"]["url"].as_str().unwrap_or_default();
-                // The page itself, what it holds, and its server.
+                // Allowed are the page itself, embedded data, and its server.
                 let server = self.server.as_deref();
                 let is_own = server.is_some_and(|server| url.starts_with(server));
                 if params["type"] != "Document" && !url.starts_with("data:") && !is_own {
@@ -204,13 +206,13 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // After a normal end there is nothing left to kill.
+        // The process may have ended already, so errors are ignored.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A page that is open.
+/// Open page.
 pub(super) struct Tab<'a> {
     browser: &'a mut Browser,
     target: String,
@@ -223,7 +225,7 @@ impl Tab<'_> {
         self.browser.call(Some(&session), method, params)
     }
 
-    /// What an expression gives, in the page.
+    /// Evaluates an expression in the page.
     pub(super) fn value(&mut self, script: &str) -> Result<Value, String> {
         let params = json!({"expression": script, "returnByValue": true, "awaitPromise": true});
         let answer = self.call("Runtime.evaluate", params)?;
@@ -246,7 +248,7 @@ impl Tab<'_> {
         text.ok_or(format!("{script} is {value}, no text"))
     }
 
-    /// That an expression is true.
+    /// Returns an error unless an expression is true.
     pub(super) fn expect(&mut self, script: &str) -> Result<(), String> {
         match self.value(script)? {
             Value::Bool(true) => Ok(()),
@@ -254,13 +256,13 @@ impl Tab<'_> {
         }
     }
 
-    /// Waits for two frames to be drawn.
+    /// Waits until two frames are drawn.
     pub(super) fn calm(&mut self) -> Result<(), String> {
         let wait = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))";
         self.value(wait).map(|_| ())
     }
 
-    /// Clicks on the middle of an element, as a hand does.
+    /// Clicks on the middle of an element with simulated mouse events.
     pub(super) fn click(&mut self, selector: &str) -> Result<(), String> {
         let at = self.middle(selector)?;
         self.mouse("mouseMoved", at)?;
@@ -269,7 +271,7 @@ impl Tab<'_> {
         self.calm()
     }
 
-    /// Clicks on a place inside of an element: shares of its width and height.
+    /// Clicks on a position of an element, given as fractions of its width and height.
     pub(super) fn click_at(&mut self, selector: &str, share: [f64; 2]) -> Result<(), String> {
         let at = self.place(selector, share)?;
         self.mouse("mouseMoved", at)?;
@@ -278,14 +280,14 @@ impl Tab<'_> {
         self.calm()
     }
 
-    /// Moves the pointer to a place inside of an element: shares of its width and height.
+    /// Moves the pointer to a position of an element, given as fractions of its width and height.
     pub(super) fn hover(&mut self, selector: &str, share: [f64; 2]) -> Result<(), String> {
         let at = self.place(selector, share)?;
         self.mouse("mouseMoved", at)?;
         self.calm()
     }
 
-    /// Drags from one place of an element to another.
+    /// Drags from one position of an element to another.
     pub(super) fn drag(
         &mut self,
         selector: &str,
@@ -328,7 +330,7 @@ impl Tab<'_> {
         }
     }
 
-    /// Shows the page as on paper (`print`) or on a screen.
+    /// Emulates a medium: `print` or the screen.
     pub(super) fn media(&mut self, media: &str) -> Result<(), String> {
         self.call("Emulation.setEmulatedMedia", json!({"media": media}))?;
         self.calm()
@@ -356,7 +358,7 @@ impl Tab<'_> {
         self.calm()
     }
 
-    /// Takes a picture of the whole page, to look at.
+    /// Takes a screenshot of the whole page, for visual inspection.
     pub(super) fn shot(&mut self, path: &Path) -> Result<(), String> {
         let size = self.value(
             "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]",
@@ -369,7 +371,7 @@ impl Tab<'_> {
         std::fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Loads the page again, as it is addressed now.
+    /// Reloads the page at its current address.
     pub(super) fn reload(&mut self) -> Result<(), String> {
         self.browser.loaded = false;
         self.call("Page.reload", json!({}))?;
@@ -393,17 +395,17 @@ impl Tab<'_> {
         }
     }
 
-    /// Forgets complaints that a test brought about itself.
+    /// Discards errors that a check caused on purpose.
     pub(super) fn forgive(&mut self, part: &str) {
         self.browser.complaints.retain(|one| !one.contains(part));
     }
 
-    /// What the page complained about or asked for so far.
+    /// Returns the errors and unexpected requests of the page so far.
     pub(super) fn complaints(&self) -> &[String] {
         &self.browser.complaints
     }
 
-    /// Closes it; a complaint is an error.
+    /// Closes the page. Returns an error if the page had errors.
     pub(super) fn close(self) -> Result<(), String> {
         let params = json!({"targetId": self.target});
         self.browser.call(None, "Target.closeTarget", params)?;

@@ -1,4 +1,4 @@
-//! What each page must do.
+//! Checks of each page.
 
 mod anomaly;
 mod report;
@@ -13,10 +13,10 @@ use timeline::{hostile, many, timeline};
 use topology::{large, topology};
 use track::{linked_track, track, track_many};
 
-/// Uses a page; an error says what it did not do.
+/// Check of a page. The error names the unmet expectation.
 pub(super) type Check = fn(&mut Tab<'_>) -> Result<(), String>;
 
-/// The pages, the place in them that a link leads to, and what is done with each.
+/// Pages, the part of each that a link leads to, and their checks.
 pub(super) const PAGES: &[(&str, &str, Check)] = &[
     ("timeline", "", timeline),
     ("hostile", "", hostile),
@@ -33,8 +33,8 @@ pub(super) const PAGES: &[(&str, &str, Check)] = &[
     ("tour/index", "", tour),
 ];
 
-/// What every page keeps: all views are drawn, nothing is wider than the window, all that can be pressed
-/// or seen has a name, no complaint.
+/// Checks common to all pages: all views are drawn, nothing is wider than the window, all controls
+/// and pictures have a name, and there are no errors.
 pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("[...document.querySelectorAll('section[data-view]')].every((s) => s.dataset.view === 'text' || s.dataset.ready === '1')")?;
     tab.expect("document.documentElement.scrollWidth <= innerWidth")?;
@@ -56,7 +56,7 @@ pub(super) fn common(tab: &mut Tab<'_>) -> Result<(), String> {
     }
 }
 
-/// Text in a theme whose contrast with what it is on is below 4.5: the first few.
+/// Returns the first texts in a theme with a contrast below 4.5.
 const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = theme;
     const parse = (c) => c.match(/[\\d.]+/g).map(Number);
     const light = (c) => { const [r, g, b] = c.map((v) => v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -72,13 +72,13 @@ const CONTRAST: &str = "((theme) => { document.documentElement.dataset.theme = t
     delete document.documentElement.dataset.theme;
     return bad.slice(0, 3).join('; '); })";
 
-/// The colours of some pixels of the first canvas of a selector: red, green, blue.
+/// Returns the colour of a pixel of the first canvas of a selector: red, green, blue.
 const PIXEL: &str = "((selector, x, y) => { const c = document.querySelector(selector);
     return [...c.getContext('2d').getImageData(Math.round(x * c.width), Math.round(y * c.height), 1, 1).data].slice(0, 3).join(); })";
 
 const CUBES: &str = "document.querySelector('section[data-view=topology]')";
 
-/// How many pixels of a canvas differ from its first, as a share.
+/// Returns the fraction of the pixels of a canvas that differ from its first one.
 const INKED: &str = "((selector) => { const c = document.querySelector(selector), d = document.createElement('canvas');
     [d.width, d.height] = [c.width, c.height]; const x = d.getContext('2d'); x.drawImage(c, 0, 0);
     const p = x.getImageData(0, 0, d.width, d.height).data; let n = 0;

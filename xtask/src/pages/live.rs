@@ -1,4 +1,5 @@
-//! The live page: the way from a rank to a call, while data streams, over a restart, and after a replay.
+//! Live page: the way from a rank to a call, during a run, across a restart of the server, and
+//! after a replay.
 
 use super::browser::{Browser, Tab};
 use super::{WIDTHS, root};
@@ -8,18 +9,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// A program that is ended with this, as hard as can be.
+/// Running program that is killed when it is dropped.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The program may have ended already, so errors are ignored.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Runs the page in all widths.
+/// Checks the page at all widths.
 pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
     let build = [
         "build",
@@ -67,7 +68,7 @@ pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Uses a page; where that fails, a picture of it is kept, and what it says is told.
+/// Checks a page. On failure, stores a screenshot and adds the state of the page to the error.
 fn shown(
     tab: &mut Tab<'_>,
     folder: &Path,
@@ -75,7 +76,7 @@ fn shown(
 ) -> Result<(), String> {
     use_it(tab).map_err(|error| {
         let picture = folder.join("live-failed.png");
-        // The first error is the one to tell.
+        // The first error is the one to report.
         let _ = tab.shot(&picture);
         let address = tab.text("location.hash").unwrap_or_default();
         let complaints = tab.complaints().join("; ");
@@ -86,7 +87,7 @@ fn shown(
     })
 }
 
-/// Starts a server, and reads where it listens.
+/// Starts a server and reads its address.
 fn start(
     program: &Path,
     command: &str,
@@ -110,7 +111,7 @@ fn start(
     Ok((running, url.to_string()))
 }
 
-/// Ranks that tell something all the time, until this is dropped.
+/// Starts simulated ranks that send data until the returned value is dropped.
 fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, String> {
     let mut token = database.as_os_str().to_os_string();
     token.push(".token");
@@ -139,11 +140,11 @@ fn simulate(program: &Path, url: &str, database: &Path) -> Result<Running, Strin
         .map_err(|error| format!("{}: {error}", program.display()))
 }
 
-/// From a rank to its steps, to the functions of a step, to a call and its stack; then the query, a link
-/// to all of it, and a pause.
+/// Selects a rank, one of its steps, a function of the step, a call and its stack; then checks the
+/// query, a link to the selection, and a pause.
 fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.wait("document.body.dataset.ready === '1'")?;
-    // Until a rank has an anomaly there is nothing to choose.
+    // Until a rank has an anomaly there is nothing to select.
     tab.wait("document.querySelectorAll('.bars button').length > 3 && Number(document.querySelector('.bars .value').textContent) > 0")?;
     tab.expect("document.documentElement.scrollWidth <= innerWidth")?;
     tab.expect("[...document.querySelectorAll('button, select, input')].every((e) => e.textContent.trim() || e.closest('label'))")?;
@@ -160,7 +161,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.click(".bars li:first-child button")?;
     tab.wait("document.querySelector('.bars button[aria-pressed=true]')")?;
     tab.wait("Number(document.querySelector('#steps > canvas').dataset.points) > 0")?;
-    // The first point: by the keyboard, then by hand.
+    // Select the first point by the keyboard, then by mouse.
     tab.value("document.querySelector('#steps > canvas').focus()")?;
     tab.key("Home")?;
     tab.wait("document.querySelector('#steps-status').textContent.includes('too slow')")?;
@@ -178,7 +179,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.key("Enter")?;
     tab.wait("Number(document.querySelector('#call .body').dataset.frames) > 0 && location.hash.includes('record=')")?;
     tab.wait("document.querySelector('#call .stack .abnormal') && document.querySelector('#call .frame.red')")?;
-    // Whatever is in names is text.
+    // Names are shown as text, regardless of their content.
     tab.expect("document.querySelectorAll('main img, main iframe, main object').length === 0")?;
     tab.click("#records form button")?;
     tab.wait("document.querySelectorAll('#records tbody tr').length > 0")?;
@@ -186,7 +187,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     tab.wait(
         "location.hash.includes('record=' + document.querySelector('#call .body').dataset.record)",
     )?;
-    // A link shows the same again.
+    // A link shows the same selection again.
     let shown = tab.text("document.querySelector('#call dl').textContent")?;
     tab.reload()?;
     tab.wait("document.body.dataset.ready === '1' && document.querySelector('#call dl')")?;
@@ -208,7 +209,7 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
     }
 }
 
-/// The server dies and comes back; the page goes on by itself.
+/// The server is killed and restarted; the page reconnects by itself.
 fn restart(
     tab: &mut Tab<'_>,
     server: Running,

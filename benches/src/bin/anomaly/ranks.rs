@@ -1,4 +1,4 @@
-//! What a rank and the server spend a step, by the number of ranks.
+//! Time that a rank and the server spend on each step, for a given number of ranks.
 
 use cpu_time::ThreadTime;
 use perf_testdata::wide::Xorshift;
@@ -8,7 +8,7 @@ use perfkit::anomaly::{Detector, Tail};
 use perfkit::core::{EventSink, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 use std::sync::{Arc, Mutex};
 
-/// What was measured of a server in this process.
+/// Measurements of a server in this process.
 #[derive(Debug)]
 struct Served {
     server: Server,
@@ -19,12 +19,13 @@ struct Served {
     answered: usize,
 }
 
-/// An exchange over bytes with a server whose time is counted apart.
+/// Exchange of bytes with a server whose time is measured separately.
 #[derive(Debug)]
 struct Measured {
     served: Arc<Mutex<Served>>,
-    /// The last view that came, and the one that waits.
+    /// Version of the last view that was received.
     last: u64,
+    /// Answer that has not been received yet.
     answer: Option<Vec<u8>>,
 }
 
@@ -53,7 +54,7 @@ impl Exchange for Measured {
     }
 }
 
-/// A rank with a detector of its own.
+/// Rank with its own detector.
 struct Rank {
     calls: Calls,
     stream: StreamId,
@@ -116,7 +117,7 @@ impl Rank {
     }
 }
 
-/// Prints what was measured of so many ranks, functions and steps.
+/// Prints the measurements for these numbers of ranks, functions and steps.
 pub(super) fn measure(ranks: usize, functions: usize, steps: usize) {
     let served = Arc::new(Mutex::new(Served {
         server: Server::default(),

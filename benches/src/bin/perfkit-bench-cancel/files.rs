@@ -118,17 +118,17 @@ fn packed(bytes: &[u8]) -> Result<Vec<u8>, Box<dyn Error>> {
     Ok(packed.finish()?)
 }
 
-/// A file that goes when the work does.
+/// File that is removed when the work is dropped.
 struct Held(PathBuf);
 
 impl Drop for Held {
     fn drop(&mut self) {
-        // What cannot be removed stays in the folder for such files.
+        // A file that cannot be removed stays in the temporary folder.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Opens a file of these bytes.
+/// Opens a file with these bytes.
 fn open(name: &str, bytes: Vec<u8>) -> Result<Work, Box<dyn Error>> {
     let held = Held(std::env::temp_dir().join(format!("{}-{name}", std::process::id())));
     std::fs::write(&held.0, bytes)?;

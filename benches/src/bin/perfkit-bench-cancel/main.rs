@@ -1,10 +1,10 @@
-//! How long work goes on after it was told to stop.
+//! Time from a cancellation to the end of the work.
 //!
-//! `perfkit-bench-cancel [CANCELS] [WORD]...`: runs each piece of work whose name holds one of the words
-//! (all without words) on large generated input, first to its end, then as often as CANCELS says (20),
-//! cancelled at a random point of each of as many equal parts of that time. Prints a line each: the
-//! time of the whole, how often it was stopped (and not done before), and the longest time until it
-//! returned, stopped or done.
+//! `perfkit-bench-cancel [CANCELS] [WORD]...` runs each piece of work whose name contains one of
+//! the words (all without words) on large generated input. It first runs to its end. Then it runs
+//! CANCELS (20) times and is cancelled at a random point of one of as many equal parts of that
+//! time. Prints one line for each: the time of the complete run, the number of runs that were
+//! cancelled before their end, and the longest time from the cancellation to the return.
 
 mod files;
 mod points;
@@ -17,13 +17,13 @@ use std::error::Error;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Something that can be stopped, with its input.
+/// Cancellable work with its input.
 pub(crate) type Work = Box<dyn Fn(&Job) -> Result<(), Box<dyn Error>> + Send + Sync>;
 
-/// Makes the input of a piece of work.
+/// Function that generates the input of a piece of work.
 pub(crate) type Make = fn() -> Result<Work, Box<dyn Error>>;
 
-/// What was seen of one piece of work.
+/// Measurements of one piece of work.
 struct Seen {
     whole: Duration,
     stopped: u32,
@@ -85,7 +85,8 @@ fn measure(work: &Work, cancels: u32) -> Result<Seen, Box<dyn Error>> {
     Ok(seen)
 }
 
-/// Whether the work was stopped, and the time from the cancelling to the return; none where that was before.
+/// Returns `true` if the work was cancelled, and the time from the cancellation to the return,
+/// which is zero if the work returned before it.
 fn cancelled(work: &Work, after: Duration) -> Result<(bool, Duration), Box<dyn Error>> {
     let job = Job::default();
     let own = job.clone();

@@ -86,7 +86,7 @@ fn align(threads: usize, length: usize, edits: usize) -> Result<crate::Work, Box
     }))
 }
 
-/// Points of twelve phases, as 16 threads compute them one after the other.
+/// Points of twelve phases that 16 threads execute one after the other.
 struct Planted {
     values: Vec<f64>,
     bursts: Bursts,

@@ -6,11 +6,11 @@ use perfkit::spectral::{AxisFilter, NullParams, RankParams, Spectra};
 use perfkit_benches::inputs;
 use std::error::Error;
 
-/// 2^23 points.
+/// Shape with 2^23 points.
 const LARGE: [usize; 3] = [256, 256, 128];
-/// As many, of odd lengths.
+/// Shape with about as many points and odd lengths.
 const ODD: [usize; 3] = [203, 205, 201];
-/// 2^21 points along one axis.
+/// Shape with 2^21 points along one axis.
 const LINE: [usize; 1] = [1 << 21];
 const SMALL: [usize; 3] = [32, 32, 16];
 

@@ -11,7 +11,7 @@ use perfkit::track::Extract;
 use perfkit_benches::inputs;
 use std::error::Error;
 
-/// One location, so that nothing can stop between two.
+/// Number of events of a single location, in which no end of a location interrupts the work.
 const EVENTS: usize = 8_000_000;
 
 pub(crate) const ALL: &[(&str, Make)] = &[
@@ -102,7 +102,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
     ("anomalies, one step", || anomalies(1)),
 ];
 
-/// Calls that each have a call path of their own.
+/// Number of calls, each with a call path of its own.
 const PATHS: u32 = 4_000_000;
 
 fn anomalies(steps: u64) -> Result<crate::Work, Box<dyn Error>> {
@@ -115,7 +115,7 @@ fn anomalies(steps: u64) -> Result<crate::Work, Box<dyn Error>> {
     }))
 }
 
-/// A device of two streams without a break.
+/// Returns a device of two streams that is busy all the time.
 fn devices(pieces: u64) -> Trace {
     let piece = |at: u64| {
         let (stream, start) = ((at % 2) as u32, at * 10);

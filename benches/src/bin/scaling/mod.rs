@@ -1,4 +1,4 @@
-//! Plans of what is measured, the measuring, and the page.
+//! Plans of the measurements, their execution, and the page.
 
 mod page;
 mod plans;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the command line says.
+/// Arguments of the command line.
 struct Arguments {
     machine: String,
     date: String,
@@ -20,8 +20,8 @@ struct Arguments {
     repeats: usize,
 }
 
-/// What one size cost: the least CPU time of all runs, and the largest peak of memory beyond that of a process
-/// that does nothing.
+/// Cost of one size: the minimum CPU time of all runs, and the largest memory peak beyond that of
+/// an idle process.
 #[derive(Clone, Debug)]
 struct Row {
     size: u64,
@@ -79,7 +79,7 @@ fn parse(words: &[String]) -> Outcome<Arguments> {
     Ok(arguments)
 }
 
-/// Every size of a plan.
+/// Measures every size of a plan.
 fn measure(plan: &Plan, arguments: &Arguments) -> Outcome<Vec<Row>> {
     let here = std::env::current_exe()?;
     let program = |name: &str| here.with_file_name(name);
@@ -110,7 +110,8 @@ fn measure(plan: &Plan, arguments: &Arguments) -> Outcome<Vec<Row>> {
         );
         rows.push(Row {
             size: *size,
-            // Neither is 0: a clock has a step, and memory comes in pages.
+            // Neither cost is 0: the clock has a finite resolution, and memory is allocated in
+            // pages.
             cpu_s: cpu_s.max(1e-7),
             megabytes: megabytes.max(0.1),
             date: arguments.date.clone(),
@@ -121,7 +122,7 @@ fn measure(plan: &Plan, arguments: &Arguments) -> Outcome<Vec<Row>> {
     Ok(rows)
 }
 
-/// CPU seconds and megabytes that a program prints.
+/// Returns the CPU seconds and megabytes that a program prints.
 fn child(program: &Path, words: &[String]) -> Outcome<(f64, f64)> {
     let output = Command::new(program).args(words).output()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -159,7 +160,7 @@ fn write(file: &Path, rows: &Rows) -> Outcome<()> {
     Ok(std::fs::write(file, text)?)
 }
 
-/// What was measured before; nothing if nothing was.
+/// Reads earlier results; none if there is no file.
 fn read(file: &Path) -> Outcome<Rows> {
     let mut rows = Rows::new();
     let Ok(text) = std::fs::read_to_string(file) else {

@@ -1,4 +1,4 @@
-//! `scaling.md` and its pictures, from the rows that were measured.
+//! `scaling.md` and its pictures, from the measured rows.
 
 use super::plans::{PLANS, Plan};
 use super::{Outcome, Row, Rows};
@@ -20,13 +20,13 @@ largest sizes alone. What else runs on the machine takes no CPU time of it, but 
 on a quiet one. How fast a size is beside other tools stands in [benchmarks.md](benchmarks.md).
 ";
 
-/// What can be drawn of a row.
+/// Cost of a row that is drawn.
 type Of = fn(&Row) -> f64;
 
-/// Writes a cost.
+/// Formats a cost.
 type Unit = fn(f64) -> String;
 
-/// File, title, what is drawn.
+/// File, title, cost and format of a picture.
 type Picture = (&'static str, &'static str, Of, Unit);
 
 fn points(rows: &[Row], of: Of) -> Vec<Point> {

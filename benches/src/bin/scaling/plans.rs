@@ -1,25 +1,29 @@
-//! What is measured: which program, which sizes, and what a million ranks would be.
+//! Plans: programs, sizes, and the size that corresponds to a million ranks.
 
 use std::path::Path;
 
-/// A curve.
+/// Curve of measurements.
 pub(super) struct Plan {
     /// Name in the table of results.
     pub(super) name: &'static str,
+    /// Title of the curve.
     pub(super) title: &'static str,
-    /// What grows.
+    /// Quantity that grows.
     pub(super) axis: &'static str,
+    /// Sizes to measure.
     pub(super) sizes: &'static [u64],
-    /// The size that a run on 2^20 ranks has, and why; nothing where the cost does not depend on ranks.
+    /// Size of a run on 2^20 ranks, with an explanation; `None` if the cost does not depend on
+    /// ranks.
     pub(super) million: Option<(f64, &'static str)>,
+    /// Program to run.
     pub(super) program: &'static str,
-    /// Arguments that make an input; nothing if the program makes its own.
+    /// Arguments that generate an input; `None` if the program generates its own.
     pub(super) prepare: Option<&'static str>,
-    /// Arguments of what is measured.
+    /// Arguments of the measured run.
     pub(super) told: &'static str,
 }
 
-/// Arguments with `SIZE` and `FOLDER` in their places.
+/// Returns the arguments with `SIZE` and `FOLDER` replaced.
 pub(super) fn words(template: &str, size: u64, folder: &Path) -> Vec<String> {
     let word = |word: &str| match word {
         "SIZE" => size.to_string(),
@@ -34,7 +38,7 @@ const WIDE: &[u64] = &[64, 256, 1_024, 4_096, 16_384];
 const HERE: &str = "perfkit-bench-scaling";
 const OTF2: &str = "perfkit-bench-otf2";
 const ANOMALY: &str = "perfkit-bench-anomaly";
-/// The archive of a folder opens by the folder's name.
+/// The archive in a folder can be opened by the name of the folder.
 const DECODE: &str = "decode FOLDER --threads 1";
 
 pub(super) const PLANS: &[Plan] = &[

@@ -1,4 +1,4 @@
-//! Abnormal ranks, steps, functions and calls.
+//! Pages of abnormal ranks, steps, functions and calls.
 
 use super::{HOSTILE, Outcome, noise, save};
 use perf_anomaly::provenance::Recorder;
@@ -10,8 +10,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-/// 12 ranks of 100 steps, of which one waits for two others now and then, and one has a slow function
-/// in the end.
+/// Returns the anomalies of 12 ranks with 100 steps. One rank sometimes waits for two others, and
+/// one has a slow function towards the end.
 fn found() -> Result<anomaly::Anomalies, Box<dyn Error>> {
     let recorder = Recorder::default();
     let mut sink = Monitor::default().record(recorder);
@@ -87,7 +87,7 @@ fn found() -> Result<anomaly::Anomalies, Box<dyn Error>> {
     Ok(anomaly::Anomalies::of(&mut sink.finish()?)?)
 }
 
-/// Anomalies of a few ranks, and counts of 2,048.
+/// Writes pages of anomalies of 12 ranks, and of the counts of 2,048 ranks.
 pub(super) fn abnormal(out: &Path) -> Outcome {
     let found = found()?;
     let begin = Instant::now();

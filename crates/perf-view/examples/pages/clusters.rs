@@ -1,4 +1,4 @@
-//! Clusters of bursts, and what becomes of them.
+//! Pages of clusters of bursts and their tracking.
 
 use super::{HOSTILE, Outcome, noise, save};
 use perf_core::{Job, Nanos};
@@ -10,7 +10,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-/// Work of a burst of each phase and how fast it goes, on 4 tasks; a phase of its own after a while.
+/// Work of a burst, its rate and the name of each phase, on 4 tasks. The last phase occurs with
+/// more than 4 tasks only.
 const PHASES: [(f64, f64, &str); 4] = [
     (6.4e9, 2.1, "solve"),
     (2.0e9, 1.2, "assemble"),
@@ -18,7 +19,7 @@ const PHASES: [(f64, f64, &str); 4] = [
     (5.0e8, 0.6, "output"),
 ];
 
-/// The bursts of some tasks and the phase of each: 0 for those that are like no other.
+/// Returns the bursts of some tasks and the phase of each burst, 0 for outliers.
 fn bursts(tasks: u32, steps: usize) -> Result<(Bursts, Vec<ClusterId>), Box<dyn Error>> {
     let mut bursts = Bursts::with_units([("instructions", ""), ("ipc", "")]);
     let mut labels = Vec::new();
@@ -33,7 +34,8 @@ fn bursts(tasks: u32, steps: usize) -> Result<(Bursts, Vec<ClusterId>), Box<dyn 
             let (work, rate, name) = PHASES[step % phases];
             let alone = step % 97 == 96;
             let wide = if alone { 3.0 } else { 0.15 };
-            // The work is divided; the second phase gets slower with more tasks, the third is replicated.
+            // The work is divided among the tasks; the second phase slows down with more tasks, and
+            // the third is replicated.
             let share = if step % phases == 2 {
                 1.0
             } else {
@@ -67,7 +69,7 @@ fn bursts(tasks: u32, steps: usize) -> Result<(Bursts, Vec<ClusterId>), Box<dyn 
     Ok((bursts, labels))
 }
 
-/// Runs on more and more tasks, tracked.
+/// Tracks runs with increasing numbers of tasks.
 fn through(runs: &[(&str, u32)], steps: usize) -> Result<track::Clusters, Box<dyn Error>> {
     let all: Result<Vec<_>, _> = runs
         .iter()
@@ -100,7 +102,7 @@ const RUNS: [(&str, u32); 4] = [
     ("32 tasks", 32),
 ];
 
-/// Clusters through four runs, and 2.4 million bursts of two.
+/// Writes pages of clusters in four runs, and of 2.4 million bursts in two runs.
 pub(super) fn tracked(out: &Path) -> Outcome {
     let found = through(&RUNS, 120)?;
     let begin = Instant::now();

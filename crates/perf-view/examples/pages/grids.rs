@@ -1,4 +1,4 @@
-//! Severities on grids, and what correlates.
+//! Pages of severities on grids with their correlated views.
 
 use super::{HOSTILE, Outcome, noise, save};
 use perf_core::Job;
@@ -9,8 +9,8 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-/// Views of one shape by name: a wave of time along x and stripes along y, what goes with either, and
-/// noise.
+/// Returns named views of one shape: waves along x, stripes along y, mixtures of them with noise,
+/// and noise alone.
 fn views(shape: &Shape) -> Vec<(String, Vec<f64>)> {
     let lens = shape.lens();
     let wave = |cell: usize, turn: f64| {
@@ -67,7 +67,7 @@ pub(super) fn view(shape: &Shape) -> Result<topology::View, Box<dyn Error>> {
     )?)
 }
 
-/// 1,728 ranks on a torus.
+/// Writes pages of 1,728 ranks on a torus.
 pub(super) fn correlated(out: &Path) -> Outcome {
     let axes = ["x", "y", "z"].map(|name| Axis::new(name, 12));
     let shape = Shape::new(axes.into())?;
@@ -102,7 +102,7 @@ pub(super) fn correlated(out: &Path) -> Outcome {
     Ok(())
 }
 
-/// 1,835,008 ranks, one of which is slow.
+/// Writes a page of 1,835,008 ranks, one of which is slow.
 pub(super) fn large(out: &Path) -> Outcome {
     let shape = Shape::of(&[128, 128, 112])?;
     let mut values = views(&shape).swap_remove(0).1;

@@ -1,5 +1,5 @@
-//! Writes a page and a picture of every view into a folder, from made-up recordings: what
-//! `cargo xtask pages` opens in a browser.
+//! Writes a page and a picture of every view into a folder, from synthetic recordings. `cargo xtask
+//! pages` opens these pages in a browser.
 //!
 //! `cargo run --release -p perf-view --example pages -- OUT`
 
@@ -45,7 +45,7 @@ fn save(out: &Path, name: &str, begin: Instant, bytes: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// Names that would break a page that does not escape them.
+/// Names that would break a page without escaping.
 const HOSTILE: [&str; 6] = [
     "</script><script>document.title='broken'</script>",
     "std::map<int, \"a&b\">::operator[]('x')",
@@ -55,7 +55,7 @@ const HOSTILE: [&str; 6] = [
     "MPI_日本語_🦀",
 ];
 
-/// A number between -0.5 and 0.5 that looks like noise.
+/// Returns a pseudo-random number between -0.5 and 0.5.
 fn noise(cell: usize, seed: usize) -> f64 {
     let mixed =
         (cell + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed.wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -63,7 +63,7 @@ fn noise(cell: usize, seed: usize) -> f64 {
         - 0.5
 }
 
-/// Several views in one page: an overview, then detail.
+/// Writes a page with several views: an overview, then details.
 fn report(out: &Path) -> Outcome {
     let trace = cosmo::trace();
     let timelines = Timelines::new(

@@ -1,4 +1,4 @@
-//! Folded timelines.
+//! Pages of folded timelines.
 
 use super::{HOSTILE, Outcome, save};
 use perf_core::{Job, Nanos, Ticks, Trace, match_messages};
@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Instant;
 
-/// 40 ranks, 4 of which have more and more to do.
+/// Writes pages of 40 ranks, 4 of which have a growing load.
 pub(super) fn folded(out: &Path) -> Outcome {
     let trace = cosmo::trace();
     let timelines = Timelines::new(
@@ -73,7 +73,7 @@ fn renamed() -> Result<Trace, Box<dyn Error>> {
     Ok(Trace::new(definitions, events.collect())?)
 }
 
-/// Hostile names, and messages.
+/// Writes pages with hostile names and messages.
 pub(super) fn hostile(out: &Path) -> Outcome {
     let trace = renamed()?;
     let timelines = Timelines::new(
@@ -112,7 +112,7 @@ pub(super) fn hostile(out: &Path) -> Outcome {
     save(out, "messages.png", begin, &scene.png()?)
 }
 
-/// 1024 ranks, 20 million events.
+/// Writes a page of 1024 ranks with 20 million events.
 pub(super) fn many(out: &Path) -> Outcome {
     let trace = wide::trace(1024, 19_500);
     let timelines = Timelines::new(

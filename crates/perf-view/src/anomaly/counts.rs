@@ -1,40 +1,47 @@
-//! [`Counts`]: anomalies by step and rank, or where there are too many ranks, what becomes of all.
+//! [`Counts`]: anomalies by step and rank; beyond a limit, statistics over the remaining ranks.
 
 use super::model::{RANKINGS, statistic};
 use perf_anomaly::server::{RankSummary, Ranks};
 use std::collections::BTreeMap;
 
-/// A step of a rank.
+/// Anomalies of one rank in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Count {
+    /// Step number.
     pub(super) step: u64,
+    /// Number of abnormal calls.
     pub(super) anomalies: u64,
     /// Time lost in nanoseconds.
     pub(super) lost: i64,
 }
 
-/// A step of the ranks that are not shown one by one.
+/// Statistics of one step over the ranks that are not shown one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Rest {
+    /// Step number.
     pub(super) step: u64,
+    /// Number of ranks with data of this step.
     pub(super) ranks: u64,
+    /// Sum of the anomalies of these ranks.
     pub(super) sum: u64,
+    /// Sum of the squared anomalies of these ranks.
     pub(super) squares: f64,
+    /// Largest number of anomalies of one rank.
     pub(super) most: u64,
 }
 
 /// Anomalies by step and rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Counts {
-    /// Places in the list of ranks, with their steps in order.
+    /// Ranks that are shown one by one: index into the list of ranks, and their steps in order.
     pub(super) ranks: Vec<(usize, Vec<Count>)>,
-    /// All other ranks together, by step.
+    /// Statistics over all other ranks, by step.
     pub(super) rest: Vec<Rest>,
-    /// How many they are.
+    /// Number of the other ranks.
     pub(super) others: usize,
 }
 
-/// Most steps of ranks that are shown one by one.
+/// Maximum number of steps, over all ranks, that are shown one by one.
 const MOST: usize = 200_000;
 
 impl Counts {
@@ -104,8 +111,8 @@ impl Rest {
     }
 }
 
-/// Ranks in the order in which they are worth being seen: the highest and the lowest by each statistic in
-/// turn.
+/// Returns the ranks in order of importance: for each statistic in turn the highest and the lowest
+/// rank, then the second highest and lowest, and so on.
 fn important(summaries: &[RankSummary]) -> Vec<usize> {
     let mut lists: Vec<Vec<usize>> = Vec::new();
     for (by, _) in RANKINGS {

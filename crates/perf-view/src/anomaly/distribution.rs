@@ -1,23 +1,25 @@
-//! [`Distribution`]: the run times of a function, and which of them are normal.
+//! [`Distribution`]: the run times of a function, and the ranges of normal ones.
 
 use perf_anomaly::{Detector, FunctionId, Histogram, Model};
 
-/// The run times of a function, all in nanoseconds.
+/// Run times of a function, in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Distribution {
-    /// From, to, how many.
+    /// Lower bound, upper bound and number of calls of each bin.
     pub(super) bins: Vec<([f64; 2], u64)>,
-    /// What is normal, shortest first; none where the detector does not say it as times.
+    /// Ranges of normal run times, shortest first; empty if the detector does not judge by ranges
+    /// of times.
     pub(super) normal: Vec<[f64; 2]>,
-    /// The parts of these within the times that were seen: beyond, nothing is known to be normal.
+    /// The parts of `normal` that recorded run times cover. Beyond them a threshold is
+    /// extrapolated.
     pub(super) seen: Vec<[f64; 2]>,
-    /// What the detector knows, as names and numbers.
+    /// Facts that the detector reports about the function, as names and numbers.
     pub(super) facts: Vec<(String, f64)>,
 }
 
-/// Most bins.
+/// Maximum number of bins.
 const BINS: usize = 160;
-/// What HBOS adds to a probability before its logarithm.
+/// Constant that HBOS adds to a probability before taking the logarithm.
 const HBOS: f64 = 78.88e-32;
 
 impl Distribution {
@@ -51,14 +53,14 @@ impl Distribution {
         })
     }
 
-    /// The shortest and the longest time that is shown.
+    /// Returns the shortest and the longest run time of the bins.
     pub(super) fn range(&self) -> Option<[f64; 2]> {
         let (first, last) = (self.bins.first()?, self.bins.last()?);
         Some([first.0[0], last.0[1]])
     }
 }
 
-/// The parts of ranges between the shortest and the longest call of each.
+/// Clips each range to the bins that it overlaps.
 fn seen(normal: &[[f64; 2]], bins: &[([f64; 2], u64)]) -> Vec<[f64; 2]> {
     let part = |[from, to]: &[f64; 2]| {
         let within = |bin: &&([f64; 2], u64)| bin.0[1] > *from && bin.0[0] < *to;
@@ -69,7 +71,7 @@ fn seen(normal: &[[f64; 2]], bins: &[([f64; 2], u64)]) -> Vec<[f64; 2]> {
     normal.iter().filter_map(part).collect()
 }
 
-/// The ranges that the default detector calls normal, one a mode.
+/// Returns the ranges that the default detector considers normal, one for each mode.
 fn modes(facts: &[(String, f64)]) -> Vec<[f64; 2]> {
     let of = |end: &str| -> Vec<f64> {
         let found = facts
@@ -81,7 +83,7 @@ fn modes(facts: &[(String, f64)]) -> Vec<[f64; 2]> {
     pairs.map(|(from, to)| [from, to]).collect()
 }
 
-/// The bins of a histogram of microseconds.
+/// Converts a histogram in microseconds to bins in nanoseconds. Empty bins are skipped.
 fn bins(histogram: &Histogram) -> Vec<([f64; 2], u64)> {
     let half = 500.0 * histogram.bin_width();
     let counts = histogram.counts().iter().enumerate();
@@ -94,7 +96,7 @@ fn bins(histogram: &Histogram) -> Vec<([f64; 2], u64)> {
         .collect()
 }
 
-/// Ranges of bins whose score `-log2(p)` is below the threshold.
+/// Returns the ranges of bins whose score `-log2(p)` is below the threshold.
 fn likely(bins: &[([f64; 2], u64)], threshold: f64) -> Vec<[f64; 2]> {
     let total: u64 = bins.iter().map(|bin| bin.1).sum();
     let score = |count: u64| -(count as f64 / total.max(1) as f64 + HBOS).log2();
@@ -109,7 +111,7 @@ fn likely(bins: &[([f64; 2], u64)], threshold: f64) -> Vec<[f64; 2]> {
     normal
 }
 
-/// Neighbours taken together until there are few enough.
+/// Merges neighbouring bins until there are at most [`BINS`].
 fn fewer(mut bins: Vec<([f64; 2], u64)>) -> Vec<([f64; 2], u64)> {
     while bins.len() > BINS {
         let pair = |pair: &[([f64; 2], u64)]| {
@@ -117,7 +119,7 @@ fn fewer(mut bins: Vec<([f64; 2], u64)>) -> Vec<([f64; 2], u64)> {
             let count = pair.iter().map(|bin| bin.1).sum();
             Some(([first.0[0], last.0[1]], count))
         };
-        // What lies far apart stays apart: a gap is what a distribution is looked at for.
+        // Bins that lie far apart are not merged, because gaps between modes must stay visible.
         let mut merged = Vec::with_capacity(bins.len() / 2 + 1);
         let mut at = 0;
         let mut joined = false;
@@ -166,7 +168,7 @@ mod tests {
         ];
         let facts = facts.map(|(name, value)| (name.to_string(), value));
         assert_eq!(modes(&facts), [[2.0, 4.0], [7.0, 8.0]]);
-        // A tail is extrapolated; only what was seen is shaded.
+        // A tail is extrapolated; only the range of recorded run times is shaded.
         let few = [([2.0, 3.0], 30), ([3.0, 4.0], 2), ([9.0, 9.5], 1)];
         assert_eq!(
             seen(&[[0.0, 8.0], [8.5, 90.0]], &few),

@@ -2,12 +2,13 @@
 //!
 //! | | |
 //! |---|---|
-//! | [`Anomalies`] | what is shown, and as JSON; without any drawing |
+//! | [`Anomalies`] | the numbers behind all drawings, also as JSON |
 //! | [`Picture`] | ranking, counts by step, distributions and call stacks as PNG or SVG |
 //! | [`View`] | a section of a page: from rank to step to function to call stack |
 //!
-//! A page that gets its data otherwise, such as from a running program, has the same drawing: [`PARTS`]
-//! is a script with a function a chart, each of which takes parts of [`Anomalies::json`].
+//! A page that gets its data from elsewhere, such as from a running program, can draw the same
+//! charts: [`PARTS`] is a script with one function for each chart, each of which takes parts of
+//! [`Anomalies::json`].
 
 mod counts;
 mod distribution;
@@ -22,14 +23,15 @@ pub use model::Anomalies;
 pub use picture::Picture;
 pub use view::View;
 
-/// The script that draws, without one that runs a page: it defines `perfkitAnomaly` with `ranking`,
-/// `steps`, `executions`, `distribution` and `stack`, on top of [`Page::SCRIPT`](crate::Page::SCRIPT).
+/// Script with the drawing functions alone, without the part that controls a page. It defines
+/// `perfkitAnomaly` with `ranking`, `steps`, `executions`, `distribution` and `stack`, and needs
+/// [`Page::SCRIPT`](crate::Page::SCRIPT).
 pub const PARTS: &str = include_str!("../../assets/anomaly-parts.js");
 
-/// The style of what [`PARTS`] draws and of the section around it.
+/// Style sheet of the charts that [`PARTS`] draws and of the section around them.
 pub const STYLE: &str = include_str!("../../assets/anomaly.css");
 
-/// What is said of a label.
+/// Returns the words for a label.
 fn label_name(label: perf_anomaly::Label) -> &'static str {
     match label {
         perf_anomaly::Label::TooSlow => "too slow",

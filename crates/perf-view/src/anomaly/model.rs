@@ -1,4 +1,4 @@
-//! [`Anomalies`]: what is shown of abnormal calls, without any drawing.
+//! [`Anomalies`]: the numbers behind pictures and pages of abnormal calls.
 
 use super::counts::Counts;
 use super::distribution::Distribution;
@@ -8,7 +8,8 @@ use perf_anomaly::provenance::{Kind, Order, Query, Record};
 use perf_anomaly::server::{RankSummary, Ranking, Ranks};
 use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 
-/// Ranks, their steps, functions and recorded calls: what pictures and pages of anomalies are drawn from.
+/// Ranks with their steps, functions and recorded calls: the input of pictures and pages of
+/// anomalies.
 ///
 /// ```
 /// use perf_anomaly::provenance::Recorder;
@@ -32,42 +33,48 @@ use perf_anomaly::{Detector, Loss, Losses, Report, Unjudged, UnjudgedCall};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Anomalies {
-    /// By program and rank.
+    /// Statistics of the ranks, by program and rank.
     pub(super) ranks: Vec<RankSummary>,
+    /// Anomalies by step and rank.
     pub(super) counts: Counts,
-    /// Most time lost first.
+    /// Functions with anomalies, the one with the most lost time first.
     pub(super) functions: Vec<Function>,
-    /// The worst first, then normal ones to compare with.
+    /// Recorded calls: the worst first, then normal ones for comparison.
     pub(super) records: Vec<Record>,
-    /// Function and longest call that was not judged, the longest first.
+    /// Functions with their longest unjudged call, the longest call first.
     pub(super) unjudged: Vec<(String, UnjudgedCall)>,
-    /// How many anomalies there are that have no record here.
+    /// Number of anomalies without a record.
     pub(super) unrecorded: u64,
 }
 
-/// A function with its model.
+/// A function with anomalies.
 #[derive(Clone, Debug)]
 pub(super) struct Function {
+    /// Name of the function.
     pub(super) name: String,
+    /// Counts of its abnormal calls and the time that they lost.
     pub(super) loss: Loss,
+    /// Distribution of its run times; `None` beyond the first [`DISTRIBUTIONS`] functions or if the
+    /// detector has none.
     pub(super) distribution: Option<Distribution>,
 }
 
-/// Functions whose distributions are kept: those that lost most time.
+/// Maximum number of functions with a distribution; those with the most lost time are kept.
 const DISTRIBUTIONS: usize = 200;
-/// Calls that were not judged, at most.
+/// Maximum number of unjudged calls.
 const UNJUDGED: usize = 20;
 
 impl Anomalies {
-    /// Nothing yet.
+    /// Returns a value without ranks, functions and records.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// All that a report has, with the records of its store.
+    /// Collects everything from a report, including all records of its store.
     ///
     /// # Errors
-    /// Those of the store.
+    ///
+    /// Returns [`Error::Anomaly`](crate::Error::Anomaly) if the store cannot be read.
     pub fn of(report: &mut Report) -> Result<Self> {
         let records = match &mut report.store {
             Some((store, _)) => store.query(&Query {
@@ -83,7 +90,7 @@ impl Anomalies {
             .with_records(records))
     }
 
-    /// The same with these ranks and the counts of the steps they keep.
+    /// Sets the ranks and the counts of the steps that they keep.
     pub fn with_ranks(mut self, ranks: &Ranks) -> Self {
         self.ranks = ranks.ranked(Ranking::Total);
         self.ranks.sort_by_key(|rank| (rank.program, rank.rank));
@@ -92,7 +99,7 @@ impl Anomalies {
         self
     }
 
-    /// The same with the functions that lost something, and the distributions of those that lost most.
+    /// Sets the functions with anomalies. The 200 with the most lost time keep their distributions.
     pub fn with_functions(
         mut self,
         calls: &Calls,
@@ -113,7 +120,7 @@ impl Anomalies {
         self
     }
 
-    /// The same with the longest calls that were not judged, at most 20.
+    /// Sets the longest unjudged calls, at most 20.
     pub fn with_unjudged(mut self, calls: &Calls, unjudged: &Unjudged) -> Self {
         let longest = unjudged.longest(UNJUDGED).into_iter();
         let named = longest.map(|call| (calls.function_name(call.function), call));
@@ -121,7 +128,7 @@ impl Anomalies {
         self
     }
 
-    /// The same with these records: they are put into order.
+    /// Sets the recorded calls and sorts them by severity.
     pub fn with_records(mut self, records: impl IntoIterator<Item = Record>) -> Self {
         self.records = records.into_iter().collect();
         self.records.sort_by(|one, other| {
@@ -133,12 +140,12 @@ impl Anomalies {
         self
     }
 
-    /// The recorded calls, the worst first, then normal ones to compare them with.
+    /// Returns the recorded calls: the worst first, then normal ones for comparison.
     pub fn records(&self) -> &[Record] {
         &self.records
     }
 
-    /// Colours of functions, the same in all pictures of these anomalies.
+    /// Returns the colours of functions, the same in all pictures of these anomalies.
     pub(super) fn palette(&self) -> Palette {
         let calls = self.records.iter().flat_map(|record| {
             let around = record.before.iter().chain(&record.after);
@@ -147,7 +154,7 @@ impl Anomalies {
         Palette::plan(calls.map(|call| call.function.as_str()))
     }
 
-    /// The ranks, the highest first by a statistic.
+    /// Returns the ranks with their index and statistic, the highest statistic first.
     pub(super) fn ranked(&self, by: Ranking) -> Vec<(usize, &RankSummary, f64)> {
         let all = self.ranks.iter().enumerate();
         let mut all: Vec<_> = all
@@ -168,7 +175,7 @@ impl Anomalies {
     }
 }
 
-/// What ranks are ranked by.
+/// Statistics by which ranks can be ranked, with their names.
 pub(super) const RANKINGS: [(Ranking, &str); 6] = [
     (Ranking::Total, "anomalies in all"),
     (Ranking::Mean, "anomalies a step"),
@@ -189,7 +196,7 @@ pub(super) fn statistic(rank: &RankSummary, by: Ranking) -> f64 {
     }
 }
 
-/// What a rank is called.
+/// Returns the name of a rank. The program is mentioned unless it is 0.
 pub(super) fn rank_name(program: u32, rank: u32) -> String {
     match program {
         0 => format!("rank {rank}"),

@@ -7,8 +7,8 @@ use crate::{Anchor, Axis, Mark, Scene, Theme, Unit, number, numbered, shortened,
 use perf_anomaly::provenance::{Kind, Record};
 use perf_anomaly::server::Ranking;
 
-/// What is abnormal, as PNG or SVG: a ranking of ranks, counts by step and rank, the distribution of a
-/// function, the call stack of a call.
+/// Anomalies as PNG or SVG: a ranking of ranks, counts by step and rank, the distribution of a
+/// function, and the call stack of a call.
 ///
 /// ```
 /// use perf_anomaly::server::Ranking;
@@ -33,7 +33,7 @@ const GAP: f64 = 28.0;
 const BAR: f64 = 22.0;
 
 impl<'a> Picture<'a> {
-    /// A picture of what was found.
+    /// Creates a picture of the anomalies.
     pub fn new(found: &'a Anomalies) -> Self {
         Picture {
             found,
@@ -44,31 +44,32 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// A title above it. Default: none.
+    /// Sets the title above the picture. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Paper and ink, default [`Theme::light`].
+    /// Sets the theme, default [`Theme::light`].
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// What ranks are ranked by, default [`Ranking::Total`].
+    /// Sets the statistic that ranks are ranked by, default [`Ranking::Total`].
     pub fn by(mut self, by: Ranking) -> Self {
         self.by = by;
         self
     }
 
-    /// How many ranks are shown of the highest, and of the lowest; default 8.
+    /// Sets the number of ranks shown from each end of the ranking, in `1..=256`; default 8.
     pub fn top(mut self, ranks: usize) -> Self {
         self.top = ranks.clamp(1, 256);
         self
     }
 
-    /// All of it: ranking and counts by step, the function that lost most, and the worst call.
+    /// Draws the overview: ranking, counts by step, the function with the most lost time, and the
+    /// worst call.
     pub fn scene(&self) -> Scene {
         let width = 2.0 * MARGIN + 2.0 * (LEFT + WIDE) + GAP;
         let mut scene = Scene::new(width as u32, 0, self.theme.paper);
@@ -98,14 +99,14 @@ impl<'a> Picture<'a> {
         scene
     }
 
-    /// The ranks that are highest and lowest by the statistic.
+    /// Draws the ranks with the highest and the lowest statistic.
     pub fn ranking(&self) -> Scene {
         self.alone(LEFT + WIDE, |scene, top| {
             self.draw_ranking([MARGIN, top], LEFT + WIDE, scene)
         })
     }
 
-    /// Anomalies by step; the highest ranks by the statistic have colours.
+    /// Draws the anomalies by step. The ranks with the highest statistic are coloured.
     pub fn steps(&self) -> Scene {
         self.alone(LEFT + WIDE, |scene, top| {
             self.draw_steps(([MARGIN + LEFT, top + ABOVE], [WIDE, HIGH]), scene);
@@ -113,8 +114,9 @@ impl<'a> Picture<'a> {
         })
     }
 
-    /// The run times of a function, what is normal of them, and the abnormal calls that were recorded.
-    /// `None` for a function without anomalies or without a distribution.
+    /// Draws the run times of a function with their normal ranges and the recorded abnormal calls.
+    ///
+    /// Returns `None` if the function has no anomalies or no distribution.
     pub fn distribution(&self, function: &str) -> Option<Scene> {
         let mut all = self.found.functions.iter();
         let function = all.find(|one| one.name == function)?;
@@ -126,8 +128,11 @@ impl<'a> Picture<'a> {
         }))
     }
 
-    /// A recorded call by its place in [`Anomalies::records`]: the calls it ran in and those around it,
-    /// abnormal ones in red, and its messages as arrows to the lines of other ranks.
+    /// Draws a recorded call, given by its index in [`Anomalies::records`], with its call stack and
+    /// neighbouring calls. Abnormal calls are red, and messages are arrows to the lines of other
+    /// ranks.
+    ///
+    /// Returns `None` if there is no such record.
     pub fn stack(&self, record: usize) -> Option<Scene> {
         let record = self.found.records.get(record)?;
         let width = LEFT + WIDE + 120.0;
@@ -309,7 +314,8 @@ impl<'a> Picture<'a> {
         let seen: Vec<f64> = times.chain(ends).map(|time| time.max(1.0)).collect();
         let least = seen.iter().copied().fold(f64::INFINITY, f64::min);
         let largest = seen.iter().copied().fold(1.0, f64::max);
-        // Thresholds far from all calls, such as 0, need not be seen.
+        // Thresholds far from all calls, such as 0, are clamped so that they do not stretch the
+        // axis.
         let normal = of.normal.iter().flatten().copied();
         let normal = normal.map(|time| time.clamp((least / 2.0).min(largest), largest * 2.0));
         let all: Vec<f64> = seen.iter().copied().chain(normal).collect();
@@ -355,7 +361,7 @@ impl<'a> Picture<'a> {
             let bar = [left, top, (right - left).max(1.2), bottom - top];
             scene.push(Mark::Rect(bar, self.theme.quiet));
         }
-        // The thresholds themselves.
+        // Lines at the thresholds.
         for [from, to] in &of.normal {
             for time in [from, to].into_iter().filter(|time| place(**time) > x[0]) {
                 let [x, top] = panel.place([place(*time), panel.y[1]]);
@@ -375,7 +381,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// A statistic: whole numbers as counts.
+/// Formats a statistic; whole numbers are written as counts.
 fn written(unit: &Unit, value: f64) -> String {
     match unit {
         Unit::Number if value.fract() == 0.0 && value >= 0.0 => number::count(value as u64),

@@ -1,27 +1,29 @@
-//! [`Layout`]: where the calls around an abnormal one lie, by depth and time.
+//! [`Layout`]: positions of the calls around an abnormal one, by depth and time.
 
 use perf_anomaly::provenance::{CallRecord, Record};
 use std::collections::{BTreeSet, HashMap};
 
-/// A call on its level.
+/// A call with its level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bar<'a> {
+    /// The recorded call.
     pub(super) call: &'a CallRecord,
-    /// 0 for the outermost one that is known.
+    /// Depth below the outermost known call, which has depth 0.
     pub(super) depth: usize,
-    /// Whether it is the call itself.
+    /// `true` for the recorded call itself.
     pub(super) is_own: bool,
 }
 
-/// Calls by depth and time, and the ranks that messages come from and go to.
+/// Calls by depth and time, and the ranks at the other ends of messages.
 #[derive(Clone, Debug)]
 pub(super) struct Layout<'a> {
+    /// One bar for each call.
     pub(super) bars: Vec<Bar<'a>>,
-    /// Levels of calls.
+    /// Number of levels.
     pub(super) depth: usize,
-    /// Time in nanoseconds: from the first neighbour to the end of the last one.
+    /// Time window in nanoseconds, from the first neighbour to the end of the last one.
     pub(super) window: [i64; 2],
-    /// Ranks at the other ends of messages, in order.
+    /// Ranks at the other ends of messages, in ascending order.
     pub(super) peers: Vec<u32>,
 }
 
@@ -46,7 +48,8 @@ impl<'a> Layout<'a> {
             }
             let depth = match call.caller {
                 None => 0,
-                // A caller that is not known was called from the innermost one entered before it.
+                // An unknown caller is assumed to be called from the innermost stack frame entered
+                // before it.
                 Some(caller) => levels.get(&caller).map_or_else(
                     || {
                         1 + record
@@ -67,7 +70,7 @@ impl<'a> Layout<'a> {
         }
         let own = &record.call;
         let end = |call: &CallRecord| call.exit.map_or(call.entry.0, |exit| exit.0);
-        // Callers reach beyond what is shown.
+        // The callers last longer than the window, so they do not count for its bounds.
         let inside = || {
             let near = record.before.iter().chain(&record.after).chain([own]);
             near.filter(|call| record.stack.iter().all(|above| above.number != call.number))

@@ -1,4 +1,4 @@
-//! The call stack of a picture.
+//! Drawing of a call stack in a picture.
 
 use super::label_name;
 use super::model::rank_name;
@@ -8,11 +8,11 @@ use crate::chart::{legend, paragraph};
 use crate::{Anchor, Axis, Colour, Mark, Palette, Scene, Unit, number, shortened, text};
 use perf_anomaly::provenance::Record;
 
-/// Height of a level of calls.
+/// Height of a call level in pixels.
 const BAR: f64 = 22.0;
-/// Ranks at the other ends of messages that have a line.
+/// Maximum number of peer ranks with a line of their own.
 const PEERS: usize = 12;
-/// Functions with a colour in the legend.
+/// Maximum number of functions in the legend.
 const NAMES: usize = 24;
 
 impl Picture<'_> {
@@ -107,7 +107,7 @@ impl Picture<'_> {
         for (value, label) in axis.ticks((span / 120.0) as usize + 1) {
             let at = x(value as i64);
             scene.line([at, below, at, below + 5.0], theme.quiet);
-            // A label at the very edge would be cut.
+            // Labels are moved inwards so that they are not cut off at the edges.
             let half = text::width(&label) / 2.0;
             let at = at.clamp(from + half, (from + span - half).max(from + half));
             scene.text([at, below + 14.0], Anchor::Middle, theme.quiet, &label);
@@ -146,7 +146,7 @@ impl Picture<'_> {
         if room < 4 {
             return;
         }
-        // Red names where they can be read: on paper, not on a colour.
+        // Names stand on paper, because red text on a coloured bar has too little contrast.
         let name = shortened(&bar.call.function, room.saturating_sub(1));
         let (paper, ink) = match abnormal {
             true => (self.theme.paper, self.theme.alarm),
@@ -163,7 +163,7 @@ impl Picture<'_> {
     }
 }
 
-/// An upright line with a head at its end.
+/// Draws a vertical arrow.
 fn arrow([x, from]: [f64; 2], [_, to]: [f64; 2], colour: Colour, scene: &mut Scene) {
     scene.push(Mark::Path(vec![[x, from], [x, to]], 1.2, colour));
     let back = if to > from { -7.0 } else { 7.0 };

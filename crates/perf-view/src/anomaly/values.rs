@@ -1,4 +1,4 @@
-//! [`Anomalies`] as JSON: what scripts draw from, whoever gives it to them.
+//! [`Anomalies`] as JSON, the input of the drawing scripts.
 
 use super::distribution::Distribution;
 use super::label_name;
@@ -11,24 +11,27 @@ use serde::Serialize;
 use std::collections::HashMap;
 
 impl Anomalies {
-    /// All of it as one JSON object:
+    /// Returns everything as one JSON object.
     ///
-    /// | field | what |
+    /// | field | content |
     /// |---|---|
-    /// | `statistics` | names of what ranks are ranked by, in the order of the values of a rank |
-    /// | `ranks` | program, rank, name, calls, too slow, of these beyond experience, too fast, and a value a statistic |
-    /// | `steps` | of each rank that is shown by itself its place in `ranks` and its steps: step, anomalies, time lost |
-    /// | `rest` | the other ranks together: step, ranks, mean, standard deviation, largest |
+    /// | `statistics` | names and units of the statistics, in the order of the values of a rank |
+    /// | `ranks` | program, rank, name, calls, too slow, of these beyond experience, too fast, and one value for each statistic |
+    /// | `others` | number of ranks that are only in `rest` |
+    /// | `steps` | for each rank that is shown by itself its index in `ranks` and its steps: step, anomalies, time lost |
+    /// | `rest` | the other ranks by step: step, ranks, mean, standard deviation and maximum of anomalies |
     /// | `functions` | name, calls, too slow, of these beyond experience, too fast, too few calls, time lost, and the distribution |
-    /// | `names` | functions, as calls refer to them |
-    /// | `name_colours` | the colour of each |
+    /// | `names` | function names, to which calls refer by index |
+    /// | `name_colours` | colour of each name |
     /// | `calls` | recorded calls with stack, neighbours, messages and counters |
-    /// | `origin` | nanoseconds, as text, that times of calls count from |
+    /// | `unrecorded` | number of anomalies without a recorded call |
+    /// | `origin` | time that the times of calls are relative to, in nanoseconds, as text |
     ///
-    /// Times are nanoseconds.
+    /// Times are in nanoseconds.
     ///
     /// # Errors
-    /// Returns [`Error::Io`](crate::Error::Io) if a value has no form in JSON.
+    ///
+    /// Returns [`Error::Io`](crate::Error::Io) if a value cannot be represented in JSON.
     pub fn json(&self) -> Result<String> {
         Ok(section::data(&self.data(usize::MAX))?.to_string())
     }
@@ -36,7 +39,8 @@ impl Anomalies {
     /// Returns the data of a page with the first `most` recorded calls.
     pub(super) fn data(&self, most: usize) -> Data<'_> {
         let records = &self.records[..most.min(self.records.len())];
-        // Times as they are in the recording, unless they are too large for the numbers of a page.
+        // Times stay as recorded unless they are too large for the numbers of a script; then they
+        // count from the first call.
         let entries = || records.iter().map(|record| record.call.entry.0);
         let origin = match entries().all(|entry| entry.unsigned_abs() < LARGEST) {
             true => 0,
@@ -75,13 +79,13 @@ impl Anomalies {
     }
 }
 
-/// A step of a rank: step, anomalies, time lost.
+/// Step of one rank: step number, anomalies, time lost in nanoseconds.
 type Step = (u64, u64, i64);
 
-/// A step of several ranks: step, ranks, mean, deviation and largest number of anomalies.
+/// Step of several ranks: step number, ranks, mean, standard deviation and maximum of anomalies.
 type Rest = (u64, u64, f64, f64, u64);
 
-/// Data of a page, see [`Anomalies::json`].
+/// Data of a page; see [`Anomalies::json`].
 #[derive(Debug, Serialize)]
 pub(super) struct Data<'a> {
     statistics: [(&'static str, &'static str); RANKINGS.len()],
@@ -97,10 +101,11 @@ pub(super) struct Data<'a> {
     names: Vec<String>,
 }
 
-/// The script has 53 bits for a number; calls around a recorded one are a little earlier and later.
+/// Bound on recorded times. Numbers of a script have 53 bits; one bit is left for the calls around
+/// a recorded one.
 const LARGEST: u64 = 1 << 52;
 
-/// Names by number, each once.
+/// Function names, numbered in order of first use.
 #[derive(Debug, Default)]
 struct Names {
     all: Vec<String>,
@@ -175,7 +180,7 @@ impl<'a> FunctionData<'a> {
 
 #[derive(Debug, Serialize)]
 struct DistributionData<'a> {
-    /// From, to and count of each.
+    /// Lower bound, upper bound and number of calls of each bin.
     bins: Vec<(f64, f64, u64)>,
     normal: &'a [[f64; 2]],
     seen: &'a [[f64; 2]],
@@ -198,7 +203,7 @@ impl<'a> DistributionData<'a> {
     }
 }
 
-/// A call: its name, entry, exit, whether it is an anomaly, its number and that of its caller.
+/// A call: index of its name, entry, exit, anomaly flag, its number and the number of its caller.
 type CallData = (usize, i64, Option<i64>, bool, u64, Option<u64>);
 
 #[derive(Debug, Serialize)]
@@ -220,12 +225,12 @@ struct RecordData<'a> {
     expected: Option<Nanos>,
     lost: Nanos,
     score: f64,
-    /// Time, whether it is sent, other rank, tag and bytes of each.
+    /// Messages: time, `true` if sent, other rank, tag and bytes.
     messages: Vec<(i64, bool, u32, u32, u64)>,
     counters: Vec<(&'a str, String)>,
     launch: Option<String>,
     repair: Option<&'a str>,
-    /// Numbers of frames and messages that the record does not hold.
+    /// Numbers of stack frames and messages that the record has dropped.
     cut: [u64; 2],
 }
 

@@ -11,9 +11,11 @@ use perf_anomaly::provenance::Kind;
 use perf_core::Job;
 use serde::Serialize;
 
-/// Anomalies in a page: the ranking of ranks, counts by step, functions with their executions in axes of
-/// choice and their distribution, and the call stack of a call. A click leads from a rank to its steps,
-/// from a step to its functions, and from an execution to its call stack.
+/// Anomalies in a page.
+///
+/// The section has the ranking of ranks, counts by step, functions with their executions along
+/// selectable axes and their distribution, and the call stack of a call. A click leads from a rank
+/// to its steps, from a step to its functions, and from an execution to its call stack.
 ///
 /// See [`Anomalies`] for an example.
 #[derive(Clone, Debug)]
@@ -28,13 +30,13 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/anomaly-parts.js"),
     include_str!("../../assets/anomaly.js")
 );
-/// Colours of ranks, again and again.
+/// Number of rank colours; ranks beyond use them again.
 const COLOURS: usize = 48;
-/// Functions of the table in words.
+/// Maximum number of functions in the text table.
 const FUNCTIONS: usize = 200;
 
 impl<'a> View<'a> {
-    /// A view of what was found.
+    /// Creates a view of the anomalies.
     pub fn new(found: &'a Anomalies) -> Self {
         View {
             found,
@@ -44,22 +46,26 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Heading of the section, and what a link to it ends with. Default `Anomalies` and `anomalies`.
+    /// Sets the heading of the section and its link anchor. Default `Anomalies` and `anomalies`.
     pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
         (self.heading, self.id) = (heading.into(), id.into());
         self
     }
 
-    /// Most recorded calls in the page, default 4,000: the worst, then normal ones to compare them with.
+    /// Sets the maximum number of recorded calls in the page, default 4,000. The worst come first,
+    /// then normal ones for comparison.
     pub fn most(mut self, calls: usize) -> Self {
         self.most = calls;
         self
     }
 
-    /// Draws it. Reports parts of the phase `anomalies`.
+    /// Creates the section. Reports progress in the phase `anomalies`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    ///
+    /// - Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the still picture has too many
+    ///   pixels.
     pub fn section(&self, job: &Job) -> Result<Section> {
         job.check()?;
         #[derive(Serialize)]
@@ -174,7 +180,7 @@ impl<'a> View<'a> {
         notes
     }
 
-    /// The longest calls that were not judged.
+    /// Returns the table of the longest unjudged calls.
     fn unjudged(&self) -> Markup {
         let calls = &self.found.unjudged;
         html! {
@@ -207,7 +213,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The functions in words.
+    /// Returns the table of functions.
     fn table(&self) -> Markup {
         let more = self.found.functions.len().saturating_sub(FUNCTIONS);
         html! {

@@ -1,19 +1,21 @@
-//! What the colours of a timeline mean, by the time spent.
+//! Legend of a timeline: the states by time.
 
 use crate::{Colour, OTHER, Palette, Theme, number, shortened};
 use perf_fold::{Classes, State, Usage};
 use std::collections::BTreeMap;
 
-/// One line of a legend.
+/// Line of a legend.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
-    /// None for a remark.
+    /// Colour of the swatch; `None` for a remark.
     pub(super) colour: Option<Colour>,
+    /// Name of the state, or the text of a remark.
     pub(super) name: String,
-    /// Share of the time of all streams, and that time in nanoseconds.
+    /// Share of the time of all streams, and that time in nanoseconds; `None` for a remark.
     pub(super) time: Option<(f64, f64)>,
 }
 
+/// Creates a remark without colour and time.
 impl Entry {
     pub(super) fn remark(name: &str) -> Self {
         Entry {
@@ -23,7 +25,8 @@ impl Entry {
         }
     }
 
-    /// Name, share and time, with the names of states cut to `most` letters. Remarks are not cut.
+    /// Returns name, share and time. Names of states are shortened to `most` characters, remarks
+    /// are not.
     pub(super) fn text(&self, most: usize) -> String {
         match self.time {
             Some((share, nanos)) => {
@@ -35,7 +38,8 @@ impl Entry {
     }
 }
 
-/// Stream-ticks in each state over all rows, most first, equals by state.
+/// Returns the stream-ticks in each state over all rows, the largest first. Ties are sorted by
+/// state.
 pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
     let mut times: BTreeMap<State, u128> = BTreeMap::new();
     for (state, time) in usage.iter().flat_map(|usage| &usage.times) {
@@ -46,13 +50,14 @@ pub(super) fn totals(usage: &[Usage]) -> Vec<(State, u128)> {
     times
 }
 
-/// A palette for all states that take time, those that take most first.
+/// Returns a palette for all states, those with the most time first.
 pub(super) fn palette(totals: &[(State, u128)], classes: &Classes) -> Palette {
     let names = totals.iter().filter_map(|(state, _)| state.class());
     Palette::plan(names.map(|class| classes.name(class)))
 }
 
-/// The legend: states by time, those without a colour of their own together, then idle and absent.
+/// Returns the legend: states by time, then all states without a colour of their own as one entry,
+/// then idle and absent.
 pub(super) fn entries(
     totals: &[(State, u128)],
     classes: &Classes,

@@ -1,22 +1,22 @@
-//! What lies over the rows: messages as lines, and marks of what is abnormal.
+//! Overlays of the rows: messages as lines, and marks of abnormal calls.
 
 use perf_core::{LocationId, Ticks, TimeRange};
 use perf_fold::{Folder, Line};
 use std::collections::{BTreeMap, HashMap};
 
-/// A mark at a place of a timeline: a call that is abnormal.
+/// Mark of an abnormal call in a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    /// When.
+    /// Time of the mark.
     pub at: Ticks,
-    /// On which location.
+    /// Location of the mark.
     pub location: LocationId,
-    /// What there is, in a few words.
+    /// Description in a few words.
     pub label: String,
 }
 
 impl Marker {
-    /// Puts one together.
+    /// Creates a marker.
     pub fn new(at: Ticks, location: LocationId, label: impl Into<String>) -> Self {
         Marker {
             at,
@@ -26,7 +26,7 @@ impl Marker {
     }
 }
 
-/// The topmost row of each location.
+/// Returns the topmost row of each location.
 pub(super) fn rows(folder: &Folder) -> HashMap<LocationId, u32> {
     let (timelines, groups) = (folder.timelines(), folder.groups());
     let mut rows = HashMap::new();
@@ -42,37 +42,40 @@ pub(super) fn rows(folder: &Folder) -> HashMap<LocationId, u32> {
     rows
 }
 
-/// Messages between rows, at most one line for each pair of places.
+/// Messages between rows, bundled so that there is at most one line for each pair of positions.
 #[derive(Debug, Default)]
 pub(super) struct Bundles {
-    /// Columns of the window in which both ends of a bundle's messages lie; `None` if each message
-    /// is a bundle of its own.
+    /// Number of columns of the window by which messages are bundled; `None` if each message is a
+    /// bundle of its own.
     pub(super) columns: Option<u32>,
-    /// The bundles, by their places.
+    /// Bundles, sorted by their positions.
     pub(super) all: Vec<Bundle>,
-    /// Messages with both ends in one row.
+    /// Number of messages with both ends in one row.
     pub(super) inside: u64,
-    /// Messages with an end on a location that is in no row.
+    /// Number of messages with an end on a location that is in no row.
     pub(super) elsewhere: u64,
 }
 
-/// Messages of one bundle.
+/// Bundle of messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bundle {
     /// Row of the sender.
     pub(super) from: u32,
     /// Row of the receiver.
     pub(super) to: u32,
-    /// One message of the bundle, whose times are exact.
+    /// One message of the bundle, with its exact times.
     pub(super) message: Line,
     /// Number of messages.
     pub(super) count: u64,
-    /// Bytes of all messages.
+    /// Sum of the bytes of all messages.
     pub(super) bytes: u64,
 }
 
-/// Bundles the messages of a window for a page: each message by itself if there are at most `most`,
-/// else those that share a column at both ends, in as many columns as give at most `most` bundles.
+/// Bundles the messages of a window for a page.
+///
+/// If there are at most `most` messages, each is a bundle of its own. Otherwise messages that share
+/// a column at both ends are bundled, with the largest number of columns that gives at most `most`
+/// bundles.
 pub(super) fn bundled(folder: &Folder, window: TimeRange, lines: &[Line], most: usize) -> Bundles {
     let rows = rows(folder);
     let mut found = Bundles::default();
@@ -113,12 +116,13 @@ pub(super) fn bundled(folder: &Folder, window: TimeRange, lines: &[Line], most: 
     found
 }
 
-/// Columns of the finest bundles.
+/// Number of columns for the finest bundles.
 const MOST_COLUMNS: u32 = 1024;
-/// Columns of the coarsest bundles.
+/// Number of columns for the coarsest bundles.
 const FEWEST_COLUMNS: u32 = 16;
 
-/// `None` if there are more than `most` bundles.
+/// Bundles messages that share a column at both ends. Returns `None` if there are more than `most`
+/// bundles.
 fn bundles_of(
     between: &[Bundle],
     window: TimeRange,
@@ -151,8 +155,11 @@ fn bundles_of(
     Some(bundles.into_values().collect())
 }
 
-/// An order of messages that has nothing to do with their times. The earliest messages of all bundles
-/// would gather at the borders of the columns, as if all ranks sent in step.
+/// Returns a pseudo-random sort key of a message, by which the representative of a bundle is
+/// chosen.
+///
+/// The earliest messages of all bundles would gather at the borders of the columns, as if all ranks
+/// sent at the same time.
 fn order(line: &Line) -> (u64, Ticks, Ticks) {
     let mixed = line.sent.0 ^ line.received.0.rotate_left(32);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

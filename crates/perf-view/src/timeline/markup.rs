@@ -1,4 +1,4 @@
-//! What of a timeline is written ahead: controls, legend, and the rows as a table.
+//! Static content of a timeline section: controls, legend, and the rows as a table.
 
 use super::legend::Entry;
 use super::picture::busy_share;
@@ -7,8 +7,8 @@ use crate::number;
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
-/// The section but for its data: `whole` names the window of all numbers, `still` is a picture as base64
-/// and its description.
+/// Returns the section without its data. `whole` names the window of all numbers; `still` is a
+/// picture as base64 and its description.
 pub(super) fn body(
     id: &str,
     (entries, whole): (&[Entry], &str),
@@ -73,7 +73,7 @@ pub(super) fn body(
     }
 }
 
-/// Most rows of the table that says the same in words.
+/// Maximum number of rows of the text table.
 const TABLE: usize = 64;
 
 pub(super) fn table(

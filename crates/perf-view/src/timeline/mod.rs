@@ -1,13 +1,13 @@
-//! Folded timelines: what many streams do, a row a group.
+//! Folded timelines: one row for each group of streams.
 //!
-//! | | |
+//! | type | output |
 //! |---|---|
 //! | [`Picture`] | one fold as PNG or SVG |
 //! | [`View`] | a section of a page: unfold, choose the operation, zoom |
 //!
-//! A cell has the colour of its state, lighter where fewer streams agree if the operation selects what
-//! most of them do. Colours follow from the names of states, so pictures of different runs can be laid
-//! side by side.
+//! A cell has the colour of its state. If the operation selects the most frequent state, the colour
+//! is lighter where fewer streams agree. Colours follow from the names of states, so pictures of
+//! different runs can be compared.
 
 mod legend;
 mod links;

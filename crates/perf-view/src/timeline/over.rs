@@ -1,4 +1,4 @@
-//! What lies over the rows of a page: messages between them, and marks of what is abnormal.
+//! Overlays of the rows of a page: messages between rows, and marks of abnormal calls.
 
 use super::View;
 use super::links::{self, Bundles};
@@ -9,28 +9,35 @@ use perf_fold::{Folder, GroupId};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Most bundles of messages and most markers in a page.
+/// Maximum number of message bundles, and of markers, in a page.
 pub(super) const MOST_LINKS: usize = 8_000;
-/// Fewest columns of bundles between these rows: in fewer, lines move up to rows that fold more.
+/// Smallest number of columns for bundles between rows of one depth. If more bundling would be
+/// needed, lines are drawn between rows at a higher level of folding.
 const FEWEST_COLUMNS: u32 = 64;
 
-/// Row of the sender, time of sending, row of the receiver, time of receiving, number and bytes of messages. The times
-/// are those of one message, in nanoseconds since the start of the window.
+/// Row of the sender, time of sending, row of the receiver, time of receiving, number of messages,
+/// and their bytes. The times are those of one message, in nanoseconds since the start of the
+/// window.
 type Link = (usize, i64, usize, i64, u64, u64);
 
-/// Row, nanoseconds since the start of the window, and label of a marker.
+/// Row, time in nanoseconds since the start of the window, and label of a marker.
 pub(super) type Mark<'a> = (usize, i64, &'a str);
 
 /// Messages of a page.
 #[derive(Debug, Serialize)]
 pub(super) struct Links {
+    /// Number of columns of the bundles; `None` if each message has its own line.
     columns: Option<u32>,
+    /// Bundles of messages.
     bundles: Vec<Link>,
 }
 
 impl View<'_> {
-    /// Returns the messages of the page, `None` if there are none. Lines lie between the rows that unfold no further or, if these are
-    /// too many for lines to be told apart, between rows above.
+    /// Returns the messages of the page, or `None` if there are none, and the numbers of messages
+    /// that are not drawn.
+    ///
+    /// Lines connect the rows that unfold no further. If these rows have too many messages for
+    /// distinguishable lines, the lines connect rows at a higher level of folding.
     pub(super) fn link_values(
         &self,
         nodes: &[Node],
@@ -58,7 +65,7 @@ impl View<'_> {
             let is_fine = found
                 .columns
                 .is_none_or(|columns| columns >= FEWEST_COLUMNS);
-            // The rows at the top may have no lines between them at all.
+            // The search stops before depth 0: lines between the top rows may not exist at all.
             if is_fine || depths.peek().is_none_or(|next| *next == 0) {
                 let hidden = [found.inside, found.elsewhere];
                 return Ok((Some(self.links_of(&rows, &found, start)), hidden));
@@ -69,7 +76,7 @@ impl View<'_> {
 
     fn links_of(&self, rows: &[(usize, GroupId)], found: &Bundles, start: i64) -> Links {
         let clock = self.timelines.clock();
-        // Ends of messages lie in the recording, of which all times are known.
+        // The ends of messages are within the recording, so their times can be converted.
         let time = |at| clock.nanos(at).unwrap_or_default().0.saturating_sub(start);
         let node = |row: u32| rows[row as usize].0;
         let bundles = found.all.iter().map(|bundle| {
@@ -113,7 +120,7 @@ fn depth(nodes: &[Node], node: &Node) -> usize {
     parents.count()
 }
 
-/// The node of each location: the group nobody unfolds further.
+/// Node of each location: the most unfolded group that contains it.
 pub(super) struct Leaves(HashMap<LocationId, usize>);
 
 impl Leaves {

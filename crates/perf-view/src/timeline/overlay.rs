@@ -5,14 +5,15 @@ use crate::{Mark, Scene, Theme};
 use perf_core::{LocationId, Ticks, TimeRange};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Pixels between two lines of a hatch.
+/// Distance of two hatch lines in pixels.
 const HATCH: f64 = 6.0;
-/// Share of the time of the waiting streams of a row in a pixel that must be hatched for the pixel to be hatched.
+/// Smallest hatched share of the time of the waiting streams of a row within a pixel for the pixel
+/// to be hatched.
 const MIN_COVERED: f64 = 0.5;
-/// Length of the head of an arrow.
+/// Length of an arrow head in pixels.
 const HEAD: f64 = 6.0;
 
-/// Intervals that are hatched, arrows between locations, and a path through them, for
+/// Hatched intervals, arrows between locations, and a path through the rows, for
 /// [`Picture::overlay`](super::Picture::overlay).
 ///
 /// ```
@@ -27,13 +28,16 @@ const HEAD: f64 = 6.0;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Overlay {
+    /// Hatched intervals: location, start, end.
     hatched: Vec<(LocationId, Ticks, Ticks)>,
+    /// Arrows: location and time of the cause, then of the effect.
     arrows: Vec<[(LocationId, Ticks); 2]>,
+    /// Parts of the path in order of time: location, start, end.
     route: Vec<(LocationId, Ticks, Ticks)>,
 }
 
 impl Overlay {
-    /// Hatches an interval of a location: the location waits.
+    /// Hatches an interval in which a location waits.
     pub fn hatch(&mut self, location: LocationId, start: Ticks, end: Ticks) {
         self.hatched.push((location, start, end));
     }
@@ -43,12 +47,12 @@ impl Overlay {
         self.arrows.push([from, to]);
     }
 
-    /// Continues the path on a location, in order of time.
+    /// Appends an interval on a location to the path. Intervals must be added in order of time.
     pub fn route(&mut self, location: LocationId, start: Ticks, end: Ticks) {
         self.route.push((location, start, end));
     }
 
-    /// Returns what the signs mean, for the legend.
+    /// Returns the explanations of the signs in use, for the legend.
     pub(super) fn remarks(&self) -> Vec<Entry> {
         let signs = [
             (self.hatched.is_empty(), "hatched: waits for others"),
@@ -63,22 +67,27 @@ impl Overlay {
     }
 }
 
-/// Place of the rows of a picture.
+/// Geometry of the rows of a picture.
 pub(super) struct Rows<'a> {
     /// Row of each location.
     pub(super) of: HashMap<LocationId, u32>,
+    /// Time window of the picture.
     pub(super) window: TimeRange,
+    /// Left edge of the rows in pixels.
     pub(super) left: f64,
+    /// Upper edge of the rows in pixels.
     pub(super) top: f64,
-    /// Pixels of the window.
+    /// Width of the window in pixels.
     pub(super) width: f64,
-    /// Pixels of a row.
+    /// Height of a row in pixels.
     pub(super) height: f64,
+    /// Colours of the overlay.
     pub(super) theme: &'a Theme,
 }
 
 impl Rows<'_> {
-    /// Returns the pixel of a time, at the border of the window for times outside of it.
+    /// Returns the horizontal position of a time. Times outside of the window are clamped to its
+    /// edges.
     fn x(&self, at: Ticks) -> f64 {
         let at = at.clamp(self.window.start, self.window.end);
         let offset = at.saturating_since(self.window.start) as f64;
@@ -89,7 +98,7 @@ impl Rows<'_> {
         self.top + (f64::from(row) + 0.5) * self.height
     }
 
-    /// Draws everything.
+    /// Draws the overlay.
     pub(super) fn draw(&self, overlay: &Overlay, scene: &mut Scene) {
         for (row, runs) in self.runs(&overlay.hatched) {
             for (from, to) in runs {
@@ -102,7 +111,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Returns the runs of hatched pixels of each row, as offsets from the left.
+    /// Returns the runs of hatched pixels of each row, as offsets from the left edge.
     fn runs(&self, hatched: &[(LocationId, Ticks, Ticks)]) -> BTreeMap<u32, Vec<(f64, f64)>> {
         let columns = self.width.ceil() as usize;
         let mut covered: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
@@ -119,7 +128,7 @@ impl Rows<'_> {
                 *covered += part.max(0.0);
             }
         }
-        // Streams of a row that never wait, such as threads without calls of MPI, do not count.
+        // Streams that never wait, such as threads without MPI calls, do not count.
         let waiting: BTreeSet<LocationId> = hatched.iter().map(|it| it.0).collect();
         let mut streams: BTreeMap<u32, u32> = BTreeMap::new();
         for row in waiting.iter().filter_map(|location| self.of.get(location)) {
@@ -145,7 +154,7 @@ impl Rows<'_> {
             .collect()
     }
 
-    /// Draws diagonal lines in a rectangle. Lines of neighbouring rectangles continue each other.
+    /// Draws diagonal lines in a rectangle. The lines of neighbouring rectangles join.
     fn hatch(&self, row: u32, from: f64, to: f64, scene: &mut Scene) {
         let colour = self.theme.ink.opacity(0.65);
         let (left, right) = (self.left + from, self.left + to);
@@ -235,7 +244,8 @@ mod tests {
             theme: &theme,
         };
         let mut overlay = Overlay::default();
-        // Pixels of 10 ticks: a part of the first, the second and third, half of the fourth, and beyond the window.
+        // Pixels are 10 ticks wide. The intervals cover a part of the first pixel, the second and
+        // third, half of the fourth, and the last one and beyond.
         overlay.hatch(LocationId(7), Ticks(90), Ticks(104));
         overlay.hatch(LocationId(7), Ticks(110), Ticks(135));
         overlay.hatch(LocationId(7), Ticks(190), Ticks(900));

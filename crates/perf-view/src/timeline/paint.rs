@@ -1,22 +1,26 @@
-//! The colour of a cell.
+//! Colour of a cell.
 
 use crate::{Colour, Palette, Theme};
 use perf_core::LocationKind;
 use perf_fold::{Cell, Checked, Classes, Op, Value};
 
-/// The colour of numbers, at their largest.
+/// Colour of the largest number.
 pub(super) const MEASURE: Colour = Colour::hex(0x2b5c9e);
 
-/// How cells are painted.
+/// Parameters for painting cells.
 #[derive(Debug)]
 pub(super) struct Paint<'a> {
+    /// Colours of states.
     pub(super) palette: &'a Palette,
+    /// Colours of idle, absent and uniform cells.
     pub(super) theme: Theme,
-    /// The largest number of a cell, for operations that give numbers.
+    /// Largest number of a cell, for operations that return numbers.
     pub(super) largest: f32,
 }
 
 impl Paint<'_> {
+    /// Returns the colour of a cell. With `by_agreement` the colour is lighter if fewer streams
+    /// agree.
     pub(super) fn cell(&self, cell: &Cell, classes: &Classes, by_agreement: bool) -> Colour {
         match (cell.picture(), cell.value) {
             (Some(class), _) => {
@@ -34,7 +38,7 @@ impl Paint<'_> {
         }
     }
 
-    /// Full at `share` 1, mostly paper at 0.
+    /// Mixes a colour with the paper: the full colour at `share` 1, mostly paper at 0.
     pub(super) fn shaded(&self, colour: Colour, share: f64) -> Colour {
         self.theme
             .paper
@@ -42,14 +46,16 @@ impl Paint<'_> {
     }
 }
 
-/// Whether nobody of a cell is there.
+/// Returns `true` if all streams of the cell are absent.
 pub(super) fn is_absent(cell: &Cell) -> bool {
     cell.total == 0 || cell.absent == cell.total
 }
 
-/// Whether the operation of a row selects what most streams do, so that the share of those that do is
-/// worth showing; the rarest state is rare by definition, and of what those do that do something the others,
-/// which do nothing, say little.
+/// Returns `true` if the operation of a row selects the most frequent state, so that the share of
+/// agreeing streams is worth showing.
+///
+/// For other operations it is not. The rarest state is rare by definition, and `idle` selects among
+/// the streams that are not idle, so the share over all streams means little.
 pub(super) fn is_majority(checked: &Checked, kind: LocationKind) -> bool {
     matches!(checked.op(kind), Some(Op::Max | Op::Share))
 }

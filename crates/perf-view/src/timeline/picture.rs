@@ -9,7 +9,7 @@ use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, short
 use perf_core::Job;
 use perf_fold::{Column, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value};
 
-/// One fold as PNG or SVG: a row a group, a pixel a column.
+/// One fold as PNG or SVG: one row for each group, one pixel for each column.
 ///
 /// ```
 /// use perf_core::Job;
@@ -44,18 +44,21 @@ const MARGIN: f64 = 16.0;
 const TITLE: f64 = 28.0;
 const AXIS: f64 = 34.0;
 const LEGEND_LINE: f64 = 20.0;
-/// Longest label of a row and of the legend, in letters.
+/// Longest label of a row and of the legend, in characters.
 const LABEL: usize = 36;
-/// Largest difference between painted share and busy share that passes without a remark.
+/// Largest difference between painted share and busy share that needs no remark.
 const MAX_SAMPLING_ERROR: f64 = 0.05;
-/// Bundles of messages that are told their count: those of most messages.
+/// Number of message bundles that are labelled with their count: those with the most messages.
 const COUNTED: usize = 12;
 
 impl<'a> Picture<'a> {
-    /// A picture of a fold that `folder` made. How busy rows are is computed here.
+    /// Creates a picture of a fold that `folder` has computed, and computes the busy share of its
+    /// rows.
     ///
     /// # Errors
-    /// [`Error::Empty`] without a row or column, and those of [`Folder::usage`].
+    ///
+    /// - Returns [`Error::Empty`] if the fold has no rows or columns.
+    /// - Returns [`Error::Fold`] if [`Folder::usage`] fails.
     pub fn new(folder: &'a Folder, fold: &'a Fold) -> Result<Self> {
         if fold.cells().is_empty() {
             return Err(Error::Empty {
@@ -76,51 +79,53 @@ impl<'a> Picture<'a> {
         })
     }
 
-    /// A title above it. Default: none.
+    /// Sets the title above the picture. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Paper and ink, default [`Theme::light`].
+    /// Sets the theme, default [`Theme::light`].
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Messages between rows, as [`Folder::lines`] bundled them for this window.
+    /// Adds messages between rows, as [`Folder::lines`] bundled them for this window.
     pub fn lines(mut self, lines: &'a Lines) -> Self {
         self.lines = Some(lines);
         self
     }
 
-    /// Marks of what is abnormal. Those outside of the window or the rows are left out.
+    /// Adds marks of abnormal calls. Marks outside of the window or the rows are skipped.
     pub fn markers(mut self, markers: &'a [Marker]) -> Self {
         self.markers = markers;
         self
     }
 
-    /// Hatches waits, and draws arrows from their causes and a path through the rows. Default: none.
+    /// Adds hatched waits, arrows from their causes, and a path through the rows. Default: none.
     pub fn overlay(mut self, overlay: &'a Overlay) -> Self {
         self.overlay = Some(overlay);
         self
     }
 
-    /// Whether it says what colours mean, default yes: of pictures of one recording that stand together
-    /// one is enough.
+    /// Sets the presence of a legend, default `true`. For several pictures of one recording one
+    /// legend is enough.
     pub fn legend(mut self, has_legend: bool) -> Self {
         self.has_legend = has_legend;
         self
     }
 
-    /// Sets the span that the busy share of a row is of. `true`: the row's own, from its first begin of
-    /// work in the window to its last end, as [`Usage::own`] has it. `false`, the default: the window.
+    /// Sets the reference span of the busy share of a row.
+    ///
+    /// With `true` it is the span of the row, from its first start of work in the window to its
+    /// last end, as in [`Usage::own`]. With `false`, the default, it is the window.
     pub fn own_spans(mut self, has_own_spans: bool) -> Self {
         self.has_own_spans = has_own_spans;
         self
     }
 
-    /// Draws it.
+    /// Draws the picture.
     pub fn scene(&self) -> Scene {
         let layout = Layout::of(self);
         let totals = legend::totals(&self.usage);
@@ -179,7 +184,7 @@ impl<'a> Picture<'a> {
         scene
     }
 
-    /// The picture in a sentence.
+    /// Returns a description of the picture in one sentence.
     fn words(&self) -> String {
         let streams: usize = self.fold.rows().map(|row| row.streams()).sum();
         let (start, end) = self.span();
@@ -243,8 +248,10 @@ impl<'a> Picture<'a> {
         remarks
     }
 
-    /// The largest difference between the painted share of a row and its busy share, over the rows whose
-    /// operation paints busy time. Work in step with the pixels makes it large.
+    /// Returns the largest difference between the painted share of a row and its busy share.
+    ///
+    /// Only rows with the operation `idle` are compared, because they paint busy time. The
+    /// difference is large if work repeats in step with the pixels.
     fn sampling_error(&self) -> f64 {
         let checked = self.folder.checked();
         let rows = self.fold.rows().zip(&self.usage);
@@ -266,7 +273,7 @@ impl<'a> Picture<'a> {
             let top = layout.top + at as f64 * layout.row;
             let place = [layout.left, top, 1.0, layout.row - gap];
             scene.push(Mark::Cells(place, colours));
-            // Labels that would run into one another are left out.
+            // Labels that would overlap are skipped.
             if at % layout.every == 0 {
                 let middle = top + layout.row / 2.0;
                 let label = shortened(row.label(), LABEL);
@@ -353,13 +360,13 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The text to the right of a row.
+/// Returns the text to the right of a row.
 fn busy(usage: &Usage, has_own_spans: bool) -> String {
     let share = number::percent(busy_share(usage, has_own_spans));
     format!("{share} {}", busy_words(has_own_spans))
 }
 
-/// The busy share of a row, of its own span or of the window.
+/// Returns the busy share of a row, relative to its own span or to the window.
 pub(super) fn busy_share(usage: &Usage, has_own_spans: bool) -> f64 {
     let found = match has_own_spans {
         true => usage.own,
@@ -368,7 +375,7 @@ pub(super) fn busy_share(usage: &Usage, has_own_spans: bool) -> f64 {
     found.utilisation()
 }
 
-/// The words behind a busy share.
+/// Returns the words after a busy share.
 pub(super) fn busy_words(has_own_spans: bool) -> &'static str {
     match has_own_spans {
         true => "busy of its span",
@@ -376,15 +383,19 @@ pub(super) fn busy_words(has_own_spans: bool) -> &'static str {
     }
 }
 
-/// Where the rows are, in pixels.
+/// Geometry of the picture in pixels.
 struct Layout {
+    /// Left edge of the rows.
     left: f64,
+    /// Upper edge of the rows.
     top: f64,
+    /// Lower edge of the rows.
     bottom: f64,
+    /// Width of the picture.
     width: f64,
     /// Height of a row.
     row: f64,
-    /// Of how many rows one is labelled.
+    /// Distance of labelled rows: one of this many rows has a label.
     every: usize,
 }
 
@@ -416,7 +427,7 @@ impl Layout {
     }
 }
 
-/// Where each entry of a legend goes, line by line.
+/// Returns the position of each legend entry, line by line.
 fn legend_places(entries: &[Entry], width: f64) -> Vec<[f64; 2]> {
     let (mut x, mut y) = (MARGIN, 0.0);
     let mut places = Vec::with_capacity(entries.len());

@@ -1,4 +1,4 @@
-//! The cells that travel with a page: folds of one window at several resolutions.
+//! Cells of a page: folds of one window at several resolutions.
 
 use super::paint;
 use crate::Result;
@@ -7,18 +7,21 @@ use perf_core::{Job, TimeRange};
 use perf_fold::{Cell, ClassId, Folder, GroupId, Groups, Op, State, Timelines, Value};
 use std::collections::HashMap;
 
-/// A group that a page can show.
+/// Group that a page can show.
 #[derive(Debug)]
 pub(super) struct Node {
+    /// Group of the fold.
     pub(super) group: GroupId,
+    /// Index of the node that unfolds into this one.
     pub(super) parent: Option<usize>,
+    /// Indices of the nodes that this one unfolds into.
     pub(super) children: Vec<usize>,
-    /// It has members that the page has no room for.
+    /// `true` if the group has members that exceed the row limit of the page.
     pub(super) cut: bool,
 }
 
-/// The rows and what they unfold into, level by level, as many as there is room for. A group of one
-/// group is shown once.
+/// Returns the rows and the groups that they unfold into, level by level, up to `most` nodes. A
+/// group with a single member is shown as that member.
 pub(super) fn nodes(groups: &Groups, most: usize) -> Vec<Node> {
     let node = |group, parent| Node {
         group,
@@ -50,21 +53,23 @@ fn members(groups: &Groups, id: GroupId) -> &[GroupId] {
     members
 }
 
-/// Cell codes below those of states, as the script knows them.
+/// Cell codes below those of states; the script uses the same numbers.
 const IDLE: u8 = 0;
 const ABSENT: u8 = 1;
 const UNIFORM: u8 = 2;
-/// The code of the first state.
+/// Code of the first state.
 const FIRST: u8 = 3;
-/// The code of all states past those that have one of their own.
+/// Code of all states without a code of their own.
 pub(super) const OTHERS: u8 = 255;
-/// The code of a number, whose share of the most there can be takes the place of agreement.
+/// Code of a number. The second byte is then its share of the largest possible number.
 pub(super) const NUMBER: u8 = 254;
 
-/// The states that have a code of their own: those that take most time.
+/// States with a code of their own: those with the most time.
 #[derive(Debug)]
 pub(super) struct Codes {
+    /// States in order of their codes.
     pub(super) states: Vec<ClassId>,
+    /// Code of each state.
     codes: HashMap<ClassId, u8>,
 }
 
@@ -76,8 +81,10 @@ impl Codes {
         Codes { states, codes }
     }
 
-    /// A cell as two bytes: what it shows, and the share of its streams behind it. `most` is the largest
-    /// number there can be, `None` where that is the number of its streams.
+    /// Encodes a cell as two bytes: the code of its state, and the share of its streams in that
+    /// state.
+    ///
+    /// `most` is the largest possible number; `None` means the number of streams.
     fn cell(&self, cell: &Cell, most: Option<f64>) -> [u8; 2] {
         if let Some(number) = cell.value.number().filter(|_| !paint::is_absent(cell)) {
             let most = most.unwrap_or(cell.total as f64).max(f64::MIN_POSITIVE);
@@ -97,34 +104,41 @@ impl Codes {
 /// One resolution of a window: the cells of each group by each operation.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct Level {
+    /// Number of columns.
     pub(super) columns: usize,
-    /// By operation and node; single streams have one row for all operations, with the first.
+    /// Encoded rows by operation and node. Rows of single streams are only stored with the first
+    /// operation.
     pub(super) cells: Vec<Vec<Option<String>>>,
 }
 
-/// What a pyramid is made from.
+/// Input of the pyramid.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
+    /// States of all streams.
     pub(super) timelines: &'a Timelines,
+    /// Groups of streams.
     pub(super) groups: &'a Groups,
+    /// Time window of the page.
     pub(super) window: TimeRange,
+    /// Groups that the page can show.
     pub(super) nodes: &'a [Node],
-    /// `None` is the usual operation of each kind of row.
+    /// Operations of the page; `None` is the default operation of each kind of row.
     pub(super) ops: &'a [Option<Op>],
+    /// Codes of states.
     pub(super) codes: &'a Codes,
-    /// Columns of the finest level.
+    /// Number of columns of the finest level.
     pub(super) finest: usize,
-    /// Most bytes of all levels together.
+    /// Maximum size of all levels together, in bytes.
     pub(super) budget: usize,
 }
 
-/// Columns of the coarsest level.
+/// Number of columns of the coarsest level.
 const COARSEST: usize = 512;
-/// Most cells that are folded at a time: 48 MiB.
+/// Maximum number of cells that are folded at a time: 48 MiB.
 const PIECE: usize = 1 << 20;
 
-/// The largest number that an operation gives; `None` where that is the number of streams, or where it
-/// gives none. Entropy is largest where all states there are have equal shares.
+/// Returns the largest number that an operation can return; `None` if that is the number of streams
+/// or if the operation returns states. Entropy is largest if all states have equal shares.
 pub(super) fn most(op: Op, timelines: &Timelines) -> Option<f64> {
     let states = timelines.classes().len() + 1;
     let streams = timelines.len();
@@ -132,8 +146,8 @@ pub(super) fn most(op: Op, timelines: &Timelines) -> Option<f64> {
 }
 
 impl Plan<'_> {
-    /// Levels from the coarsest on, each of twice the columns, as many as the budget has room for.
-    /// There is always one.
+    /// Returns the levels from the coarsest one on, each with twice the columns, until the budget
+    /// is reached. There is at least one level.
     pub(super) fn levels(&self, job: &Job) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         let (mut columns, mut bytes) = (COARSEST.min(self.finest), 0);
@@ -150,7 +164,7 @@ impl Plan<'_> {
                 1,
                 u64::from((self.finest / COARSEST).max(1).ilog2()) + 1,
             );
-            // The next one takes about twice as much, and folding it takes time.
+            // The next level takes about twice as much, so it is not folded in vain.
             if bytes * 2 > self.budget {
                 break;
             }
@@ -174,7 +188,7 @@ impl Plan<'_> {
         Ok(Level { columns, cells })
     }
 
-    /// Whether a node is one stream, which every operation shows as it is.
+    /// Returns `true` if a node is a single stream, which is the same under every operation.
     pub(super) fn is_single(&self, node: usize) -> bool {
         let group = self
             .nodes

@@ -10,9 +10,10 @@ use perf_core::{Job, LocationKind, TimeRange};
 use perf_fold::{FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
 use serde::Serialize;
 
-/// A timeline in a page: rows that unfold, operations to choose from, zoom and pan. The cells of
-/// several resolutions travel with the page, so what is shown was folded at that resolution, and never
-/// scaled up from a coarser one that exists.
+/// Timeline in a page, with rows that unfold, a choice of operations, zoom and pan.
+///
+/// The page contains cells at several resolutions. It shows cells that were folded at the visible
+/// resolution, and enlarges cells only beyond the finest one.
 ///
 /// ```
 /// use perf_core::Job;
@@ -44,7 +45,7 @@ pub struct View<'a> {
     has_own_spans: bool,
 }
 
-/// Name, description, whether agreement is shown, and the largest number with its unit.
+/// Name, description, `true` if agreement is shown, and the largest number with its unit.
 type OpData = (String, String, bool, Option<(f64, &'static str)>);
 
 #[derive(Serialize)]
@@ -53,7 +54,7 @@ struct Data<'a> {
     span: i64,
     busy: &'static str,
     groups: Vec<GroupData<'a>>,
-    /// Names with their colours.
+    /// Names and colours of the states.
     states: Vec<(&'a str, String)>,
     /// Name, colour and code of all other states.
     others: (String, String, u8),
@@ -74,17 +75,17 @@ struct GroupData<'a> {
     children: &'a [usize],
     cut: bool,
     busy: f64,
-    /// Shares of the states that take most time.
+    /// Shares of the states with the most time.
     shares: Vec<(&'a str, f64)>,
 }
 
 const SCRIPT: &str = include_str!("../../assets/timeline.js");
 const STYLE: &str = include_str!("../../assets/timeline.css");
-/// Columns of the picture for readers without scripts.
+/// Number of columns of the picture for readers without scripts.
 const STILL: usize = 800;
 
 impl<'a> View<'a> {
-    /// The rows of `groups` over all of the recording.
+    /// Creates a view of the rows of `groups` over the whole recording.
     pub fn new(timelines: &'a Timelines, groups: Groups) -> Self {
         View {
             timelines,
@@ -103,76 +104,87 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Heading of the section, and what a link to it ends with. Default `Timeline` and `timeline`.
+    /// Sets the heading of the section and its link anchor. Default `Timeline` and `timeline`.
     pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
         (self.heading, self.id) = (heading.into(), id.into());
         self
     }
 
-    /// The window to show, default all.
+    /// Sets the time window, default the whole recording.
     pub fn window(mut self, window: TimeRange) -> Self {
         self.window = window;
         self
     }
 
-    /// The operations to choose from; default max, idle, diff, min and entropy. Those that give numbers
-    /// come last. Where there are rows of accelerators, the usual operation of each kind of row comes
-    /// first.
+    /// Sets the operations that readers can choose from, default max, idle, diff, min and entropy.
+    ///
+    /// Operations that return numbers come last. If there are rows of accelerators, the default
+    /// operation of each kind of row comes first.
     pub fn ops(mut self, ops: &[Op]) -> Self {
         self.ops = ops.to_vec();
         self
     }
 
-    /// Messages, drawn between the rows that are open.
+    /// Sets the messages, which are drawn between open rows.
     pub fn lines(mut self, lines: impl IntoIterator<Item = Line>) -> Self {
         self.lines = lines.into_iter().collect();
         self
     }
 
-    /// What is abnormal, the worst first: the first 8,000 in the window are in the page.
+    /// Sets the marks of abnormal calls, the worst first. The page contains the first 8,000 in the
+    /// window.
     pub fn markers(mut self, markers: impl IntoIterator<Item = Marker>) -> Self {
         self.markers = markers.into_iter().collect();
         self
     }
 
-    /// Columns of the finest resolution, default 8192: a power of two times 512, or what is next
-    /// below.
+    /// Sets the largest number of columns, default 8192. The finest resolution is the largest power
+    /// of two times 512 that does not exceed it.
     pub fn finest(mut self, columns: usize) -> Self {
         self.finest = columns.clamp(1, 1 << 20);
         self
     }
 
-    /// Most rows the page can unfold, default 400. What does not fit stays folded.
+    /// Sets the maximum number of rows that the page can unfold, default 400. Further rows stay
+    /// folded.
     pub fn most_rows(mut self, rows: usize) -> Self {
         self.most_rows = rows;
         self
     }
 
-    /// Most bytes of cells in the page, default 3 MiB: finer resolutions are left out beyond.
+    /// Sets the maximum size of all cells in the page in bytes, default 3 MiB. Finer resolutions
+    /// that exceed it are dropped.
     pub fn budget(mut self, bytes: usize) -> Self {
         self.budget = bytes;
         self
     }
 
-    /// Command that writes a page of another window of the recording, default none. Where the page
-    /// reaches its resolution it shows this command, followed by `--from` and `--to` with the times of
-    /// the visible window in nanoseconds, such as `--from 1200ns --to 1500ns`.
+    /// Sets the command that writes a page of another window of the recording, default none.
+    ///
+    /// At its finest resolution the page shows this command, followed by `--from` and `--to` with
+    /// the times of the visible window in nanoseconds, such as `--from 1200ns --to 1500ns`.
     pub fn command(mut self, command: impl Into<String>) -> Self {
         self.command = Some(command.into());
         self
     }
 
-    /// Sets the span that the busy share of a row is of. `true`: the row's own, from its first begin of
-    /// work in the window to its last end, as [`Usage::own`] has it. `false`, the default: the window.
+    /// Sets the reference span of the busy share of a row.
+    ///
+    /// With `true` it is the span of the row, from its first start of work in the window to its
+    /// last end, as in [`Usage::own`]. With `false`, the default, it is the window.
     pub fn own_spans(mut self, has_own_spans: bool) -> Self {
         self.has_own_spans = has_own_spans;
         self
     }
 
-    /// Folds everything the page needs. Reports levels of the phase `pyramid` and rows of `usage`.
+    /// Creates the section and folds all resolutions. Reports progress in the phases `pyramid`
+    /// (levels) and `usage` (rows).
     ///
     /// # Errors
-    /// [`Error::Empty`] without rows, time or operations, [`Error::Cancelled`], and those of folding.
+    ///
+    /// - Returns [`Error::Empty`] if there are no rows, no operations, or the window is empty.
+    /// - Returns [`Error::Fold`] if folding fails.
+    /// - Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn section(&self, job: &Job) -> Result<Section> {
         let nodes = nodes(&self.groups, self.most_rows);
         if nodes.is_empty() {
@@ -283,7 +295,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A folder whose rows are the nodes.
+    /// Returns a folder with one row for each node.
     fn folder(&self, nodes: &[Node]) -> Result<Folder> {
         let ids: Vec<_> = nodes.iter().map(|node| node.group).collect();
         let groups = self.groups.with_rows(&ids)?;
@@ -291,8 +303,8 @@ impl<'a> View<'a> {
         Ok(Folder::new(self.timelines, groups, params)?)
     }
 
-    /// Name, what it shows, whether agreement is shown, and of what gives numbers the largest one and what
-    /// they are: 0 for the number of streams.
+    /// Returns name, description, and `true` if agreement is shown. For operations that return
+    /// numbers it also returns the largest number and its unit; 0 stands for the number of streams.
     fn operation(&self, op: Option<Op>) -> OpData {
         let (name, words) = match op {
             None => ("usual".into(), "what is usual for each kind of row".into()),
@@ -324,7 +336,8 @@ impl<'a> View<'a> {
         };
         let streams = 0..self.timelines.len() as u32;
         let shaded = match op {
-            // Usual for accelerator streams is what those do that do something.
+            // The default operation of accelerator streams is `idle`, for which agreement means
+            // little.
             None => !streams
                 .into_iter()
                 .any(|it| self.timelines.kind(it).may_overlap()),
@@ -386,7 +399,7 @@ impl<'a> View<'a> {
         note
     }
 
-    /// The rows as a picture, for readers without scripts.
+    /// Returns the rows as a picture, for readers without scripts.
     fn still(&self, job: &Job) -> Result<(String, String)> {
         let rows = self.groups.rows();
         let groups = self
@@ -402,7 +415,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// Reports the messages that no zoom shows: those inside of one row and those with an end in no row.
+/// Returns the text about messages that are never drawn: those within one row and those with an end
+/// in no row.
 fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
     let part = |count: u64, text: &str| match count {
         0 => None,
@@ -417,7 +431,7 @@ fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("Messages without a line, in the whole page: {text}."))
 }
 
-/// Four digits, to keep pages short.
+/// Rounds to four decimal places, to keep pages small.
 fn rounded(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
 }

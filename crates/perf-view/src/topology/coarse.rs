@@ -1,29 +1,29 @@
-//! [`Coarse`]: neighbours taken together.
+//! [`Coarse`]: a grid with merged neighbours.
 
 use perf_topology::Grid;
 
-/// About how many cubes a picture shows.
+/// Approximate maximum number of cubes of a picture.
 pub const MOST_CUBES: usize = 20_000;
 
-/// A grid of few cells, each of which stands for a block of neighbours of another.
+/// Coarsened grid: each cell represents a block of neighbouring cells of the original.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coarse {
-    /// Cells along each axis.
+    /// Number of cells along each axis.
     pub lens: Vec<usize>,
-    /// Cells of the original that one takes in along each axis: powers of two.
+    /// Number of original cells in a block along each axis; powers of two.
     pub blocks: Vec<usize>,
-    /// The mean of the locations in each cell, the last axis the fastest; not a number where there is
-    /// none.
+    /// Mean over the locations of each cell, with the last axis varying fastest; NaN for cells
+    /// without locations.
     pub mean: Vec<f64>,
-    /// The largest.
+    /// Maximum over the locations of each cell.
     pub max: Vec<f64>,
-    /// The largest less the smallest.
+    /// Difference of maximum and minimum over the locations of each cell.
     pub spread: Vec<f64>,
 }
 
 impl Coarse {
-    /// Takes neighbours of a grid together, by twos along the longest axis, until there are at most
-    /// `most` cells.
+    /// Merges neighbours of a grid, in pairs along the longest axis, until there are at most `most`
+    /// cells.
     ///
     /// ```
     /// use perf_topology::{Grid, Shape};
@@ -77,13 +77,13 @@ impl Coarse {
         }
     }
 
-    /// Whether a cell stands for more than one of the original.
+    /// Returns `true` if some cell represents more than one original cell.
     pub fn is_coarser(&self) -> bool {
         self.blocks.iter().any(|block| *block > 1)
     }
 }
 
-/// The smallest and the largest number; 0 and 0 if there is none.
+/// Returns the smallest and the largest finite value; 0 and 0 if there is none.
 pub(super) fn range(values: &[f64]) -> [f64; 2] {
     let finite = values.iter().filter(|value| value.is_finite());
     let start = [f64::INFINITY, f64::NEG_INFINITY];

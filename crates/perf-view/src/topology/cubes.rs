@@ -1,4 +1,4 @@
-//! [`Picture`]: cubes drawn from the back to the front, without a graphics card.
+//! [`Picture`]: shaded cubes, drawn from back to front without a graphics card.
 
 use super::coarse::{Coarse, MOST_CUBES, range};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
 };
 use perf_topology::Grid;
 
-/// A grid of up to three axes as shaded cubes, seen from above a corner.
+/// Grid of up to three axes as shaded cubes, seen from above one of its corners.
 ///
 /// ```
 /// use perf_topology::{Grid, Shape};
@@ -31,17 +31,19 @@ pub struct Picture<'a> {
 const MARGIN: f64 = 16.0;
 const TITLE: f64 = 28.0;
 const SCALE: f64 = 46.0;
-/// Part of its room that a cube takes along each axis.
+/// Fraction of its cell that a cube fills along each axis.
 const CUBE: f64 = 0.86;
-/// Light on the top, the left and the right side of a cube.
+/// Brightness of the top, left and right side of a cube.
 const LIGHT: [f64; 3] = [1.08, 0.86, 0.66];
 
 impl<'a> Picture<'a> {
-    /// A picture of a grid.
+    /// Creates a picture of a grid.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] past three axes that are longer than 1 (slice or aggregate the others), and
-    /// [`Error::Empty`] if no cell holds a location.
+    ///
+    /// - Returns [`Error::Mismatch`] if more than three axes are longer than 1. Slice or aggregate
+    ///   the others.
+    /// - Returns [`Error::Empty`] if no cell holds a location.
     pub fn new(grid: &'a Grid) -> Result<Self> {
         let long = grid.shape().lens().iter().filter(|len| **len > 1).count();
         if long > 3 {
@@ -67,43 +69,44 @@ impl<'a> Picture<'a> {
         })
     }
 
-    /// A title above it. Default: none.
+    /// Sets the title above the picture. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// What the values are, default numbers without a unit.
+    /// Sets the unit of the values, default [`Unit::Number`].
     pub fn unit(mut self, unit: Unit) -> Self {
         self.unit = unit;
         self
     }
 
-    /// The colour map, default [`ColourMap::GreenYellowRed`].
+    /// Sets the colour map, default [`ColourMap::GreenYellowRed`].
     pub fn map(mut self, map: ColourMap) -> Self {
         self.map = map;
         self
     }
 
-    /// Paper and ink, default [`Theme::light`].
+    /// Sets the theme, default [`Theme::light`].
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Values of the ends of the colour map, for pictures that share one; default those of the grid.
+    /// Sets the values at the ends of the colour map, for pictures with a common scale. Default:
+    /// the range of the grid.
     pub fn scale(mut self, ends: [f64; 2]) -> Self {
         self.scale = Some(ends);
         self
     }
 
-    /// Width and height of the room for cubes in pixels, default 420.
+    /// Sets the width and height of the area for cubes in pixels, default 420.
     pub fn side(mut self, pixels: u32) -> Self {
         self.side = f64::from(pixels.clamp(32, 8192));
         self
     }
 
-    /// Draws it.
+    /// Draws the picture.
     pub fn scene(&self) -> Scene {
         let coarse = Coarse::of(self.grid, MOST_CUBES);
         let [low, high] = self.scale.unwrap_or_else(|| range(&coarse.mean));
@@ -126,8 +129,8 @@ impl<'a> Picture<'a> {
         scene
     }
 
-    /// From the back to the front. Of a cube the three sides that face the reader, and of these the ones
-    /// that no other cube touches.
+    /// Draws the cubes from back to front. Of the three sides that face the reader only those
+    /// without a neighbouring cube can be seen, so a cube without any such side is skipped.
     fn cubes(&self, coarse: &Coarse, axis: &Axis, varies: bool, scene: &mut Scene) {
         let dims = three(&coarse.lens);
         let place = Projection::of(dims, self.side);
@@ -169,7 +172,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// What a picture says of cells that stand for several.
+/// Returns the remark about cubes that represent several cells.
 pub(super) fn note(coarse: &Coarse) -> String {
     if !coarse.is_coarser() {
         return String::new();
@@ -178,15 +181,17 @@ pub(super) fn note(coarse: &Coarse) -> String {
     format!("a cube is the mean of {} cells", blocks.join(" x "))
 }
 
-/// Three lengths of what has up to three that matter.
+/// Returns the lengths of the axes longer than 1, padded to three with 1.
 fn three(lens: &[usize]) -> [usize; 3] {
     let mut long = lens.iter().copied().filter(|len| *len > 1);
     std::array::from_fn(|_| long.next().unwrap_or(1))
 }
 
-/// From cells to pixels: x comes towards the reader to the lower left, y to the lower right, z goes up.
+/// Isometric projection: x runs to the lower left, y to the lower right, z upwards.
 struct Projection {
+    /// Size of a cell in pixels.
     unit: f64,
+    /// Position of the corner with coordinates 0, in pixels.
     origin: [f64; 2],
 }
 
@@ -239,7 +244,7 @@ impl Projection {
         ];
         for (corners, light) in sides.into_iter().zip(LIGHT) {
             scene.push(Mark::Polygon(corners.clone(), colour.lit(light)));
-            // The bevel: a lighter edge where there is room for one.
+            // The bevel is a lighter edge, drawn if the cube is large enough.
             if self.unit > 9.0 {
                 let edge = corners.get(..2).unwrap_or_default().to_vec();
                 scene.push(Mark::Path(edge, 1.0, colour.lit(light * 1.22).opacity(0.8)));

@@ -1,12 +1,12 @@
-//! Severities on grids: a cube a cell, green where little was spent and red where much was.
+//! Severities on grids: one cube for each cell, green for low and red for high values.
 //!
-//! | | |
+//! | type | output |
 //! |---|---|
 //! | [`Picture`] | one grid of up to three axes as PNG or SVG, without a graphics card |
-//! | [`View`] | a section of a page: two grids with one camera, what correlates, and its spectrum |
+//! | [`View`] | a section of a page: two grids with one camera, the correlated views, and the spectrum |
 //!
-//! More than about 20,000 cubes are neither drawn nor told apart: [`Coarse`] takes neighbours together
-//! and keeps the largest and the spread beside the mean, so that outliers survive.
+//! Grids of more than about 20,000 cells are coarsened. [`Coarse`] merges neighbours and keeps the
+//! maximum and the spread as well as the mean, so that outliers remain visible.
 
 mod coarse;
 mod cubes;

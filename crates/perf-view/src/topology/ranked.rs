@@ -7,17 +7,18 @@ use perf_spectral::{AxisFilter, Match, RankParams, Real, Spectra};
 use perf_topology::Grid;
 use std::collections::BTreeMap;
 
-/// Most axes of which every choice is computed: 2^n - 1 rankings.
+/// Maximum number of axes for which all 2^n - 1 choices are ranked.
 const MOST_AXES: usize = 5;
 
 impl View {
-    /// A view of a reference and of what correlates with it: the `top` strongest for each choice of
-    /// axes, and the grids of all of these.
+    /// Creates a view of a reference and of the `top` views that correlate most strongly with it,
+    /// for each choice of axes.
     ///
-    /// `grid` gives name, values and unit of a view of the spectra, by its number. Readers begin with all
-    /// axes. Up to 5 axes all 2^n - 1 choices are ranked; with more axes all, and all but each.
-    /// [`correlated_by`](Self::correlated_by) begins with a filter, and ranks by any parameters. Reports
-    /// choices of the phase `rank`.
+    /// `grid` returns name, values and unit of a view of the spectra, given its index. The page
+    /// begins with all axes selected. Up to 5 axes all 2^n - 1 choices are ranked. With more axes
+    /// only the choice of all axes and those without one axis are ranked.
+    /// [`correlated_by`](Self::correlated_by) begins with a filter and accepts any ranking. Reports
+    /// progress in the phase `rank`.
     ///
     /// ```
     /// use perf_core::Job;
@@ -40,7 +41,11 @@ impl View {
     /// ```
     ///
     /// # Errors
-    /// Those of ranking and of `grid`, and [`Error::Cancelled`].
+    ///
+    /// - Returns [`Error::Spectral`] if ranking fails.
+    /// - Returns [`Error::Mismatch`] if the axes of a grid and of the spectra differ.
+    /// - Returns [`Error::Cancelled`] if the job is cancelled.
+    /// - Returns the errors of `grid`.
     pub fn correlated<T: Real>(
         spectra: &Spectra<T>,
         reference: usize,
@@ -67,16 +72,19 @@ impl View {
         Self::correlated_by(spectra, reference, &all, rank, grid, job)
     }
 
-    /// As [`correlated`](Self::correlated), beginning with the weights `f` of axes. `rank` gives the list under
-    /// the weights it is called with, strongest first.
+    /// Creates a view like [`correlated`](Self::correlated) that begins with the axis weights `f`.
+    /// `rank` returns the list for the weights it is called with, strongest first.
     ///
-    /// The first list is that of `f`. In other choices an axis has the weight 0, or its weight in `f`, which
-    /// is 1 if that is 0. Up to 5 axes all 2^n - 1 choices are ranked; with more axes `f` and those that switch
-    /// one axis of it.
+    /// The first list belongs to `f`. In the other choices an axis has either the weight 0 or its
+    /// weight in `f`; if that is 0, it has the weight 1. Up to 5 axes all 2^n - 1 choices are
+    /// ranked. With more axes only `f` and the choices that switch one of its axes are ranked.
     ///
     /// # Errors
-    /// Those of `rank` and of `grid`, [`Error::Mismatch`] unless there is one weight an axis, and
-    /// [`Error::Cancelled`].
+    ///
+    /// - Returns [`Error::Mismatch`] if the number of weights, of axes of the grid and of axes of
+    ///   the spectra differ.
+    /// - Returns [`Error::Cancelled`] if the job is cancelled.
+    /// - Returns the errors of `rank` and of `grid`.
     pub fn correlated_by<T: Real>(
         spectra: &Spectra<T>,
         reference: usize,
@@ -128,7 +136,7 @@ impl View {
     }
 }
 
-/// The weights themselves, then the other choices.
+/// Returns the given weights, then those of the other choices.
 fn choices(f: &[f64]) -> Vec<Vec<f64>> {
     let (axes, own) = (f.len(), mask(f));
     let others: Vec<u32> = match axes {

@@ -1,19 +1,23 @@
-//! The magnitude spectrum of a grid, over pairs of axes.
+//! Magnitude spectrum of a grid over pairs of axes.
 
 use super::coarse::Coarse;
 
-/// The magnitudes of a grid over two of its axes, those along the others taken together.
+/// Magnitudes over two axes of a grid, summed over the other axes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plane {
-    /// The axes, rows first.
+    /// Axes of the plane: rows, then columns.
     pub(super) axes: [usize; 2],
+    /// Number of rows and columns.
     pub(super) lens: [usize; 2],
-    /// Row by row, frequency 0 in the middle: the root of the power, over the largest.
+    /// Values row by row, with frequency 0 in the middle: square root of the power relative to its
+    /// maximum.
     pub(super) values: Vec<f64>,
 }
 
-/// The spectra over all pairs of axes that are longer than 1, at most six pairs; an axis alone stands
-/// with an axis of length 1. The mean takes no part, and cells without a location count as the mean.
+/// Returns the spectra over all pairs of axes longer than 1, at most six pairs. A single such axis
+/// is paired with an axis of length 1.
+///
+/// The mean is removed, and cells without a location are set to the mean.
 pub(super) fn planes(coarse: &Coarse) -> Vec<Plane> {
     let lens = &coarse.lens;
     let held = coarse.mean.iter().filter(|value| value.is_finite());
@@ -33,7 +37,7 @@ pub(super) fn planes(coarse: &Coarse) -> Vec<Plane> {
         .map(|(re, im)| re * re + im * im)
         .collect();
     let mut long: Vec<usize> = (0..lens.len()).filter(|axis| lens[*axis] > 1).collect();
-    // An axis alone, or none: some other beside it.
+    // Fewer than two axes are longer than 1: pair them with shorter ones.
     let more = (0..lens.len()).filter(|axis| lens[*axis] <= 1);
     long.extend(more.take(2usize.saturating_sub(long.len())));
     let pairs = (0..long.len()).flat_map(|a| (a + 1..long.len()).map(move |b| (a, b)));
@@ -44,7 +48,7 @@ pub(super) fn planes(coarse: &Coarse) -> Vec<Plane> {
         .collect()
 }
 
-/// The transform along one axis, by its definition: lines are short.
+/// Transforms along one axis by the definition of the discrete Fourier transform; lines are short.
 fn along(re: &mut [f64], im: &mut [f64], len: usize, below: usize) {
     if len < 2 {
         return;
@@ -78,7 +82,7 @@ fn plane(power: &[f64], lens: &[usize], [rows, columns]: [usize; 2]) -> Plane {
     let (down, across) = (stride(rows), stride(columns));
     for (cell, power) in power.iter().enumerate() {
         let (row, column) = (cell / down % height, cell / across % width);
-        // Frequency 0 into the middle.
+        // Move frequency 0 to the middle.
         let (row, column) = ((row + height / 2) % height, (column + width / 2) % width);
         values[row * width + column] += power;
     }

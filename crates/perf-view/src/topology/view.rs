@@ -10,25 +10,26 @@ use perf_core::Job;
 use perf_topology::{Grid, Shape};
 use serde::Serialize;
 
-/// One line of a list of correlated views.
+/// Entry of a list of correlated views.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The view: the number that [`View::add`] gave.
+    /// Number of the view, as returned by [`View::add`].
     pub view: usize,
-    /// The correlation with the reference, -1 to 1.
+    /// Correlation with the reference at the best shift, in `-1.0..=1.0`.
     pub r: f64,
-    /// How far along each axis the view is found from the reference.
+    /// Shift of the view against the reference along each axis, in cells.
     pub shift: Vec<usize>,
-    /// The correlation without shift, -1 to 1.
+    /// Correlation with the reference without a shift, in `-1.0..=1.0`.
     pub unshifted: f64,
 }
 
-/// Two grids of cubes in a page: the reference at the left, one that is chosen from a list at the
-/// right, one camera for both.
+/// Two grids of cubes in a page with a common camera: the reference on the left, a view chosen from
+/// a list on the right.
 ///
-/// The list holds what correlates with the reference, strongest first, for each choice of axes that
-/// was computed ahead. Readers can switch an axis only to a choice that has a list. Readers turn, brush
-/// by value, cut along axes, put other axes on x, y and z, and ask a cube what it is.
+/// The list contains the views that correlate with the reference, strongest first, for each
+/// precomputed choice of axes. Readers can only switch to a choice that has a list. They can
+/// rotate, filter by value, cut along axes, assign other axes to x, y and z, and click on a cube
+/// for its details.
 ///
 /// ```
 /// use perf_core::Job;
@@ -61,18 +62,23 @@ pub struct View {
     chosen: Option<u32>,
 }
 
-/// Correlated views under a filter.
+/// Correlated views for one set of axis weights.
 #[derive(Debug)]
 struct List {
     /// Weight of each axis.
     f: Vec<f64>,
+    /// Correlated views, strongest first.
     found: Vec<Found>,
 }
 
 #[derive(Debug)]
+/// Grid that the page can show.
 struct Shown {
+    /// Name of the view.
     name: String,
+    /// Unit of its values.
     unit: Unit,
+    /// Values of its cells.
     grid: Grid,
 }
 
@@ -80,7 +86,7 @@ const SCRIPT: &str = include_str!("../../assets/topology.js");
 const STYLE: &str = include_str!("../../assets/topology.css");
 
 impl View {
-    /// A view of a reference.
+    /// Creates a view of a reference.
     pub fn new(name: impl Into<String>, grid: Grid, unit: Unit) -> Self {
         let shape = grid.shape().clone();
         let name = name.into();
@@ -102,49 +108,51 @@ impl View {
         }
     }
 
-    /// Heading of the section, and what a link to it ends with. Default `Topology` and `topology`.
+    /// Sets the heading of the section and its link anchor. Default `Topology` and `topology`.
     pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
         (self.heading, self.id) = (heading.into(), id.into());
         self
     }
 
-    /// Most cubes of a grid, default [`MOST_CUBES`].
+    /// Sets the maximum number of cubes of a grid, default [`MOST_CUBES`].
     pub fn most(mut self, cubes: usize) -> Self {
         self.most = cubes;
         self
     }
 
-    /// The map to begin with, default [`ColourMap::GreenYellowRed`]; readers may choose another.
+    /// Sets the initial colour map, default [`ColourMap::GreenYellowRed`]. Readers can choose
+    /// another one.
     pub fn map(mut self, map: ColourMap) -> Self {
         self.maps.retain(|other| *other != map);
         self.maps.insert(0, map);
         self
     }
 
-    /// Adds a sentence above the list, such as the order of the list or a lack of the grid.
+    /// Adds a sentence above the list, such as its order or a limitation of the grid.
     pub fn note(mut self, sentence: impl Into<String>) -> Self {
         self.notes.push(sentence.into());
         self
     }
 
-    /// The choice of axes to begin with: those of weight above 0. Default: all; readers may choose others
-    /// that have a list.
+    /// Sets the initial choice of axes: those with a weight above 0. Default: all axes. Readers can
+    /// switch to any choice that has a list.
     pub fn chosen(mut self, f: &[f64]) -> Self {
         self.chosen = Some(mask(f));
         self
     }
 
-    /// What each cell holds, such as `rank 7, node 3, thread 0`: what a cube says when it is asked.
-    /// Cells past the end of the names tell their coordinates alone.
+    /// Sets the names of cells, such as `rank 7, node 3, thread 0`, which are shown for a clicked
+    /// cube. Cells without a name show their coordinates only.
     pub fn cells(mut self, names: Vec<String>) -> Self {
         self.names = names;
         self
     }
 
-    /// Adds a grid to compare with; the number it has in lists.
+    /// Adds a grid to compare with and returns its number for lists.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] for a grid of other lengths.
+    ///
+    /// Returns [`Error::Mismatch`] if the grid has other axis lengths than the reference.
     pub fn add(&mut self, name: impl Into<String>, grid: Grid, unit: Unit) -> Result<usize> {
         if grid.shape().lens() != self.shape.lens() {
             return Err(Error::Mismatch {
@@ -158,14 +166,15 @@ impl View {
         Ok(self.grids.len() - 1)
     }
 
-    /// Adds the views that correlate with the reference under a filter, strongest first.
+    /// Adds the views that correlate with the reference for some axis weights, strongest first.
     ///
-    /// The page shows the weights. Readers find a list by its axes of weight above 0, so there is one list
-    /// for each set of axes.
+    /// The page shows the weights. Readers find a list by its axes with a weight above 0, so there
+    /// is one list for each set of axes.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] unless there is one weight an axis and every view was added, or if the set of axes
-    /// has a list.
+    ///
+    /// Returns [`Error::Mismatch`] if the number of weights and of axes differ, if a view was not
+    /// added, or if the set of axes already has a list.
     pub fn list(&mut self, f: &[f64], found: Vec<Found>) -> Result<()> {
         let axes = self.shape.axes().len();
         if f.len() != axes {
@@ -196,17 +205,20 @@ impl View {
         Ok(())
     }
 
-    /// The lists: which axes count, a bit each with the first the lowest, and what was found.
+    /// Returns the lists: a bit mask of the axes with a weight above 0, the first axis in the
+    /// lowest bit, and the views found.
     pub fn lists(&self) -> impl Iterator<Item = (u32, &[Found])> {
         self.lists
             .iter()
             .map(|list| (mask(&list.f), list.found.as_slice()))
     }
 
-    /// Draws it. Reports grids of the phase `cubes`.
+    /// Creates the section. Reports progress in the phase `cubes`.
     ///
     /// # Errors
-    /// [`Error::Empty`] if no cell of the reference holds a location, and [`Error::Cancelled`].
+    ///
+    /// - Returns [`Error::Empty`] if no cell of the reference holds a location.
+    /// - Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn section(&self, job: &Job) -> Result<Section> {
         let mut grids = Vec::with_capacity(self.grids.len());
         let mut first = None;
@@ -255,7 +267,7 @@ impl View {
         axes.map(value).collect()
     }
 
-    /// The names of cells, unless cells are taken together.
+    /// Returns the names of cells, or none if cells are merged.
     fn cell_names(&self, coarse: &Coarse) -> &[String] {
         match coarse.is_coarser() {
             true => &[],
@@ -263,7 +275,7 @@ impl View {
         }
     }
 
-    /// Reference and best match as a picture, for readers without WebGL.
+    /// Returns the reference and the best match as pictures, for readers without WebGL.
     fn still(&self) -> Result<Vec<(String, String)>> {
         let chosen = self
             .lists
@@ -361,19 +373,19 @@ fn axis_name(at: usize, name: &str) -> String {
     }
 }
 
-/// A bit an axis that counts; there are at most 16.
+/// Returns a bit mask of the axes with a weight above 0; there are at most 16.
 pub(super) fn mask(f: &[f64]) -> u32 {
     let bits = f.iter().take(32).enumerate().filter(|(_, f)| **f > 0.0);
     bits.fold(0, |mask, (axis, _)| mask | 1 << axis)
 }
 
-/// The correlation and its shift.
+/// Returns the correlation and its shift as text.
 fn said(found: &Found) -> String {
     let shift: Vec<String> = found.shift.iter().map(usize::to_string).collect();
     format!("r = {:+.3}, shift {}", found.r, shift.join(","))
 }
 
-/// The grid with all axes past the first three that are longer than 1 taken together by their mean.
+/// Aggregates all axes after the first three that are longer than 1 by their mean.
 fn flat(grid: &Grid) -> Result<Grid> {
     let mut flat = grid.clone();
     loop {
@@ -386,13 +398,14 @@ fn flat(grid: &Grid) -> Result<Grid> {
     }
 }
 
-/// Name, cubes along the axis, cells of a cube along the axis, and cells along the axis.
+/// Name, number of cubes along the axis, cells in a cube along the axis, and cells along the axis.
 type AxisData = (String, usize, usize, usize);
 
-/// View, r, shift and r without shift.
+/// View, correlation, shift, and correlation without shift.
 type FoundData<'a> = (usize, f64, &'a [usize], f64);
 
-/// Smallest and largest value, and 255 steps of a byte from one to the other in base64; 0 where there is no location.
+/// Smallest and largest value, and one byte for each cell in base64: 1 to 255 from the smallest to
+/// the largest value, 0 for cells without a location.
 type Quantised = (f64, f64, String);
 
 #[derive(Serialize)]
@@ -400,14 +413,14 @@ struct Data<'a> {
     axes: Vec<AxisData>,
     grids: Vec<GridData<'a>>,
     chosen: Option<u32>,
-    /// Axes that count, matches, and weights of the axes.
+    /// Bit mask of the axes, matches, and weights of the axes.
     lists: Vec<(u32, Vec<FoundData<'a>>, &'a [f64])>,
     names: &'a [String],
-    /// Names and colours.
+    /// Names and colours of the maps.
     maps: Vec<(&'a str, String)>,
     waves: Vec<(&'static str, String)>,
     coarser: bool,
-    /// Axes, lengths and values.
+    /// Axes, lengths and values of each plane.
     spectra: Vec<([usize; 2], [usize; 2], String)>,
 }
 
@@ -415,7 +428,7 @@ struct Data<'a> {
 struct GridData<'a> {
     name: &'a str,
     unit: &'a str,
-    /// Mean, and where cells are taken together largest and spread.
+    /// Mean; if cells are merged also maximum and spread.
     kinds: Vec<Quantised>,
 }
 
@@ -451,7 +464,7 @@ fn quantised(values: &[f64]) -> Quantised {
 }
 
 fn plane_data(plane: &Plane) -> ([usize; 2], [usize; 2], String) {
-    // The power of waves spans decades: what is below 1e-4 of the largest is dark.
+    // The power of waves spans decades: values below 1e-4 of the largest are dark.
     let step =
         |value: &f64| (255.0 * (1.0 + value.max(1e-12).log10() / 4.0).max(0.0)).round() as u8;
     let bytes: Vec<u8> = plane.values.iter().map(step).collect();

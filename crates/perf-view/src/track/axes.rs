@@ -1,12 +1,13 @@
-//! [`SpaceAxis`]: an axis of the space of points, and the values behind its coordinates.
+//! [`SpaceAxis`]: an axis of the space of points, with the conversion from coordinates to values.
 
 use crate::{Axis, Unit};
 use perf_track::TransformAxis;
 
-/// Longest name of a unit that stands beside each number.
+/// Longest unit name that is written after each number.
 const BESIDE: usize = 3;
 
-/// Name of a metric with its unit where that is too long to stand beside each number.
+/// Returns the name of a metric, followed by its unit if that is too long to be written after each
+/// number.
 pub(super) fn with_unit(name: &str, unit: &str) -> String {
     match unit.chars().count() > BESIDE && unit != "bytes" {
         true => format!("{name} [{unit}]"),
@@ -14,10 +15,10 @@ pub(super) fn with_unit(name: &str, unit: &str) -> String {
     }
 }
 
-/// The unit that a text names, as it stands beside a number.
+/// Returns the unit with this name, as it is written after a number.
 pub(super) fn unit(name: &str) -> Unit {
     match name {
-        // Counts, as OTF2 names their unit.
+        // OTF2 uses `#` as the unit of counts.
         "" | "#" => Unit::Number,
         "ns" => Unit::Nanos,
         "B" | "bytes" => Unit::Bytes,
@@ -26,14 +27,17 @@ pub(super) fn unit(name: &str) -> Unit {
     }
 }
 
-/// An axis of the space. A coordinate `x` of a frame stands for `a + b x`, or its exponential where the
-/// axis is logarithmic.
+/// Axis of the space. A coordinate `x` of an experiment stands for the value `a + b x`, or for its
+/// exponential if the axis is logarithmic.
 #[derive(Clone, Debug)]
 pub(super) struct SpaceAxis {
+    /// Name of the metric.
     pub(super) name: String,
+    /// Unit of the metric.
     pub(super) unit: String,
+    /// `true` if the axis is logarithmic.
     pub(super) log: bool,
-    /// `[a, b]`, one a frame.
+    /// `[a, b]` for each experiment.
     pub(super) frames: Vec<[f64; 2]>,
 }
 
@@ -54,7 +58,7 @@ impl SpaceAxis {
         }
     }
 
-    /// Name, and that steps are factors where they are.
+    /// Returns the name of the axis, with the remark that it is logarithmic if it is.
     pub(super) fn title(&self) -> String {
         match self.log {
             true => format!("{}, logarithmic", with_unit(&self.name, &self.unit)),
@@ -62,14 +66,14 @@ impl SpaceAxis {
         }
     }
 
-    /// The value behind a coordinate of a frame.
+    /// Returns the value at a coordinate of an experiment.
     pub(super) fn value(&self, frame: usize, coordinate: f64) -> f64 {
         let [a, b] = self.frames.get(frame).copied().unwrap_or([0.0, 1.0]);
         let y = a + b * coordinate;
         if self.log { y.exp() } else { y }
     }
 
-    /// Round values of a frame between two coordinates, as coordinate and label.
+    /// Returns round values of an experiment between two coordinates, as coordinates and labels.
     pub(super) fn ticks(
         &self,
         frame: usize,
@@ -98,8 +102,8 @@ impl SpaceAxis {
     }
 }
 
-/// Round values of a range over several factors of ten: as many of 1, 2 and 5 a decade as there is room
-/// for.
+/// Returns round values of a range over several decades: the densest of 1-2-5, 1-3 and 1 that gives
+/// at most `most` values.
 pub(super) fn factors([low, high]: [f64; 2], most: usize) -> Vec<f64> {
     let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
     let all = |steps: &[f64], every: i32| -> Vec<f64> {
@@ -140,7 +144,8 @@ mod tests {
             ["1.00", "3.00", "10.0", "30.0", "100"]
         );
         assert!((3..=5).contains(&labels(0, [0.0, 9.0]).len()));
-        // The second frame is shifted by a factor of 2: the same value lies elsewhere.
+        // The second experiment is shifted by a factor of 2, so the same value has another
+        // coordinate.
         let place = |frame: usize| {
             axis.ticks(frame, [0.0, 2.0], 5)
                 .into_iter()

@@ -1,28 +1,32 @@
-//! The division of the CPU time, for pictures and pages.
+//! Division of the CPU time into classes, for pictures and pages.
 
 use super::model::Clusters;
 use crate::number;
 use perf_core::Merge;
 use perf_track::{Amount, TimeBalance};
 
-/// Most frames with a line of their own below a picture; of more only their sum has one.
+/// Maximum number of experiments with a line of their own below a picture. Beyond it only their sum
+/// has one.
 const MOST_LINES: usize = 8;
 
-/// A line of the table: a frame or all of them, and the classes of its CPU time.
+/// Row of the table: an experiment or the sum of all, with the classes of its CPU time.
 pub(super) struct Line {
+    /// Name of the experiment, or `all`.
     pub(super) name: String,
+    /// CPU time and number of all bursts.
     pub(super) total: Amount,
     /// Name, amount and share of the CPU time, in `0.0..=1.0`.
     pub(super) parts: Vec<(&'static str, Amount, f64)>,
 }
 
-/// A share with one digit behind the point, so that those of a line add up.
+/// Formats a fraction as a percentage with one decimal place, so that the classes of a row add up.
 pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 impl Clusters {
-    /// The division of the CPU time of each frame, then of all. Empty if that of a frame is not known.
+    /// Returns the division of the CPU time of each experiment, followed by their sum. Returns
+    /// nothing if the division of an experiment is not known.
     pub(super) fn balance(&self) -> Vec<Line> {
         let known: Option<Vec<TimeBalance>> = self.frames.iter().map(|of| of.balance).collect();
         let Some(known) = known else {
@@ -53,7 +57,7 @@ impl Clusters {
         all.into_iter().map(line).collect()
     }
 
-    /// The same in sentences.
+    /// Returns the division of the CPU time as sentences.
     pub(super) fn balance_words(&self) -> Vec<String> {
         let lines = self.balance();
         let skipped = match lines.len() > MOST_LINES + 1 {

@@ -1,20 +1,23 @@
-//! [`Cells`]: points, or where there are too many of them, what stands for several.
+//! [`Cells`]: points, merged where there are too many of them.
 
 use std::collections::BTreeMap;
 
-/// Points of one frame, taken together where they lie close and belong to one object. What lies alone
-/// stays where it is, so that outliers are seen whatever the number of points.
+/// Points of one experiment. Points that lie close together and belong to one tracked region are
+/// merged. Isolated points keep their position, so that outliers stay visible regardless of the
+/// number of points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Cells {
+    /// Number of coordinates of a point.
     pub(super) dimensions: usize,
     /// Coordinates, cell after cell: the mean of the points.
     pub(super) places: Vec<f64>,
+    /// Tracked region of each cell, 0 for none.
     pub(super) objects: Vec<u32>,
-    /// How many points each stands for.
+    /// Number of points in each cell.
     pub(super) counts: Vec<u64>,
 }
 
-/// Steps along the axes that are tried, from the finest.
+/// Numbers of steps into which the axes are divided, tried from the finest on.
 const STEPS: [f64; 11] = [
     2048.0, 1024.0, 512.0, 256.0, 128.0, 64.0, 32.0, 16.0, 8.0, 4.0, 1.0,
 ];
@@ -24,7 +27,7 @@ impl Cells {
         self.objects.len()
     }
 
-    /// Place, object and number of points of each.
+    /// Iterates over position, tracked region and number of points of each cell.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&[f64], u32, u64)> {
         let places = self.places.chunks_exact(self.dimensions.max(1));
         let rest = self.objects.iter().zip(&self.counts);
@@ -34,15 +37,18 @@ impl Cells {
     }
 }
 
-/// Points of a frame: coordinates row after row, and the object of each.
+/// Points of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cloud<'a> {
+    /// Coordinates, point after point.
     pub(super) places: &'a [f64],
+    /// Tracked region of each point, 0 for none.
     pub(super) objects: &'a [u32],
 }
 
-/// The cells of all frames, at most `most` together as long as there are fewer objects than that; and how
-/// many steps an axis was cut into, `None` where every point is a cell.
+/// Merges points until all experiments together have at most `most` cells, if there are fewer
+/// tracked regions than that. Returns the cells, and the number of steps along an axis, `None` if
+/// no points were merged.
 pub(super) fn cells(
     clouds: &[Cloud<'_>],
     dimensions: usize,
@@ -84,7 +90,8 @@ fn gather(cloud: &Cloud<'_>, dimensions: usize, ranges: &[[f64; 2]], steps: f64)
             .floor()
             .clamp(0.0, steps - 1.0) as u16
     };
-    // Sums of coordinates and how many points, by object and place: an order that is always the same.
+    // Sums of coordinates and numbers of points, by tracked region and position. The ordered map
+    // makes results reproducible.
     let mut sums: BTreeMap<(u32, Vec<u16>), (Vec<f64>, u64)> = BTreeMap::new();
     let places = cloud.places.chunks_exact(dimensions.max(1));
     for (at, object) in places.zip(cloud.objects) {

@@ -1,16 +1,18 @@
-//! What says that clusters of two frames are the same, as a picture.
+//! Evidence that clusters of two experiments are the same, as a picture.
 
 use super::model::Compared;
 use super::picture::{GAP, MARGIN, Picture, SIDE};
 use crate::chart::paragraph;
 use crate::{Anchor, Colour, Mark, Scene, Theme};
 
-/// The colour of a share of 1.
+/// Colour of a share of 1.
 const MATRIX: Colour = Colour::hex(0x2b5c9e);
 
 impl Picture<'_> {
-    /// What says that clusters of two frames are the same: one matrix of shares for the evidence of all,
-    /// the nearest neighbours and every vote. `None` for frames that were not compared.
+    /// Draws the evidence that clusters of two experiments are the same: matrices for the combined
+    /// evidence, the nearest neighbours in both directions, and the vote of each evaluator.
+    ///
+    /// Returns `None` if the two experiments were not compared.
     pub fn matrices(&self, from: usize, to: usize) -> Option<Scene> {
         let pairs = self.clusters.pairs.iter();
         let mut pairs = pairs.filter(|pair| (pair.from, pair.to) == (from, to));
@@ -109,7 +111,7 @@ impl Picture<'_> {
     }
 }
 
-/// Ink or paper, whichever is easier to read on a colour.
+/// Returns ink or paper, whichever has more contrast with a colour.
 fn readable(on: Colour, theme: &Theme) -> Colour {
     match on.contrast(theme.ink) >= on.contrast(theme.paper) {
         true => theme.ink,

@@ -1,12 +1,14 @@
-//! Clusters of bursts, and what becomes of them from frame to frame.
+//! Clusters of CPU bursts, and their tracking across experiments.
 //!
-//! | | |
+//! | type | output |
 //! |---|---|
-//! | [`Clusters`] | what is shown: points, objects, links, trends; without any drawing |
-//! | [`Picture`] | every frame in common axes, trends with boxes, matrices, as PNG or SVG |
-//! | [`View`] | a section of a page: a slider from frame to frame, axes to choose, the vote behind each match |
+//! | [`Clusters`] | the numbers behind all drawings: points, tracked regions, links, trends |
+//! | [`Picture`] | all experiments in common axes, trends with boxes, matrices, as PNG or SVG |
+//! | [`View`] | a section of a page: a slider through the experiments, a choice of axes, the votes behind each match |
 //!
-//! Equal objects have equal colours in all frames and pictures; what is in none is grey.
+//! A tracked region has the same colour in all experiments and pictures. Points in no tracked
+//! region are grey. A tracked region is called object, and an experiment frame, in names of items
+//! and in pages.
 
 mod axes;
 mod balance;
@@ -24,7 +26,7 @@ pub use view::View;
 
 use crate::{Colour, Theme, numbered};
 
-/// The colour of an object, from 1; 0 is what is in none.
+/// Returns the colour of a tracked region, numbered from 1; 0 stands for points in none.
 fn colour(object: u32, theme: &Theme) -> Colour {
     match (object as usize).checked_sub(1) {
         Some(index) => numbered(index),

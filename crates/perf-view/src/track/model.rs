@@ -1,4 +1,4 @@
-//! [`Clusters`]: what is shown of clusters and objects, without any drawing.
+//! [`Clusters`]: the numbers behind pictures and pages of clusters and tracked regions.
 
 use super::axes::SpaceAxis;
 use super::coarse::{self, Cells, Cloud};
@@ -8,8 +8,8 @@ use perf_track::trend::Summary;
 use perf_track::{ClusterId, Scaled, TimeBalance};
 use std::collections::HashMap;
 
-/// Frames of points with the object of each, what links the objects, and how they change: what pictures
-/// and pages of clusters are drawn from.
+/// Experiments with their points, the tracked region of each point, the links between tracked
+/// regions, and their trends: the input of pictures and pages of clusters.
 ///
 /// ```
 /// use perf_core::{Job, Nanos};
@@ -32,85 +32,109 @@ use std::collections::HashMap;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Clusters {
+    /// Axes of the space of points.
     pub(super) axes: Vec<SpaceAxis>,
+    /// Experiments with their points.
     pub(super) frames: Vec<Frame>,
+    /// Tracked regions, or clusters if there is one experiment.
     pub(super) objects: Vec<Shown>,
+    /// Metrics of the tracked regions.
     pub(super) metrics: Vec<Metric>,
+    /// Pairs of experiments that were compared.
     pub(super) pairs: Vec<Compared>,
-    /// The cluster of each point, frame by frame.
+    /// Cluster of each point, by experiment.
     labels: Vec<Vec<ClusterId>>,
-    /// What objects are called: `object`, or `cluster` where there is one frame alone.
+    /// Word for a tracked region in pictures and pages: `object`, or `cluster` if there is one
+    /// experiment.
     pub(super) noun: &'static str,
 }
 
-/// A frame.
+/// Experiment.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
+    /// Name of the experiment.
     pub(super) name: String,
+    /// Number of tasks; 0 for an experiment that was not tracked.
     pub(super) tasks: u32,
     /// Coordinates, point after point.
     pub(super) places: Vec<f64>,
-    /// The object of each point, 0 for none.
+    /// Tracked region of each point, 0 for none.
     pub(super) objects: Vec<u32>,
-    /// The division of its CPU time, if that is known.
+    /// Division of the CPU time, if it is known.
     pub(super) balance: Option<TimeBalance>,
 }
 
-/// An object.
+/// Tracked region.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
-    /// From 1.
+    /// Number of the tracked region, from 1.
     pub(super) id: u32,
-    /// Its clusters in each frame.
+    /// Clusters of the tracked region in each experiment.
     pub(super) members: Vec<Vec<u32>>,
-    /// Share of the CPU time, or where that is not known of the time or number of the points, in each
-    /// frame.
+    /// Share of the CPU time in each experiment. If the CPU time is not known, the share of the
+    /// time of the points, or of their number.
     pub(super) share: Vec<f64>,
+    /// Confidence of the tracking; `None` for clusters that were not tracked.
     pub(super) confidence: Option<f64>,
+    /// Events in words, such as splits and gaps.
     pub(super) events: Vec<String>,
+    /// Links between the clusters of the tracked region.
     pub(super) links: Vec<Match>,
-    /// The mean of its points in each frame, and how many they are.
+    /// Mean and number of its points in each experiment.
     pub(super) centres: Vec<Option<(Vec<f64>, usize)>>,
 }
 
-/// Why two clusters are one object.
+/// Evidence that links two clusters.
 #[derive(Clone, Debug)]
 pub(super) struct Match {
-    /// Frame and cluster.
+    /// Experiment and cluster of one end.
     pub(super) from: (usize, u32),
+    /// Experiment and cluster of the other end.
     pub(super) to: (usize, u32),
+    /// Kind of the link in words.
     pub(super) kind: &'static str,
+    /// Confidence of the link.
     pub(super) confidence: f64,
+    /// Combined evidence of all evaluators.
     pub(super) evidence: f64,
+    /// Name and vote of each evaluator.
     pub(super) votes: Vec<(&'static str, f64)>,
 }
 
-/// A metric of every object in every frame.
+/// Metric of every tracked region in every experiment.
 #[derive(Clone, Debug)]
 pub(super) struct Metric {
+    /// Name of the metric.
     pub(super) name: String,
+    /// Unit of the metric.
     pub(super) unit: String,
-    /// By object, then frame.
+    /// Statistics by tracked region, then by experiment.
     pub(super) series: Vec<Vec<Option<Summary>>>,
 }
 
-/// Two frames that were compared: matrices of a row a cluster of the earlier one, NaN for no opinion.
+/// Comparison of two experiments.
 #[derive(Clone, Debug)]
 pub(super) struct Compared {
+    /// Index of the earlier experiment.
     pub(super) from: usize,
+    /// Index of the later experiment.
     pub(super) to: usize,
-    /// Clusters that are left out of the matrices: those of least time.
+    /// Numbers of clusters of both experiments that the matrices lack: those with the least time.
     pub(super) left_out: [usize; 2],
-    /// Name and values: shares of nearest neighbours both ways, the evidence, then every vote.
+    /// Names and values of the matrices: evidence, nearest neighbours in both directions, then
+    /// every vote. Rows are clusters of the earlier experiment; NaN means no vote.
     pub(super) matrices: Vec<(&'static str, Vec<Vec<f64>>)>,
 }
 
 impl Clusters {
-    /// One frame that was clustered and not tracked: its clusters are the objects. Metrics are
-    /// [added](Self::metric).
+    /// Creates a value for one experiment that was clustered but not tracked. Its clusters take the
+    /// place of tracked regions, and metrics can be [added](Self::metric).
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if there is not one label a point of the first frame.
+    ///
+    /// - Returns [`Error::Mismatch`] if the numbers of labels and points of the experiment differ.
+    /// - Returns [`Error::Empty`] if the space has no axis.
+    /// - Returns [`Error::Track`] if the points of the experiment cannot be read.
     pub fn of_frame(
         name: impl Into<String>,
         scaled: &Scaled,
@@ -120,7 +144,8 @@ impl Clusters {
         let mut found = Self::empty(vec![(name.into(), 0)], scaled, &[labels], objects)?;
         found.noun = "cluster";
         let most = labels.iter().map(|id| id.0).max().unwrap_or(0);
-        // No more clusters than points, whatever numbers they have.
+        // A cluster number from a file may be arbitrarily large, but there cannot be more clusters
+        // than points.
         for id in 1..=most.min(labels.len() as u32) {
             let mut shown = found.shown(id);
             if shown.centres.iter().all(Option::is_none) {
@@ -138,7 +163,8 @@ impl Clusters {
         Ok(found)
     }
 
-    /// Adds the division of the CPU time of one frame that was not tracked. Metrics are added after it.
+    /// Sets the division of the CPU time of a single experiment. It must be set before metrics are
+    /// added.
     pub fn balanced(mut self, balance: TimeBalance) -> Self {
         if let Some(frame) = self.frames.first_mut() {
             frame.balance = Some(balance);
@@ -146,12 +172,15 @@ impl Clusters {
         self
     }
 
-    /// Adds a metric of the points of one frame that was not tracked: a value a point. By `duration` objects
-    /// have their share of the CPU time, if its [division](Self::balanced) is known, or of the time of the
-    /// points, instead of that of the number of points.
+    /// Adds a metric of the points of a single experiment, with one value for each point.
+    ///
+    /// The metric `duration` also sets the share of each cluster: of the CPU time if its
+    /// [division](Self::balanced) is known, otherwise of the time of all points. Without it the
+    /// shares are those of the number of points.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if there is not one value a point.
+    ///
+    /// Returns [`Error::Mismatch`] if the numbers of values and points differ.
     pub fn metric(&mut self, name: &str, unit: &str, values: &[f64]) -> Result<()> {
         let objects = self.frames.first().map_or(&[][..], |frame| &frame.objects);
         same("values of a metric", objects.len(), values.len())?;
@@ -190,18 +219,19 @@ impl Clusters {
         Ok(())
     }
 
-    /// The same with another word for `object` or `cluster`: what points were put together by.
+    /// Sets the word for a cluster or tracked region in pictures and pages. Default `cluster` for
+    /// one experiment, `object` for tracked experiments.
     pub fn called(mut self, noun: &'static str) -> Self {
         self.noun = noun;
         self
     }
 
-    /// How many objects there are.
+    /// Returns the number of tracked regions or clusters.
     pub fn objects(&self) -> usize {
         self.objects.len()
     }
 
-    /// How many points there are in all frames.
+    /// Returns the number of points of all experiments.
     pub fn points(&self) -> usize {
         self.frames.iter().map(|frame| frame.objects.len()).sum()
     }
@@ -243,7 +273,7 @@ impl Clusters {
         })
     }
 
-    /// An object with its centres and nothing else.
+    /// Returns a tracked region with nothing but its centres.
     pub(super) fn shown(&self, id: u32) -> Shown {
         let dimensions = self.axes.len();
         let centre = |frame: &Frame| {
@@ -270,7 +300,7 @@ impl Clusters {
         }
     }
 
-    /// Ends of each axis, common to all frames.
+    /// Returns the range of each axis over all experiments.
     pub(super) fn ranges(&self) -> Vec<[f64; 2]> {
         let dimensions = self.axes.len();
         let of = |axis: usize| {
@@ -280,7 +310,8 @@ impl Clusters {
         (0..dimensions).map(of).collect()
     }
 
-    /// Points, or what stands for them, at most about `most`.
+    /// Returns the points, merged to about `most` cells, and the number of steps along an axis if
+    /// points were merged.
     pub(super) fn cells(&self, ranges: &[[f64; 2]], most: usize) -> (Vec<Cells>, Option<usize>) {
         let clouds = self.frames.iter().map(|frame| Cloud {
             places: &frame.places,
@@ -290,7 +321,7 @@ impl Clusters {
         coarse::cells(&clouds, self.axes.len(), ranges, most)
     }
 
-    /// How many points of a frame are in no cluster.
+    /// Returns the number of points of an experiment in no cluster.
     pub(super) fn noise(&self, frame: usize) -> usize {
         let labels = self.labels.get(frame).map_or(&[][..], Vec::as_slice);
         labels.iter().filter(|id| id.is_noise()).count()

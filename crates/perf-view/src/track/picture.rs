@@ -1,4 +1,4 @@
-//! [`Picture`]: frames in common axes, trends and matrices as scenes.
+//! [`Picture`]: experiments in common axes, trends and matrices as scenes.
 
 use super::coarse::Cells;
 use super::model::Clusters;
@@ -7,7 +7,7 @@ pub(super) use crate::chart::MARGIN;
 use crate::chart::{ABOVE, Around, BELOW, LEFT, Panel, head, legend, paragraph};
 use crate::{Anchor, Colour, Mark, Scene, Theme, number};
 
-/// Frames in common axes with their trends, as PNG or SVG.
+/// Experiments in common axes with their trends, as PNG or SVG.
 ///
 /// ```
 /// # use perf_core::{Job, Nanos};
@@ -36,14 +36,14 @@ pub struct Picture<'a> {
     is_moving: bool,
 }
 
-/// Width and height of a panel.
+/// Width and height of a panel in pixels.
 pub(super) const SIDE: f64 = 264.0;
 pub(super) const GAP: f64 = 24.0;
-/// Pairs of axes that are drawn.
+/// Maximum number of pairs of axes.
 const PAIRS: usize = 6;
 
 impl<'a> Picture<'a> {
-    /// A picture of clusters.
+    /// Creates a picture of clusters.
     pub fn new(clusters: &'a Clusters) -> Self {
         Picture {
             clusters,
@@ -55,39 +55,40 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// A title above it. Default: none.
+    /// Sets the title above the picture. Default: none.
     pub fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
         self
     }
 
-    /// Paper and ink, default [`Theme::light`].
+    /// Sets the theme, default [`Theme::light`].
     pub fn theme(mut self, theme: Theme) -> Self {
         self.theme = theme;
         self
     }
 
-    /// Most panels side by side, default 4.
+    /// Sets the maximum number of panels side by side, in `1..=64`; default 4.
     pub fn columns(mut self, panels: usize) -> Self {
         self.columns = panels.clamp(1, 64);
         self
     }
 
-    /// Most circles, default 20,000: of more points those of one object that lie close are taken
-    /// together, and the picture says so.
+    /// Sets the maximum number of circles, default 20,000. If there are more points, close points
+    /// of one tracked region are merged, and the picture states this.
     pub fn most(mut self, circles: usize) -> Self {
         self.most = circles.max(1);
         self
     }
 
-    /// Whether an SVG file also shows the objects moving from frame to frame, default not. PNG files
-    /// do not.
+    /// Sets the presence of a panel in which the tracked regions move from experiment to
+    /// experiment, default `false`. Only SVG files show the movement.
     pub fn moving(mut self, is_moving: bool) -> Self {
         self.is_moving = is_moving;
         self
     }
 
-    /// Every frame in common axes, and below the trends of the metrics that are axes.
+    /// Draws every experiment in common axes, and below them the trends of the metrics that are
+    /// axes.
     pub fn scene(&self) -> Scene {
         let clusters = self.clusters;
         let ranges = clusters.ranges();
@@ -144,8 +145,10 @@ impl<'a> Picture<'a> {
         scene
     }
 
-    /// A metric of each object from frame to frame: means with deviations, and boxes. `None` for a
-    /// metric that is not there.
+    /// Draws a metric of each tracked region over the experiments: means with standard deviations,
+    /// and boxes.
+    ///
+    /// Returns `None` if there is no such metric.
     pub fn trend(&self, metric: &str) -> Option<Scene> {
         let clusters = self.clusters;
         let metric = clusters.metrics.iter().find(|found| found.name == metric)?;
@@ -251,7 +254,8 @@ impl<'a> Picture<'a> {
         panel.frame(&around, &self.theme, scene);
     }
 
-    /// Points of a frame, what is in no object first.
+    /// Returns the points of an experiment as circles. Those in no tracked region come first and
+    /// are covered by others.
     fn circles(&self, panel: &Panel, pair: [usize; 2], cells: &Cells) -> Vec<Mark> {
         let mut all: Vec<_> = cells.iter().collect();
         all.sort_by_key(|cell| cell.1 != 0);
@@ -263,7 +267,8 @@ impl<'a> Picture<'a> {
         all.into_iter().map(circle).collect()
     }
 
-    /// The objects' centres with their share of the time as area, from frame to frame.
+    /// Draws the centres of the tracked regions, which move from experiment to experiment. Their
+    /// area is the share of the time.
     fn moves(
         &self,
         pair: [usize; 2],
@@ -284,7 +289,7 @@ impl<'a> Picture<'a> {
             scene.push(Mark::During(frame, steps, seen.marks));
         }
         for object in self.clusters.objects.iter().take(SHOWN) {
-            // Where it is not seen it waits at the place where it was seen first or last.
+            // While a tracked region is not visible, it waits at its first or last known position.
             let mut known = object.centres.iter().flatten().next();
             let places = object.centres.iter().enumerate().map(|(frame, centre)| {
                 known = centre.as_ref().or(known);
@@ -351,7 +356,8 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The place of a pair of axes in a panel; that of an axis alone is on the middle line.
+/// Returns the coordinates along a pair of axes. With a single axis all points lie on the middle
+/// line.
 fn spot([x, y]: [usize; 2], value: impl Fn(usize) -> f64) -> [f64; 2] {
     match x == y {
         true => [value(x), 0.0],
@@ -359,9 +365,9 @@ fn spot([x, y]: [usize; 2], value: impl Fn(usize) -> f64) -> [f64; 2] {
     }
 }
 
-/// Height of a row of panels.
+/// Height of a row of panels in pixels.
 const PITCH: f64 = ABOVE + SIDE + BELOW + 10.0;
-/// A number on a disc of its colour, beside what it names.
+/// Draws a number on a disc next to the position that it labels.
 fn badge([x, y]: [f64; 2], text: &str, colour: Colour, scene: &mut Scene) {
     let [white, black] = [Colour::hex(0xffffff), Colour::hex(0x000000)];
     let ink = match colour.contrast(white) > colour.contrast(black) {
@@ -375,12 +381,13 @@ fn badge([x, y]: [f64; 2], text: &str, colour: Colour, scene: &mut Scene) {
     scene.push(Mark::Title([x, y], Anchor::Middle, ink, text.into()));
 }
 
-/// The radius of what stands for some points: the area grows with the digits of their number.
+/// Returns the radius of a circle that represents `count` points: its area grows with the logarithm
+/// of the count.
 fn radius(count: u64) -> f64 {
     1.7 * (1.0 + (count.max(1) as f64).log10()).sqrt()
 }
 
-/// All pairs of axes, the first ones; an axis alone with itself.
+/// Returns the first pairs of axes; a single axis is paired with itself.
 fn pairs(dimensions: usize) -> Vec<[usize; 2]> {
     if dimensions < 2 {
         return vec![[0, 0]];
@@ -389,7 +396,7 @@ fn pairs(dimensions: usize) -> Vec<[usize; 2]> {
     all.take(PAIRS).collect()
 }
 
-/// What is said where points are taken together.
+/// Returns the remark about merged points.
 pub(super) fn note(points: usize, cells: &[Cells], steps: usize) -> String {
     let drawn: usize = cells.iter().map(Cells::len).sum();
     format!(

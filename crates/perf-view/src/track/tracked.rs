@@ -1,4 +1,4 @@
-//! [`Clusters`] of what tracking found: objects with their links, what happens to them, and the votes.
+//! [`Clusters`] from tracking: tracked regions with their links, events and votes.
 
 use super::model::{Clusters, Compared, Match, Metric, numbers, same};
 use crate::Result;
@@ -6,16 +6,21 @@ use perf_track::tracking::{Event, Link, LinkKind, Mixture, Object, Occurrence, P
 use perf_track::trend::Trends;
 use perf_track::{ClusterId, Scaled};
 
-/// Most clusters of a frame in a matrix: those that take most time.
+/// Maximum number of clusters of an experiment in a matrix: those with the most time.
 pub(super) const MOST_CLUSTERS: usize = 32;
 
 impl Clusters {
-    /// What tracking found. `scaled` holds the points of each frame, and `labels` the cluster of each of
-    /// them, as they were tracked.
+    /// Creates a value from a tracking result. `scaled` holds the points of each experiment, and
+    /// `labels` the clusters of these points, as they were tracked.
     ///
     /// # Errors
-    /// [`Error::Mismatch`](crate::Error::Mismatch) if there is not one list of points and labels a frame, or
-    /// not one label a point.
+    ///
+    /// - Returns [`Error::Mismatch`](crate::Error::Mismatch) if the numbers of experiments, or of
+    ///   labels and points of an experiment, differ.
+    /// - Returns [`Error::Empty`](crate::Error::Empty) if there is no experiment or the space has
+    ///   no axis.
+    /// - Returns [`Error::Track`](crate::Error::Track) if the parts of the tracking result do not
+    ///   belong together.
     pub fn of(
         tracking: &Tracking,
         trends: &Trends,
@@ -93,7 +98,7 @@ fn links(object: &Object) -> Vec<Match> {
     object.links.iter().map(of).collect()
 }
 
-/// What happens to an object, in words.
+/// Returns an event of a tracked region in words.
 fn said(event: &Event, tracking: &Tracking) -> String {
     let name = |frame: &usize| &tracking.frames[*frame].name;
     let list = |ids: &[ClusterId]| {
@@ -125,7 +130,7 @@ fn said(event: &Event, tracking: &Tracking) -> String {
     }
 }
 
-/// The part of the run in which an object occurs, unless it is repeated.
+/// Returns the part of the run in which a tracked region occurs, unless it is repeated.
 fn occurrence(of: Occurrence) -> Option<String> {
     match of {
         Occurrence::StartUp => Some("occurs only at start-up, before the main loop".to_owned()),
@@ -134,7 +139,7 @@ fn occurrence(of: Occurrence) -> Option<String> {
     }
 }
 
-/// The call sites that an object mixes, by their innermost callers.
+/// Returns the call sites that a tracked region mixes, by their innermost callers.
 fn mixed(mixture: &Mixture, tracking: &Tracking) -> String {
     let sites = mixture.sites.iter();
     let mut sites: Vec<&str> = sites

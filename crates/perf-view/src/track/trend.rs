@@ -1,4 +1,4 @@
-//! Charts of how a metric of each object goes from frame to frame.
+//! Charts of a metric of each tracked region over the experiments.
 
 use super::axes::{factors, unit, with_unit};
 use super::model::{Clusters, Metric, Shown};
@@ -6,19 +6,19 @@ use crate::chart::{Around, Panel};
 use crate::{Axis, Colour, Mark, Scene, Theme, shortened};
 use perf_track::trend::Summary;
 
-/// What a chart of a metric shows.
+/// Kind of chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Means from frame to frame, with a standard deviation to either side.
+    /// Means over the experiments, with a standard deviation to either side.
     Lines,
-    /// Boxes: quartiles, median, whiskers of 1.5 boxes at most, and the extremes as points.
+    /// Boxes: quartiles, median, whiskers of at most 1.5 box heights, and the extremes as points.
     Boxes,
 }
 
-/// Objects in charts: more than an eye can tell apart.
+/// Maximum number of tracked regions in a chart. Readers cannot distinguish more.
 pub(super) const SHOWN: usize = 16;
 
-/// Draws a metric into a panel: the first objects.
+/// Draws a metric of the first tracked regions into a panel.
 pub(super) fn draw(
     clusters: &Clusters,
     metric: &Metric,
@@ -42,7 +42,8 @@ pub(super) fn draw(
     let positive = values.iter().copied().filter(|value| *value > 0.0);
     let low = positive.clone().fold(f64::INFINITY, f64::min);
     let high = positive.fold(0.0, f64::max);
-    // A mean less its deviation may well be below 0: it ends at the axis then.
+    // On a logarithmic axis only the mean must be positive; a deviation that reaches below 0 ends
+    // at the axis.
     let means = all.iter().flat_map(|(_, series)| series.iter().flatten());
     let log = high > 20.0 * low && means.into_iter().all(|s| s.mean > 0.0);
     let place = |value: f64| if log { value.max(low).ln() } else { value };
@@ -121,7 +122,7 @@ fn boxed(
     outliers(s, x, y, colour, scene);
 }
 
-/// The extremes where they are outside of the whiskers.
+/// Draws the extremes that lie outside of the whiskers.
 fn outliers(s: &Summary, x: f64, y: &dyn Fn(f64) -> f64, colour: Colour, scene: &mut Scene) {
     for (value, outside) in [(s.min, s.min < s.low), (s.max, s.max > s.high)] {
         if outside {
@@ -130,7 +131,7 @@ fn outliers(s: &Summary, x: f64, y: &dyn Fn(f64) -> f64, colour: Colour, scene: 
     }
 }
 
-/// What tells frames apart.
+/// Returns the name of the axis of experiments.
 fn frames_are(clusters: &Clusters) -> &'static str {
     match is_scaling(clusters) {
         true => "tasks of each frame",

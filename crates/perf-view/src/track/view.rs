@@ -10,10 +10,11 @@ use perf_core::Job;
 use perf_track::trend::Summary;
 use serde::Serialize;
 
-/// Clusters in a page: a frame in axes of choice with a slider to the next ones, all frames beside one
-/// another, trends, matrices, and for each object why it is one.
+/// Clusters in a page.
 ///
-/// See [`Clusters`] for an example.
+/// The section shows one experiment along selectable axes, with a slider through the experiments,
+/// all experiments side by side, trends, matrices, and the evidence for each tracked region. See
+/// [`Clusters`] for an example.
 #[derive(Clone, Debug)]
 pub struct View<'a> {
     clusters: &'a Clusters,
@@ -24,13 +25,13 @@ pub struct View<'a> {
 
 const SCRIPT: &str = include_str!("../../assets/track.js");
 const STYLE: &str = include_str!("../../assets/track.css");
-/// Most objects in a page: those that take most time.
+/// Maximum number of tracked regions in a page: those with the most time.
 const OBJECTS: usize = 200;
-/// Steps along an axis that places are written with.
+/// Number of steps along an axis in which positions are stored.
 const STEPS: f64 = 65_535.0;
 
 impl<'a> View<'a> {
-    /// A view of clusters.
+    /// Creates a view of clusters.
     pub fn new(clusters: &'a Clusters) -> Self {
         View {
             clusters,
@@ -40,23 +41,26 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Heading of the section, and what a link to it ends with. Default `Clusters` and `clusters`.
+    /// Sets the heading of the section and its link anchor. Default `Clusters` and `clusters`.
     pub fn named(mut self, heading: impl Into<String>, id: impl Into<String>) -> Self {
         (self.heading, self.id) = (heading.into(), id.into());
         self
     }
 
-    /// Most points of all frames, default 200,000: of more those of one object that lie close are taken
-    /// together, and the page says so.
+    /// Sets the maximum number of points of all experiments, default 200,000. If there are more,
+    /// close points of one tracked region are merged, and the page states this.
     pub fn most(mut self, points: usize) -> Self {
         self.most = points.max(1);
         self
     }
 
-    /// Draws it. Reports frames of the phase `clusters`.
+    /// Creates the section. Reports progress in the phase `clusters`.
     ///
     /// # Errors
-    /// [`Error::Cancelled`](crate::Error::Cancelled).
+    ///
+    /// - Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    /// - Returns [`Error::TooLarge`](crate::Error::TooLarge) if the still picture has too many
+    ///   pixels.
     pub fn section(&self, job: &Job) -> Result<Section> {
         let clusters = self.clusters;
         let ranges = clusters.ranges();
@@ -72,7 +76,8 @@ impl<'a> View<'a> {
                 words(places.map(|share| (STEPS * share).round().clamp(0.0, STEPS) as u16))
             };
             let counts = (cells.counts.iter().any(|count| *count > 1)).then(|| {
-                // The logarithm tells enough: 65,535 is a number of 28 digits.
+                // Counts are stored as logarithms, because 16 bits then hold numbers of up to 28
+                // digits.
                 let all = cells
                     .counts
                     .iter()
@@ -195,7 +200,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The division of the CPU time.
+    /// Returns the table of the division of the CPU time.
     fn balance(&self) -> Markup {
         let lines = self.clusters.balance();
         let names = lines.first().map_or(&[][..], |line| &line.parts);
@@ -225,7 +230,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The objects in words.
+    /// Returns the table of tracked regions.
     fn table(&self) -> Markup {
         let clusters = self.clusters;
         let tracked = clusters
@@ -273,7 +278,7 @@ fn joined(members: &[u32]) -> String {
     members.join(" + ")
 }
 
-/// Numbers of 16 bits, the lower byte first, as base64.
+/// Encodes 16-bit numbers as base64, the lower byte first.
 fn words(values: impl Iterator<Item = u16>) -> String {
     base64(&values.flat_map(u16::to_le_bytes).collect::<Vec<_>>())
 }
@@ -304,7 +309,8 @@ struct FrameData<'a> {
     points: usize,
     noise: usize,
     cells: usize,
-    /// 16-bit numbers in base64, an axis each, as are `objects` and `counts`.
+    /// Coordinates of each axis as 16-bit numbers in base64; `objects` and `counts` have the same
+    /// encoding.
     places: Vec<String>,
     objects: String,
     counts: Option<String>,
@@ -317,7 +323,7 @@ struct ObjectData<'a> {
     members: &'a [Vec<u32>],
     share: Vec<f64>,
     links: Vec<LinkData>,
-    /// Place and number of bursts in each frame.
+    /// Centre and number of bursts in each experiment.
     centres: Vec<Option<(Vec<f64>, usize)>>,
     events: &'a [String],
 }
@@ -368,7 +374,8 @@ impl LinkData {
 struct MetricData<'a> {
     name: &'a str,
     unit: &'a str,
-    /// Of each object and frame mean, deviation, then the box from its least to its largest value.
+    /// For each tracked region and experiment: mean, standard deviation, and the seven values of a
+    /// box from minimum to maximum.
     series: Vec<Vec<Option<[f64; 9]>>>,
 }
 
@@ -398,7 +405,7 @@ struct PairData {
     from: usize,
     to: usize,
     left_out: [usize; 2],
-    /// Rows of each evaluator, null where it has no opinion.
+    /// Rows of each evaluator; null means no vote.
     matrices: Vec<(&'static str, Vec<Vec<Option<f64>>>)>,
 }
 

@@ -1,4 +1,4 @@
-//! Anomalies: what is drawn is what was found, and names of users stay text.
+//! Tests that pages and pictures of anomalies show the results, and that names of users stay text.
 
 use crate::made;
 
@@ -45,7 +45,7 @@ fn the_model_is_what_was_found() {
     assert_eq!(values[0].as_f64(), Some(of(Ranking::Total).anomalies.sum()));
     assert_eq!(values[3].as_f64(), of(Ranking::Maximum).anomalies.max());
     assert_eq!(values[5].as_f64(), Some(total.time.0 as f64));
-    // Counts add up to all anomalies, and there is no rest of four ranks.
+    // The counts add up to all anomalies; with four ranks no rank is only in the rest.
     let steps = json["steps"].as_array().expect("a list").iter();
     let counts = steps.flat_map(|rank| rank[1].as_array().expect("steps"));
     let sum: u64 = counts.map(|step| step[1].as_u64().expect("a count")).sum();
@@ -53,7 +53,7 @@ fn the_model_is_what_was_found() {
         (sum, json["rest"].as_array().map(Vec::len)),
         (total.anomalies(), Some(0))
     );
-    // The worst call first, with its stack, neighbours and messages.
+    // The worst call comes first, with its stack, neighbours and messages.
     let calls = json["calls"].as_array().expect("a list");
     let worst = &calls[0];
     let name = |at: &Value| json["names"][at.as_u64().expect("a number") as usize].clone();
@@ -68,7 +68,8 @@ fn the_model_is_what_was_found() {
     );
     assert!(worst["lost"].as_i64().expect("a time") > 380_000);
     assert!(calls.iter().any(|call| call["is"] == "normal"));
-    // The thresholds of the function, and a bin for each of its calls but the first of each rank.
+    // The bins hold all calls of the function except the first one of each rank, and there are
+    // thresholds.
     let function = &json["functions"][0];
     assert_eq!(
         (&function["name"], &function["calls"]),
@@ -101,7 +102,7 @@ fn a_page_keeps_names_as_text_and_says_what_it_leaves_out() {
     let short = html(5);
     assert!(short.contains("Of 7 more abnormal calls there is no record in this page"));
     assert_eq!(data(&short)["calls"].as_array().map(Vec::len), Some(5));
-    // Data of both alike but for the calls.
+    // Both pages have the same data except for the calls.
     assert_eq!(data(&page)["ranks"], data(&short)["ranks"]);
 }
 
@@ -131,7 +132,7 @@ fn pictures_have_bars_points_thresholds_and_arrows() {
     assert_eq!(found.records()[last - 1].kind, Kind::Normal);
     assert!(picture.stack(last).is_none());
     let distribution = picture.distribution("MPI_Wait").expect("a model").svg();
-    // A mark a recorded call, and two thresholds a mode.
+    // One mark for each recorded call, and two thresholds for each mode.
     let recorded = found
         .records()
         .iter()
@@ -165,7 +166,7 @@ fn detectors_without_distributions_have_the_rest() {
             .unwrap()
             .contains("MPI_Wait")
     );
-    // Nothing at all is a page, too.
+    // A page without any anomalies works, too.
     let nothing = Anomalies::new();
     assert!(View::new(&nothing).section(&Job::default()).is_ok());
     assert!(Picture::new(&nothing).scene().png().is_ok());
@@ -194,7 +195,7 @@ fn histograms_are_distributions_in_nanoseconds() {
             .find(|fact| fact[0] == "calls")
             .expect("a fact");
         assert_eq!(Some(counted as f64), calls[1].as_f64(), "{name}");
-        // What is normal is said as times by HBOS alone.
+        // Only HBOS reports normal ranges as times.
         let normal = distribution["normal"].as_array().expect("ranges");
         assert_eq!(normal.is_empty(), name == "copod", "{name}");
         let picture = Picture::new(&found);

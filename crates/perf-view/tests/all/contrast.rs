@@ -1,4 +1,5 @@
-//! Text of pages can be read: every colour of text that a style names stands out from every paper it is on.
+//! Tests that the text of pages is readable: every text colour of a style has enough contrast with
+//! every background.
 
 use crate::made;
 
@@ -7,11 +8,11 @@ use perf_view::anomaly::{self, Anomalies};
 use perf_view::{Card, Colour, Page, Section, Theme, track};
 use std::collections::BTreeSet;
 
-/// What `property:var(--NAME)` of a style names.
+/// Returns the variables in `property:var(--NAME)` of a style.
 fn named(style: &str, property: &str) -> BTreeSet<String> {
     let begin = format!("{property}:var(--");
     let found = style.match_indices(&begin).filter(|(at, _)| {
-        // `color`, not `border-color`.
+        // Skip other properties that end with the same name: `color`, not `border-color`.
         let before = style[..*at].chars().next_back();
         before.is_none_or(|letter| matches!(letter, ';' | '{' | '\n'))
     });
@@ -72,7 +73,7 @@ fn text_stands_out_from_its_paper() {
     for theme in [Theme::light(), Theme::dark()] {
         for text in &texts {
             for paper in &papers {
-                // What is chosen or pointed at holds text in ink alone.
+                // Selected rows and rows under the pointer contain ink text only.
                 if paper == "equal" && text != "ink" {
                     continue;
                 }
@@ -80,7 +81,7 @@ fn text_stands_out_from_its_paper() {
                 assert!(ratio >= 4.5, "{text} on {paper}: {ratio:.2}");
             }
         }
-        // Ranks are named by bars, points and discs: these are no text, for which 3 is enough.
+        // Bars, points and discs are graphics and not text, for which a contrast of 3 is enough.
         assert!(theme.alarm.contrast(theme.paper) >= 3.0);
     }
 }

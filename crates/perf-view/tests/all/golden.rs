@@ -1,6 +1,6 @@
-//! Pictures are as they were: SVG files by their structure, PNG files by their pixels.
+//! Compares pictures with golden files: SVG files by their structure, PNG files by their pixels.
 //!
-//! `PERFKIT_GOLDEN=overwrite` writes them anew.
+//! `PERFKIT_GOLDEN=overwrite` rewrites the golden files.
 
 use crate::made;
 
@@ -38,7 +38,7 @@ fn check(name: &str, scene: &Scene) {
     same_pixels(name, &pixels, &golden);
 }
 
-/// Text and numbers in turn.
+/// Splits a line into text and numbers.
 fn parts(line: &str) -> Vec<Result<f64, &str>> {
     let is_number = |letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-';
     let mut out = Vec::new();
@@ -55,7 +55,8 @@ fn parts(line: &str) -> Vec<Result<f64, &str>> {
     out
 }
 
-/// The same elements with the same text and colours; numbers may round otherwise on another processor.
+/// Asserts that both files have the same elements with the same text and colours. Numbers may be
+/// rounded differently on another processor.
 fn same_structure(name: &str, drawn: &str, golden: &str) {
     for (at, (drawn, golden)) in drawn.lines().zip(golden.lines()).enumerate() {
         if drawn == golden {
@@ -86,7 +87,8 @@ fn decoded(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
     (frame.width, frame.height, pixels)
 }
 
-/// The same size, and hardly a pixel that differs by more than rounding.
+/// Asserts that both pictures have the same size and that hardly any pixel differs by more than
+/// rounding.
 fn same_pixels(name: &str, drawn: &[u8], golden: &[u8]) {
     let (drawn, golden) = (decoded(drawn), decoded(golden));
     assert_eq!((drawn.0, drawn.1), (golden.0, golden.1), "{name}.png: size");

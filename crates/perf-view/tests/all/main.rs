@@ -1,4 +1,5 @@
-//! Tests of pages and pictures, one program: each program is linked by itself.
+//! Tests of pages and pictures. They are one program, because each test program is linked
+//! separately.
 
 #[cfg(feature = "anomaly")]
 mod anomaly;

@@ -1,4 +1,4 @@
-//! Timelines: what is drawn is what was folded.
+//! Tests that pages and pictures of timelines show the folded cells.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +21,7 @@ fn folder(timelines: &Timelines, by: GroupBy, columns: usize, op: Op) -> Folder 
     Folder::new(timelines, groups, params.expect("good parameters")).expect("a few rows")
 }
 
-/// What the script of a page reads.
+/// Returns the data that the script of a page reads.
 fn data(html: &str) -> Value {
     let begin = "<script type=\"application/json\">";
     let from = html.find(begin).expect("a page has data") + begin.len();
@@ -29,7 +29,7 @@ fn data(html: &str) -> Value {
     serde_json::from_str(&html[from..to]).expect("it is JSON")
 }
 
-/// Runs of pairs, as the script unpacks them.
+/// Decodes runs of pairs, as the script does.
 fn unpacked(text: &str) -> Vec<[u8; 2]> {
     let bytes = STANDARD.decode(text).expect("it is base64");
     let (mut out, mut at) = (Vec::new(), 0);
@@ -75,7 +75,7 @@ fn every_level_of_a_page_is_a_fold_of_its_resolution() {
                     let name = cell.picture().map(|class| fold.classes().name(class));
                     let shown = usize::from(code).checked_sub(3).map(|at| &states[at][0]);
                     assert_eq!(shown.and_then(Value::as_str), name);
-                    // The number of streams comes back exactly.
+                    // The number of streams can be recovered exactly.
                     let streams = f64::from(share) / 255.0 * row.streams() as f64;
                     assert_eq!(streams.round() as u64, cell.winning);
                 }
@@ -104,7 +104,7 @@ fn numbers_of_a_page_are_those_of_the_fold() {
             .html(&Job::default())
             .unwrap(),
     );
-    // What gives states comes first.
+    // Operations that return states come first.
     assert_eq!(data["ops"][0][0], "max");
     for (at, op) in [(1, Op::Entropy), (2, Op::Count(wait))] {
         let most = data["ops"][at][3][0].as_f64().expect("a number");
@@ -141,7 +141,7 @@ fn groups_of_one_are_shown_once_and_the_page_keeps_to_its_rows() {
             html,
         )
     };
-    // 4 nodes of 10 processes of one thread each.
+    // 4 nodes with 10 processes of one thread each.
     let (groups, _) = view(100);
     assert_eq!(groups.len(), 44);
     assert!(groups[4]["children"].as_array().expect("a list").is_empty());
@@ -170,7 +170,8 @@ fn a_budget_leaves_fine_levels_out() {
     assert!(small.contains("This page holds 512 columns"));
 }
 
-/// The messages of a page and of its trace: times of both ends in nanoseconds since the start, and bytes.
+/// Returns the messages of the page and those of its trace: times of both ends in nanoseconds since
+/// the start, and bytes.
 fn messages(trace: &Trace) -> (Value, Vec<[i64; 3]>) {
     let timelines = timelines(trace);
     let found = match_messages(trace.view(), &Job::default()).expect("not cancelled");
@@ -279,7 +280,7 @@ fn pixels_have_the_colours_of_states() {
     let canvas = picture.scene().canvas().expect("it is small");
     let palette = Palette::plan(["SPECS", "MPI_Allreduce", "COSMO", "MPI_Sendrecv"]);
     let row = fold.row(0).expect("one row");
-    // The label is 11 letters long.
+    // The label has 11 characters.
     let left = 16 + 11 * 7 + 10;
     for (column, cell) in row.cells().iter().enumerate() {
         let name = fold.classes().name(cell.picture().expect("all are busy"));
@@ -314,7 +315,7 @@ fn svg_has_one_rectangle_a_run_and_the_same_bytes_each_time() {
     let runs = cells
         .chunk_by(|a, b| Cell::picture(a) == Cell::picture(b))
         .count();
-    // The paper, the runs, and the swatches of the legend: four states, and equal.
+    // The paper, the runs, and five swatches of the legend: four states and uniform cells.
     assert_eq!(first.matches("<rect").count(), 1 + runs + 5);
     assert!(first.contains("<title>a&lt;b: 40 streams in 1 rows from 0 s to 438 ms</title>"));
 }

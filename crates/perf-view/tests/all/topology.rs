@@ -1,4 +1,4 @@
-//! Cubes: what is drawn is what is on the grid.
+//! Tests that pages and pictures of cubes show the values of the grid.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -124,7 +124,7 @@ fn every_choice_of_axes_is_ranked() {
         let want: Vec<f64> = list.matches.iter().map(|matched| matched.r()).collect();
         assert_eq!(found.iter().map(|found| found.r).collect::<Vec<_>>(), want);
     }
-    // Readers begin with the axes that were asked for.
+    // The page begins with the selected axes.
     let chosen = view.chosen(&[0.0, 0.5, 0.0]).section(&job);
     let page = Page::new("x")
         .with(chosen.expect("it is drawn"))
@@ -135,8 +135,8 @@ fn every_choice_of_axes_is_ranked() {
     assert!(View::correlated(&spectra, 2, of, 3, &job).is_err());
 }
 
-/// Weights between 0 and 1, the order of the paper and any number of axes: what a page begins with is what
-/// was asked for, and what its readers can switch to is computed alike.
+/// Weights between 0 and 1, a custom order of the list and any number of axes: the page begins with
+/// the given weights, and the choices that readers can switch to are ranked in the same way.
 #[test]
 fn lists_have_the_weights_and_the_order_that_were_asked_for() {
     for (lens, f, choices) in [
@@ -220,14 +220,15 @@ fn cubes_have_the_colours_of_values() {
         .canvas()
         .expect("it is small");
     let map = ColourMap::GreenYellowRed;
-    // The top of the front cube, at the middle of the picture: the last cell, which is the largest.
+    // The top of the front cube is at the middle of the picture. It is the last cell, which has the
+    // largest value.
     let unit = 420.0 / 4.0;
     let (x, y) = (16.0 + 210.0, 16.0 + 28.0 + unit * 1.5);
     assert_eq!(
         canvas.pixel(x as u32, y as u32),
         Some(map.at(1.0).lit(1.08))
     );
-    // Below it the edge between its two sides; a little to the left the darker of both.
+    // Below it is the edge between its two sides; a little to the left is the side on the left.
     let left = canvas.pixel(x as u32 - 20, (y + unit * 0.9) as u32);
     assert_eq!(left, Some(map.at(1.0).lit(0.86)));
 }
@@ -252,11 +253,12 @@ fn wrong_use_is_said() {
         unshifted: 0.0,
     };
     assert!(view.list(&[1.0; 4], vec![found]).is_err());
-    // Lists are found by their axes, so that other weights of the same ones would hide this.
+    // Lists are found by their set of axes, so a second list with other weights of the same axes
+    // would be unreachable.
     assert!(view.list(&[1.0, 0.5, 0.0, 0.0], Vec::new()).is_ok());
     let twice = view.list(&[0.5, 1.0, 0.0, 0.0], Vec::new());
     assert!(matches!(twice, Err(Error::Mismatch { got: 2, .. })));
-    // Four axes are drawn; values that are all the same too.
+    // A grid with four axes can be drawn, and so can one with equal values.
     assert!(view.section(&Job::default()).is_ok());
     let flat = View::new("v", grid(&[3], |_| 1.0), Unit::Number);
     assert!(flat.section(&Job::default()).is_ok());

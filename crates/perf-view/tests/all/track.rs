@@ -1,4 +1,5 @@
-//! Clusters: what is drawn is what was tracked, and names of users stay text.
+//! Tests that pages and pictures of clusters show the tracking result, and that names of users stay
+//! text.
 
 use crate::made;
 
@@ -41,7 +42,7 @@ fn a_page_has_every_point_object_and_vote() {
                 .any(|vote| vote[0] == "callers before" && vote[1] == 1.0)
         );
     }
-    // A row a cluster, and the diagonal is what tracking says.
+    // One row for each cluster, and a diagonal that agrees with the tracking.
     let matrices = data["pairs"][0]["matrices"].as_array().expect("a list");
     assert_eq!(matrices[0][0], "evidence");
     let rows = matrices[0][1].as_array().expect("rows");
@@ -73,7 +74,7 @@ fn pictures_show_equal_objects_in_equal_colours() {
     let picture = Picture::new(&clusters).titled("Three phases, twice as many tasks");
     let scene = picture.scene();
     let svg = scene.svg();
-    // A circle a burst, one a mean in either frame, two a badge.
+    // One circle for each burst, one for the mean in each experiment, two for a badge.
     let circles = |colour: &str| svg.matches(&format!("{colour}\"/>")).count();
     for at in 0..3 {
         let bursts = [80, 76, 80][at] + [160, 152, 160][at];
@@ -153,7 +154,7 @@ fn what_does_not_belong_together_is_an_error() {
     ));
     let none = Clusters::of_frame("x", &Scaled::default(), &[]);
     assert!(matches!(none, Err(Error::Empty { .. })));
-    // A number of a cluster beyond all reason costs nothing.
+    // An arbitrarily large cluster number must not take memory.
     let mut labels = vec![ClusterId(1); 12];
     labels[3] = ClusterId(u32::MAX);
     let mut found = Clusters::of_frame("x", &scaled, &labels).expect("they are labels");

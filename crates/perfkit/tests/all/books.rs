@@ -1,4 +1,5 @@
-//! The books: links lead somewhere, and each recipe of the cookbook has its parts.
+//! Tests of the documentation files: links have targets, and each recipe of the cookbook has its
+//! parts.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The pages that people read, from the root of the repository.
+/// Returns the documentation pages, relative to the root of the repository.
 fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> = [
         "README.md",
@@ -25,7 +26,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// A page without its blocks of code.
+/// Returns a page without its code blocks.
 fn prose(page: &Path) -> String {
     let text =
         std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
@@ -38,7 +39,7 @@ fn prose(page: &Path) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What a heading is called in links, as the common viewers have it.
+/// Returns the link anchor of a heading, as common viewers generate it.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     let kept = kept
@@ -55,7 +56,7 @@ fn anchors(page: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// The targets of links, but for those to other places.
+/// Returns the targets of links, except for external ones.
 fn links(prose: &str) -> Vec<String> {
     let starts = prose.match_indices("](").map(|(at, _)| &prose[at + 2..]);
     let targets = starts.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));

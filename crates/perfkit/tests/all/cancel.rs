@@ -1,4 +1,4 @@
-//! Work that is cancelled when it first reports stops.
+//! Tests that work stops if it is cancelled at its first progress report.
 
 #![cfg(all(
     feature = "otf2",
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use work::Work;
 
-/// Cancels when something is reported, and counts how often that is.
+/// Cancels the job at the first progress report, and counts the reports.
 #[derive(Default)]
 struct Stop {
     job: Job,
@@ -39,7 +39,8 @@ impl Progress for Stop {
     }
 }
 
-/// One thread: with more, others may report before they see that the work is cancelled.
+/// Asserts that work stops. It runs on one thread, because other threads may report before they
+/// notice the cancellation.
 fn stops(name: &str, work: &Work<'_>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1);
     let stop = Arc::new(Stop::default());
@@ -67,13 +68,14 @@ fn checks(name: &str, work: &Work<'_>, least: u64) {
     assert!(all >= least, "{name}: {all} checks, not {least}");
 }
 
-/// One location has no end at which to look: work has to look within it.
+/// Tests cancellation checks within a single long location, where no end of a location interrupts
+/// the work.
 #[test]
 fn long_locations_are_looked_at_often() {
     const EVENTS: usize = 400_000;
     let trace = wide::trace(1, EVENTS);
     for (name, work) in work::of_trace(&trace) {
-        // A fold does not look at events but at cells.
+        // A fold works on cells instead of events.
         let least = if name.starts_with("fold") {
             1
         } else {
@@ -88,7 +90,7 @@ fn calls_of_call_paths_of_their_own_are_looked_at_often() {
     const CALLS: u32 = 300_000;
     let trace = wide::paths(CALLS);
     let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
-    // Calls of MPI, and what is around sixteen of them each.
+    // MPI calls, and a caller around every sixteen of them.
     assert!(profile.calls().paths().len() as u32 > CALLS + CALLS / 16);
     for (name, work) in work::of_trace(&trace) {
         if ["profile", "bursts"].contains(&name) {
@@ -97,7 +99,8 @@ fn calls_of_call_paths_of_their_own_are_looked_at_often() {
     }
 }
 
-/// A view has no end at which to look, either.
+/// Tests cancellation checks within a single large view, where no end of a view interrupts the
+/// work.
 #[test]
 fn large_views_are_looked_at_often() {
     for dims in [
@@ -146,7 +149,7 @@ fn large_views_are_looked_at_often() {
     }
 }
 
-/// A step is as long as the one who pushes makes it.
+/// Tests cancellation checks within one step, whose length the caller determines.
 #[test]
 fn one_long_step_is_looked_at_often() {
     const EVENTS: usize = 400_000;

@@ -1,5 +1,5 @@
-//! Correlations of all rows of a real profile, on both topologies it has, under all filters: the
-//! values that another implementation found.
+//! Compares the correlations of all rows of a real profile, on both of its topologies and under all
+//! filters, with the values of another implementation.
 
 #![cfg(all(feature = "cube", feature = "spectral"))]
 use perf_testdata::corpus::corpus;
@@ -9,7 +9,7 @@ use perfkit::spectral::{AxisFilter, Match, Missing, RankParams, Spectra, stored_
 use perfkit::topology::{Ranks, Topology};
 use serde_json::Value;
 
-/// Facts are rounded to nine digits.
+/// Relative tolerance, because the reference values are rounded to nine digits.
 const DIGITS: f64 = 1e-9;
 
 fn numbers<T>(value: &Value, of: fn(&Value) -> Option<T>) -> Vec<T> {
@@ -30,7 +30,7 @@ fn all_rows_of_experiment_1() {
         println!("skipped: corpus absent");
         return;
     };
-    // NaN, as some numbers of other sections are, is no JSON.
+    // Some numbers of other sections are NaN, which JSON does not allow.
     let text = std::fs::read_to_string(facts)
         .unwrap()
         .replace("NaN", "null");
@@ -87,7 +87,8 @@ fn all_rows_of_experiment_1() {
             let shift = numbers(&expected["shift"], |at| Some(at.as_u64()? as usize));
             assert_eq!(spectra.plan().shift(found.peak), shift, "{about}");
         };
-        // Views whose score is the same to the digits of the facts may be in another order.
+        // Views with equal scores, to the precision of the reference values, may be in another
+        // order.
         let top = case["top"].as_array().unwrap();
         for (found, expected) in list.matches.iter().zip(top) {
             let expected_r = expected["r_abs"].as_f64().unwrap();
@@ -112,7 +113,7 @@ fn all_rows_of_experiment_1() {
                 .find(|found| found.view == view_of(expected));
             check(same.unwrap(), expected);
         }
-        // The pruned list is the head of the whole one.
+        // The pruned list is the beginning of the complete one.
         let few = RankParams::default().top(5).check().unwrap();
         let pruned = spectra
             .rank(reference, &filter, &few, &Job::default())

@@ -1,4 +1,5 @@
-//! Tests of all crates together, one program: each program is linked by itself.
+//! Tests of all crates together. They are one program, because each test program is linked
+//! separately.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,7 +1,8 @@
-//! What is read and found is the same without the feature `parallel`.
+//! Tests that results are the same with and without the feature `parallel`.
 //!
-//! A program has that feature or lacks it, so that two of them compare: the one that runs first writes its
-//! results into the file that `PERFKIT_RESULTS` names, the other one finds them there. The gate runs both.
+//! A program either has this feature or lacks it, so two programs are compared. The one that runs
+//! first writes its results to the file in the variable `PERFKIT_RESULTS`, and the other one
+//! compares its own with them. `cargo xtask ci` runs both.
 
 #![cfg(all(
     feature = "otf2",
@@ -25,7 +26,7 @@ use perfkit::core::{Job, Profile};
 use std::io::ErrorKind;
 use work::Work;
 
-/// A line a piece of work.
+/// Results as text, one line for each piece of work.
 #[derive(Default)]
 struct Lines(String);
 

@@ -1,4 +1,4 @@
-//! What is read and found does not depend on the number of threads.
+//! Tests that results do not depend on the number of threads.
 
 #![cfg(all(
     feature = "otf2",
@@ -25,7 +25,7 @@ use perfkit::core::{Job, Profile};
 use std::path::{Path, PathBuf};
 use work::Work;
 
-/// The smallest files below a place that can be opened, at most so many of 8 MB each.
+/// Returns the `most` smallest files below a folder that can be opened, each of at most 8 MB.
 fn few(place: &Path, most: usize) -> Vec<PathBuf> {
     let mut open = vec![place.to_path_buf()];
     let mut files = Vec::new();
@@ -42,7 +42,7 @@ fn few(place: &Path, most: usize) -> Vec<PathBuf> {
     files.filter(opens).take(most).collect()
 }
 
-/// The same on one thread, two and eight.
+/// Compares the results on one, two and eight threads.
 fn compare(name: &str, work: &Work<'_>) {
     let on = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
@@ -109,7 +109,7 @@ fn all_that_is_found_and_drawn_is_alike() {
     }
 }
 
-/// Recordings by other tools, a few of each format.
+/// Tests recordings of other tools, a few of each format.
 #[test]
 fn recordings_by_others_read_alike() {
     let names = [
@@ -132,7 +132,7 @@ fn recordings_by_others_read_alike() {
     }
 }
 
-/// A database of Nsight Systems, which the feature reads.
+/// Tests a database of Nsight Systems, which needs the feature `nsys`.
 #[cfg(feature = "nsys")]
 #[test]
 fn databases_read_alike() {

@@ -1,4 +1,4 @@
-//! The experiments of the papers: what they print without the corpus, and what they must find with it.
+//! Tests of the paper experiments: their output without the corpus, and their results with it.
 
 #[path = "../../../papers/chimbuko.rs"]
 mod chimbuko;
@@ -56,7 +56,8 @@ fn papers_are_drawn() {
     assert!(matches!(wrong, Err(Failure::Usage(_))));
 }
 
-/// What others found in their recordings is found here, to the digits that they print.
+/// Tests that the published results for recordings of others are reproduced to their printed
+/// precision.
 #[test]
 fn papers_with_the_corpus() {
     let Some(root) = corpus("") else {

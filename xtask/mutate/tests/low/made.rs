@@ -1,4 +1,4 @@
-//! Recordings that have enough of what is limited.
+//! Generated recordings that reach the limits.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder of recordings, which goes when it is dropped.
+/// Folder of recordings, removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Made(pub(crate) PathBuf);
 
@@ -26,7 +26,7 @@ impl Drop for Made {
     }
 }
 
-/// Levels of what is deep.
+/// Number of levels of nested structures.
 const DEEP: u32 = 12;
 
 impl Made {
@@ -49,7 +49,7 @@ impl Made {
         Ok(all)
     }
 
-    /// An archive of a machine whose parts lie in each other.
+    /// Writes an archive of a machine with nested parts.
     fn deep(&self) -> Result<(), Box<dyn Error>> {
         let mut definitions = wide::definitions(1);
         definitions.system = SystemTree::new(nested(), group(), thread(), &Default::default())?;
@@ -60,7 +60,7 @@ impl Made {
         Ok(())
     }
 
-    /// Profiles with deep call paths, or a deep machine.
+    /// Writes profiles with deep call paths, or with a deep machine.
     fn calls(&self) -> Result<(), Box<dyn Error>> {
         let mut calls = CallTree::default();
         let mut last: Option<CallPathId> = None;
@@ -150,7 +150,7 @@ impl Made {
         Ok(())
     }
 
-    /// What is packed as a whole, and an archive with a long header.
+    /// Writes compressed files, and an archive with a long header.
     fn packed(&self) -> Result<(), Box<dyn Error>> {
         for (from, to) in [
             ("sparse.cubex", "gzip.cubex"),
@@ -187,7 +187,7 @@ fn one_call() -> Result<CallTree, Box<dyn Error>> {
     Ok(calls)
 }
 
-/// Parts of a machine, each within the one before.
+/// Returns the parts of a machine, each within the previous one.
 fn nested() -> Vec<SystemNode> {
     let node = |at: u32| SystemNode {
         name: format!("part {at}"),
@@ -214,7 +214,7 @@ fn thread() -> Vec<Location> {
     }]
 }
 
-/// A packed profile of four functions of one group with a long name.
+/// Returns a packed profile of four functions of one group with a long name.
 fn groups() -> Vec<u8> {
     let mut all = b"\0P\0P\0K".to_vec();
     let number = |all: &mut Vec<u8>, number: i32| all.extend(number.to_be_bytes());

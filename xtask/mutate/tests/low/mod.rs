@@ -1,4 +1,4 @@
-//! Reads recordings with ever lower limits.
+//! Reads recordings with decreasing limits.
 
 mod made;
 
@@ -9,7 +9,7 @@ use perfkit::formats::paraver::clustered::{Data, Definition};
 use perfkit::formats::{Content, Error, OpenOptions};
 use std::path::Path;
 
-/// A limit by its name, the most that is tried of it, and the limits with so much of it.
+/// Name of a limit, the largest value that is tried, and a function that sets it.
 pub(crate) type Limit = (&'static str, u64, fn(u64) -> Limits);
 
 pub(crate) const MEMORY: Limit = ("memory", 1 << 32, |bytes| {
@@ -25,19 +25,19 @@ pub(crate) const STRING: Limit = ("string", 1 << 20, |bytes| {
     Limits::default().with_string(bytes as u32)
 });
 
-/// What the table says of a limit.
+/// Content of a cell of the table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cell {
-    /// It limits nothing.
+    /// The limit has no effect.
     Nothing,
-    /// An error of one of these, the first words of which are here; the greatest limit that is too low
-    /// gives the first.
+    /// An error with one of these beginnings. The largest limit that is too low gives the first
+    /// one.
     Error(&'static [&'static str]),
     /// Repairs or losses that are counted under this rule.
     Rule(&'static str),
 }
 
-/// What is in a recording.
+/// Result of reading.
 #[derive(Debug, PartialEq)]
 enum What {
     Recording(Box<Content>),
@@ -63,7 +63,8 @@ fn read(path: &Path, limits: Limits) -> Result<(What, Diagnostics), Error> {
     }
 }
 
-/// Whether a recording keeps to what the table says; `told` turns a limit into the one that errors tell.
+/// Checks that a recording behaves as the table states. `told` converts a limit to the number in
+/// error messages.
 pub(crate) fn look(
     path: &Path,
     (_, most, limits): Limit,
@@ -72,7 +73,7 @@ pub(crate) fn look(
 ) -> Result<(), String> {
     let whole = read(path, Limits::default()).map_err(|error| format!("by default: {error}"))?;
     let is_whole = |limit: u64| read(path, limits(limit)).is_ok_and(|found| found == whole);
-    // The least limit with which nothing is missing.
+    // Search for the smallest limit with which the recording is read completely.
     let (mut low, mut least) = (0, most);
     while low < least {
         let middle = low + (least - low) / 2;
@@ -132,14 +133,15 @@ fn judge(
             true => Ok(()),
             false => Err(format!("{rule} is not among: {found}")),
         },
-        // Of a lower one so little may be left that it is no recording.
+        // With a still lower limit so little may remain that the recording is not readable.
         (Err(error), Cell::Rule(_)) if !is_first && error.place().is_some() => Ok(()),
         (Err(error), _) => Err(format!("an error: {error}")),
         (Ok((_, found)), _) => Err(format!("read with: {found}")),
     }
 }
 
-/// The file, and where in it; what all of it takes is of the file.
+/// Returns `true` if the location has a file and a position in it. Limits for a whole file need no
+/// position.
 fn is_place(place: &Place, what: &str) -> bool {
     let is_inside = place.offset.is_some() || place.record.is_some();
     let is_of_all = ["memory", "bytes of events", "size in bytes"];

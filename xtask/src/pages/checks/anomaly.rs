@@ -1,4 +1,4 @@
-//! Pages of what is abnormal.
+//! Pages of anomalies.
 
 use super::Tab;
 
@@ -14,7 +14,7 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
         )
     };
     tab.expect(&format!("{status}.startsWith('All ranks and steps: ')"))?;
-    // The rank that lost most, and the one with most anomalies, are bars; so are all twelve.
+    // All twelve ranks have bars.
     tab.expect(&format!(
         "{FOUND}.querySelectorAll('.ranks button').length === 12"
     ))?;
@@ -28,7 +28,7 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "{FOUND}.querySelector('.ranks .rest').textContent.includes('ms')"
     ))?;
-    // From a rank to its steps.
+    // Select a rank to see its steps.
     let steps = format!("document.querySelector('{}').toDataURL()", inside(".steps"));
     let before = tab.text(&steps)?;
     tab.click(&inside(".ranks button[data-rank='7']"))?;
@@ -38,7 +38,7 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
     if before == tab.text(&steps)? {
         return Err("a rank that is chosen looks like all".into());
     }
-    // From a step to its functions: the keyboard goes from one to the next.
+    // Select a step to see its functions; the keyboard moves between steps.
     tab.value(&format!(
         "document.querySelector('{}').focus()",
         inside(".steps")
@@ -58,7 +58,7 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "[...{FOUND}.querySelectorAll('.here')].some((cell) => Number(cell.textContent) > 0)"
     ))?;
-    // From a function to its executions, in other axes.
+    // Select a function to see its executions, with other axes.
     let waits = format!(
         "[...{FOUND}.querySelectorAll('.functions tbody tr')].findIndex((row) => row.querySelector('button').textContent === 'MPI_Wait')"
     );
@@ -81,7 +81,7 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "/mode 1: [0-9.]+ \\S+ to [0-9.]+ \\S+, median /.test({FOUND}.querySelector('.distribution').getAttribute('aria-label'))"
     ))?;
-    // From an execution to its call stack, with arrows to the lines of ranks 3 and 8.
+    // Select an execution to see its call stack, with arrows to the lines of ranks 3 and 8.
     tab.click(&inside(".calls tbody tr button"))?;
     tab.expect(&format!(
         "{FOUND}.querySelector('.call figcaption').textContent.startsWith('MPI_Wait on rank 7')"
@@ -96,7 +96,7 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
         return Err("the abnormal call is not red".into());
     }
     tab.expect(&format!("{FOUND}.querySelectorAll('img').length === 0"))?;
-    // The link to it, and back to all.
+    // Check the link to the selection, and reset it.
     tab.value("new Promise((done) => setTimeout(() => done(1), 400))")?;
     tab.expect("/rank=7&step=\\d+&function=\\d+&call=\\d+/.test(location.hash)")?;
     tab.click(&inside(".all"))?;
@@ -109,7 +109,7 @@ pub(super) fn anomaly_many(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "{FOUND}.querySelector('.aggregated').textContent.includes('are shown together')"
     ))?;
-    // The one rank that is unlike all others is seen by itself.
+    // The one rank that differs from all others is shown by itself.
     tab.expect(&format!(
         "{FOUND}.querySelector('.ranks button').textContent.startsWith('rank 1234')"
     ))?;

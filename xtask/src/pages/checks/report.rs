@@ -1,17 +1,17 @@
-//! Pages of several views.
+//! Pages with several views.
 
 use super::{CUBES, Tab};
 
 pub(super) fn report(tab: &mut Tab<'_>) -> Result<(), String> {
-    // Each script is there once, whatever the number of sections that use it.
+    // Each script occurs once, regardless of the number of sections that use it.
     tab.expect("document.querySelectorAll('script:not([type])').length === 3")?;
     tab.expect("[...document.querySelectorAll('nav a')].map((a) => a.getAttribute('href')).join() === '#summary,#overview,#timeline,#topology'")?;
     tab.click("nav a[href='#topology']")?;
     tab.expect("location.hash === '#topology' && Math.abs(document.querySelector('#topology').getBoundingClientRect().top) < innerHeight")?;
-    // Two timelines do not disturb one another.
+    // Two timelines are independent of each other.
     tab.click("#timeline .row[data-group='0'] button")?;
     tab.expect("document.querySelector('#timeline').dataset.rows === '14' && document.querySelector('#overview').dataset.rows === '1'")?;
-    // Four axes: the fourth is taken together, until it is cut and put beside the first.
+    // Of four axes the fourth is aggregated, until it is cut and placed next to the first one.
     tab.expect(&format!("{CUBES}.dataset.cubes === '64,64'"))?;
     let beside = "(() => { const s = document.querySelectorAll('#topology .axes select')[3]; s.value = 'x'; s.dispatchEvent(new Event('change')); return true; })()";
     tab.expect(beside)?;
@@ -19,21 +19,22 @@ pub(super) fn report(tab: &mut Tab<'_>) -> Result<(), String> {
 }
 
 pub(super) fn tour(tab: &mut Tab<'_>) -> Result<(), String> {
-    // Findings first, each with its next command; then a section for each analysis of each recording.
+    // The findings come first, each with its next command, followed by a section for each analysis
+    // of each recording.
     tab.expect("document.querySelector('main > section').id === 'findings'")?;
     tab.expect("document.querySelectorAll('#findings li').length > 10 && [...document.querySelectorAll('#findings li')].every((item) => item.querySelector('code').textContent.startsWith('perfkit '))")?;
     tab.expect("['timeline', 'topology', 'track', 'anomaly'].every((view) => document.querySelector(`section[data-view=${view}]`))")?;
     tab.expect("document.querySelectorAll('script:not([type])').length === 5")?;
     tab.click("nav a[href='#phases-2']")?;
     tab.expect("location.hash === '#phases-2' && Math.abs(document.querySelector('#phases-2').getBoundingClientRect().top) < innerHeight")?;
-    // Real recordings: an object is followed, and a call has its stack.
+    // With real recordings, too, a tracked region can be selected and a call has its stack.
     tab.click("#phases-2 .objects tbody tr button")?;
     tab.expect("document.querySelector('#phases-2').dataset.object === '1' && document.querySelector('#phases-2 .status').textContent.includes('forward')")?;
     tab.click("#anomalies .functions tbody tr button")?;
     tab.click("#anomalies .calls tbody tr button")?;
     tab.expect("document.querySelector('#anomalies .call figcaption').textContent.startsWith('MPI_Barrier on rank')")?;
     tab.click("#theme")?;
-    // On paper there is nothing to press, and nothing is wider than it.
+    // The printed page has no controls and is not wider than the paper.
     tab.media("print")?;
     tab.expect("[...document.querySelectorAll('nav, .tools')].every((e) => !e.checkVisibility()) && document.documentElement.scrollWidth <= innerWidth")?;
     tab.expect("getComputedStyle(document.body).backgroundColor === 'rgb(255, 255, 255)'")?;

@@ -7,17 +7,17 @@ const SECTION: &str = "document.querySelector('section[data-view=timeline]')";
 pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     let strips = "section[data-view=timeline] .strips";
     tab.expect(&format!("{SECTION}.dataset.rows === '4'"))?;
-    // The last iterations: the first node waits in MPI_Allreduce, which is red.
+    // In the last iterations the first node waits in MPI_Allreduce, which is red.
     let colour = format!("{PIXEL}('{strips}', 0.985, 0.17)");
     let before = tab.text(&colour)?;
-    // Unfold a node: its ten ranks.
+    // Unfold a node into its ten ranks.
     tab.click("section[data-view=timeline] .row[data-group='0'] button")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '14'"))?;
     tab.expect("document.querySelector(\".row[data-group='0'] button\").getAttribute('aria-expanded') === 'true'")?;
     tab.expect("document.activeElement.closest('.row').dataset.group === '0'")?;
     tab.click("section[data-view=timeline] .fold")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '4'"))?;
-    // Another operation paints the same place otherwise.
+    // Another operation paints the same cell in another colour.
     let choose = "(() => { const s = document.querySelector('.op'); s.value = [...s.options].findIndex((o) => o.text.startsWith('diff'));
         s.dispatchEvent(new Event('change')); return true; })()";
     tab.expect(choose)?;
@@ -26,7 +26,7 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     if before == after {
         return Err(format!("max and diff both paint {before}"));
     }
-    // Zoom: a finer level comes in, and the cells are new.
+    // After zooming in a finer level is shown.
     let level = tab.number(&format!("Number({SECTION}.dataset.level)"))?;
     tab.value(&format!("document.querySelector('{strips}').focus()"))?;
     for _ in 0..3 {
@@ -45,18 +45,18 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!("{SECTION}.dataset.from === '0'"))?;
     tab.expect("document.querySelector('.closer').hidden")?;
     tab.expect("![...document.querySelectorAll('.row .busy')].some((e) => e.textContent.endsWith('in all'))")?;
-    // Hover says state, share and members.
+    // A hover shows state, share and members.
     tab.hover(strips, [0.992, 0.16])?;
     let said = tab.text("document.querySelector('.status').textContent")?;
     if !said.starts_with("node 0, threads at") || !said.contains("4 of 10 streams (40 %)") {
         return Err(format!("the pointer says: {said}"));
     }
-    // The keyboard does the same.
+    // The keyboard works as well.
     tab.key("ArrowDown")?;
     tab.expect("document.querySelector('.status').textContent.startsWith('node 1')")?;
     tab.key("Enter")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '14'"))?;
-    // The link to what is shown.
+    // Check the link to the selection.
     tab.value("new Promise((done) => setTimeout(() => done(1), 400))")?;
     tab.expect("location.hash.includes('op=diff') && location.hash.includes('open=1')")?;
     tab.click("#theme")?;
@@ -67,8 +67,8 @@ pub(super) fn timeline(tab: &mut Tab<'_>) -> Result<(), String> {
     }
 }
 
-/// Zooms in as far as the page goes: no column covers several pixels, and the page says that it goes no
-/// further and which window its numbers are of.
+/// Zooms in as far as possible: no column is wider than a pixel, and the page states the limit and
+/// the window of its numbers.
 fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.value("document.querySelector('section[data-view=timeline] .strips').focus()")?;
     for _ in 0..30 {
@@ -79,7 +79,7 @@ fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
         const finest = d.levels[d.levels.length - 1].columns, seen = finest * Number(s.dataset.span) / d.span;
         return Number(s.dataset.level) === finest && Math.abs(seen - Math.min(finest, Number(s.dataset.plot))) < 1; }})()"))?;
     tab.expect("document.querySelector('.view').textContent.includes('zooms in no further')")?;
-    // A page with fewer columns than pixels shows all of its window and zooms in nowhere.
+    // A page with fewer columns than pixels shows its whole window and cannot zoom in.
     tab.expect(&format!(
         "(() => {{ const text = document.querySelector('.view').textContent;
         return text.includes('not of this window') !== text.startsWith('Shown: all, ')
@@ -89,7 +89,7 @@ fn closest(tab: &mut Tab<'_>) -> Result<(), String> {
         e.textContent.endsWith('in all') !== document.querySelector('.view').textContent.startsWith('Shown: all, '))")
 }
 
-/// Notes the lines that are drawn from now on.
+/// Records the lines that are drawn from now on.
 const NOTE_LINES: &str = "(() => { const p = CanvasRenderingContext2D.prototype, [move, line, clear] = [p.moveTo, p.lineTo, p.clearRect];
     let at = null; window.drawn = [];
     p.clearRect = function (...a) { window.drawn = []; return clear.apply(this, a); };
@@ -97,7 +97,8 @@ const NOTE_LINES: &str = "(() => { const p = CanvasRenderingContext2D.prototype,
     p.lineTo = function (x, y) { if (at && at[1] !== y && Math.abs(at[1] - y) > 6.5) window.drawn.push([...at, x, y]); at = null; return line.call(this, x, y); };
     return true; })()";
 
-/// Returns `true` if some lines are drawn and each ends where a message of the page was sent and received.
+/// Returns `true` if lines are drawn and the ends of each line match the sender and the receiver of
+/// a message.
 const LINES_ARE_TRUE: &str = "(() => { const s = document.querySelector('section[data-view=timeline]');
     const d = JSON.parse(s.querySelector('script[type=\"application/json\"]').textContent), plot = Number(s.dataset.plot);
     const canvas = s.querySelector('.strips'), left = canvas.getBoundingClientRect().width - plot - 2;
@@ -117,7 +118,7 @@ pub(super) fn hostile(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("document.querySelector('.closer').hidden")?;
     tab.click("section[data-view=timeline] .messages")?;
     tab.expect(&format!("{SECTION}.dataset.bundles === '0'"))?;
-    // The least busy row first.
+    // Sorts the least busy row first.
     let order = "(() => { const s = document.querySelector('.order'); s.value = 'idle'; s.dispatchEvent(new Event('change'));
         const all = [...document.querySelectorAll('.row .busy')].map((e) => parseFloat(e.textContent));
         return all.every((busy, at) => at === 0 || all[at - 1] <= busy); })()";
@@ -133,7 +134,8 @@ pub(super) fn many(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.click("section[data-view=timeline] .row[data-group='0'] button")?;
     tab.expect(&format!("{SECTION}.dataset.rows === '65'"))?;
     tab.expect(&format!("Number({SECTION}.dataset.bundles) > 10"))?;
-    // Too many messages for the page: one of each bundle is drawn, the others are counted.
+    // With too many messages for the page one message of each bundle is drawn, and the others are
+    // counted.
     tab.expect(NOTE_LINES)?;
     closest(tab)?;
     tab.expect(LINES_ARE_TRUE)?;

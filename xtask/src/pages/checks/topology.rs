@@ -12,26 +12,26 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
             return Err(format!("cubes at the {side} cover {inked} of their pane"));
         }
     }
-    // The strongest is the opposite wave; along the second axis alone it is another.
+    // The strongest match is the opposite wave; along the second axis alone it is another view.
     tab.expect("document.querySelector('.found tbody tr td').textContent.startsWith('-0.9')")?;
     tab.expect("document.querySelector('.right figcaption').textContent.startsWith('waiting')")?;
     tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
     tab.click("section[data-view=topology] .filter label:nth-child(3) input")?;
     tab.expect(&format!("{CUBES}.dataset.mask === '2'"))?;
     tab.expect("document.querySelector('.right figcaption').textContent.startsWith('stripes')")?;
-    // Without an axis there is no list, so the last one cannot be switched off.
+    // There is no list without an axis, so the last axis cannot be switched off.
     tab.expect("document.querySelector('.filter label:nth-child(2) input').disabled")?;
     tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
     tab.expect("!document.querySelector('.filter label:nth-child(2) input').disabled")?;
     tab.click("section[data-view=topology] .filter label:nth-child(2) input")?;
     tab.expect(&format!("{CUBES}.dataset.mask === '1'"))?;
-    // Names of users are text.
+    // Names of users are shown as text.
     tab.expect("[...document.querySelectorAll('.found tbody button')].some((b) => b.textContent.includes('<img src=x'))")?;
     tab.expect("document.querySelectorAll('img[src=x]').length === 0")?;
-    // A click asks a cube: the one in the middle of the pane.
+    // A click on the middle of the pane shows the details of the cube.
     tab.click("section[data-view=topology] .left > canvas")?;
     tab.expect("/^rank \\d+, node \\d+, x \\d+, y \\d+, z \\d+: .*waiting/.test(document.querySelector('.status').textContent)")?;
-    // A brush hides what is low, and what was hidden behind it is drawn.
+    // A filter by value hides low values, and cubes behind them appear.
     let before = tab.number(&format!("{INKED}('.left > canvas')"))?;
     let slide = "(() => { const s = document.querySelector('.low'); s.value = 600; s.dispatchEvent(new Event('input')); return true; })()";
     tab.expect(slide)?;
@@ -47,7 +47,7 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     }
     tab.click("section[data-view=topology] .home")?;
     tab.expect(&format!("{CUBES}.dataset.cubes === '1728,1728'"))?;
-    // A slice, and an axis taken together.
+    // Cut one axis and aggregate another.
     let slice =
         "(() => { const [a, b] = document.querySelectorAll('.axes input'); a.value = b.value = 3;
         for (const e of [a, b]) e.dispatchEvent(new Event('input')); return true; })()";
@@ -56,7 +56,7 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     let role = "(() => { const s = document.querySelectorAll('.axes select')[1]; s.value = 'mean'; s.dispatchEvent(new Event('change')); return true; })()";
     tab.expect(role)?;
     tab.expect(&format!("{CUBES}.dataset.cubes === '12,12'"))?;
-    // One camera: a drag turns both.
+    // Both panes have one camera: a drag rotates both.
     let camera = tab.text(&format!("{CUBES}.dataset.camera"))?;
     tab.drag(
         "section[data-view=topology] .right > canvas",
@@ -76,7 +76,7 @@ pub(super) fn large(tab: &mut Tab<'_>) -> Result<(), String> {
         "Number({CUBES}.dataset.cubes.split(',')[0]) <= 20000"
     ))?;
     tab.expect("document.querySelector('section[data-view=topology] .note').textContent.includes('1,835,008 cells')")?;
-    // The one slow rank is gone from the means and there among the largest.
+    // The one slow rank does not show in the means, but in the maxima.
     let ends = "document.querySelector('.left .ends').lastChild.textContent";
     let mean = tab.text(ends)?;
     let largest = "(() => { const s = document.querySelector('.kind'); s.value = 1; s.dispatchEvent(new Event('change')); return true; })()";

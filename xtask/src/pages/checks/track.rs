@@ -1,4 +1,4 @@
-//! Pages of clusters and objects.
+//! Pages of clusters and tracked regions.
 
 use super::{INKED, Tab};
 
@@ -12,7 +12,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     if !(0.02..0.6).contains(&inked) {
         return Err(format!("points cover {inked} of their canvas"));
     }
-    // The slider goes from frame to frame, and between them.
+    // The slider moves through the experiments and between them.
     let slide = |to: f64| {
         format!(
             "(() => {{ const s = document.querySelector('section[data-view=track] .at'); s.value = {to};
@@ -30,7 +30,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
         pictures.push(next);
     }
     tab.expect(&format!("{status}.startsWith('32 tasks: 3840 bursts')||{status}.startsWith('32 tasks: 3,840 bursts')"))?;
-    // Keys choose an object and tell every vote for it.
+    // Keys select a tracked region, and its votes are shown.
     tab.value(&format!("document.querySelector('{cloud}').focus()"))?;
     tab.key("ArrowDown")?;
     tab.expect(&format!("{TRACK}.dataset.object === '1'"))?;
@@ -41,7 +41,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.key("Escape")?;
     tab.expect(&format!("{TRACK}.dataset.object === ''"))?;
-    // A burst under the pointer says what it is: the middle of an object's disc.
+    // A hover over the middle of the disc of a tracked region shows the details of a burst.
     let middle = format!(
         "(() => {{ const s = document.querySelector('section[data-view=track] .at'); s.value = 0; s.dispatchEvent(new Event('input'));
         const data = JSON.parse({TRACK}.querySelector('script').textContent), c = data.objects[0].centres[0][0];
@@ -58,14 +58,14 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect(&format!(
         "/a burst of instructions .*, ipc .*object 1 in 4 tasks/.test({status})"
     ))?;
-    // Other axes paint another picture.
+    // Other axes give another picture.
     let before = tab.text(&image)?;
     tab.expect("(() => { const s = document.querySelector('section[data-view=track] select.x'); s.value = 1; s.dispatchEvent(new Event('change')); return true; })()")?;
     tab.expect("(() => { const s = document.querySelector('section[data-view=track] select.y'); s.value = 0; s.dispatchEvent(new Event('change')); return true; })()")?;
     if before == tab.text(&image)? {
         return Err("other axes look alike".into());
     }
-    // Lines, boxes, relative: three pictures of a metric.
+    // Lines, boxes and relative values give three pictures of a metric.
     let trend = "document.querySelector('section[data-view=track] .trend').toDataURL()";
     let lines = tab.text(trend)?;
     tab.expect("(() => { const s = document.querySelector('section[data-view=track] .kind'); s.value = 'boxes'; s.dispatchEvent(new Event('change')); return true; })()")?;
@@ -74,18 +74,18 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     if lines == boxes || boxes == tab.text(trend)? {
         return Err("lines, boxes and what is relative look alike".into());
     }
-    // The vote behind each match, where one points at a cell of a matrix.
+    // A hover over a cell of a matrix shows the votes behind the match.
     tab.hover(
         "section[data-view=track] .matrix tbody tr:nth-child(2) td:nth-child(3) button",
         [0.5, 0.5],
     )?;
     tab.expect("/^2 of 4 tasks and 2 of 8 tasks: both are object \\d+. evidence .*forward .*duration/.test(document.querySelector('.votes').textContent)")?;
     tab.expect("document.querySelectorAll('section[data-view=track] img').length === 0")?;
-    // The link to what is shown.
+    // Check the link to the selection.
     tab.click("section[data-view=track] .objects tbody tr:nth-child(2) button")?;
     tab.value("new Promise((done) => setTimeout(() => done(1), 400))")?;
     tab.expect("location.hash.includes('object=2') && location.hash.includes('x=1')")?;
-    // It plays by itself.
+    // The animation plays by itself.
     tab.click("section[data-view=track] .play")?;
     tab.value("new Promise((done) => setTimeout(() => done(1), 2300))")?;
     tab.expect(&format!("Number({TRACK}.dataset.frame) > 0"))?;

@@ -1,4 +1,4 @@
-//! Four ranks, one of which waits for two others now and then.
+//! Results of four ranks, one of which sometimes waits for two others.
 
 use perf_anomaly::provenance::{Memory, Recorder};
 use perf_anomaly::{Monitor, Report, Tail, calls::Calls};
@@ -6,7 +6,8 @@ use perf_core::{EventSink, Nanos, Peer, StreamEvent, StreamKey};
 
 const HOSTILE: &str = "</script><img src=x onerror=alert(1)>&\"'";
 
-/// 4 ranks of 100 steps of ten calls. Rank 2 waits for two others now and then, since step 50 more often.
+/// Returns the report of 4 ranks with 100 steps of ten calls. Rank 2 sometimes waits for two
+/// others, more often after step 50.
 pub fn report(detector: Box<dyn perf_anomaly::Detector>) -> Report {
     let calls = Calls::default();
     let params = Recorder::params().check().expect("good");
@@ -71,7 +72,7 @@ pub fn report(detector: Box<dyn perf_anomaly::Detector>) -> Report {
     sink.finish().expect("it ends well")
 }
 
-/// The default detector.
+/// Returns the default detector.
 pub fn tail() -> Box<dyn perf_anomaly::Detector> {
     Box::new(Tail::default())
 }

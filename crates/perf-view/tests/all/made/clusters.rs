@@ -1,4 +1,4 @@
-//! Two runs with three phases, one of which has a name that pages must not run.
+//! Results of two runs with three phases, one of which has a name that pages must escape.
 
 use perf_core::{Job, Nanos};
 use perf_track::tracking::{Observation, Tracking};
@@ -6,14 +6,15 @@ use perf_track::trend::{Measured, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Dimension, Frame, Labels, Scale, Thread};
 use perf_view::track::Clusters;
 
-/// Phases of a frame: work of a burst, and the caller before it.
+/// Phases: work of a burst, and the caller before it.
 const PHASES: [(f64, &str); 3] = [
     (6.4e9, "solve"),
     (8.0e8, "exchange"),
     (1.5e8, "<img src=x onerror=alert(1)>"),
 ];
 
-/// Each of some tasks goes through three phases, again and again; one burst a task is far off.
+/// Returns bursts of some tasks, each of which repeats three phases; one burst of each task is an
+/// outlier.
 pub fn bursts(tasks: u32, steps: u32) -> Bursts {
     let mut bursts = Bursts::with_units([("work", ""), ("rate", "")]);
     for process in 0..tasks {
@@ -48,7 +49,7 @@ pub fn bursts(tasks: u32, steps: u32) -> Bursts {
     bursts
 }
 
-/// The phase of each burst, by its work.
+/// Returns the phase of each burst, found by its work.
 fn labels(bursts: &Bursts, tasks: u32) -> Vec<ClusterId> {
     let work = &bursts.column("work").expect("it has one").values;
     let of = |work: &f64| {
@@ -58,7 +59,7 @@ fn labels(bursts: &Bursts, tasks: u32) -> Vec<ClusterId> {
     work.iter().map(of).collect()
 }
 
-/// Two frames that are tracked.
+/// Returns two tracked experiments.
 pub fn clusters(names: [&str; 2], steps: u32) -> Clusters {
     let tasks = [4, 8];
     let all = tasks.map(|tasks| bursts(tasks, steps));

@@ -1,4 +1,4 @@
-//! Made-up results that several tests draw.
+//! Synthetic results that several tests draw.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses what it needs")]
 

@@ -1,4 +1,4 @@
-//! What the library linfa does.
+//! Work that uses the library linfa.
 
 #![cfg(all(
     feature = "otf2",
@@ -20,7 +20,7 @@ use crate::work::{Planted, Work, digest};
 use perfkit::track::cluster::Clusterer;
 use perfkit::track::cluster::linfa::{LinfaDbscan, LinfaKMeans, LinfaMixture, LinfaOptics};
 
-/// What it does with points.
+/// Returns all clusterers of linfa, applied to points.
 pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
     type Make = fn() -> Result<Box<dyn Clusterer>, perfkit::track::Error>;
     let makers: [(&'static str, Make); 4] = [

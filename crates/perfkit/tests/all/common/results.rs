@@ -1,4 +1,4 @@
-//! More of what is read and found: every operation, every detector with its records, pictures and pages.
+//! Further work to compare: every operation, every detector with its records, pictures and pages.
 
 #![cfg(all(
     feature = "otf2",
@@ -44,7 +44,7 @@ const OPS: [Op; 9] = [
     Op::Any(ClassId(1)),
 ];
 
-/// Folds by every operation and grouping, and what is drawn of them.
+/// Returns folds by every operation and grouping, with their pictures.
 pub(crate) fn of_folds(trace: &Trace) -> Vec<(String, Work<'_>)> {
     let mut all: Vec<(String, Work<'_>)> = Vec::new();
     let kinds = [
@@ -91,7 +91,7 @@ pub(crate) fn of_folds(trace: &Trace) -> Vec<(String, Work<'_>)> {
     all
 }
 
-/// What is found of devices.
+/// Returns the analyses of devices.
 pub(crate) fn of_devices() -> Vec<(&'static str, Work<'static>)> {
     let find = |trace: &Trace| -> Given {
         let view = trace.view();
@@ -119,7 +119,8 @@ fn detector(name: &str) -> Result<Box<dyn Detector>, Box<dyn Error>> {
     })
 }
 
-/// Detection by each detector: the file of records, the report after judging again, the page.
+/// Returns the detection by each detector: the file of records, the report after a second
+/// judgement, and the page.
 pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(String, Work<'a>)> {
     let work = move |name: &'static str| -> Work<'a> {
         Box::new(move |_, threads| {
@@ -163,7 +164,8 @@ pub(crate) fn of_detection<'a>(trace: &'a Trace, folder: &'a Path) -> Vec<(Strin
     all.into()
 }
 
-/// What is written of a trace and its profile beside OTF2 and Paraver, and a topology that is drawn.
+/// Returns writers of a trace and its profile other than OTF2 and Paraver, and the drawing of a
+/// topology.
 pub(crate) fn of_writers(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
     let json: Work<'_> = Box::new(move |job, _| {
         let mut bytes = Vec::new();

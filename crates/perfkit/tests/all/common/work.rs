@@ -1,4 +1,4 @@
-//! Everything that reads or analyses, as one list: what it gives is told as a short text.
+//! List of all readers and analyses. Each returns its result as a short text.
 
 #![cfg(all(
     feature = "otf2",
@@ -29,13 +29,13 @@ use std::error::Error;
 use std::fmt::{self, Debug, Write};
 use std::path::{Path, PathBuf};
 
-/// What work gives: a text that differs if the result does.
+/// Result of work: a text that differs if the result differs.
 pub(crate) type Given = Result<String, Box<dyn Error>>;
 
-/// A piece of work in a job, which reads on so many threads.
+/// Work in a job that reads on the given number of threads.
 pub(crate) type Work<'a> = Box<dyn Fn(&Job, usize) -> Given + Send + Sync + 'a>;
 
-/// Length and hash (FNV-1a) of a text too long to keep.
+/// Length and FNV-1a hash of a text that is too long to keep.
 struct Digest(usize, u64);
 
 impl Write for Digest {
@@ -48,14 +48,14 @@ impl Write for Digest {
     }
 }
 
-/// The text of a result, shortened.
+/// Returns the digest of a result's debug output.
 pub(crate) fn digest(result: &impl Debug) -> Given {
     let mut digest = Digest(0, 0xcbf2_9ce4_8422_2325);
     write!(digest, "{result:?}")?;
     Ok(format!("{} bytes, {:016x}", digest.0, digest.1))
 }
 
-/// A folder of recordings in each format, which goes when it is dropped.
+/// Folder of recordings in each format, removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Made(pub(crate) PathBuf);
 
@@ -80,7 +80,7 @@ const CUBE3: &str = r#"<cube version="3.0"><metrics><metric id="0"><disp_name>Ti
 </process></node></machine></system><severity><matrix metricId="0"><row cnodeId="0">1.5
 </row></matrix></severity></cube>"#;
 
-/// What a test reads: bundled recordings, and some that are made in a folder called `name`.
+/// Returns the recordings of a test: bundled ones, and generated ones in a folder called `name`.
 pub(crate) fn recordings(name: &str) -> Result<(Made, Vec<PathBuf>), Box<dyn Error>> {
     let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data");
     let mut all: Vec<PathBuf> = [
@@ -160,7 +160,7 @@ fn rows_of(profile: &Profile) -> Given {
     digest(&rows)
 }
 
-/// What is done with any trace.
+/// Returns the analyses of a trace.
 pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
     let view = trace.view();
     let mut all: Vec<(&'static str, Work<'_>)> = vec![
@@ -276,7 +276,7 @@ pub(crate) fn of_trace(trace: &Trace) -> Vec<(&'static str, Work<'_>)> {
     all
 }
 
-/// What is done with archives themselves.
+/// Returns the operations on archives.
 pub(crate) fn of_archive(path: &Path) -> Vec<(&'static str, Work<'_>)> {
     let cut: Work<'_> = Box::new(move |job, _| {
         let reader = Reader::open(path, &OpenOptions::new(), &Job::default())?;
@@ -297,20 +297,21 @@ pub(crate) fn of_archive(path: &Path) -> Vec<(&'static str, Work<'_>)> {
     vec![("cut", cut), ("merged", merged)]
 }
 
-/// A view that is not the same everywhere.
+/// Returns the index of a view whose values are not all equal.
 fn varied(spectra: &Spectra<f64>) -> usize {
     let found = spectra.views().iter().position(|view| !view.is_constant());
     found.unwrap_or(0)
 }
 
-/// What is done with a profile.
+/// Returns the analyses of a profile.
 pub(crate) fn of_profile(
     profile: &Profile,
 ) -> Result<Vec<(&'static str, Work<'_>)>, Box<dyn Error>> {
     let metrics: Vec<MetricId> = (0..profile.metrics().len())
         .filter_map(MetricId::from_index)
         .collect();
-    // Rows are taken a few at a time, so that few of them are done before anyone could stop it.
+    // Rows are processed in batches; the list is long enough for a cancellation to take effect
+    // between two of them.
     let rows = stored_rows(profile, &metrics).repeat(8);
     let ranks = profile.system().locations().len();
     let shape = Shape::of(&balanced(ranks, 2))?;
@@ -374,7 +375,7 @@ pub(crate) fn of_profile(
     ])
 }
 
-/// Points of twelve phases, as 16 threads compute them one after the other.
+/// Points of twelve phases that 16 threads execute one after the other.
 #[derive(Debug)]
 pub(crate) struct Planted {
     values: Vec<f64>,
@@ -384,7 +385,7 @@ pub(crate) struct Planted {
 }
 
 impl Planted {
-    /// As many points.
+    /// Creates `points` points.
     pub(crate) fn new(points: usize) -> Result<Self, Box<dyn Error>> {
         let phases = clusters::phases(points, 5);
         let mut bursts = Bursts::new(["x"]);
@@ -419,7 +420,7 @@ impl Planted {
     }
 }
 
-/// What is done with points.
+/// Returns the clustering of points.
 pub(crate) fn of_points(planted: &Planted) -> Vec<(&'static str, Work<'_>)> {
     let mut all: Vec<(&'static str, Work<'_>)> = Vec::new();
     for (name, index) in [("dbscan", Index::default()), ("dbscan, tree", Index::Tree)] {
