@@ -111,7 +111,7 @@ pub struct Input {
 impl Input {
     /// Reads the first bytes of a file or the names in a folder.
     ///
-    /// A path without a file is not an error here: a format may recognise it by the files beside
+    /// A path without a file is not an error here: a format may recognise it by the files next to
     /// it.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ impl<'o> Reader<'o> {
     /// # Errors
     ///
     /// Returns [`Error::Io`] if the system cannot read, [`Error::Malformed`] or
-    /// [`Error::Truncated`] for a damaged anchor without definitions or event files beside it,
+    /// [`Error::Truncated`] for a damaged anchor without definitions or event files next to it,
     /// [`Error::Unsupported`] for SION containers and compressed archives, [`Error::Limit`] if a
     /// limit is exceeded, and [`Error::Strict`] if strict reading needs a repair of the
     /// definitions.

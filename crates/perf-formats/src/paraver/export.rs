@@ -182,7 +182,7 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
     locations.chain(received).max().unwrap_or_default()
 }
 
-/// Writes a trace to `path`, compressed if that ends in `.gz`, with `.pcf` and `.row` beside it.
+/// Writes a trace to `path`, compressed if that ends in `.gz`, with `.pcf` and `.row` next to it.
 ///
 /// ```
 /// use perf_core::Job;

@@ -17,7 +17,7 @@ use perf_core::{
 };
 use std::path::Path;
 
-/// Reads a trace with the `.pcf` and `.row` beside it.
+/// Reads a trace with the `.pcf` and `.row` next to it.
 ///
 /// See the [module](super) for the conversion rules.
 ///

@@ -88,8 +88,8 @@ impl<'a> Tracks<'a> {
         location.kind == LocationKind::CpuThread && of_process
     }
 
-    /// Returns the description of the track of a location. Lane 0 is its own track, others are
-    /// beside it.
+    /// Returns the description of the track of a location. Lane 0 is its own track, others are next
+    /// to it.
     pub(super) fn describe(&self, id: LocationId, uuid: u64, lane: usize) -> Message {
         let mut track = Message::default();
         track.number(field::TRACK_UUID, uuid);

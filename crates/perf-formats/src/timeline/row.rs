@@ -24,7 +24,7 @@ pub(crate) enum RowKey {
         context: Sym,
         stream: Sym,
     },
-    /// Ranges and waits shown beside a stream, which are not device work.
+    /// Ranges and waits shown next to a stream, which are not device work.
     Beside { device: Sym, stream: Sym },
 }
 

@@ -22,7 +22,7 @@ struct One {
     pid: u64,
     /// `args` that identify the device and the stream.
     args: Vec<(&'static str, String)>,
-    /// `true` for a location beside a stream.
+    /// `true` for a location next to a stream.
     is_beside: bool,
     /// Offset added to correlation ids, so that those of different ranks are distinct.
     correlations: i128,
