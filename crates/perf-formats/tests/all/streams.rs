@@ -420,7 +420,7 @@ fn files_that_appear_later_are_followed() {
             }
         }
         writer.join().unwrap();
-        // The second rank has the steps that it would have had from the begin.
+        // The second rank has the same steps as if its file had existed from the begin.
         let [one, other] = [0, 1].map(|rank| {
             let own = seen.steps.iter().filter(|((of, _), _)| *of == rank);
             own.map(|((_, step), events)| (*step, *events))
@@ -436,7 +436,7 @@ fn files_that_appear_later_are_followed() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A file that nobody writes to holds the others up for as long as one says, once.
+/// A file without new data delays the others only once, for the patience.
 #[test]
 fn a_quiet_file_holds_nobody_up() {
     let folder = std::env::temp_dir().join(format!("perfkit-quiet-{}", std::process::id()));
@@ -444,7 +444,7 @@ fn a_quiet_file_holds_nobody_up() {
     let path = |rank: usize| folder.join(format!("rank-{rank}.tsv"));
     let row = |step: u64, rank: usize| format!("{step}\t{step}\t{rank}\tENTRY\tf\n");
     let header = "step\tts_us\trank\tkind\tname\n";
-    // The first has nothing, not even a header; the second stops after step 0.
+    // The first file is empty, without a header; the second stops after step 0.
     std::fs::write(path(0), "").unwrap();
     std::fs::write(path(1), format!("{header}{}", row(0, 1))).unwrap();
     std::fs::write(path(2), header).unwrap();
@@ -459,7 +459,8 @@ fn a_quiet_file_holds_nobody_up() {
             for step in 0..30 {
                 append(&third, row(step, 2));
             }
-            // Only when all of these steps have ended, though two files are quiet, does one speak again.
+            // The writer continues only after all of these steps have ended, although two files are
+            // idle.
             while heard.recv().unwrap() < 28 {}
             append(&first, format!("{header}{}{}", row(3, 0), row(31, 0)));
             append(&third, row(30, 2) + &row(31, 2));
@@ -475,13 +476,13 @@ fn a_quiet_file_holds_nobody_up() {
     let mut seen = Seen::default();
     while streams.next_step(&mut seen, &Job::default()).unwrap() {
         if let Some(step) = seen.steps().last() {
-            // The writer has ended when it has heard enough.
+            // The writer has ended after enough steps.
             let _ = told.send(*step);
         }
     }
     writer.join().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    // The file that was quiet has its own step 3, after the others have ended theirs.
+    // The idle file has its own step 3 after the others have ended theirs.
     let steps = seen.steps();
     let late = steps.iter().rposition(|step| *step == 3).unwrap();
     assert!(late > 28, "{steps:?}");
@@ -520,7 +521,7 @@ fn numbers_are_exact_in_any_notation() {
     assert!(said.contains("expected a rank, got `3.5`"), "{said}");
 }
 
-/// A first line that is cut off or damaged makes no stream unreadable.
+/// A truncated or damaged first line does not make a stream unreadable.
 #[test]
 fn damaged_headers_are_mended() {
     let header = TABLE.lines().next().unwrap();
@@ -574,7 +575,7 @@ fn counters_of_large_and_of_negative_values_keep_their_sizes() {
 
 const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\n";
 
-/// A table as a file that is opened as a trace.
+/// Opens a table in a file as a trace.
 fn opened(name: &str, text: &str, options: &OpenOptions) -> Result<perf_formats::Recording, Error> {
     let path = std::env::temp_dir().join(format!("perfkit-{name}-{}.tsv", std::process::id()));
     std::fs::write(&path, text).unwrap();
@@ -621,7 +622,8 @@ fn large_ranks_of_many_programs_make_no_large_communicators() {
     assert_eq!(members.sum::<usize>(), 3 * 65_001);
 }
 
-/// A damaged timestamp in the middle of a thread, as its first and as its last. A pause is none.
+/// A damaged timestamp in the middle of a thread, as its first and as its last. A pause is not
+/// damage.
 #[test]
 fn a_lone_jump_in_time_does_not_stretch_a_trace() {
     let table = |damaged: &dyn Fn(u64) -> bool| {
