@@ -8,18 +8,29 @@ use crate::json::{Cursor, Stop, Token};
 pub(super) struct Raw<'a> {
     /// Phase of the event; 0 if it is missing.
     pub(super) phase: u8,
+    /// Field `name`.
     pub(super) name: Token<'a>,
+    /// Field `cat`.
     pub(super) category: Token<'a>,
+    /// Field `pid`.
     pub(super) process: Token<'a>,
+    /// Field `tid`.
     pub(super) thread: Token<'a>,
+    /// Field `ts`.
     pub(super) time: Token<'a>,
+    /// Field `dur`.
     pub(super) duration: Token<'a>,
+    /// Field `id`.
     pub(super) id: Token<'a>,
+    /// Local id in `id2`.
     pub(super) local_id: Token<'a>,
+    /// Global id in `id2`.
     pub(super) global_id: Token<'a>,
+    /// Field `scope`.
     pub(super) scope: Token<'a>,
     /// `true` if a flow ends in the enclosing call.
     pub(super) binds_around: bool,
+    /// Field `args`.
     pub(super) args: Args<'a>,
     /// `true` if the event has any field.
     pub(super) has_fields: bool,

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// Location of an archive: folder, anchor name and name of its other files.
 #[derive(Debug)]
 pub(crate) struct Located {
+    /// Folder of the anchor.
     pub(crate) folder: DiskArchive,
     /// File name of the anchor, which may be missing.
     pub(crate) anchor: String,

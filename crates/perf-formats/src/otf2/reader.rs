@@ -39,12 +39,19 @@ use std::sync::{Arc, OnceLock};
 /// ```
 #[derive(Debug)]
 pub struct Reader<'o> {
+    /// Files of the archive.
     pub(crate) source: Source<'o>,
+    /// Options of the read operation.
     pub(crate) options: Reading,
+    /// Contents of the anchor, if it exists.
     anchor: Option<Anchor>,
+    /// Global definition file.
     file: DefinitionFile,
+    /// Resolved global definitions.
     pub(crate) resolved: Resolved,
+    /// Kind of each record id.
     pub(crate) kinds: Kinds,
+    /// Diagnostics of the definitions.
     pub(crate) found: Diagnostics,
     /// Index of the record that defines each string id; created on first use.
     strings: OnceLock<HashMap<u64, usize>>,

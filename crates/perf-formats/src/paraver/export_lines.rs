@@ -23,8 +23,9 @@ pub(super) struct Shared<'n, 'd> {
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
     view: LocationView<'a>,
-    /// Events of the instant. The ends of all lines but the last are stored separately.
+    /// Events of the instant.
     pairs: Vec<Pair>,
+    /// Ends of the lines in `pairs`, except the last.
     ends: Vec<usize>,
     has_metrics: bool,
     /// Types and values of the open MPI calls.

@@ -46,7 +46,9 @@ pub struct OnCpu {
 pub struct Pair {
     /// Type of the event.
     pub kind: u32,
+    /// `true` if the value is written with a minus sign.
     is_negative: bool,
+    /// Bit pattern of the value.
     bits: u64,
 }
 

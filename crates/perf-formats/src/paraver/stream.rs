@@ -41,8 +41,9 @@ pub(super) struct Stream {
     /// `true` if a record was earlier than its predecessor, which invalidates the events of the
     /// thread.
     pub(super) is_unordered: bool,
-    /// Events of the instant. The ends of its lines are stored separately.
+    /// Events of the instant.
     pairs: Vec<Pair>,
+    /// Ends of the lines in `pairs`.
     lines: Vec<usize>,
     /// States that begin at the instant, with their ends.
     begun: Vec<(u32, u64)>,

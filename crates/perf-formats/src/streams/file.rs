@@ -21,15 +21,17 @@ pub(super) struct StreamFile {
     at_hand: AtHand,
     /// Syntax of the lines; `None` before the first line.
     syntax: Option<Syntax>,
-    /// Length of a step for rows without a step number, and the begin of step 0.
+    /// Length of a step for rows without a step number.
     period: Nanos,
+    /// Begin of step 0, if known.
     origin: Option<Nanos>,
     used_period: bool,
     next: Next,
     /// Highest plausible step so far; `None` before the first row.
     highest: Option<u64>,
-    /// Last step with a row of this file, and last ended step of all files.
+    /// Last step with a row of this file.
     own: Option<u64>,
+    /// Last ended step of all files.
     ended: Option<u64>,
     /// `true` if other files no longer wait for this one.
     pub(super) is_late: bool,

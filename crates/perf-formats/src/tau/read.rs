@@ -81,9 +81,13 @@ pub struct Thread {
 /// Contents of a profile, independent of its storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
+    /// Names of the metrics.
     pub(super) metrics: Vec<String>,
+    /// Functions and call paths.
     pub(super) functions: Vec<Function>,
+    /// Names of the user events.
     pub(super) events: Vec<String>,
+    /// Threads by ascending key.
     pub(super) threads: Vec<Thread>,
     /// Metadata shared by all threads.
     pub(super) metadata: Vec<(String, String)>,
@@ -108,8 +112,11 @@ pub(super) struct Tables {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tau {
+    /// Contents of the files.
     tables: Tables,
+    /// Profile built from the tables.
     profile: Profile,
+    /// Repairs, losses and notes.
     diagnostics: Diagnostics,
 }
 

@@ -31,7 +31,9 @@ pub(crate) enum RowKey {
 /// A call with its begin and end in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
+    /// Begin in nanoseconds.
     pub(super) start: i64,
+    /// End in nanoseconds.
     pub(super) end: i64,
     /// Number of the region in this file.
     pub(super) region: u32,

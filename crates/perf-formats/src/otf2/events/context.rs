@@ -68,12 +68,15 @@ impl Shared {
 /// Context for decoding the events of one location.
 #[derive(Debug)]
 pub(crate) struct Context<'r> {
+    /// Name of the event file.
     pub(crate) file: Arc<str>,
     pub(super) resolved: &'r Resolved,
+    /// Local definitions of the location.
     pub(crate) local: &'r LocalDefinitions,
     /// Dense regions by local id; [`NONE`] if the id needs the full lookup.
     pub(super) regions: &'r [u32],
     pub(super) kinds: &'r Kinds,
+    /// Window of events to keep.
     pub(super) window: TimeRange,
     /// Largest distance in ticks that is accepted without checking the timestamps that follow.
     pub(super) far: u64,

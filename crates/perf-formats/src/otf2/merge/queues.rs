@@ -45,10 +45,15 @@ pub(super) struct Queues {
 /// A stream with two blocks of events. Events from `next` on are not in a batch yet.
 #[derive(Debug)]
 struct Queue {
+    /// Location of the stream.
     id: LocationId,
+    /// Current block.
     now: Events,
+    /// Next block.
     ahead: Events,
+    /// Index of the next event that is in no batch.
     next: usize,
+    /// `true` after the last block was decoded.
     done: bool,
 }
 

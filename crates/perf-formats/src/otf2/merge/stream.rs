@@ -12,10 +12,15 @@ use std::sync::Arc;
 /// Event file of one location, and the position up to which it is decoded.
 #[derive(Debug)]
 pub(super) struct Stream {
+    /// Location of the file.
     pub(super) id: LocationId,
+    /// Name of the event file.
     pub(super) file: Arc<str>,
+    /// Size, chunks and byte order of the file.
     pub(super) shape: Shape,
+    /// Local definitions of the location.
     pub(super) shared: Shared,
+    /// Decoding state.
     pub(super) state: State,
     /// Current chunk, and the first byte that is not decoded.
     pub(super) chunk: u64,

@@ -25,7 +25,9 @@ use std::collections::BTreeMap;
 /// Resolved global definitions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolved {
+    /// Definitions of the trace.
     pub(crate) definitions: Definitions,
+    /// Maps from ids of the file to dense ids.
     pub(crate) maps: Maps,
     /// Declared number of events by `LocationId`.
     pub(crate) declared: Vec<Option<u64>>,
@@ -35,7 +37,9 @@ pub(crate) struct Resolved {
     placeholders: usize,
     /// Number of undefined ids so far.
     pub(crate) undefined: u64,
+    /// Number of undefined ids when the tables of ids were last settled.
     settled: u64,
+    /// Shared placeholder of each space.
     shared: BTreeMap<Space, u32>,
 }
 
