@@ -39,16 +39,23 @@ pub(super) struct Raw<'a> {
 /// Retained members of `args`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Args<'a> {
+    /// Member `device`.
     pub(super) device: Token<'a>,
+    /// Member `stream`.
     pub(super) stream: Token<'a>,
+    /// Member `context`.
     pub(super) context: Token<'a>,
+    /// Member `correlation`.
     pub(super) correlation: Token<'a>,
     /// The correlation id under the name that XLA's profiler uses.
     pub(super) correlation_id: Token<'a>,
+    /// Member with the number of bytes.
     pub(super) bytes: Token<'a>,
     /// `true` if there are details of a copy or fill in the form of XLA's profiler.
     pub(super) is_copy: bool,
+    /// Member `name` of a metadata event.
     pub(super) name: Token<'a>,
+    /// Member `labels` of a metadata event.
     pub(super) labels: Token<'a>,
     /// Parameters of an operation of a training job, in the order of
     /// [`TRAINING`](super::phases::TRAINING).

@@ -31,7 +31,7 @@ struct Part {
 struct Pass<'p> {
     /// Definitions with the placeholders so far.
     resolved: &'p Resolved,
-    /// Reading threads.
+    /// Number of reading threads.
     threads: Threads,
     /// Total size of all files in bytes.
     total: u64,

@@ -228,11 +228,15 @@ pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Re
 /// State of writing the lines of a thread.
 #[derive(Debug)]
 struct Thread<'a> {
+    /// Paraver object of the thread.
     at: OnCpu,
+    /// States of the thread.
     states: States<'a>,
     /// Next state to write.
     state: Option<State>,
+    /// Steps of the thread.
     steps: Steps<'a>,
+    /// Event lines of the thread.
     lines: Lines<'a>,
 }
 
@@ -286,9 +290,13 @@ impl<'a> Thread<'a> {
 
 /// Messages ordered by the time of their send calls.
 struct Sent<'a> {
+    /// Messages in order of the trace.
     messages: &'a [Message],
+    /// Paraver objects of the locations.
     people: &'a People,
+    /// Conversion of times.
     time: &'a Time,
+    /// Second timestamps of the messages.
     ends: &'a Ends,
 }
 
@@ -358,7 +366,9 @@ fn write<W: Write>(
 /// Conversion of the ticks of a trace to those of Paraver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
+    /// Unit of the output.
     unit: TimeUnit,
+    /// First tick of the trace.
     start: u64,
     /// Ticks per second, if they do not match a unit of Paraver.
     rate: Option<u64>,

@@ -35,6 +35,7 @@ pub struct Writer<W: Write> {
     name: String,
     /// Bytes that are not written yet.
     buffer: Vec<u8>,
+    /// Number of records so far.
     written: u64,
 }
 

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 /// Numbers of tracks: groups first, then locations, then additional ones.
 #[derive(Debug)]
 pub(super) struct Tracks<'a> {
+    /// Definitions of the trace.
     definitions: &'a Definitions,
+    /// Next free track number.
     next: u64,
 }
 

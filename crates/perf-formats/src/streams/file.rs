@@ -18,6 +18,7 @@ use perf_core::{Diagnostics, EventSink, Nanos, Place};
 /// counts as wrong.
 #[derive(Debug)]
 pub(super) struct StreamFile {
+    /// Current line and look-ahead.
     at_hand: AtHand,
     /// Syntax of the lines; `None` before the first line.
     syntax: Option<Syntax>,
@@ -25,7 +26,9 @@ pub(super) struct StreamFile {
     period: Nanos,
     /// Begin of step 0, if known.
     origin: Option<Nanos>,
+    /// `true` if a row had no step number.
     used_period: bool,
+    /// Next item of the file.
     next: Next,
     /// Highest plausible step so far; `None` before the first row.
     highest: Option<u64>,
@@ -51,8 +54,11 @@ enum Next {
 /// Fields of a row that determine its step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Head {
+    /// Step number, if the row has one.
     step: Option<u64>,
+    /// Time of the row.
     at: Nanos,
+    /// `true` for metadata.
     is_fact: bool,
 }
 

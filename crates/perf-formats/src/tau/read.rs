@@ -234,10 +234,15 @@ const TIME: &str = "Time";
 /// Names with their indices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
+    /// Functions in the order of their index.
     pub(super) functions: Vec<Function>,
+    /// Indices of the functions.
     function_ids: HashMap<String, u32>,
+    /// Names of user events in the order of their index.
     pub(super) events: Vec<String>,
+    /// Indices of the user events.
     event_ids: HashMap<String, u32>,
+    /// Names of the metrics.
     pub(super) metrics: Vec<String>,
 }
 
@@ -378,11 +383,13 @@ const FEW: usize = 1 << 20;
 /// Threads whose metrics come from several files.
 #[derive(Debug, Default)]
 struct Merge {
+    /// Threads by key.
     threads: BTreeMap<Key, Merging>,
 }
 
 #[derive(Debug, Default)]
 struct Merging {
+    /// Thread under construction.
     thread: Thread,
     /// First file of the thread.
     file: String,
@@ -390,6 +397,7 @@ struct Merging {
     places: HashMap<(u32, u32), usize>,
     /// (metric, entry, exclusive, inclusive).
     values: Vec<(usize, usize, f64, f64)>,
+    /// Metrics with a file of this thread.
     seen: Vec<usize>,
 }
 

@@ -106,7 +106,9 @@ pub(in crate::cube) struct Metric {
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cube) struct Cnode {
+    /// Id of the call path in the file.
     pub(in crate::cube) id: u64,
+    /// Offset of the element in the document.
     pub(in crate::cube) at: usize,
     /// Index of the parent call path.
     pub(in crate::cube) parent: Option<u32>,
@@ -137,7 +139,7 @@ pub(in crate::cube) enum Whose {
 pub(in crate::cube) struct Cart {
     /// Name of the topology.
     pub(in crate::cube) name: String,
-    /// Offset of the element.
+    /// Offset of the element in the document.
     pub(in crate::cube) at: usize,
     /// Name, size, and `true` if the dimension is periodic.
     pub(in crate::cube) dimensions: Vec<(String, u32, bool)>,

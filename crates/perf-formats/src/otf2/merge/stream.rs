@@ -24,7 +24,9 @@ pub(super) struct Stream {
     pub(super) state: State,
     /// Current chunk, and the first byte that is not decoded.
     pub(super) chunk: u64,
+    /// First byte that is not decoded.
     pub(super) at: u64,
+    /// `true` after the last block was decoded.
     pub(super) done: bool,
 }
 
@@ -100,6 +102,8 @@ impl Stream {
 /// Result of decoding a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
+    /// Number of decoded bytes.
     pub(super) bytes: u64,
+    /// Reason for which the decoder stopped.
     stop: Stop,
 }

@@ -50,13 +50,19 @@ const PLACEHOLDERS: usize = 1 << 16;
 type Table<'a> = BTreeMap<u64, Row<'a>>;
 
 pub(super) struct Resolver<'a> {
+    /// Definition file.
     file: &'a DefinitionFile,
+    /// Limits on resources.
     limits: &'a Limits,
+    /// Diagnostics of the definitions.
     found: &'a mut Diagnostics,
+    /// Text and offset of each string id.
     strings: BTreeMap<u64, (&'a [u8], u64)>,
+    /// Definitions of each space.
     tables: BTreeMap<Space, Table<'a>>,
     /// Properties, domains and coordinates, which have no id.
     loose: Vec<Row<'a>>,
+    /// Clock properties.
     clock: Option<Row<'a>>,
     /// The communicating locations, by paradigm.
     comm_locations: BTreeMap<u8, Vec<u64>>,
