@@ -290,7 +290,7 @@ impl<'a> Thread<'a> {
 
 /// Messages ordered by the time of their send calls.
 struct Sent<'a> {
-    /// Messages in order of the trace.
+    /// Matched messages.
     messages: &'a [Message],
     /// Paraver objects of the locations.
     people: &'a People,
@@ -368,7 +368,7 @@ fn write<W: Write>(
 pub(super) struct Time {
     /// Unit of the output.
     unit: TimeUnit,
-    /// First tick of the trace.
+    /// Tick that becomes time 0: the origin of the clock, or the first event if that is earlier.
     start: u64,
     /// Ticks per second, if they do not match a unit of Paraver.
     rate: Option<u64>,

@@ -51,6 +51,7 @@ pub struct Reader<'a> {
     header_text: Vec<u8>,
     /// Pipeline from bytes to batches.
     parser: Parser<'a>,
+    /// Threads that parse chunks.
     pool: Pool,
     /// Parsed batches that are not returned yet.
     batches: VecDeque<Batch>,

@@ -35,7 +35,7 @@ pub struct Writer<W: Write> {
     name: String,
     /// Bytes that are not written yet.
     buffer: Vec<u8>,
-    /// Number of records so far.
+    /// Number of bytes written.
     written: u64,
 }
 
