@@ -16,8 +16,11 @@ use std::sync::Arc;
 /// ms copied out of one (cached, ext4, Linux 6.18).
 #[derive(Clone, Debug)]
 pub(crate) struct Bytes {
+    /// Source of the bytes.
     from: From,
+    /// Length in bytes.
     len: u64,
+    /// Name for errors.
     name: Arc<str>,
 }
 
@@ -201,7 +204,9 @@ const LOOK: usize = 1 << 20;
 
 /// Reader that makes a cancellation check on each read.
 struct Watched<'a, R> {
+    /// Wrapped reader.
     unpacked: R,
+    /// Job whose cancellation is checked.
     job: &'a Job,
 }
 

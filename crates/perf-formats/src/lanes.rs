@@ -8,8 +8,11 @@ use std::collections::{BTreeSet, BinaryHeap};
 /// number of lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
+    /// End time and number of each occupied lane.
     open: BinaryHeap<Reverse<(Ticks, usize)>>,
+    /// Free lanes.
     free: BTreeSet<usize>,
+    /// Number of lanes so far.
     count: usize,
 }
 

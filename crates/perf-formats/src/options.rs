@@ -19,11 +19,17 @@ use perf_core::{Diagnostics, Limits, TimeRange, Unify};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
+    /// `true` in strict mode.
     strict: bool,
+    /// Limits on resources.
     limits: Limits,
+    /// Window of corrected time; `None` for all of time.
     window: Option<TimeRange>,
+    /// Keys of the selected locations; `None` for all.
     locations: Option<Vec<u64>>,
+    /// Number of threads; 0 for one for each core.
     threads: usize,
+    /// Rule of unification.
     unify: Unify,
 }
 

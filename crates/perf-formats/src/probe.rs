@@ -111,7 +111,7 @@ pub struct Input {
 impl Input {
     /// Reads the first bytes of a file or the names in a folder.
     ///
-    /// A path without a file is not an error here: a format may recognise it by the files beside
+    /// A path without a file is not an error here: a format may recognise it by the files next to
     /// it.
     ///
     /// # Errors
@@ -187,7 +187,8 @@ pub struct Format {
     pub extensions: &'static [&'static str],
     /// One-line description for users.
     pub describe: &'static str,
-    /// Returns the confidence that an input is in this format, from 0 (excluded) to 100 (certain).
+    /// Function that returns the confidence that an input is in this format, from 0 (excluded) to
+    /// 100 (certain).
     pub probe: fn(&Input) -> u8,
     /// Function that opens a path.
     pub open: fn(&Path, &OpenOptions, &Job) -> Result<Recording>,

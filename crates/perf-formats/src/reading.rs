@@ -6,7 +6,9 @@ use perf_core::Job;
 /// Options and job of one read operation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reading {
+    /// Options for opening the recording.
     options: OpenOptions,
+    /// Job of the read operation.
     pub(crate) job: Job,
 }
 

@@ -31,10 +31,15 @@ const ACTIVE: usize = 38;
 /// A folder that contains a BP4 file.
 #[derive(Debug)]
 pub(super) struct Bp4 {
+    /// Path of the folder.
     path: PathBuf,
+    /// Index of steps, `md.idx`.
     steps: Member,
+    /// Index of variables, `md.0`.
     index: Member,
+    /// Opened data files, by number.
     data: HashMap<u32, Member>,
+    /// `true` for big-endian files.
     pub(super) is_big: bool,
     /// Description of a damaged header field whose value was replaced by the only possible one.
     mended: Option<String>,
@@ -46,6 +51,7 @@ pub(super) struct Bp4 {
     pub(super) is_spent: bool,
     /// Bytes of the index that steps have claimed, and the last step counted in them.
     claimed: u64,
+    /// Last step that is counted in `claimed`.
     counted: Option<u64>,
 }
 
@@ -63,7 +69,9 @@ pub(super) enum Ahead {
 /// The index of a step.
 #[derive(Debug)]
 pub(super) struct Step {
+    /// Variables of the step.
     pub(super) variables: Vec<Variable>,
+    /// Attributes of the step.
     pub(super) attributes: Vec<Variable>,
     /// Position of the step in the index.
     pub(super) place: Place,

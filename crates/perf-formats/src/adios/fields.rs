@@ -3,7 +3,9 @@
 /// A failed read, with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damage {
+    /// Position in the bytes.
     pub(super) at: usize,
+    /// Element that should be there.
     pub(super) expected: &'static str,
 }
 
@@ -12,10 +14,13 @@ pub(super) type Read<T> = Result<T, Damage>;
 /// Read position in bytes, with bounds checks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
+    /// Bytes to read.
     bytes: &'a [u8],
+    /// Read position.
     at: usize,
     /// Offset of the bytes in those for which damage is reported.
     base: usize,
+    /// `true` for big-endian bytes.
     is_big: bool,
 }
 

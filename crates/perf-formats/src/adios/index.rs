@@ -5,8 +5,11 @@ use super::fields::{Damage, Fields, Kind, Read};
 /// A variable of a step.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
+    /// Name of the variable.
     pub(super) name: String,
+    /// Type of its values.
     pub(super) kind: Kind,
+    /// Blocks of the variable.
     pub(super) blocks: Vec<Block>,
 }
 
@@ -17,9 +20,11 @@ pub(super) struct Block {
     pub(super) dims: Vec<[u64; 3]>,
     /// Value of a single integer.
     pub(super) value: Option<u64>,
+    /// Texts of the block.
     pub(super) texts: Vec<String>,
     /// Number of the data file.
     pub(super) file: u32,
+    /// Position of the values in the data file.
     pub(super) payload: u64,
     /// `true` if the block is compressed or otherwise transformed.
     pub(super) is_transformed: bool,

@@ -6,7 +6,9 @@ use std::collections::HashMap;
 /// The events of each stream in a step. The memory is reused in the next step.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
+    /// Lanes in use.
     lanes: Vec<Lane>,
+    /// Index of the lane of each stream.
     places: HashMap<StreamKey, usize>,
     /// Lane of the last event.
     last: usize,
@@ -17,18 +19,24 @@ pub(super) struct Lanes {
 /// The events of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
+    /// Stream of the lane.
     key: StreamKey,
+    /// Enters and exits.
     pub(super) edges: Vec<Edge>,
     /// Counters and messages: first all counters, then all messages, each in order of time.
     pub(super) counters: Vec<Note>,
+    /// Messages in order of time.
     pub(super) messages: Vec<Note>,
 }
 
 /// An enter or exit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
+    /// Time of the event.
     pub(super) at: Nanos,
+    /// Entered or left region.
     pub(super) region: RegionId,
+    /// `true` for an exit.
     pub(super) is_exit: bool,
 }
 

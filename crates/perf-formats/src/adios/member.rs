@@ -10,7 +10,9 @@ use std::sync::Arc;
 /// A file that may grow.
 #[derive(Debug)]
 pub(super) struct Member {
+    /// Opened file.
     file: File,
+    /// Name for diagnostics.
     pub(super) name: Arc<str>,
 }
 

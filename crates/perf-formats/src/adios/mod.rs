@@ -65,19 +65,27 @@ use tau::{Scratch, Tables};
 pub struct Adios {
     /// Requested paths, if files may appear later.
     roots: Vec<PathBuf>,
+    /// Opened and expected files.
     files: Vec<OneFile>,
     /// Paths of the opened files.
     known: HashSet<PathBuf>,
+    /// Numbers of the programs.
     programs: Programs,
+    /// Options for following; `None` for complete files.
     follow: Option<Follow>,
+    /// Limit on definitions.
     definitions: u32,
+    /// `true` in strict mode.
     is_strict: bool,
+    /// Repairs, losses and notes so far.
     diagnostics: Diagnostics,
     /// Highest step that was returned.
     last: Option<u64>,
     /// Error of the first unsupported step, kept until a step can be read.
     refused: Option<Error>,
+    /// `true` after a step could be read.
     has_read: bool,
+    /// Memory that is reused in each step.
     scratch: Scratch,
 }
 

@@ -49,9 +49,13 @@ impl<T> Numbered<T> {
 /// Names from the attributes of the steps so far.
 #[derive(Debug, Default)]
 pub(super) struct Names {
+    /// Names of timers.
     pub(super) timers: Numbered<Arc<str>>,
+    /// Names of counters.
     pub(super) counters: Numbered<Arc<str>>,
+    /// Kinds of events.
     pub(super) kinds: Numbered<Option<Kind>>,
+    /// Names of programs.
     pub(super) programs: Numbered<Arc<str>>,
     /// Metadata of ranks that have not been pushed yet.
     pub(super) facts: Vec<Fact>,
@@ -61,10 +65,15 @@ pub(super) struct Names {
 
 #[derive(Clone, Debug)]
 pub(super) struct Fact {
+    /// Program number in the file.
     pub(super) program: u64,
+    /// Rank that the metadata describe.
     pub(super) rank: u32,
+    /// Thread that the metadata describe.
     pub(super) thread: u32,
+    /// Name of the metadata.
     pub(super) name: String,
+    /// Value of the metadata.
     pub(super) value: String,
 }
 
@@ -145,9 +154,11 @@ fn fact_of(text: &str, value: &str) -> Option<Fact> {
 /// Each file numbers its own program 0; programs with the same name are one.
 #[derive(Debug, Default)]
 pub(super) struct Programs {
+    /// Programs by name.
     named: HashMap<Arc<str>, u32>,
     /// Programs without a name, by their number in the file.
     unnamed: HashMap<u32, u32>,
+    /// Assigned numbers.
     taken: HashSet<u32>,
     /// Lowest number that may be free.
     free: u32,

@@ -12,8 +12,11 @@ use std::time::Instant;
 /// A BP4 file, which may not exist yet.
 #[derive(Debug)]
 pub(super) struct OneFile {
+    /// Path of the file.
     path: PathBuf,
+    /// File, if it is open.
     file: Option<Bp4>,
+    /// Contents read so far.
     pub(super) own: Own,
     /// Next step; `None` if it is not known yet.
     pub(super) next: Option<Next>,
@@ -26,6 +29,7 @@ pub(super) struct OneFile {
 /// State of an opened file.
 #[derive(Debug, Default)]
 pub(super) struct Own {
+    /// Names defined by the steps so far.
     pub(super) names: Names,
     /// Index of the next step, if it was read.
     pub(super) index: Option<Step>,

@@ -9,9 +9,11 @@ use perf_core::Place;
 /// Positions of the rows of a table.
 #[derive(Debug, Default)]
 pub(super) struct Table {
+    /// Blocks of rows.
     blocks: Vec<Extent>,
     /// Number of valid rows, from the first on.
     pub(super) rows: u64,
+    /// Place of the table, for diagnostics.
     pub(super) place: Place,
     /// Error of the missing rows.
     pub(super) damage: Option<Error>,
@@ -20,9 +22,13 @@ pub(super) struct Table {
 /// Rows that were written at once.
 #[derive(Debug)]
 struct Extent {
+    /// Number of the data file.
     file: u32,
+    /// Position of the first row in the file.
     start: u64,
+    /// Number of rows.
     rows: u64,
+    /// Type of the values.
     kind: Kind,
 }
 

@@ -26,15 +26,20 @@ const MANY: u64 = 1_000_000;
 /// The tables of a step.
 #[derive(Debug)]
 pub(super) struct Tables {
+    /// Enters and exits.
     functions: Table,
+    /// Counter values.
     counters: Table,
+    /// Messages.
     messages: Table,
 }
 
 /// Memory that is reused in each step.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    /// Buffer for a part of a table.
     part: Vec<u8>,
+    /// Events of the step by stream.
     lanes: Lanes,
 }
 
@@ -140,18 +145,25 @@ fn table<const N: usize>(
 
 /// Converter from rows to events.
 struct Resolver<'a> {
+    /// Names defined by the steps so far.
     names: &'a Names,
+    /// Numbers of the programs.
     programs: &'a mut Programs,
+    /// Receiver of the definitions.
     sink: &'a mut dyn EventSink,
+    /// Diagnostics of the conversion.
     found: &'a mut Diagnostics,
     /// Program column of the last row, and its number.
     program: Option<(u64, u32)>,
     /// Program column of the first row, usually that of all, and the regions of its timers.
     first: Option<u64>,
+    /// Regions of the timers of the first program column.
     regions: Numbered<RegionId>,
     /// Regions of the timers of other program columns.
     others: HashMap<(u64, u64), RegionId>,
+    /// Metrics of the counters.
     counters: Numbered<MetricId>,
+    /// Receiver of the events.
     lanes: &'a mut Lanes,
 }
 

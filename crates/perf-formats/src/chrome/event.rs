@@ -8,18 +8,29 @@ use crate::json::{Cursor, Stop, Token};
 pub(super) struct Raw<'a> {
     /// Phase of the event; 0 if it is missing.
     pub(super) phase: u8,
+    /// Field `name`.
     pub(super) name: Token<'a>,
+    /// Field `cat`.
     pub(super) category: Token<'a>,
+    /// Field `pid`.
     pub(super) process: Token<'a>,
+    /// Field `tid`.
     pub(super) thread: Token<'a>,
+    /// Field `ts`.
     pub(super) time: Token<'a>,
+    /// Field `dur`.
     pub(super) duration: Token<'a>,
+    /// Field `id`.
     pub(super) id: Token<'a>,
+    /// Local id in `id2`.
     pub(super) local_id: Token<'a>,
+    /// Global id in `id2`.
     pub(super) global_id: Token<'a>,
+    /// Field `scope`.
     pub(super) scope: Token<'a>,
     /// `true` if a flow ends in the enclosing call.
     pub(super) binds_around: bool,
+    /// Field `args`.
     pub(super) args: Args<'a>,
     /// `true` if the event has any field.
     pub(super) has_fields: bool,
@@ -39,16 +50,23 @@ pub(super) enum Facts {
 /// Retained members of `args`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Args<'a> {
+    /// Member `device`.
     pub(super) device: Token<'a>,
+    /// Member `stream`.
     pub(super) stream: Token<'a>,
+    /// Member `context`.
     pub(super) context: Token<'a>,
+    /// Member `correlation`.
     pub(super) correlation: Token<'a>,
     /// The correlation id under the name that XLA's profiler uses.
     pub(super) correlation_id: Token<'a>,
+    /// Member with the number of bytes.
     pub(super) bytes: Token<'a>,
     /// `true` if there are details of a copy or fill in the form of XLA's profiler.
     pub(super) is_copy: bool,
+    /// Member `name` of a metadata event.
     pub(super) name: Token<'a>,
+    /// Member `labels` of a metadata event.
     pub(super) labels: Token<'a>,
     /// Facts that few events have. They are read from `text`, so that others do not pay for them.
     pub(super) facts: Facts,

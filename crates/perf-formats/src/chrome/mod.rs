@@ -11,9 +11,9 @@
 //! | event | becomes |
 //! |---|---|
 //! | X of category `kernel`, `gpu_memcpy`, `gpu_memset` (older: `Kernel`, `Memcpy`, `Memset`) | an activity: enter and leave on a stream, which may overlap, see [`intervals`](perf_core::intervals()) |
-//! | X of category `gpu_user_annotation`, `cuda_sync` | calls on a location beside the stream, because they are not device work |
+//! | X of category `gpu_user_annotation`, `cuda_sync` | calls on a location next to the stream, because they are not device work |
 //! | X of category `mtia_ccp_events`, or another vendor's `_memcpy` and `_memset` | an activity on a stream |
-//! | X of a process `/device:KIND:N`, as XLA names it, on a thread `Stream #N`, or `XLA Ops` if it has no stream | an activity on a stream; other threads of the process are locations beside the stream |
+//! | X of a process `/device:KIND:N`, as XLA names it, on a thread `Stream #N`, or `XLA Ops` if it has no stream | an activity on a stream; other threads of the process are locations next to the stream |
 //! | any other X | a call on the thread `tid` of the process `pid` |
 //! | B, E | a call, paired on its thread: an end with a name ends the last open call of that name |
 //! | i, I, R | an instant, [`Event::Other`](perf_core::Event::Other) with its name as kind |

@@ -61,9 +61,11 @@ fn vendor(category: &[u8]) -> Option<(&'static str, &[u8])> {
 /// Converter of the events of one file into a [`Part`].
 #[derive(Debug)]
 pub(super) struct Phases {
+    /// Part under construction.
     pub(super) part: Part,
     /// Number of events with dropped arguments.
     left: u64,
+    /// Byte and number of the first of these events.
     first_left: (u64, u64),
     /// Scratch buffer for composed text.
     scratch: Vec<u8>,

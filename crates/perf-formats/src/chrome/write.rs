@@ -101,16 +101,23 @@ pub fn write(view: TraceView<'_>, to: &mut dyn Write, job: &Job) -> Result<Writt
 const TRAINING_KEYS: [&str; 4] = ["step", "seq_id", "model_chunk", "mb_id"];
 
 struct Writer<'a, 'w> {
+    /// View to write.
     view: TraceView<'a>,
+    /// Processes and threads of the locations.
     places: Places,
+    /// Target of the bytes.
     to: &'w mut dyn Write,
+    /// Text that is not written yet.
     text: Vec<u8>,
+    /// Counts so far.
     written: Written,
+    /// `true` before the first event.
     is_first: bool,
     /// Locations of the additional threads, which are numbered after all locations.
     lanes: Vec<LocationId>,
     /// Threads of the activities on additional lanes.
     threads: HashMap<EventId, Thread>,
+    /// Job whose cancellation is checked.
     job: &'w Job,
 }
 

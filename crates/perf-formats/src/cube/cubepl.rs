@@ -101,8 +101,11 @@ fn ratio(of: f64, by: f64) -> f64 {
 }
 
 struct Parser<'a> {
+    /// Remaining text.
     rest: &'a str,
+    /// Looks up a metric by name.
     metric: &'a dyn Fn(&str) -> Option<MetricId>,
+    /// Current nesting depth.
     depth: usize,
 }
 

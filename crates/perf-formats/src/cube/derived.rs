@@ -22,7 +22,9 @@ use std::sync::{Arc, OnceLock};
 pub(super) struct DerivedRows {
     /// The profile without rows for derived metrics.
     base: Profile,
+    /// Name of the file, for diagnostics.
     file: Arc<str>,
+    /// Derived metrics by id.
     expressions: BTreeMap<MetricId, Derived>,
 }
 

@@ -17,6 +17,7 @@ const DENSE: u8 = 3;
 /// Position of one row in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
+    /// First byte of the row.
     pub(super) start: u64,
     /// Number of bytes in the file: those of the row, or fewer if it is compressed.
     pub(super) size: u64,
@@ -25,7 +26,9 @@ pub(super) struct Span {
 /// The rows of a metric.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Table {
+    /// `true` for big-endian rows.
     pub(super) is_big: bool,
+    /// `true` for compressed rows.
     pub(super) is_packed: bool,
     /// Uncompressed size of a row in bytes.
     pub(super) row: u64,
@@ -39,10 +42,13 @@ pub(super) struct Table {
 
 /// The archive members of a metric.
 pub(super) struct Files<'a> {
+    /// Bytes of the archive.
     pub(super) bytes: &'a Bytes,
     /// Name without extension.
     pub(super) name: &'a str,
+    /// Index member.
     pub(super) index: Member,
+    /// Data member.
     pub(super) data: Member,
 }
 

@@ -27,9 +27,11 @@ impl Order {
 /// A call tree in document order: children are ordered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Forest {
+    /// Roots in the order of the document.
     roots: Vec<u32>,
     /// Children of node `i` are `children[starts[i]..starts[i + 1]]`.
     children: Vec<u32>,
+    /// Start of the children of each node.
     starts: Vec<usize>,
 }
 

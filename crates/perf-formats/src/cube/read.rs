@@ -43,12 +43,19 @@ use std::sync::{Arc, Mutex};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cube {
+    /// Profile with its rows.
     profile: Profile,
+    /// Version of the format.
     version: String,
+    /// Ids of the file, by call path.
     cnodes: Vec<u64>,
+    /// Derived metrics, if there are any.
     derived: Option<Arc<DerivedRows>>,
+    /// Archive members by name.
     members: BTreeMap<String, Member>,
+    /// Bytes of the archive.
     bytes: Bytes,
+    /// Repairs, losses and notes.
     diagnostics: Diagnostics,
 }
 

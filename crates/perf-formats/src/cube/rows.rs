@@ -11,17 +11,20 @@ use std::sync::{Arc, Mutex};
 /// The stored rows of a profile.
 #[derive(Debug)]
 pub(super) struct FileRows {
+    /// Bytes of the archive.
     pub(super) bytes: Bytes,
     /// Table and type by metric; `None` if nothing is stored.
     pub(super) metrics: Vec<Option<(Table, DataType)>>,
     /// Idle decompressors, about 40 KiB each.
     pub(super) idle: Mutex<Vec<Decompress>>,
+    /// State that is kept between rows.
     pub(super) held: Mutex<Held>,
 }
 
 /// State that is kept between rows.
 #[derive(Debug, Default)]
 pub(super) struct Held {
+    /// Pieces that were read ahead.
     ahead: Ahead,
     /// Last row. After the caller has released it, its memory is used for the next row, which saves
     /// clearing new memory. Rows are mostly read one after the other.
@@ -46,6 +49,7 @@ struct Ahead {
 
 #[derive(Clone, Debug, Default)]
 struct Piece {
+    /// Number of the piece.
     number: u64,
     /// Bytes of the piece; empty until it is read.
     bytes: Vec<u8>,

@@ -16,7 +16,9 @@ pub(super) const BLOCK: u64 = 512;
 /// Position of the bytes of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Member {
+    /// Offset of the first byte.
     pub(super) start: u64,
+    /// Size in bytes.
     pub(super) size: u64,
 }
 
@@ -163,7 +165,9 @@ fn name(header: &[u8], extended: &Extended) -> String {
 /// Attributes for the next member from extended headers.
 #[derive(Clone, Debug, Default)]
 struct Extended {
+    /// Name of the next member.
     name: Option<String>,
+    /// Size of the next member.
     size: Option<u64>,
 }
 

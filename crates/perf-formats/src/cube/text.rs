@@ -13,9 +13,13 @@ use std::sync::Arc;
 /// A document and the positions of its rows.
 #[derive(Debug)]
 pub(super) struct TextRows {
+    /// Text of the document.
     document: Arc<[u8]>,
+    /// Name of the file, for diagnostics.
     file: Arc<str>,
+    /// Number of locations.
     locations: usize,
+    /// Range of each row in the document.
     rows: BTreeMap<(MetricId, CallPathId), Range<usize>>,
 }
 

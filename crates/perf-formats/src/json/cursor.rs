@@ -46,7 +46,9 @@ impl<'a> Token<'a> {
 /// Read position in a text.
 #[derive(Clone, Debug)]
 pub(crate) struct Cursor<'a> {
+    /// Text in the window.
     bytes: &'a [u8],
+    /// Position in the text.
     at: usize,
     /// Number of superfluous and missing commas.
     pub(crate) commas: u32,

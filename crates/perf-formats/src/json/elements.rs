@@ -41,7 +41,9 @@ pub(crate) enum Element {
 /// Iterator over an array, starting at its bracket.
 #[derive(Debug)]
 pub(crate) struct Elements<'a> {
+    /// Text that contains the array.
     source: &'a mut Source,
+    /// Options of the read operation.
     options: &'a Reading,
     /// Number of bytes examined for the ends of broken elements.
     looked: u64,

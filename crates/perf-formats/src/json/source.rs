@@ -53,15 +53,23 @@ pub(crate) enum Next {
 
 /// A text that is partly in memory.
 pub(crate) struct Source {
+    /// Reader of the uncompressed text.
     from: Box<dyn Read + Send>,
+    /// Name for diagnostics.
     name: Arc<str>,
+    /// Memory of the window.
     buffer: Vec<u8>,
+    /// Start of the unconsumed bytes in the buffer.
     start: usize,
+    /// End of the text in the buffer.
     end: usize,
     /// Offset of the buffer in the text.
     base: u64,
+    /// Maximum size of a value in bytes.
     most: usize,
+    /// `true` after the end of the text was read.
     is_ended: bool,
+    /// `true` for compressed input.
     is_packed: bool,
     /// Error of the decompression, if it failed.
     damage: Option<String>,

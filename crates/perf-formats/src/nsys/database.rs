@@ -12,7 +12,9 @@ use std::sync::Arc;
 /// An open database.
 #[derive(Debug)]
 pub(super) struct Database {
+    /// Connection to SQLite.
     connection: Connection,
+    /// Name of the file, for diagnostics.
     pub(super) file: Arc<str>,
     /// Size of the file in bytes, an upper bound on the rows of a table.
     length: u64,
@@ -35,7 +37,9 @@ pub(super) enum End {
 /// A row with the values of the requested columns.
 #[derive(Debug)]
 pub(super) struct Row<'a> {
+    /// Row of SQLite.
     row: &'a rusqlite::Row<'a>,
+    /// Names of the requested columns.
     columns: &'a [&'a str],
 }
 

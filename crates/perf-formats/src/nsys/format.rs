@@ -30,7 +30,7 @@ fn open_one(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> 
 }
 
 /// Opens exports as one trace. Each process of each file is a rank, except processes without device
-/// activities beside one with some, such as launchers.
+/// activities next to one with some, such as launchers.
 ///
 /// If a file has a single such process, its rank is the number in the file name after `rank`,
 /// `worker` or `proc`.

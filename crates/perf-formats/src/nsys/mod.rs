@@ -14,7 +14,7 @@
 //! | `CUPTI_ACTIVITY_KIND_MEMCPY`, `_MEMSET` | an activity named as in Kineto, such as `Memcpy HtoD (Pageable -> Device)`, with its bytes |
 //! | `CUPTI_ACTIVITY_KIND_RUNTIME`, `_DRIVER` | a call on a thread |
 //! | `NVTX_EVENTS` | push-pop ranges: user-marked calls on a thread; start-end ranges: calls on a location of the process; marks: instants |
-//! | `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION` | calls on a location beside the stream, because they are not device work |
+//! | `CUPTI_ACTIVITY_KIND_SYNCHRONIZATION` | calls on a location next to the stream, because they are not device work |
 //! | `StringIds` | names |
 //! | `PROCESSES`, `ThreadNames`, `TARGET_INFO_GPU`, `TARGET_INFO_SYSTEM_ENV` | names of processes, threads, devices, the host |
 //! | `TARGET_INFO_SESSION_START_TIME` | [`Clock::realtime`](perf_core::Clock::realtime) |
@@ -33,10 +33,10 @@
 //!
 //! # Untrusted databases
 //!
-//! The file is opened read-only and as immutable: no file is created beside it, and the contents of
-//! a write-ahead log are ignored. Only plain tables are read, never views. More rows than the file
-//! can hold are an error. A row with a value of a wrong type or range is skipped and counted with
-//! table, column and row. Damage ends a table; the rows before it are kept. The tables of a
+//! The file is opened read-only and as immutable: no file is created next to it, and the contents
+//! of a write-ahead log are ignored. Only plain tables are read, never views. More rows than the
+//! file can hold are an error. A row with a value of a wrong type or range is skipped and counted
+//! with table, column and row. Damage ends a table; the rows before it are kept. The tables of a
 //! truncated database are read as far as possible.
 
 mod database;

@@ -15,10 +15,13 @@ use std::sync::Arc;
 /// State of the conversion.
 #[derive(Debug)]
 pub(super) struct Reader {
+    /// Parts under construction, one for each process.
     pub(super) parts: Vec<Part>,
     /// Number of unclosed ranges so far.
     pub(super) unclosed: u64,
+    /// Name of the file, for diagnostics.
     file: Arc<str>,
+    /// Shared memory budget.
     granted: Granted,
     /// Parts by the upper bits of the ids of their process and threads.
     processes: HashMap<i64, usize>,

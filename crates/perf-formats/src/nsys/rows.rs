@@ -8,8 +8,11 @@ use crate::timeline::{Edge, Extra, Kind, Role, RowKey, Sym};
 
 /// A table of events: its name, its columns, and the conversion of a row.
 pub(super) struct Table {
+    /// Name of the table.
     pub(super) name: &'static str,
+    /// Columns in the order of the conversion.
     pub(super) columns: &'static [&'static str],
+    /// Conversion of a row.
     pub(super) row: for<'r> fn(&mut Reader, &Row<'r>) -> Result<(), Bad<'r>>,
 }
 

@@ -118,6 +118,7 @@ impl<A: Archive + ?Sized> Archive for &A {
 /// ```
 #[derive(Clone, Debug)]
 pub struct DiskArchive {
+    /// Folder of the archive.
     pub(super) root: PathBuf,
 }
 
@@ -195,6 +196,7 @@ impl Archive for DiskArchive {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryArchive {
+    /// Bytes of each member by name.
     members: BTreeMap<String, Vec<u8>>,
 }
 

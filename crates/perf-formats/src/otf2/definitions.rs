@@ -23,18 +23,27 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct DefinitionFile {
+    /// Name of the file in the archive.
     name: Arc<str>,
+    /// Bytes of the file.
     bytes: Vec<u8>,
+    /// Byte order of the file.
     order: ByteOrder,
+    /// Positions of the records.
     records: Vec<Span>,
+    /// `true` for the file of a location.
     is_local: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Span {
+    /// Id of the record.
     id: u8,
+    /// Offset of the record.
     offset: usize,
+    /// Start of the payload.
     start: usize,
+    /// End of the payload.
     end: usize,
 }
 
@@ -389,9 +398,13 @@ pub(crate) enum Item<'a> {
 /// million small records whose decoded form is much larger.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<'a> {
+    /// Schema of the record.
     pub(crate) record: &'static Record,
+    /// Offset of the record in the file.
     pub(crate) offset: u64,
+    /// Bytes of the fields.
     payload: &'a [u8],
+    /// Byte order of the payload.
     order: ByteOrder,
 }
 

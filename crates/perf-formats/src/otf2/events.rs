@@ -32,9 +32,13 @@ const USUAL: u64 = 64;
 /// Decoder for the events of one location.
 #[derive(Debug)]
 pub(crate) struct Decoder<'c> {
+    /// Context of the location.
     context: &'c Context<'c>,
+    /// Decoding state.
     pub(crate) state: State,
+    /// Arguments of the current event.
     args: Vec<u64>,
+    /// Values of the current metric event.
     values: Vec<u64>,
     /// Undefined ids in this block.
     misses: Misses,

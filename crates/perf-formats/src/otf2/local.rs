@@ -26,8 +26,11 @@ use std::sync::{Arc, Mutex, Weak};
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct LocalDefinitions {
+    /// Mapping tables by space.
     maps: Vec<(Space, Mapping)>,
+    /// Clock correction.
     clock: Correction,
+    /// Number of clock offsets.
     offsets: usize,
 }
 
@@ -213,6 +216,7 @@ fn offset(cursor: &mut Cursor<'_>) -> Read<(u64, i64)> {
 /// Piecewise linear clock correction of a location.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Correction {
+    /// Segments in order of time.
     segments: Vec<Segment>,
 }
 
@@ -223,8 +227,11 @@ pub(crate) struct Segment {
     from: u64,
     /// Last time of the segment.
     until: u64,
+    /// Time of the first offset.
     base: u64,
+    /// First offset in ticks.
     offset: i64,
+    /// Change of the offset for each tick.
     slope: f64,
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 /// Location of an archive: folder, anchor name and name of its other files.
 #[derive(Debug)]
 pub(crate) struct Located {
+    /// Folder of the anchor.
     pub(crate) folder: DiskArchive,
     /// File name of the anchor, which may be missing.
     pub(crate) anchor: String,
@@ -90,7 +91,7 @@ pub(crate) fn locate(path: &Path) -> Result<Located> {
         && real != path
         && let Some((parent, file)) = split(&real)
     {
-        // A symbolic link to an anchor leads to the files beside its target.
+        // A symbolic link to an anchor leads to the files next to its target.
         let there = DiskArchive::new(parent);
         if is_beside(&there, file.strip_suffix(".otf2").unwrap_or(&file)) {
             return Ok(named(there, file));
@@ -161,7 +162,7 @@ fn is_of_location(member: &str) -> bool {
 }
 
 /// Returns `true` if a folder contains only files of locations. If the name of an archive is a
-/// number, its definitions lie beside a folder of that name.
+/// number, its definitions lie next to a folder of that name.
 pub(crate) fn is_event_folder(folder: &DiskArchive) -> bool {
     let members = folder.members("").unwrap_or_default();
     let is_archive = |member: &String| {

@@ -11,6 +11,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) struct IdMap {
     /// Dense ids of the low ids; [`NONE`] marks a gap.
     low: Vec<u32>,
+    /// Dense ids of the other ids.
     high: HashMap<u64, u32>,
 }
 
@@ -89,13 +90,21 @@ impl IdMap {
 /// Maps of all spaces that have a type in `perf-core`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Maps {
+    /// Regions.
     pub(crate) regions: IdMap,
+    /// Communicators.
     pub(crate) comms: IdMap,
+    /// Metrics.
     pub(crate) metrics: IdMap,
+    /// Windows of one-sided communication.
     pub(crate) windows: IdMap,
+    /// Attributes.
     pub(crate) attributes: IdMap,
+    /// Calling contexts.
     pub(crate) contexts: IdMap,
+    /// Locations.
     pub(crate) locations: IdMap,
+    /// Location groups.
     pub(crate) groups: IdMap,
     /// Region of each calling context, by its dense id.
     pub(crate) context_regions: Vec<u32>,

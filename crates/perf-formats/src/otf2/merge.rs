@@ -48,15 +48,21 @@ const BLOCK: (usize, usize) = (2 << 10, 32 << 10);
 /// ```
 #[derive(Debug)]
 pub struct Merged<'r> {
+    /// Reader of the archive.
     reader: &'r Reader<'r>,
     /// Definitions, with the placeholders created so far.
     resolved: Resolved,
+    /// Event files of the locations.
     streams: Vec<Stream>,
+    /// Decoded events and the current batch.
     queues: Queues,
     /// The last returned event.
     current: Option<Entry>,
+    /// Buffer for encoded bytes.
     buffer: Vec<u8>,
+    /// Size of a block in bytes.
     block: usize,
+    /// Diagnostics so far.
     found: Diagnostics,
 }
 

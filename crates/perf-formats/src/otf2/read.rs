@@ -19,14 +19,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Result of reading one location.
 #[derive(Debug, Default)]
 struct Part {
+    /// Decoded events.
     events: Events,
+    /// Diagnostics of the location.
     found: Diagnostics,
+    /// Undefined ids of the location.
     unresolved: Unresolved,
 }
 
 /// Shared state of all locations during a read.
 struct Pass<'p> {
+    /// Definitions with the placeholders so far.
     resolved: &'p Resolved,
+    /// Number of reading threads.
     threads: Threads,
     /// Total size of all files in bytes.
     total: u64,

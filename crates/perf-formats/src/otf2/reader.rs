@@ -39,12 +39,19 @@ use std::sync::{Arc, OnceLock};
 /// ```
 #[derive(Debug)]
 pub struct Reader<'o> {
+    /// Files of the archive.
     pub(crate) source: Source<'o>,
+    /// Options of the read operation.
     pub(crate) options: Reading,
+    /// Contents of the anchor, if it exists.
     anchor: Option<Anchor>,
+    /// Global definition file.
     file: DefinitionFile,
+    /// Resolved global definitions.
     pub(crate) resolved: Resolved,
+    /// Kind of each record id.
     pub(crate) kinds: Kinds,
+    /// Diagnostics of the definitions.
     pub(crate) found: Diagnostics,
     /// Index of the record that defines each string id; created on first use.
     strings: OnceLock<HashMap<u64, usize>>,
@@ -80,7 +87,7 @@ impl<'o> Reader<'o> {
     /// # Errors
     ///
     /// Returns [`Error::Io`] if the system cannot read, [`Error::Malformed`] or
-    /// [`Error::Truncated`] for a damaged anchor without definitions or event files beside it,
+    /// [`Error::Truncated`] for a damaged anchor without definitions or event files next to it,
     /// [`Error::Unsupported`] for SION containers and compressed archives, [`Error::Limit`] if a
     /// limit is exceeded, and [`Error::Strict`] if strict reading needs a repair of the
     /// definitions.

@@ -140,8 +140,11 @@ enum Walked {
 
 /// Iteration over one block.
 struct Walk {
+    /// Byte order of the file.
     order: ByteOrder,
+    /// Offset of the block in the file.
     base: u64,
+    /// Time of the last timestamp.
     time: u64,
     /// `true` if the block begins with a chunk header.
     is_start: bool,

@@ -14,7 +14,9 @@ const BLOCK: usize = 1 << 20;
 
 /// An archive and the common name of its files.
 pub(crate) struct Source<'o> {
+    /// Source of the bytes.
     pub(crate) archive: Box<dyn Archive + 'o>,
+    /// Name of the anchor.
     anchor: String,
     /// Common name of the other files, usually the part before `.otf2`.
     pub(crate) name: String,
@@ -32,8 +34,11 @@ impl std::fmt::Debug for Source<'_> {
 /// Size, chunks and byte order of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
+    /// Size of the file in bytes.
     pub(crate) size: u64,
+    /// Size of a chunk in bytes.
     pub(crate) chunk: u64,
+    /// Byte order of the file.
     pub(crate) order: ByteOrder,
 }
 
@@ -215,7 +220,9 @@ impl<'o> Source<'o> {
 /// Properties of the files that the anchor declares, if there is one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
+    /// Size of a chunk in bytes, if known.
     pub(crate) chunk: Option<u64>,
+    /// Byte order, if known.
     pub(crate) order: Option<ByteOrder>,
 }
 

@@ -51,10 +51,13 @@ pub(crate) type Read<T> = Result<T, Damage>;
 /// Read position in the bytes of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
+    /// Bytes to read.
     data: &'a [u8],
+    /// Read position.
     at: usize,
     /// End of reading; at most the length of the data.
     limit: usize,
+    /// Byte order of the bytes.
     order: ByteOrder,
 }
 

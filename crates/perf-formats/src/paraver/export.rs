@@ -182,7 +182,7 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
     locations.chain(received).max().unwrap_or_default()
 }
 
-/// Writes a trace to `path`, compressed if that ends in `.gz`, with `.pcf` and `.row` beside it.
+/// Writes a trace to `path`, compressed if that ends in `.gz`, with `.pcf` and `.row` next to it.
 ///
 /// ```
 /// use perf_core::Job;
@@ -228,11 +228,15 @@ pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Re
 /// State of writing the lines of a thread.
 #[derive(Debug)]
 struct Thread<'a> {
+    /// Paraver object of the thread.
     at: OnCpu,
+    /// States of the thread.
     states: States<'a>,
     /// Next state to write.
     state: Option<State>,
+    /// Steps of the thread.
     steps: Steps<'a>,
+    /// Event lines of the thread.
     lines: Lines<'a>,
 }
 
@@ -286,9 +290,13 @@ impl<'a> Thread<'a> {
 
 /// Messages ordered by the time of their send calls.
 struct Sent<'a> {
+    /// Matched messages.
     messages: &'a [Message],
+    /// Paraver objects of the locations.
     people: &'a People,
+    /// Conversion of times.
     time: &'a Time,
+    /// Second timestamps of the messages.
     ends: &'a Ends,
 }
 
@@ -358,7 +366,9 @@ fn write<W: Write>(
 /// Conversion of the ticks of a trace to those of Paraver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Time {
+    /// Unit of the output.
     unit: TimeUnit,
+    /// Tick that becomes time 0: the origin of the clock, or the first event if that is earlier.
     start: u64,
     /// Ticks per second, if they do not match a unit of Paraver.
     rate: Option<u64>,

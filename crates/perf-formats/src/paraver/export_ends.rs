@@ -45,7 +45,9 @@ fn is_call(names: &Names<'_>, region: perf_core::RegionId) -> bool {
 struct Open {
     /// Enter times of the open MPI calls.
     calls: Vec<Ticks>,
+    /// Time of each posted receive request.
     posted: HashMap<u64, Ticks>,
+    /// Send of each open request.
     started: HashMap<u64, Endpoint>,
 }
 

@@ -15,23 +15,32 @@ use std::collections::HashMap;
 /// State shared by all threads.
 #[derive(Debug)]
 pub(super) struct Shared<'n, 'd> {
+    /// Matches of messages and collectives.
     pub(super) plan: &'n Plan,
+    /// Types and values in use.
     pub(super) names: &'n mut Names<'d>,
 }
 
 /// Builder for the event lines of one thread, one instant at a time.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
+    /// View of the location.
     view: LocationView<'a>,
-    /// Events of the instant. The ends of all lines but the last are stored separately.
+    /// Events of the instant.
     pairs: Vec<Pair>,
+    /// Ends of the lines in `pairs`, except the last.
     ends: Vec<usize>,
+    /// `true` if the instant has metrics.
     has_metrics: bool,
     /// Types and values of the open MPI calls.
     calls: Vec<(u32, u64)>,
+    /// Last value of each accumulated metric.
     accumulated: HashMap<MetricId, u64>,
+    /// Number of events that were not written.
     lost: u64,
+    /// Number of frames inside MPI calls.
     nested: u64,
+    /// Number of values that are not integers.
     fractions: u64,
 }
 

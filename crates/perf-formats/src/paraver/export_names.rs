@@ -17,12 +17,17 @@ pub(super) enum Is {
 /// Numbers that are assigned on first use.
 #[derive(Debug)]
 pub(super) struct Names<'a> {
+    /// Definitions of the trace.
     pub(super) definitions: &'a Definitions,
+    /// Representation of each region.
     is: Vec<Is>,
+    /// Type of each metric.
     metrics: Vec<u32>,
+    /// Type of each kind of generic events, if it came from Paraver.
     kinds: Vec<Option<u32>>,
     /// Values in use, by type.
     used: BTreeMap<u32, BTreeMap<u64, String>>,
+    /// States in use.
     states: BTreeSet<u32>,
 }
 

@@ -14,8 +14,11 @@ pub(super) struct People {
     pub(super) more: HashMap<LocationId, Vec<OnCpu>>,
     /// Application and task of each location.
     pub(super) tasks: HashMap<LocationId, (u32, u32)>,
+    /// Tasks of each application.
     pub(super) applications: Vec<Vec<Task>>,
+    /// Number of CPUs of each node.
     pub(super) cpus: Vec<u32>,
+    /// Labels of the objects.
     pub(super) row: Row,
 }
 

@@ -17,9 +17,13 @@ pub(super) struct Plan {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
+    /// Bytes sent.
     pub(super) sent: u64,
+    /// Bytes received.
     pub(super) received: u64,
+    /// `true` on the root.
     pub(super) is_root: bool,
+    /// Number of the communicator.
     pub(super) comm: u64,
 }
 

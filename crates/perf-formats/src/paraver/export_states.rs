@@ -9,8 +9,11 @@ use std::collections::VecDeque;
 /// A state of a thread and its time interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
+    /// Number of the state.
     pub(super) state: u32,
+    /// Begin of the state.
     pub(super) begin: Ticks,
+    /// End of the state.
     pub(super) end: Ticks,
 }
 
@@ -18,17 +21,22 @@ pub(super) struct State {
 /// this iterator is one state ahead of the lines of the thread.
 #[derive(Debug)]
 pub(super) struct States<'a> {
+    /// Steps of the thread.
     steps: Steps<'a>,
+    /// Open frames.
     frames: Frames,
     /// Current state, and its begin.
     on: Option<(u32, Ticks)>,
+    /// Time of the current instant.
     now: Ticks,
+    /// Completed states that are not returned yet.
     ready: VecDeque<State>,
 }
 
 /// Open frames, and the states derived from them.
 #[derive(Debug)]
 struct Frames {
+    /// Open frames with their enter times.
     open: Vec<(RegionId, Ticks)>,
     /// States of the open MPI calls.
     calls: Vec<u32>,

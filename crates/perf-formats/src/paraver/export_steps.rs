@@ -117,11 +117,15 @@ impl<'a> Steps<'a> {
 
 #[derive(Clone, Debug)]
 pub(super) struct Nested<'a> {
+    /// View of the location.
     location: LocationView<'a>,
+    /// Call stack.
     stack: FrameStack,
     /// `true` until the frames open at the start of the window have been reported.
     is_new: bool,
+    /// Index of the next event.
     next: usize,
+    /// Index after the last event.
     end: usize,
     /// Time at which the remaining frames are closed.
     close: Ticks,
@@ -173,14 +177,17 @@ impl<'a> Nested<'a> {
 
 #[derive(Clone, Debug)]
 pub(super) struct Laid<'a> {
+    /// View of the location.
     location: LocationView<'a>,
     /// Calls of the lane; none begins before the previous one ends.
     calls: Rc<[Interval]>,
     /// Index of the current or next call.
     call: usize,
+    /// `true` if the current call is open.
     is_open: bool,
     /// Index of the next event other than enter or leave.
     next: usize,
+    /// Index after the last event.
     end: usize,
 }
 

@@ -90,7 +90,7 @@ pub(super) fn with(stem: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Returns the trace beside a companion file.
+/// Returns the trace next to a companion file.
 fn trace_of(companion: &Path) -> Option<PathBuf> {
     let stem = stem(companion);
     let ends = ["prv", "prv.gz"].into_iter();

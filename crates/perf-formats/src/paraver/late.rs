@@ -9,17 +9,22 @@ use std::mem::discriminant;
 /// An event of a location that is inserted after all others are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Late {
+    /// Time of the event.
     pub(super) time: u64,
     /// `true` if the event ends an operation and is ordered before those that begin at its time.
     pub(super) is_end: bool,
+    /// Event to insert.
     pub(super) event: Event<'static>,
 }
 
 /// A rooted collective that ends outside the window or on an unselected thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unkept {
+    /// Time of the collective.
     pub(super) time: u64,
+    /// Communicator of the collective.
     pub(super) comm: CommId,
+    /// Root, if it is known.
     pub(super) root: Option<u32>,
 }
 

@@ -30,15 +30,21 @@ pub(super) enum Sorted {
 /// Records of a thread, in the order of the file until they are sorted.
 #[derive(Debug, Default)]
 pub(super) struct Log {
+    /// Records of the thread.
     records: Vec<Logged>,
+    /// Types and values of all event records.
     pairs: Vec<Pair>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Logged {
+    /// Time of the record.
     time: u64,
+    /// Offset of the record in the file.
     offset: u64,
+    /// Line of the record.
     line: u64,
+    /// Contents of the record.
     what: What,
 }
 
@@ -170,8 +176,11 @@ impl Log {
 /// Count of the records beyond twice the duration in the header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beyond {
+    /// Latest plausible time.
     latest: u64,
+    /// Number of records.
     records: u64,
+    /// Number of records beyond the limit.
     beyond: u64,
 }
 

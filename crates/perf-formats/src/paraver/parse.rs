@@ -55,9 +55,13 @@ pub(super) fn snippet(text: &[u8], at: usize) -> String {
 
 /// Sizes of the pools before a line, to undo a partly parsed line.
 struct Marks {
+    /// Number of entries.
     entries: usize,
+    /// Number of pairs.
     pairs: usize,
+    /// Number of tasks.
     tasks: usize,
+    /// Length of the text.
     text: usize,
 }
 

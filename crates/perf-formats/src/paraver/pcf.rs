@@ -22,13 +22,17 @@ use std::collections::BTreeMap;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pcf {
+    /// Text of the file.
     text: Vec<u8>,
+    /// Names of the states.
     states: BTreeMap<u64, String>,
+    /// Event types by number.
     kinds: BTreeMap<u32, EventKind>,
     /// Lists of values, by block.
     values: Vec<BTreeMap<u64, String>>,
     /// Position of each block in the text.
     blocks: Vec<std::ops::Range<usize>>,
+    /// Numbers of unrecognised lines.
     strange: Vec<u64>,
 }
 
@@ -299,8 +303,11 @@ fn numbered(line: &[u8]) -> Option<(u64, String)> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
+    /// Text of the file.
     text: Vec<u8>,
+    /// Labels by level.
     levels: Vec<(String, Vec<String>)>,
+    /// Numbers of unrecognised lines.
     strange: Vec<u64>,
 }
 

@@ -200,9 +200,11 @@ pub(super) fn system(header: &Header, row: &Row, options: &Reading) -> Result<Sy
 /// Communicators, by their numbers in the trace.
 #[derive(Debug, Default)]
 pub(super) struct Comms {
+    /// All communicators.
     pub(super) all: Vec<Communicator>,
     /// Tasks of each communicator, by rank.
     tasks: Vec<Vec<u32>>,
+    /// Communicators by application and number.
     by_name: HashMap<(u32, u32), CommId>,
     /// Rank of each task of a communicator, computed on first use.
     ranks: HashMap<CommId, HashMap<u32, u32>>,

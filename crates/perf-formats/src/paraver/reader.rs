@@ -45,19 +45,29 @@ use std::sync::Arc;
 pub struct Reader<'a> {
     /// Path of the file, if it can be read again.
     path: Option<PathBuf>,
+    /// Header of the trace.
     header: Header,
+    /// Text of the header.
     header_text: Vec<u8>,
+    /// Pipeline from bytes to batches.
     parser: Parser<'a>,
+    /// Threads that parse chunks.
     pool: Pool,
+    /// Parsed batches that are not returned yet.
     batches: VecDeque<Batch>,
+    /// Last returned batch.
     current: Batch,
+    /// Counts of the part read so far.
     read: Account,
 }
 
 /// Pipeline from bytes to batches.
 struct Parser<'a> {
+    /// Source of whole lines.
     source: Source<'a>,
+    /// Number of parsing threads.
     threads: Threads,
+    /// Chunks that are not parsed yet.
     chunks: Vec<Chunk>,
     /// Used batches, kept for their memory.
     spare: Vec<Batch>,
@@ -65,16 +75,23 @@ struct Parser<'a> {
 
 /// Properties of the input, and counts of the part read so far.
 struct Account {
+    /// Options of the read operation.
     options: Reading,
+    /// Name of the trace in errors.
     name: Arc<str>,
+    /// Number of lines so far.
     line: u64,
+    /// Number of records so far.
     records: u64,
+    /// Latest time so far.
     last: u64,
     /// Duration in the header, or the largest number if it has none.
     duration: u64,
+    /// Diagnostics so far.
     found: Diagnostics,
     /// Size of the input in bytes, if known.
     size: u64,
+    /// `true` for compressed input.
     is_packed: bool,
 }
 

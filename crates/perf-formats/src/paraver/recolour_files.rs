@@ -41,8 +41,8 @@ pub fn name_clusters(pcf: &mut Pcf, clusters: impl IntoIterator<Item = Cluster>)
 }
 
 /// Like [`recolour`], for files. The output is compressed if its name ends in `.gz`. A `.pcf` with
-/// the names of the clusters and a copy of the `.row` are written beside it. The diagnostics of the
-/// reader are returned as well.
+/// the names of the clusters and a copy of the `.row` are written next to it. The diagnostics of
+/// the reader are returned as well.
 ///
 /// ```
 /// use perf_core::Job;

@@ -46,7 +46,9 @@ pub struct OnCpu {
 pub struct Pair {
     /// Type of the event.
     pub kind: u32,
+    /// `true` if the value is written with a minus sign.
     is_negative: bool,
+    /// Bit pattern of the value.
     bits: u64,
 }
 
@@ -187,12 +189,17 @@ pub(super) enum Kind {
 /// A line in the columns of a batch. The meaning of `payload` and `detail` depends on the kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
+    /// Kind of the record.
     pub(super) kind: Kind,
     /// Start of the line in the batch.
     pub(super) offset: u32,
+    /// Thread and CPU.
     pub(super) at: OnCpu,
+    /// Time of the record.
     pub(super) time: u64,
+    /// First kind-specific value.
     pub(super) payload: u64,
+    /// Second kind-specific value.
     pub(super) detail: u32,
 }
 
@@ -205,7 +212,9 @@ pub(super) struct Skip {
     pub(super) offset: u64,
     /// Column, from 0.
     pub(super) column: u64,
+    /// Element that should be there.
     pub(super) expected: Expected,
+    /// Text found instead.
     pub(super) got: String,
     /// `true` if the text ends within the line.
     pub(super) is_cut: bool,
@@ -214,10 +223,15 @@ pub(super) struct Skip {
 /// Consecutive lines, stored in columns without an allocation for each line.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
+    /// Lines in order.
     pub(super) entries: Vec<Entry>,
+    /// Types and values of all event records.
     pub(super) pairs: Vec<Pair>,
+    /// Messages of the batch.
     pub(super) communications: Vec<Communication>,
+    /// Tasks of all communicators.
     pub(super) tasks: Vec<u32>,
+    /// Inter-communicators with their sides.
     pub(super) sides: Vec<(u32, [(u32, u32); 2])>,
     /// Comments, and lines that this crate would format differently.
     pub(super) text: Vec<u8>,
@@ -228,11 +242,13 @@ pub struct Batch {
     /// For each invalid line, the number of entries before it, and its start and end in `text`,
     /// including its line end.
     pub(super) skipped: Vec<(u32, u32, u32)>,
+    /// Number of lines.
     pub(super) lines: u64,
     /// `true` if the last line has no line end.
     pub(super) is_unterminated: bool,
     /// Offset of the batch in the trace.
     pub(super) offset: u64,
+    /// Number of the first line in the trace.
     pub(super) first_line: u64,
 }
 

@@ -68,13 +68,13 @@ pub const GLOBAL: Rule = rule(
     Weight::Note,
     "a line of type 4, global communication of old traces, has no meaning since; left out",
 );
-/// There is no `.pcf` beside the trace.
+/// There is no `.pcf` next to the trace.
 pub const NO_PCF: Rule = rule(
     "missing-pcf",
     Weight::Note,
     "there is no .pcf beside the trace; the usual names are used",
 );
-/// There is no `.row` beside the trace.
+/// There is no `.row` next to the trace.
 pub const NO_ROW: Rule = rule(
     "missing-row",
     Weight::Note,

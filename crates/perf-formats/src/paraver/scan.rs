@@ -3,7 +3,9 @@
 /// Read position in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor<'a> {
+    /// Text to parse.
     text: &'a [u8],
+    /// Position in the text.
     at: usize,
     /// `true` if all numbers so far have the format of the writer, without leading zeros.
     pub(super) is_plain: bool,

@@ -20,17 +20,23 @@ pub(super) fn longest(limits: &Limits) -> usize {
 /// Text of whole lines.
 #[derive(Debug)]
 pub(super) struct Chunk {
+    /// Bytes of the lines.
     pub(super) text: Vec<u8>,
+    /// Offset of the text in the trace.
     pub(super) offset: u64,
 }
 
 /// Source of whole lines.
 pub(super) struct Source<'a> {
+    /// Reader of the uncompressed trace.
     pub(super) read: Box<dyn Read + Send + 'a>,
+    /// Name for errors.
     pub(super) name: Arc<str>,
     /// Start of an incomplete line.
     pub(super) rest: Vec<u8>,
+    /// Offset of the next chunk.
     pub(super) offset: u64,
+    /// `true` after the end was read.
     pub(super) is_done: bool,
     /// See [`longest`].
     pub(super) longest: usize,

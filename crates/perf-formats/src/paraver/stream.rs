@@ -26,68 +26,96 @@ const BESIDE: usize = 256;
 /// others.
 #[derive(Debug, Default)]
 pub(super) struct Stream {
+    /// Paraver object of the thread.
     object: Object,
+    /// Events of the thread.
     pub(super) events: Events,
+    /// Events that are inserted at the end.
     pub(super) late: Vec<Late>,
     /// Collectives that are not kept but are needed to determine the roots of the kept ones.
     pub(super) unkept: Vec<Unkept>,
+    /// CPU of the last record.
     pub(super) cpu: u32,
     /// `true` if any event of the thread is kept.
     pub(super) is_wanted: bool,
+    /// Time of the current instant.
     now: u64,
+    /// `true` if the instant has records that are not applied.
     is_pending: bool,
     /// Latest time of a record.
     pub(super) last: u64,
     /// `true` if a record was earlier than its predecessor, which invalidates the events of the
     /// thread.
     pub(super) is_unordered: bool,
-    /// Events of the instant. The ends of its lines are stored separately.
+    /// Events of the instant.
     pairs: Vec<Pair>,
+    /// Ends of the lines in `pairs`.
     lines: Vec<usize>,
     /// States that begin at the instant, with their ends.
     begun: Vec<(u32, u64)>,
     /// Function frames that should be open, with their types.
     functions: Vec<(u32, RegionId)>,
+    /// Open MPI call.
     call: Option<Call>,
+    /// Region and end of the current state.
     state: Option<(RegionId, u64)>,
     /// Function frames that are open; those below `kept` stay open.
     open: Vec<RegionId>,
+    /// Number of function frames that stay open.
     kept: usize,
     /// Innermost frame: that of an MPI call or of a state.
     inner: Option<RegionId>,
+    /// Begin of the current flush.
     flush: Option<u64>,
+    /// Last used metric set.
     last_set: Option<MetricSetId>,
 }
 
 /// An open MPI call.
 #[derive(Clone, Copy, Debug)]
 struct Call {
+    /// Type of the call.
     kind: u32,
+    /// Region of the call.
     region: RegionId,
+    /// Collective operation of the call.
     collective: Option<Collective>,
 }
 
 /// State shared by all threads.
 pub(super) struct Shared<'a, 'p> {
+    /// Definitions under construction.
     pub(super) tables: Tables<'p>,
+    /// Communicators of the trace.
     pub(super) comms: Comms,
+    /// Diagnostics of the conversion.
     pub(super) found: &'a mut Diagnostics,
     /// Name of the file, for diagnostics.
     pub(super) name: &'a str,
+    /// Window of events to keep.
     pub(super) window: TimeRange,
+    /// Maximum depth of the call stack.
     pub(super) depth: usize,
+    /// Reusable buffers.
     pub(super) scratch: Scratch,
 }
 
 /// Reusable buffers.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    /// Metrics that are read together.
     members: Vec<MetricId>,
+    /// Values of these metrics.
     values: Vec<u64>,
+    /// Caller frames by level.
     callers: Vec<(u32, Frame)>,
+    /// Sampled frames by depth.
     sampled: Vec<(u32, Frame)>,
+    /// Frames of a call path.
     frames: Vec<Frame>,
+    /// Types and values of generic events.
     others: Vec<(u32, u64)>,
+    /// Properties of collectives.
     facts: Vec<Pair>,
     /// Frames that begin and end at the instant.
     instant: Vec<RegionId>,

@@ -44,22 +44,34 @@ pub(super) type Frame = (u64, u64);
 /// Definitions that grow while a trace is read.
 #[derive(Debug)]
 pub(super) struct Tables<'a> {
+    /// Names of the trace.
     pcf: &'a Pcf,
+    /// Regions so far.
     pub(super) regions: Vec<Region>,
+    /// Regions by identity.
     region_ids: HashMap<Key, RegionId>,
+    /// Regions of states.
     states: HashMap<u32, RegionId>,
+    /// Regions of MPI calls.
     calls: HashMap<(u32, u64), RegionId>,
+    /// Regions of function frames.
     functions: HashMap<(u32, u64, u64), RegionId>,
+    /// Metrics so far.
     pub(super) metrics: Vec<Metric>,
     /// For each counter, `true` if it has negative values, and `true` if it has values above the
     /// signed range.
     signs: Vec<(bool, bool)>,
+    /// Metric sets so far.
     pub(super) sets: Vec<MetricSet>,
+    /// Sets by their members.
     set_ids: HashMap<Vec<MetricId>, MetricSetId>,
+    /// Names of the kinds so far.
     pub(super) kinds: Vec<String>,
+    /// Meaning of each event type.
     classes: HashMap<u32, Class>,
     /// Cache of recent classes, indexed by the low bits of the type.
     cache: Vec<Option<(u32, Class)>>,
+    /// Call paths so far.
     pub(super) contexts: CallTree,
     /// Regions of caller frames or sampled frames.
     frames: HashMap<(bool, Frame), RegionId>,

@@ -17,7 +17,7 @@ use perf_core::{
 };
 use std::path::Path;
 
-/// Reads a trace with the `.pcf` and `.row` beside it.
+/// Reads a trace with the `.pcf` and `.row` next to it.
 ///
 /// See the [module](super) for the conversion rules.
 ///
@@ -185,26 +185,34 @@ fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result
 const COMMENTS: usize = 256;
 
 struct Sweep<'a, 'p> {
+    /// State of each thread.
     streams: Vec<Stream>,
+    /// State shared by all threads.
     shared: Shared<'a, 'p>,
+    /// Threads of the header.
     threads: Threads,
+    /// Count of the records beyond the trace.
     beyond: Beyond,
     /// Marks the threads with a record beyond the trace.
     has_beyond: Vec<bool>,
     /// Records of the sorted threads.
     logs: Vec<Option<Log>>,
+    /// Number of requests so far.
     requests: u64,
     /// Times of messages that lie beyond the trace if its header is trusted.
     damaged: Vec<DamagedTime>,
+    /// Comments of the body.
     comments: Vec<(String, String)>,
     /// Scratch buffer for the events of an unselected thread.
     calls: Vec<Pair>,
+    /// Name of the trace in errors.
     name: &'a str,
 }
 
 /// A time of a message that lies beyond the trace if its header is trusted.
 #[derive(Clone, Copy, Debug)]
 struct DamagedTime {
+    /// Number of the thread.
     stream: usize,
     /// The late event with that time; `None` for a receive without the time of its call.
     late: Option<usize>,

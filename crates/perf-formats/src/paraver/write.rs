@@ -29,9 +29,13 @@ const BUFFER: usize = 1 << 18;
 /// ```
 #[derive(Debug)]
 pub struct Writer<W: Write> {
+    /// Target of the lines.
     out: W,
+    /// Name for errors.
     name: String,
+    /// Bytes that are not written yet.
     buffer: Vec<u8>,
+    /// Number of bytes written.
     written: u64,
 }
 

@@ -9,7 +9,9 @@ use std::collections::BTreeSet;
 /// Numbers of tracks: groups first, then locations, then additional ones.
 #[derive(Debug)]
 pub(super) struct Tracks<'a> {
+    /// Definitions of the trace.
     definitions: &'a Definitions,
+    /// Next free track number.
     next: u64,
 }
 
@@ -88,8 +90,8 @@ impl<'a> Tracks<'a> {
         location.kind == LocationKind::CpuThread && of_process
     }
 
-    /// Returns the description of the track of a location. Lane 0 is its own track, others are
-    /// beside it.
+    /// Returns the description of the track of a location. Lane 0 is its own track, others are next
+    /// to it.
     pub(super) fn describe(&self, id: LocationId, uuid: u64, lane: usize) -> Message {
         let mut track = Message::default();
         track.number(field::TRACK_UUID, uuid);

@@ -106,24 +106,34 @@ fn nanos(definitions: &Definitions, at: Ticks) -> i128 {
 /// Flows by their begin or end event.
 #[derive(Debug, Default)]
 struct Flows {
+    /// Numbers of the flows that begin at an event.
     from: HashMap<EventId, Vec<u64>>,
+    /// Numbers of the flows that end at an event.
     to: HashMap<EventId, Vec<u64>>,
 }
 
 struct Writer<'a, 'w> {
+    /// View to write.
     view: TraceView<'a>,
+    /// Definitions of the trace.
     definitions: &'a Definitions,
+    /// Track numbers.
     tracks: Tracks<'a>,
+    /// Target of the bytes.
     to: &'w mut dyn Write,
+    /// Bytes that are not written yet.
     bytes: Vec<u8>,
+    /// Counts so far.
     written: Written,
     /// Numbers of names, from 1.
     names: HashMap<String, u64>,
+    /// Flows by event.
     flows: Flows,
     /// Tracks of metrics.
     counters: HashMap<(LocationId, MetricId), u64>,
     /// Time of the first event in nanoseconds.
     start: i128,
+    /// Job whose cancellation is checked.
     job: &'w Job,
 }
 

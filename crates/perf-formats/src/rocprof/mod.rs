@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `kernel_dispatch` | an activity on a stream of the agent, named by `kernel_symbols` |
 //! | `memory_copy` | an activity on a stream of the destination GPU, or else of the source GPU, with its bytes |
-//! | `scratch_memory` | calls on a location beside the queue, because they are not device work |
+//! | `scratch_memory` | calls on a location next to the queue, because they are not device work |
 //! | `hip_api`, `hsa_api`, `rccl_api`, `rocdecode_api`, `rocjpeg_api`, ... | calls of the thread, named by `strings` |
 //! | `memory_allocation` | calls of the thread, with their bytes |
 //! | `marker_api` | user-marked calls of the thread, with the text of the marker; an instant if the duration is 0 |

@@ -9,18 +9,31 @@ use std::sync::Arc;
 /// The fields of a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Record<'a> {
+    /// Kind of operation.
     kind: Token<'a>,
+    /// Operation.
     operation: Token<'a>,
+    /// Id of the thread.
     thread: Token<'a>,
+    /// Correlation id.
     correlation: Token<'a>,
+    /// Begin of the record.
     start: Token<'a>,
+    /// End of the record.
     end: Token<'a>,
+    /// Agent of the activity.
     agent: Token<'a>,
+    /// Source agent of a copy.
     source: Token<'a>,
+    /// Destination agent of a copy.
     target: Token<'a>,
+    /// Queue of the activity.
     queue: Token<'a>,
+    /// Stream of the activity.
     stream: Token<'a>,
+    /// Id of the kernel.
     kernel: Token<'a>,
+    /// Number of bytes.
     bytes: Token<'a>,
 }
 
@@ -111,9 +124,11 @@ enum Named {
 /// An agent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Agent {
+    /// `true` for a GPU.
     pub(super) is_gpu: bool,
     /// Number among the agents of its kind.
     pub(super) number: Option<u64>,
+    /// Name of the agent.
     pub(super) name: String,
 }
 
@@ -123,14 +138,20 @@ pub(super) type Kernel = (Arc<str>, Option<String>);
 /// One process.
 #[derive(Debug)]
 pub(super) struct Tool {
+    /// Part under construction.
     pub(super) part: Part,
+    /// Agents by handle.
     pub(super) agents: BTreeMap<u64, Agent>,
+    /// Kernels by id.
     pub(super) kernels: HashMap<u64, Kernel>,
     /// Names of operations by kind. The texts are shared, because any number of records may refer
     /// to one.
     pub(super) operations: Vec<Vec<Arc<str>>>,
+    /// Marker texts by id.
     pub(super) markers: HashMap<u64, Arc<str>>,
+    /// Id of the process.
     pub(super) process: Option<u64>,
+    /// Names that are resolved at the end.
     wanted: HashMap<Named, u32>,
     /// Agents with a row, by handle.
     devices: HashMap<u64, Sym>,
@@ -141,13 +162,21 @@ pub(super) struct Tool {
 /// A copy and the agents on which it may have run.
 #[derive(Clone, Copy, Debug)]
 struct Copy {
+    /// Handle of the destination agent.
     target: u64,
+    /// Handle of the source agent.
     source: u64,
+    /// Queue of the copy.
     queue: Sym,
+    /// Stream of the copy.
     stream: Sym,
+    /// Begin and end in nanoseconds.
     span: (i64, i64),
+    /// Region of the copy.
     region: u32,
+    /// Extra data of the copy.
     extra: Extra,
+    /// First byte and number of the record.
     at: (u64, u64),
 }
 

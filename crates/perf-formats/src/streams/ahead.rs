@@ -11,7 +11,9 @@ use std::collections::VecDeque;
 /// Current line and the look-ahead.
 #[derive(Debug)]
 pub(super) struct AtHand {
+    /// Lines of the file.
     lines: Lines,
+    /// Limit on definitions.
     definitions: u32,
     /// Current line, unless it is the last one read.
     line: Option<Kept>,
@@ -22,8 +24,11 @@ pub(super) struct AtHand {
 /// A buffered line.
 #[derive(Debug)]
 struct Kept {
+    /// Bytes of the line.
     line: Vec<u8>,
+    /// Place of the line.
     place: Place,
+    /// `true` if the line has its end.
     is_whole: bool,
 }
 

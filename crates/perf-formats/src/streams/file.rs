@@ -18,18 +18,23 @@ use perf_core::{Diagnostics, EventSink, Nanos, Place};
 /// counts as wrong.
 #[derive(Debug)]
 pub(super) struct StreamFile {
+    /// Current line and look-ahead.
     at_hand: AtHand,
     /// Syntax of the lines; `None` before the first line.
     syntax: Option<Syntax>,
-    /// Length of a step for rows without a step number, and the begin of step 0.
+    /// Length of a step for rows without a step number.
     period: Nanos,
+    /// Begin of step 0, if known.
     origin: Option<Nanos>,
+    /// `true` if a row had no step number.
     used_period: bool,
+    /// Next item of the file.
     next: Next,
     /// Highest plausible step so far; `None` before the first row.
     highest: Option<u64>,
-    /// Last step with a row of this file, and last ended step of all files.
+    /// Last step with a row of this file.
     own: Option<u64>,
+    /// Last ended step of all files.
     ended: Option<u64>,
     /// `true` if other files no longer wait for this one.
     pub(super) is_late: bool,
@@ -49,8 +54,11 @@ enum Next {
 /// Fields of a row that determine its step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Head {
+    /// Step number, if the row has one.
     step: Option<u64>,
+    /// Time of the row.
     at: Nanos,
+    /// `true` for metadata.
     is_fact: bool,
 }
 

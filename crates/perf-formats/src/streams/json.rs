@@ -10,8 +10,11 @@ use std::collections::HashMap;
 /// Names that previous lines assigned to numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
+    /// Names of event types.
     kinds: HashMap<u64, String>,
+    /// Names of timers.
     timers: HashMap<u64, String>,
+    /// Names of counters.
     counters: HashMap<u64, String>,
 }
 

@@ -12,12 +12,17 @@ use std::sync::Arc;
 
 /// Reader of lines, one at a time, with a reusable buffer.
 pub(super) struct Lines {
+    /// Reader of the uncompressed text.
     from: Box<dyn BufRead + Send>,
+    /// Name for diagnostics.
     name: Arc<str>,
+    /// `true` for compressed input.
     is_packed: bool,
     /// `true` if data may be appended after the end.
     grows: bool,
+    /// Maximum length of a line in bytes.
     limit: usize,
+    /// Last line.
     line: Vec<u8>,
     /// `true` if the line is incomplete at the end of the file.
     is_partial: bool,

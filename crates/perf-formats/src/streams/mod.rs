@@ -130,17 +130,23 @@ impl Follow {
 /// ```
 #[derive(Debug)]
 pub struct Streams {
+    /// Opened files.
     files: Vec<StreamFile>,
     /// Files that may appear during following.
     sources: Option<Sources>,
+    /// Limits on resources.
     limits: Limits,
+    /// Length of a step for rows without a step number.
     period: Nanos,
     /// Begin of step 0, if it was set.
     origin: Option<Nanos>,
+    /// Options for following; `None` for complete files.
     follow: Option<Follow>,
     /// Highest ended step.
     last: Option<u64>,
+    /// `true` in strict mode.
     is_strict: bool,
+    /// Repairs, losses and notes so far.
     diagnostics: Diagnostics,
 }
 
@@ -320,6 +326,7 @@ impl Streams {
 /// Timers of waiting.
 #[derive(Debug)]
 struct Waits {
+    /// Options for following.
     follow: Follow,
     /// Time of the last new data.
     quiet: Instant,

@@ -31,12 +31,19 @@ impl Kind {
 /// One event.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Row<'a> {
+    /// Step number, if the row has one.
     pub(super) step: Option<u64>,
+    /// Time of the event.
     pub(super) at: Nanos,
+    /// Stream of the event.
     pub(super) key: StreamKey,
+    /// Kind of the event.
     pub(super) kind: Kind,
+    /// Name of the region, counter or metadata.
     pub(super) name: Cow<'a, str>,
+    /// Message properties.
     pub(super) peer: Peer,
+    /// Value of the counter.
     pub(super) value: Value,
     /// Value of metadata.
     pub(super) text: Cow<'a, str>,

@@ -50,6 +50,7 @@ pub(super) fn fields(line: &str) -> Result<(bool, Vec<Field<'_>>), Wrong> {
 
 /// Read position in a line.
 struct Scanner<'a> {
+    /// Remaining text.
     rest: &'a str,
 }
 

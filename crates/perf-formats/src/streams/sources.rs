@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 /// Followed files and folders, and the files that were opened.
 #[derive(Debug, Default)]
 pub(super) struct Sources {
+    /// Requested files and folders.
     roots: Vec<PathBuf>,
+    /// Opened files.
     known: HashSet<PathBuf>,
 }
 

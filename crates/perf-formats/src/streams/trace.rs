@@ -15,29 +15,39 @@ use std::collections::{HashMap, HashSet};
 /// in nanoseconds from the first event.
 #[derive(Clone, Debug, Default)]
 pub struct TraceBuilder {
+    /// Regions so far.
     regions: Vec<Region>,
+    /// Regions by program and name.
     region_ids: HashMap<(u32, String), RegionId>,
+    /// Names of the counters.
     counters: Vec<String>,
+    /// Value types of the counters.
     counter_types: Vec<ValueType>,
+    /// Counters by name.
     counter_ids: HashMap<String, MetricId>,
     /// Counters with a value that exceeds the signed range.
     large_counters: HashSet<MetricId>,
+    /// Streams so far.
     streams: Vec<Stream>,
+    /// Streams by key.
     stream_ids: HashMap<StreamKey, StreamId>,
     /// Name of the source, used in diagnostics.
     name: String,
     /// Number of events so far, and maximum number of kept events; `None` for no maximum.
     count: u64,
+    /// Maximum number of kept events; `None` for no maximum.
     most: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
 struct Stream {
+    /// Identification of the stream.
     key: StreamKey,
     /// Enters and exits.
     functions: Vec<(Nanos, StreamEvent)>,
     /// Messages and counter values, which may follow the enters and exits of their step.
     notes: Vec<(Nanos, StreamEvent)>,
+    /// Metadata of the stream.
     properties: Vec<(String, String)>,
 }
 

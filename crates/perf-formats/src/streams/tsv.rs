@@ -6,6 +6,7 @@ use perf_core::{Nanos, Peer, StreamKey, Value};
 /// Meaning of the columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// Columns in the order of the header.
     columns: Vec<Column>,
 }
 

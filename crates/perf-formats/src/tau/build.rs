@@ -127,8 +127,11 @@ fn metrics(names: &[String]) -> Vec<ProfileMetric> {
 /// Regions and call paths by name.
 #[derive(Debug, Default)]
 struct Paths {
+    /// Regions so far.
     regions: Vec<Region>,
+    /// Regions by name.
     by_name: HashMap<String, RegionId>,
+    /// Call paths so far.
     calls: CallTree,
 }
 

@@ -12,9 +12,13 @@ use std::sync::Arc;
 pub(super) const MAGIC: [u8; 6] = *b"\0P\0P\0K";
 
 struct Reader<'a> {
+    /// Bytes of the file.
     bytes: &'a [u8],
+    /// Read position.
     at: usize,
+    /// Name for errors.
     name: &'a Arc<str>,
+    /// Limit on definitions.
     definitions: u32,
 }
 

@@ -81,9 +81,13 @@ pub struct Thread {
 /// Contents of a profile, independent of its storage.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
+    /// Names of the metrics.
     pub(super) metrics: Vec<String>,
+    /// Functions and call paths.
     pub(super) functions: Vec<Function>,
+    /// Names of the user events.
     pub(super) events: Vec<String>,
+    /// Threads by ascending key.
     pub(super) threads: Vec<Thread>,
     /// Metadata shared by all threads.
     pub(super) metadata: Vec<(String, String)>,
@@ -108,8 +112,11 @@ pub(super) struct Tables {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Tau {
+    /// Contents of the files.
     tables: Tables,
+    /// Profile built from the tables.
     profile: Profile,
+    /// Repairs, losses and notes.
     diagnostics: Diagnostics,
 }
 
@@ -227,10 +234,15 @@ const TIME: &str = "Time";
 /// Names with their indices.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
+    /// Functions in the order of their index.
     pub(super) functions: Vec<Function>,
+    /// Indices of the functions.
     function_ids: HashMap<String, u32>,
+    /// Names of user events in the order of their index.
     pub(super) events: Vec<String>,
+    /// Indices of the user events.
     event_ids: HashMap<String, u32>,
+    /// Names of the metrics.
     pub(super) metrics: Vec<String>,
 }
 
@@ -371,11 +383,13 @@ const FEW: usize = 1 << 20;
 /// Threads whose metrics come from several files.
 #[derive(Debug, Default)]
 struct Merge {
+    /// Threads by key.
     threads: BTreeMap<Key, Merging>,
 }
 
 #[derive(Debug, Default)]
 struct Merging {
+    /// Thread under construction.
     thread: Thread,
     /// First file of the thread.
     file: String,
@@ -383,6 +397,7 @@ struct Merging {
     places: HashMap<(u32, u32), usize>,
     /// (metric, entry, exclusive, inclusive).
     values: Vec<(usize, usize, f64, f64)>,
+    /// Metrics with a file of this thread.
     seen: Vec<usize>,
 }
 

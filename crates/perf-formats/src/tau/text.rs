@@ -14,14 +14,20 @@ pub(super) struct File {
     pub(super) metric: Option<String>,
     /// Entries with (exclusive, inclusive).
     pub(super) entries: Vec<(Entry, f64, f64)>,
+    /// User events of the file.
     pub(super) events: Vec<EventEntry>,
+    /// Metadata of the file.
     pub(super) metadata: Vec<(String, String)>,
 }
 
 struct Lines<'a> {
+    /// Bytes of the file.
     bytes: &'a [u8],
+    /// Read position.
     at: usize,
+    /// Name for errors.
     name: &'a str,
+    /// Maximum length of a line in bytes.
     longest: u32,
 }
 

@@ -57,7 +57,9 @@ impl Argument {
 /// A number of a list, and a reference to the rest of the list.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
+    /// Name of the number.
     name: Argument,
+    /// Value of the number.
     number: Number,
     /// Index of the previous entry plus 1; 0 for the first.
     before: u32,

@@ -103,23 +103,35 @@ fn categories(part: &mut Part) -> HashMap<RowKey, String> {
 type RegionKey = (u32, Option<u32>, Kind, Paradigm);
 
 struct Whole<'a> {
+    /// Options of the read operation.
     options: &'a Reading,
+    /// Time of the file that becomes tick 0.
     origin: i128,
+    /// System tree under construction.
     places: Places,
+    /// Definitions under construction.
     definitions: Definitions,
+    /// Regions by identity.
     regions: HashMap<RegionKey, RegionId>,
     /// Names of regions with long forms.
     formed: HashSet<u32>,
     /// Remaining budget in bytes for texts of regions beyond those of the files.
     room: u64,
+    /// Texts of all parts.
     texts: Texts,
+    /// Kinds of instants by text.
     kinds: HashMap<u32, KindId>,
+    /// Copies of regions for nested activities.
     copies: HashMap<(RegionId, usize), RegionId>,
     /// Attributes for the arguments of calls.
     attributes: Vec<(Argument, AttributeId)>,
+    /// Groups of ranks.
     groups: RankGroups,
+    /// Events of each location.
     columns: Vec<Events>,
+    /// Links of all parts.
     links: Vec<Link>,
+    /// Diagnostics of all parts.
     found: Diagnostics,
 }
 

@@ -7,8 +7,11 @@ use std::collections::HashMap;
 /// One sample of a process.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
+    /// Process of the sample.
     process: Sym,
+    /// Time in nanoseconds.
     at: i64,
+    /// Metric set of the sample.
     set: u32,
     /// Index of its first value; the set determines their number.
     values: usize,
@@ -17,11 +20,17 @@ struct Sample {
 /// The counters of one file.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
+    /// Names of the counters.
     names: Vec<String>,
+    /// Counters by name.
     ids: HashMap<String, u32>,
+    /// Members of the sets.
     sets: Vec<Vec<u32>>,
+    /// Sets by their members.
     set_ids: HashMap<Vec<u32>, u32>,
+    /// Samples in the order of the file.
     samples: Vec<Sample>,
+    /// Values of all samples.
     values: Vec<Value>,
     /// Total length of all names in bytes.
     text: u64,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// vary.
 #[derive(Clone, Debug)]
 pub(crate) struct Granted {
+    /// Limits on resources.
     limits: Limits,
     /// Bytes allocated by the parts of all clones.
     taken: Arc<AtomicU64>,

@@ -24,10 +24,13 @@ pub(super) struct Scribe<'a> {
     pub(super) shift: i128,
     /// Window of events to keep; `None` for all of time.
     pub(super) window: Option<TimeRange>,
+    /// Region of each region number of the file.
     pub(super) regions: &'a [RegionId],
     /// Kinds by text number.
     pub(super) kinds: &'a HashMap<u32, KindId>,
+    /// Extra data of the calls.
     pub(super) extras: &'a [Extra],
+    /// Additional arguments of the calls.
     pub(super) arguments: &'a Arguments,
     /// Attributes for the arguments.
     pub(super) attributes: &'a [(Argument, AttributeId)],
@@ -38,7 +41,9 @@ pub(super) struct Scribe<'a> {
 /// Lane and index of an event; [`u32::MAX`] for one outside the window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Placed {
+    /// Lane of the event.
     pub(super) lane: u32,
+    /// Index of the event on its lane.
     index: u32,
 }
 
@@ -58,6 +63,7 @@ impl Placed {
 /// Result of a layout.
 #[derive(Debug, Default)]
 pub(super) struct Laid {
+    /// Events of each lane.
     pub(super) lanes: Vec<Events>,
     /// Position of the enter of each call.
     pub(super) enters: Vec<Placed>,
@@ -275,6 +281,7 @@ impl Scribe<'_> {
 
 #[derive(Debug, Default)]
 struct Lane {
+    /// Events of the lane.
     events: Events,
     /// End and region of the open calls, the outermost first.
     open: Vec<(i64, RegionId)>,
@@ -284,7 +291,9 @@ struct Lane {
 /// them, the first enter of each region belongs to its first leave.
 #[derive(Debug)]
 pub(super) struct Copies<'a> {
+    /// Regions of the trace.
     pub(super) regions: &'a mut Vec<Region>,
+    /// Copies of regions by number.
     pub(super) known: &'a mut HashMap<(RegionId, usize), RegionId>,
     /// Remaining budget in bytes for texts of regions beyond those of the files.
     pub(super) room: &'a mut u64,

@@ -48,7 +48,9 @@ pub(super) fn bind(flows: &mut [Flow], points: &[u32], calls: &[Seen]) {
 /// Positions of the events in the trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spots<'a> {
+    /// Locations of the trace.
     pub(super) locations: &'a [Location],
+    /// Events of each location.
     pub(super) columns: &'a [Events],
 }
 
@@ -67,10 +69,13 @@ impl Spots<'_> {
 /// Result of linking: links and counts of unlinked activities.
 #[derive(Debug, Default)]
 pub(super) struct Found {
+    /// Links of the part.
     pub(super) links: Vec<Link>,
+    /// Number of activities without a launch.
     pub(super) unlinked: u64,
     /// Number of activities whose id several processes use.
     pub(super) shared: u64,
+    /// Number of flow points without a partner.
     pub(super) loose: u64,
 }
 

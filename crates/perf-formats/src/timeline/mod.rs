@@ -8,7 +8,7 @@
 //!   gets a second region with that name, so that [`intervals`](perf_core::intervals()) returns the
 //!   correct durations.
 //! * Calls of a thread nest. A call that overlaps another without nesting is moved to a further
-//!   lane: a location beside that of the thread, so that [`replay`](perf_core::replay()) needs no
+//!   lane: a location next to that of the thread, so that [`replay`](perf_core::replay()) needs no
 //!   repairs.
 //! * A launch and its activity share a correlation id within a rank, and become a
 //!   [`Link`](perf_core::Link). Ids that several processes of a rank use are kept separate.

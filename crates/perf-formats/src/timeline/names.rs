@@ -64,7 +64,9 @@ impl Hash for Same {
 /// Texts of all parts by number. A text that parts share is hashed only once.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
+    /// Numbers by address of the text.
     same: HashMap<Same, u32>,
+    /// Numbers by text.
     by_text: HashMap<Arc<str>, u32>,
 }
 
@@ -90,7 +92,9 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Names {
     /// Numbers by the raw bytes of the file, with escapes.
     raw: HashMap<Box<[u8]>, u32>,
+    /// Numbers by text.
     by_text: HashMap<Arc<str>, u32>,
+    /// Texts, with the region of each kind.
     texts: Vec<(Arc<str>, [u32; Kind::COUNT])>,
     /// Text and kind of the regions, by their number in this file.
     pub(crate) regions: Vec<(u32, Kind)>,

@@ -58,7 +58,7 @@ fn assembled(parts: Vec<Part>, options: &Reading, format: &'static str) -> Resul
     Ok(Recording::new(Content::Trace(trace), format, found))
 }
 
-/// Marks helper processes: a process without device activities beside one with some is not a rank,
+/// Marks helper processes: a process without device activities next to one with some is not a rank,
 /// but a launcher or monitor.
 fn set_helpers(parts: &mut [Part]) {
     if parts.iter().any(Part::has_work) {

@@ -56,7 +56,9 @@ pub(super) fn is_suspect(start: i64, end: i64) -> bool {
 /// Range of plausible times, inclusive.
 #[derive(Clone, Copy, Debug)]
 struct Plausible {
+    /// Earliest plausible time.
     first: i128,
+    /// Latest plausible time.
     last: i128,
 }
 
@@ -129,7 +131,9 @@ impl Extremes {
 /// The range of all events but the most extreme ones.
 #[derive(Clone, Copy, Debug)]
 struct Others {
+    /// Begin of the range.
     first: i128,
+    /// End of the range.
     last: i128,
     /// Distance of a lone outlier in nanoseconds.
     far: i128,

@@ -25,21 +25,26 @@ const GPU: &str = "GPU";
 /// Properties of a process.
 #[derive(Debug, Default)]
 pub(super) struct Process {
+    /// Name of the process.
     pub(super) name: Option<String>,
+    /// Labels of the process.
     pub(super) labels: Option<String>,
 }
 
 /// Contents of one file, or of one process in it.
 #[derive(Debug)]
 pub(crate) struct Part {
+    /// Name of the file.
     pub(crate) file: Arc<str>,
     /// Index of its file among the opened ones: a file may contain several processes.
     pub(super) source: usize,
+    /// Rank, if known.
     pub(crate) rank: Option<u64>,
     /// Wall-clock time at time 0 of the file, in nanoseconds since 1970, if known.
     pub(crate) base: Option<i64>,
     /// Host name.
     pub(crate) host: Option<String>,
+    /// `true` for devices programmed with HIP.
     pub(crate) is_hip: bool,
     /// `true` if time 0 of the file is the boot time.
     pub(crate) counts_from_boot: bool,
@@ -49,18 +54,29 @@ pub(crate) struct Part {
     pub(crate) is_helper: bool,
     /// Name for the second number of a stream.
     pub(crate) context_word: &'static str,
+    /// Properties of the recording.
     pub(crate) properties: Vec<(String, String)>,
+    /// Names of the devices.
     pub(crate) devices: HashMap<Sym, String>,
+    /// Diagnostics of the file.
     pub(crate) found: Diagnostics,
+    /// Names of calls.
     pub(super) names: Names,
+    /// Rows of the file.
     pub(super) rows: Vec<Row>,
+    /// Extra data of the calls.
     pub(super) extras: Vec<Extra>,
+    /// Additional arguments of the calls.
     pub(super) arguments: Arguments,
     /// Groups of ranks: name and list of ranks.
     pub(super) groups: Vec<(String, String)>,
+    /// Points of flows.
     pub(super) flows: Vec<Flow>,
+    /// Counters of the file.
     pub(super) counters: Counters,
+    /// Properties of the processes.
     pub(super) processes: HashMap<Sym, Process>,
+    /// Names of the threads.
     pub(super) threads: HashMap<(Sym, Sym), String>,
     /// Rows of activities by the process and thread to which the file assigns them.
     pub(super) shown: HashMap<(Sym, Sym), Vec<u32>>,
@@ -72,10 +88,15 @@ pub(crate) struct Part {
     category: Option<(u32, Sym, u64)>,
     /// Place of the first call with a suspicious time; see [`outliers`](super::outliers).
     pub(super) suspect: Option<(u64, u64)>,
+    /// Row numbers by key.
     keys: HashMap<RowKey, u32>,
+    /// Words by text.
     symbols: HashMap<Box<[u8]>, Sym>,
+    /// Texts of the words.
     pub(super) words: Vec<String>,
+    /// Numbers of the groups by name and ranks.
     group_numbers: HashMap<Vec<u8>, u32>,
+    /// Shared memory budget.
     granted: Granted,
     /// Memory of the events of all rows in bytes, summed incrementally because there may be many
     /// rows.

@@ -11,8 +11,11 @@ use std::collections::{BTreeSet, HashMap};
 /// System tree under construction.
 #[derive(Debug, Default)]
 pub(super) struct Places {
+    /// System tree nodes so far.
     pub(super) nodes: Vec<SystemNode>,
+    /// Groups so far.
     pub(super) groups: Vec<LocationGroup>,
+    /// Locations so far.
     pub(super) locations: Vec<Location>,
     /// Categories of the calls of each row of a part without activities.
     pub(super) categories: HashMap<RowKey, String>,
@@ -21,7 +24,9 @@ pub(super) struct Places {
 /// The groups of one part.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
+    /// Group of each process.
     processes: HashMap<Sym, LocationGroupId>,
+    /// Group of each device.
     devices: HashMap<Sym, LocationGroupId>,
     /// Streams with the same number in several contexts of a device.
     shared: BTreeSet<(Sym, Sym)>,

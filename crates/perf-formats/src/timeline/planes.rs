@@ -49,7 +49,7 @@ fn line(thread: &str) -> Line<'_> {
     }
 }
 
-/// Converts the threads of device processes to streams, and to rows beside these.
+/// Converts the threads of device processes to streams, and to rows next to these.
 pub(super) fn find(part: &mut Part) {
     let named = part.processes.iter();
     let devices: BTreeMap<Sym, (String, String)> = named

@@ -24,14 +24,16 @@ pub(crate) enum RowKey {
         context: Sym,
         stream: Sym,
     },
-    /// Ranges and waits shown beside a stream, which are not device work.
+    /// Ranges and waits shown next to a stream, which are not device work.
     Beside { device: Sym, stream: Sym },
 }
 
 /// A call with its begin and end in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
+    /// Begin in nanoseconds.
     pub(super) start: i64,
+    /// End in nanoseconds.
     pub(super) end: i64,
     /// Number of the region in this file.
     pub(super) region: u32,
@@ -42,9 +44,11 @@ pub(super) struct Call {
 /// An event without duration.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instant {
+    /// Time in nanoseconds.
     pub(super) at: i64,
     /// Number of its text.
     pub(super) name: u32,
+    /// Index of its [`Extra`] plus 1; 0 without one.
     pub(super) extra: u32,
 }
 
@@ -60,7 +64,9 @@ pub(crate) enum Edge {
 /// A begin or an end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
+    /// Time in nanoseconds.
     pub(super) at: i64,
+    /// Begin or end.
     pub(super) edge: Edge,
     /// Tag for the pairing: the row, or an asynchronous id.
     pub(super) of: Tag,
@@ -69,9 +75,13 @@ pub(super) struct Mark {
 /// A row with its contents.
 #[derive(Debug)]
 pub(super) struct Row {
+    /// Identity of the row.
     pub(super) key: RowKey,
+    /// Calls of the row.
     pub(super) calls: Vec<Call>,
+    /// Instants of the row.
     pub(super) instants: Vec<Instant>,
+    /// Begins and ends that are not paired yet.
     pub(super) marks: Vec<Mark>,
 }
 
@@ -102,12 +112,15 @@ pub(crate) enum Role {
 /// Data of a call in addition to name and times. There may be millions: 32 bytes each.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extra {
+    /// Bits of the correlation id.
     correlation: u64,
+    /// Number of bytes moved.
     bytes: u64,
     /// Position in the trace, [`NOWHERE`] until it is known.
     place: EventId,
     /// Bits for the numbers that are present, and for those that are negative.
     flags: u8,
+    /// Role of the call.
     pub(super) role: Role,
     /// List of its [`Arguments`](super::arguments::Arguments), 0 for none.
     pub(super) arguments: u32,
@@ -190,12 +203,19 @@ pub(crate) enum FlowEnd {
 /// A point of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
+    /// Id of the flow.
     id: u64,
+    /// Time in nanoseconds.
     pub(super) at: i64,
+    /// Category of the flow.
     category: Sym,
+    /// Process of the point.
     pub(super) process: Sym,
+    /// Thread of the point.
     pub(super) thread: Sym,
+    /// Bound call, [`NOWHERE`] until it is known.
     place: EventId,
+    /// Kind of the point.
     pub(super) end: FlowEnd,
     /// `true` if the bound call begins at the time of the point.
     is_exact: bool,

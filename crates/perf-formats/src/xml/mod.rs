@@ -36,7 +36,9 @@ pub(crate) enum Token<'a> {
 /// An opening tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tag<'a> {
+    /// Name of the element.
     pub(crate) name: &'a [u8],
+    /// Raw attributes.
     attributes: &'a [u8],
     /// `true` for a self-closing tag.
     pub(crate) is_empty: bool,
@@ -63,9 +65,11 @@ pub(crate) struct Unfinished(pub(crate) usize);
 /// Tokeniser of a document.
 #[derive(Clone, Debug)]
 pub(crate) struct Xml<'a> {
+    /// Bytes of the part.
     bytes: &'a [u8],
     /// Number of bytes of the document before this part.
     before: usize,
+    /// Position in the part.
     at: usize,
     /// The part as text if it is valid UTF-8, so that texts need no further validation.
     #[cfg(feature = "cube")]

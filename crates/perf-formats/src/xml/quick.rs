@@ -8,7 +8,9 @@ use std::ops::Range;
 /// An element that contains only text.
 #[derive(Debug)]
 pub(crate) struct Leaf<'a> {
+    /// Name of the element.
     pub(crate) name: &'a [u8],
+    /// Text of the element.
     pub(crate) text: Cow<'a, str>,
     /// End of the element.
     pub(crate) end: usize,

@@ -1,4 +1,4 @@
-//! The same archive read in different ways gives the same events.
+//! Different ways of reading an archive return the same events.
 
 #![cfg(feature = "otf2")]
 use perf_core::{Events, Job, Location, Merge as _, Ticks, TimeRange, Trace};
@@ -7,7 +7,7 @@ use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus::corpus;
 use std::path::PathBuf;
 
-/// Archives of several producers, none of them large.
+/// Small archives of several producers.
 const SOME: [&str; 7] = [
     "pipit-pingpong",
     "eztrace-heat4",
@@ -84,7 +84,7 @@ fn the_merged_stream_is_all_events_sorted_by_time_and_location() {
         }
         assert!(merged.next().unwrap().is_none());
         assert!(merged.next().unwrap().is_none());
-        // What is about counts of whole locations is not known before the end.
+        // Findings about the counts of whole locations are known only at the end.
         for (rule, finding) in merged.diagnostics().iter() {
             assert_eq!(found.count(rule), finding.count, "{}", rule.name);
         }
@@ -186,7 +186,7 @@ fn strict_reading_takes_clean_archives_and_no_others() {
     }
 }
 
-/// What aborted runs leave: no anchor, or no global definitions, or neither.
+/// Aborted runs leave no anchor, or no global definitions, or neither.
 #[test]
 fn what_is_left_of_an_aborted_run_is_read() {
     for path in archives(&[
@@ -226,7 +226,7 @@ fn what_is_left_of_an_aborted_run_is_read() {
                 .iter()
                 .all(|region| region.name.starts_with("region "))
         );
-        // The merged stream makes its placeholders as it goes, and finds the same events.
+        // The merged stream creates placeholders incrementally, and returns the same events.
         let mut merged = reader.merged().unwrap();
         let mut count = 0;
         while merged.next().unwrap().is_some() {
@@ -240,7 +240,7 @@ fn what_is_left_of_an_aborted_run_is_read() {
     }
 }
 
-/// A folder that holds files of an earlier run as well, to which nothing leads but their names.
+/// A folder that also contains files of an earlier run, which are identified only by their names.
 #[test]
 fn stale_files_are_left_out_without_an_anchor() {
     for path in archives(&["casita-2_cuda_simple"]) {
@@ -296,7 +296,7 @@ fn a_missing_file_and_an_unknown_format_are_errors_with_their_path() {
         error.to_string().contains("/nowhere/traces.otf2"),
         "{error}"
     );
-    // `fn main() -> Result` prints `Debug`: a sentence, each part of it once.
+    // `fn main() -> Result` prints `Debug`: a sentence without repeated parts.
     let text = format!("{error:?}");
     assert_eq!(text, error.to_string());
     assert_eq!(text.matches("No such file").count(), 1, "{text}");

@@ -1,4 +1,4 @@
-//! Chrome traces made of bytes: what each phase becomes.
+//! Tests with synthetic Chrome traces: conversion of each phase.
 
 #![cfg(feature = "chrome")]
 
@@ -175,7 +175,7 @@ fn calls_of_one_thread_that_overlap_are_all_kept() {
     let locations = trace(&recording).definitions().system.locations();
     assert_eq!(locations[1].properties.get("lane"), Some("1"));
 
-    // More than there are lanes: cut, counted, and none lost.
+    // More overlapping calls than lanes: trimmed and counted, and none lost.
     let many =
         (0..400).map(|at| A.replace("\"ts\":1,\"dur\":2", &format!("\"ts\":{at},\"dur\":1000")));
     let recording = read(&format!("[{}]", many.collect::<Vec<_>>().join(",")));

@@ -1,4 +1,4 @@
-//! Traces written as Chrome JSON and read back.
+//! Tests of traces written as Chrome JSON and read back.
 
 #![cfg(all(feature = "chrome", feature = "rocprof"))]
 
@@ -26,7 +26,7 @@ fn back(trace: &Trace) -> (Trace, Written) {
     (recording.into_trace().unwrap(), written)
 }
 
-/// Calls by name and nanoseconds from the first, however they lie on lanes.
+/// Returns the calls by name and nanoseconds from the first, regardless of their lanes.
 fn calls(trace: &Trace) -> BTreeMap<(String, u64, u64), u32> {
     let definitions = trace.definitions();
     let mut all = BTreeMap::new();
@@ -150,7 +150,7 @@ fn several_ranks_are_one_trace_on_one_clock() {
             assert_eq!(all[number].busy(), busy);
         }
     }
-    // Correlation ids of ranks collide; links stay within a rank.
+    // Correlation ids of ranks collide, but links stay within a rank.
     let rank = |end: perf_core::EventId| {
         let location = trace.definitions().system.location(end.location).unwrap();
         location.properties.get("rank").unwrap().to_owned()
@@ -229,7 +229,7 @@ fn the_bundled_run_is_what_the_writer_writes() {
     );
 }
 
-/// Begin, end and name of what stands on each thread of a file.
+/// Returns begin and end of the calls on each thread of a file.
 fn threads(file: &[u8]) -> BTreeMap<(u64, u64), Vec<(u64, u64)>> {
     let text: serde_json::Value = serde_json::from_slice(file).unwrap();
     let mut threads: BTreeMap<_, Vec<_>> = BTreeMap::new();
@@ -287,7 +287,7 @@ fn work_that_overlaps_goes_to_lanes_and_comes_back_to_its_stream() {
         assert!(own.next().is_none());
         only
     };
-    // With its green context.
+    // Includes the green context.
     assert_eq!(stream(&again).properties.get("context"), Some("1, green 4"));
     assert_eq!(stream(&again).name, stream(&trace).name);
 }

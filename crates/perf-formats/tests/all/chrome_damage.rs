@@ -1,4 +1,4 @@
-//! Chrome traces made of bytes: each thing that goes wrong with a file.
+//! Tests with synthetic Chrome traces: each kind of damage.
 
 #![cfg(feature = "chrome")]
 
@@ -20,7 +20,7 @@ fn a_file_cut_within_an_event_gives_those_before() {
     let begin = text.rfind('{').unwrap() as u64;
     assert_eq!(finding.places[0].offset, Some(begin));
     assert_eq!(calls(trace(&recording)), [call("a", 0, 2000)]);
-    // A bare array may do without its bracket.
+    // The closing bracket of a bare array is optional.
     assert_eq!(only(&read(&format!("[{A}"))), ("unclosed-array", 1));
     assert_eq!(only(&read(&format!("[{A},\n"))), ("unclosed-array", 1));
 }
@@ -115,7 +115,7 @@ fn what_is_broken_costs_itself() {
     );
     let recording = read(&text);
     let found = &recording.diagnostics;
-    // What is no event belongs to the broken one before it.
+    // Invalid elements are attributed to the broken one before them.
     assert_eq!(found.count(rules::MALFORMED), 2, "{found}");
     assert_eq!(trace(&recording).len(), 6, "three events");
     let (_, finding) = found
@@ -145,7 +145,7 @@ fn long_events_and_names_are_left_out() {
     let long = A.replace("\"a\"", &format!("\"{}\"", "x".repeat(3000)));
     let recording = with(format!("[{long}]"), &options).unwrap();
     assert_eq!(only(&recording), ("long-name", 1));
-    // As much nesting as there is room for.
+    // The maximum nesting that the memory allows.
     assert_eq!(trace(&read(&format!("[{deep}]"))).len(), 2);
     let key = format!("{{\"{}\":1,\"traceEvents\":[{A}]}}", "k".repeat(1 << 15));
     assert_eq!(only(&with(key, &options).unwrap()), ("malformed-event", 1));
@@ -153,27 +153,28 @@ fn long_events_and_names_are_left_out() {
 
 #[test]
 fn many_broken_events_are_not_looked_at_for_ever() {
-    // A quote too many turns strings inside out, and what nests does not end: the line feed that tells of it
-    // is the last one.
+    // A superfluous quote inverts strings and text, and unterminated nesting follows. Only the line
+    // feed at the end reveals it.
     let broken = r#"{"a" {{{{ "},"#.repeat(40_000);
     let recording = read(&format!("[{A},{broken}\n\"\n,{A}]"));
     assert_eq!(recording.diagnostics.count(rules::MALFORMED), 1);
     assert_eq!(trace(&recording).len(), 4);
-    // Each lacks its bracket, and takes in all that follow as far as a look goes.
+    // Each element lacks its bracket and swallows the following ones, up to the search limit.
     let broken = r#"{"ph":"X","a":{"b":[{"c":1},"#.repeat(40_000);
     let recording = read(&format!("[{A},{broken}{A}]"));
     assert!(recording.diagnostics.count(rules::MALFORMED) > 0);
     assert!(trace(&recording).len() >= 2);
 }
 
-/// Of text in which nothing can begin a window is looked at once, not once for each quote in it.
+/// Text without a possible begin of an element is searched once for each window, not once for each
+/// quote in it.
 #[test]
 fn what_is_broken_and_has_no_end_is_passed_over_once() {
     let broken = r#""9" 9"#.repeat(2_000_000);
     let recording = read(&format!("[{A},{broken},{A}]"));
     assert_eq!(recording.diagnostics.count(rules::MALFORMED), 1);
     assert_eq!(trace(&recording).len(), 4);
-    // A line feed in a string, behind which no object begins.
+    // A line feed in a string, with no object after it.
     let broken = "{\"a\nb\" \"c\"} ".repeat(300_000);
     let recording = read(&format!("[{A},{broken}"));
     assert!(recording.diagnostics.count(rules::MALFORMED) > 0);
@@ -207,7 +208,8 @@ fn memory_and_names_have_limits() {
     assert_eq!(only(&recording), ("too-many-definitions", 1));
 }
 
-/// The name of a counter stands before each of its keys: a hundred keys of few bytes make 10 MB of names.
+/// The name of a counter precedes each of its keys: a hundred keys of few bytes yield 10 MB of
+/// names.
 #[test]
 fn names_of_counters_are_of_the_memory_that_is_granted() {
     let keys: Vec<_> = (0..100).map(|key| format!("\"{key}\":1")).collect();
@@ -266,7 +268,7 @@ fn windows_locations_and_strictness() {
     assert!(matches!(broken, Err(Error::Strict { .. })));
 }
 
-/// A valid file with some of everything.
+/// Returns a valid file with all kinds of events.
 fn valid() -> String {
     let mut events = vec![A.to_owned()];
     for (index, phase) in ["X", "B", "E", "i", "C", "M", "s", "f", "b", "e", "n"]
@@ -327,7 +329,7 @@ proptest! {
     }
 }
 
-/// A time of no order with the others: far ahead, or far before them, and a length of months.
+/// Outliers: a time far after or before all others, and a duration of months.
 #[test]
 fn a_time_far_from_all_others_does_not_stretch_a_trace() {
     let text = |damaged: usize, ts: &str, dur: &str| {
@@ -356,7 +358,7 @@ fn a_time_far_from_all_others_does_not_stretch_a_trace() {
         assert!(range.len() <= truth.len(), "{at} {ts} {dur}");
         assert_eq!(trace(&recording).len(), 118);
     }
-    // A call around all others, and one that waits for ten minutes, are none.
+    // A call that encloses all others, and one that waits for ten minutes, are not outliers.
     for (at, ts, dur) in [(0, "1", "1000009000"), (59, "1600000000", "50")] {
         let recording = read(&text(at, ts, dur));
         assert!(
@@ -367,7 +369,7 @@ fn a_time_far_from_all_others_does_not_stretch_a_trace() {
     }
 }
 
-/// Brackets, quotes and keys of the object around the events.
+/// Damages brackets, quotes and keys of the outer object.
 #[test]
 fn damage_before_the_events_costs_none_of_them() {
     let text = format!(

@@ -1,4 +1,4 @@
-//! Devices that Chrome traces name in other ways than CUDA and HIP do, and times that are none.
+//! Tests of Chrome traces with other device naming than CUDA and HIP, and with invalid times.
 
 #![cfg(feature = "chrome")]
 
@@ -9,7 +9,8 @@ use perf_core::{Job, LocationKind, Trace, intervals};
 use perf_formats::chrome::{self, rules};
 use perf_formats::{OpenOptions, Recording, open};
 
-/// Busy time and pieces of work of each device, by the name of its group: the union of the work on its streams.
+/// Returns the busy time and the number of activities of each device, by group name. The busy time
+/// is the union of the activities on its streams.
 fn busy(trace: &Trace) -> Vec<(String, u64, usize)> {
     let system = &trace.definitions().system;
     let mut found = Vec::new();
@@ -124,7 +125,7 @@ fn devices_of_xla_are_busy_as_their_facts_say() {
             let own = found.iter().find(|(own, ..)| *own == device);
             let (_, busy, events) = own.unwrap();
             assert_eq!(*events as u64, facts["work_events"].as_u64().unwrap());
-            // Times of the file are picoseconds, those of a trace whole nanoseconds.
+            // Times of the file are picoseconds, those of a trace integer nanoseconds.
             let picos = facts["busy_union_ps"].as_u64().unwrap();
             let off = (busy * 1_000).abs_diff(picos);
             assert!(

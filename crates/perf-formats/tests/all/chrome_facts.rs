@@ -1,4 +1,4 @@
-//! Chrome and Kineto files of the corpus against what is known of them.
+//! Compares Chrome and Kineto files of the corpus with their known facts.
 
 #![cfg(feature = "chrome")]
 

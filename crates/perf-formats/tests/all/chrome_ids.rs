@@ -1,4 +1,4 @@
-//! Chrome traces made of bytes: what belongs to what, by name, id and process.
+//! Tests with synthetic Chrome traces: matching by name, id and process.
 
 #![cfg(feature = "chrome")]
 
@@ -9,7 +9,7 @@ use perf_core::{Limits, LinkKind, LocationId};
 use perf_formats::OpenOptions;
 use perf_formats::chrome::rules;
 
-/// Events of one process and thread: phase, name, microsecond.
+/// Events of one process and thread: phase, name, time in microseconds.
 fn marks(all: &[(&str, &str, u32)]) -> String {
     let one = |(phase, name, ts): &(&str, &str, u32)| {
         let name = match name.is_empty() {
@@ -28,13 +28,13 @@ fn an_end_with_a_name_ends_the_call_of_that_name() {
     let recording = read(&nested);
     assert!(recording.diagnostics.is_empty());
     assert_eq!(calls(trace(&recording)), expected);
-    // They cross: both have the length that the file says.
+    // The calls cross: both have the durations of the file.
     let crossed = marks(&[("B", "f", 0), ("B", "g", 1), ("E", "f", 3), ("E", "g", 4)]);
     let recording = read(&crossed);
     assert_eq!(recording.diagnostics.count(rules::MISMATCH), 1);
     let expected = [call("f", 0, 3000), call("g", 1000, 4000)];
     assert_eq!(calls(trace(&recording)), expected);
-    // Recursion: the last call of the name.
+    // Recursion: the end closes the innermost call of the name.
     let recursive = marks(&[
         ("B", "f", 0),
         ("B", "f", 1),
@@ -59,7 +59,7 @@ fn an_end_of_a_call_that_is_not_open_ends_no_other() {
         ("B", "f", 0),
         ("E", "g", 1),
         ("E", "", 2),
-        // In the place that `f` had.
+        // Reuses the slot of `f`.
         ("B", "h", 3),
         ("E", "f", 4),
         ("E", "h", 5),
@@ -115,11 +115,11 @@ fn ids_lead_from_process_to_process_unless_they_are_local() {
     let local = r#""id2":{"local":"0x1"}"#;
     let (odd, ..) = whole(&event("b", 1, 1, local), &event("e", 2, 5, local));
     assert_eq!(odd, 2);
-    // Scopes keep ids of one number apart.
+    // Scopes distinguish equal ids.
     let (one, other) = (r#""id":1,"scope":"s""#, r#""id":1,"scope":"t""#);
     let (odd, ..) = whole(&event("b", 1, 1, one), &event("e", 1, 5, other));
     assert_eq!(odd, 2);
-    // What ends on its own process does so.
+    // An end is first matched on its own process.
     let id = r#""id":7"#;
     let all = [
         event("b", 1, 1, id),
@@ -146,13 +146,14 @@ fn correlation_ids_are_those_of_a_process() {
         ));
     };
     for id in 1..=4 {
-        // The second process launches after the first; its work runs before that of the first.
+        // The second process launches after the first; its activities run before those of the
+        // first.
         add("cuda_runtime", 100, 10 * id, id);
         add("cuda_runtime", 101, 10 * id + 1, id);
         add("kernel", 1, 10 * id + 3, id);
         add("kernel", 0, 10 * id + 5, id);
     }
-    // One id a process that no other has says who drives which device.
+    // One unique id of each process determines the device that it drives.
     add("cuda_runtime", 100, 60, 60);
     add("cuda_runtime", 101, 61, 61);
     add("kernel", 0, 62, 60);
@@ -175,7 +176,7 @@ fn correlation_ids_are_those_of_a_process() {
         );
         assert_eq!(thread, format!("10{device}"));
     }
-    // Without such ids the last call before the work is meant.
+    // Without such ids, the last call before the activity is selected.
     let shared = &all[..16];
     let recording = read(&format!("[{}]", shared.join(",")));
     assert_eq!(recording.diagnostics.count(rules::SHARED), 8);
@@ -201,7 +202,7 @@ fn a_flow_finds_the_call_around_it_however_many_went_before() {
     assert_eq!(recording.diagnostics.count(rules::FLOW), 0);
     let links = trace(&recording).links();
     assert_eq!(links.len(), 1);
-    // The long call is the first that its thread enters.
+    // The long call is the first enter of its thread.
     assert_eq!(links[0].from.index, 0);
 }
 
@@ -239,7 +240,7 @@ fn what_is_no_text_is_counted_wherever_it_stands() {
     assert_eq!(only(&recording), ("invalid-text", 2));
 }
 
-/// The recording of so many events, each made of its number.
+/// Returns a recording of `count` events, each generated from its number.
 fn many(count: u32, event: impl Fn(u32) -> String) -> String {
     let all: Vec<String> = (0..count).map(event).collect();
     format!("[{}]", all.join(","))
@@ -269,7 +270,7 @@ fn work_that_shares_its_id_with_many_launches_takes_no_longer_than_others() {
     assert_eq!(recording.diagnostics.count(rules::SHARED), u64::from(count));
     let links = trace(&recording).links();
     assert_eq!(links.len(), count as usize);
-    // The last launch before: that of the last process.
+    // The last launch before the activity is that of the last process.
     let from = links[0].from;
     assert!(links.iter().all(|link| link.from == from));
     let name = &trace(&recording)
@@ -329,7 +330,8 @@ fn a_long_name_before_many_keys_takes_no_more_than_is_granted() {
     assert_eq!(read(&event).diagnostics.count(rules::DEFINITIONS), 0);
     let limits = Limits::default().with_string(1000);
     let recording = with(event, &OpenOptions::new().limits(limits)).unwrap();
-    // 256 strings of 1000 bytes are granted, and each name has 1004 with what stands between.
+    // The budget is 256 strings of 1,000 bytes, and each name has 1,004 bytes including its
+    // separator.
     assert_eq!(only(&recording), ("too-many-definitions", 400 - 254));
     let limits = Limits::default().with_definitions(10);
     let names = many(20, |at| {

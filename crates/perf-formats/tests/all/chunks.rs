@@ -1,4 +1,4 @@
-//! Files of many chunks, in both byte orders: threads, windows and lost anchors.
+//! Tests of files with many chunks, in both byte orders: threads, windows and lost anchors.
 
 #![cfg(feature = "otf2")]
 use perf_core::{Events, Job, Ticks, TimeRange, Trace};
@@ -88,13 +88,14 @@ fn the_size_of_chunks_is_found_without_an_anchor() {
     }
 }
 
-/// A lone jump where a chunk begins is an outlier, whether the chunk is decoded alone or in turn.
+/// A lone jump at the start of a chunk is an outlier, whether the chunk is decoded independently or
+/// in sequence.
 #[test]
 fn a_lone_jump_in_time_between_chunks_is_repaired_by_any_number_of_threads() {
     let trace = wide::trace(1, 30_000);
     let mut members = archive(&trace, ByteOrder::Little, CHUNK);
     let bytes = members.get_mut("traces/0.evt").unwrap();
-    // The first time of the third chunk: far too late, alone.
+    // The first time of the third chunk is damaged.
     let at = 2 * CHUNK as usize + 18;
     assert_eq!(bytes[at], 5);
     bytes[at + 7] = 1;
@@ -170,7 +171,7 @@ fn memory_is_refused_before_it_is_taken() {
 fn a_visit_may_end_the_merged_stream() {
     let trace = wide::trace(3, 1_000);
     let members = archive(&trace, ByteOrder::Little, CHUNK);
-    // An archive in memory is what its members are.
+    // An archive in memory consists of its members.
     let names = [
         "traces.otf2",
         "traces.def",
@@ -198,7 +199,8 @@ fn a_visit_may_end_the_merged_stream() {
     assert_eq!((visited(10), visited(usize::MAX)), (10, trace.len()));
 }
 
-/// A lone jump in the middle of a location, at its end, and in its first timestamp. A pause is none.
+/// A lone jump in the middle of a location, at its end, and in its first timestamp. A pause is not
+/// an outlier.
 #[test]
 fn a_lone_jump_in_time_is_an_outlier_and_a_pause_is_not() {
     let trace = wide::trace(2, 3_000);
@@ -208,7 +210,7 @@ fn a_lone_jump_in_time_is_an_outlier_and_a_pause_is_not() {
     let mut at = 18;
     while bytes[at] == 5 {
         stamps.push(at);
-        // A time of nine bytes, and an enter or leave.
+        // A timestamp of nine bytes, and an enter or leave.
         let is_call = matches!(bytes[at + 9], 12 | 13);
         let payload = bytes[at + 10] as usize;
         assert!(is_call || payload < 255);
@@ -218,7 +220,7 @@ fn a_lone_jump_in_time_is_an_outlier_and_a_pause_is_not() {
     let end = trace.range().unwrap().end;
     for stamp in [stamps[0], stamps[stamps.len() / 2], *stamps.last().unwrap()] {
         let mut damaged = members.clone();
-        // 167 days.
+        // A jump of 167 days.
         damaged.get_mut("traces/0.evt").unwrap()[stamp + 7] |= 0x33;
         for threads in [1, 2] {
             let (some, found) = read(&damaged, OpenOptions::new().threads(threads));
@@ -236,7 +238,7 @@ fn a_lone_jump_in_time_is_an_outlier_and_a_pause_is_not() {
         assert!(last <= end);
         assert_eq!(merged.diagnostics().count(rules::TIME_JUMP), 1);
     }
-    // All timestamps from one on: a pause, in one location alone.
+    // All timestamps from one on are shifted: a pause in one location only.
     let mut paused = members.clone();
     let bytes = paused.get_mut("traces/0.evt").unwrap();
     for stamp in &stamps[stamps.len() / 2..] {
@@ -268,12 +270,12 @@ fn a_damaged_anchor_is_repaired_as_a_missing_one() {
         assert_eq!(&*place.file, "traces.otf2");
         assert!(place.offset.is_some(), "{place}");
     }
-    // The size of chunks alone is wrong: no error tells of it.
+    // Only the chunk size is wrong, which causes no error by itself.
     let mut members = members.clone();
     members.get_mut("traces.otf2").unwrap()[13] ^= 1;
     let (some, _) = read(&members, OpenOptions::new());
     assert_eq!(some.events(), trace.events());
-    // Without anything beside it the anchor's error stands.
+    // Without other files, the error of the anchor is returned.
     let alone = [("traces.otf2".to_string(), anchor[..9].to_vec())];
     let alone: MemoryArchive = alone.into_iter().collect();
     let error = Reader::new(&alone, &OpenOptions::new(), &Job::default()).unwrap_err();

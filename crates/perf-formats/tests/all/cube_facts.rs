@@ -1,4 +1,4 @@
-//! Every Cube profile of the corpus gives its facts: sizes, types, sums and single cells.
+//! Compares every Cube profile of the corpus with its facts: sizes, types, sums and single cells.
 
 #![cfg(feature = "cube")]
 use perf_core::{CallPathId, Job, LocationId, MetricId, Profile, Severities, Value as Number};
@@ -13,7 +13,7 @@ fn facts(section: &str) -> Option<Vec<Value>> {
         println!("skipped: corpus absent");
         return None;
     };
-    // NaN, as some correlations are, is no JSON.
+    // NaN, which some correlations have, is not valid JSON.
     let text = std::fs::read_to_string(path).unwrap();
     let facts: Value = serde_json::from_str(&text.replace("NaN", "null")).unwrap();
     Some(facts[section].as_array().unwrap().clone())
@@ -29,7 +29,7 @@ fn path_of(cube: &Cube, id: u64) -> CallPathId {
     all.find(|path| cube.cnode_id(*path) == Some(id)).unwrap()
 }
 
-/// Attributes of a file, without what else of it is a property.
+/// Returns the attributes of a file without the other properties.
 fn attributes(profile: &Profile) -> usize {
     let properties = profile.properties().iter();
     properties
@@ -59,7 +59,7 @@ fn check_value(got: Option<Number>, expected: &Value, what: &str) {
     match (got, expected.as_u64(), expected.as_i64()) {
         (Number::U64(got), Some(expected), _) => assert_eq!(got, expected, "{what}"),
         (Number::I64(got), _, Some(expected)) => assert_eq!(got, expected, "{what}"),
-        // A JSON library may be one off in the last digit.
+        // A JSON library may be off by one in the last digit.
         (got, ..) => {
             let (got, expected) = (got.as_f64(), expected.as_f64().unwrap());
             assert!(
@@ -133,7 +133,7 @@ fn check_metric(cube: &Cube, fact: &Value, file: &str) {
         check_value(row.get(column), &cell["value"], &what);
         let region = profile.calls().get(path).unwrap().region;
         let name = &profile.regions()[region.index()].name;
-        // The facts cut long names.
+        // The facts truncate long names.
         assert!(name.starts_with(cell["region"].as_str().unwrap()), "{what}");
     }
 }
@@ -288,7 +288,7 @@ fn conversions_agree_with_the_document_they_come_from() {
         for (about, at) in cube.profile().metrics().iter().zip(0u32..) {
             let theirs = source.profile().metric(&about.metric.name).unwrap();
             for path in (0..source.profile().calls().paths().len() as u32).map(CallPathId) {
-                // Rows of zeros may or may not be there.
+                // Rows of zeros are optional.
                 let row = |profile: &Profile, id| {
                     let row = profile.row(id, path).unwrap();
                     let row = row.map(|row| row.to_f64());
@@ -301,9 +301,9 @@ fn conversions_agree_with_the_document_they_come_from() {
     }
 }
 
-/// The same definitions and rows.
+/// Asserts that definitions and rows are the same.
 fn assert_same(a: &Profile, b: &Profile, what: &str) {
-    // Without the values: they fill screens.
+    // Without printing the values, which are too long.
     assert!(a.metrics() == b.metrics(), "{what}: metrics");
     assert!(a.regions() == b.regions(), "{what}: regions");
     assert!(a.calls() == b.calls(), "{what}: call paths");
@@ -325,7 +325,7 @@ fn every_profile_is_read_as_it_was_written() {
         let file = fact["file"].as_str().unwrap();
         let Some(path) = corpus(file) else { continue };
         let cube = open(&path);
-        // Packing without optimisation is slow: the small files are enough.
+        // Compression without optimisation is slow; the small files are sufficient.
         let is_small = path.metadata().unwrap().len() < 100_000;
         for compress in [false, true].into_iter().take(1 + usize::from(is_small)) {
             let mut bytes = Vec::new();
@@ -349,7 +349,7 @@ fn every_profile_is_read_as_it_was_written() {
                 );
             }
             assert_eq!(cube.members().count(), back.members().count(), "{file}");
-            // The profile alone has no bytes of them, which is counted.
+            // The profile alone lacks their bytes, which is counted.
             let lost = write(cube.profile(), std::io::sink(), &options, &Job::default()).unwrap();
             let expected = cube.members().count() as u64;
             assert_eq!(lost.count(rules::MEMBER_NOT_WRITTEN), expected, "{file}");

@@ -1,5 +1,6 @@
-//! Damaged archives: an error with its place or a counted repair, never a panic, and no more events, looks at
-//! a token and memory than the bytes warrant.
+//! Tests of damaged archives: an error with its place or a counted repair, never a panic. The
+//! numbers of events, of cancellation checks and of allocated bytes are bounded by the size of the
+//! files.
 
 #![cfg(feature = "otf2")]
 use crate::archives;
@@ -13,7 +14,8 @@ use perf_testdata::damage::below;
 use perf_testdata::wide::{self, Xorshift};
 use std::ops::ControlFlow;
 
-/// Small archives, as (name, bytes): real ones where the corpus is, and one of our own.
+/// Returns small archives, as (name, bytes): real ones if the corpus is available, and a written
+/// one.
 fn archives() -> Vec<(String, MemoryArchive)> {
     let trace = wide::trace(3, 400);
     let options = WriteOptions::default().with_chunks(2048, 1 << 12);
@@ -25,8 +27,8 @@ fn archives() -> Vec<(String, MemoryArchive)> {
     archives::with_corpus(&trace, &options, &names)
 }
 
-/// Reads in all ways. Whatever comes out must be small: an event takes a byte at least, and a cancellation check is made
-/// for each file and for many events.
+/// Reads in all ways. The result must be small: an event takes at least one byte, and a
+/// cancellation check is made for each file and for many events.
 fn survive(members: &MemoryArchive, what: &str) {
     let size: usize = members.iter().map(|(_, bytes)| bytes.len()).sum();
     let job = Job::stopping_after(u64::MAX);
@@ -109,7 +111,7 @@ fn bytes_that_are_flipped() {
             let mut bad = members.clone();
             let mut what = format!("{archive}, round {round}");
             for _ in 0..1 + below(&mut random, 4) {
-                // The anchor and the definitions are small and matter most.
+                // The anchor and the definitions are small and the most important.
                 let some = if below(&mut random, 2) == 0 {
                     2
                 } else {
@@ -132,7 +134,7 @@ fn bytes_that_are_flipped() {
     }
 }
 
-/// A definition file of these records behind a chunk header.
+/// Returns a definition file of these records after a chunk header.
 fn definitions(records: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = vec![3, 0x42];
     bytes.resize(18, 0);
@@ -148,7 +150,7 @@ fn definitions(records: &[(u8, Vec<u8>)]) -> Vec<u8> {
 fn own_with(records: &[(u8, Vec<u8>)]) -> MemoryArchive {
     let (_, mut members) = archives().swap_remove(0);
     members.insert("traces.def", definitions(records));
-    // An anchor with chunks that hold them.
+    // An anchor whose chunk size fits them.
     let mut anchor = members.get("traces.otf2").unwrap().to_vec();
     anchor[20..28].copy_from_slice(&(1_u64 << 24).to_le_bytes());
     members.insert("traces.otf2", anchor);
@@ -167,11 +169,11 @@ fn number(value: u32) -> Vec<u8> {
 
 #[test]
 fn counts_beyond_the_record_are_not_believed() {
-    // Group 0 with four billion members, of which three are there.
+    // Group 0 with four billion members, three of which exist.
     let mut group = vec![0, 0, 0];
     group.extend(number(u32::MAX));
     group.extend([0, 0, 0]);
-    // ProgramBegin and MappingTable count likewise, in the files of a location.
+    // ProgramBegin and MappingTable have counts too, in the files of a location.
     let mut mapping = vec![3];
     mapping.extend(number(u32::MAX));
     mapping.extend([0, 1, 1]);
@@ -236,8 +238,8 @@ fn trees_that_bite_their_tail_are_cut() {
     survive(&members, "cycles");
 }
 
-/// Many definitions can share one long string or group, and a reader that copies it for each of
-/// them would need far more memory than the file has bytes.
+/// Many definitions can share one long string or group. A copy for each of them would need far more
+/// memory than the file has bytes.
 #[test]
 fn what_is_shared_in_the_file_does_not_explode_in_memory() {
     let mut long = vec![0];
@@ -245,7 +247,7 @@ fn what_is_shared_in_the_file_does_not_explode_in_memory() {
     long.push(0);
     let mut records = vec![(10, long)];
     for id in 0..20_000_u32 {
-        // Region, named by the long string, with a paradigm and name of its own.
+        // A region named by the long string, with its own paradigm and name.
         let mut region = number(id);
         region.extend([0, 0xFF, 0, 0xFF, 0, 0]);
         region.extend(number(1 + id));

@@ -1,4 +1,4 @@
-//! What is odd in an archive, or asked of one: each thing has its answer, counted where it must be.
+//! Tests of unusual archives and requests: each has a defined result, and is counted if necessary.
 
 #![cfg(feature = "otf2")]
 use perf_core::Job;
@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// `locations` locations, regions `a` and `b`, an attribute.
+/// Returns definitions of `locations` locations, regions `a` and `b`, and an attribute.
 fn definitions(locations: u64) -> Definitions {
     let location = |key| Location {
         key,
@@ -32,7 +32,7 @@ fn definitions(locations: u64) -> Definitions {
     definitions
 }
 
-/// One location that is in `a` from 10 to 90.
+/// Returns one location that is in `a` from 10 to 90.
 fn one_call() -> Trace {
     let region = RegionId(0);
     let mut events = Events::default();
@@ -60,7 +60,7 @@ fn cut_of(reader: &Reader<'_>, selection: &Cut) -> MemoryArchive {
     archive
 }
 
-/// An event file in the making.
+/// An event file under construction.
 struct File(Encoder);
 
 impl File {
@@ -91,7 +91,7 @@ impl File {
         self.event(id, numbers);
     }
 
-    /// Attribute 0 of type u64.
+    /// Adds attribute 0 of type u64.
     fn attribute(&mut self, value: u64) {
         let list = Record {
             id: 6,
@@ -122,7 +122,7 @@ impl File {
     }
 }
 
-/// Definition records behind those that an archive has.
+/// Appends definition records to those of an archive.
 fn with_definitions(archive: &mut MemoryArchive, records: &[(&str, Vec<Arg>)]) {
     let mut out = Encoder::new(ByteOrder::Little);
     let old = archive.get("traces.def").unwrap();
@@ -162,7 +162,7 @@ fn chunks_too_small_for_anything_are_refused() {
         let outcome = write(trace.view(), &mut archive, &options, &Job::default());
         assert!(matches!(outcome, Err(Error::Usage { .. })));
     }
-    // An anchor that says so is not believed when its archive is cut.
+    // The declaration in the anchor is ignored when its archive is cut.
     let mut archive = written(trace.view(), &WriteOptions::default());
     let anchor = archive.get_mut("traces.otf2").unwrap();
     anchor[12..20].copy_from_slice(&10_u64.to_le_bytes());
@@ -266,7 +266,7 @@ fn an_end_mark_before_the_last_chunk_is_no_end() {
     let mut sink = MemoryArchive::default();
     let part = cut(&reader, &Cut::new(), &mut sink, &Job::default());
     assert!(matches!(part, Err(Error::Malformed { .. })));
-    // Who has seen enough sees no damage.
+    // A visitor that stops early does not meet the damage.
     let one = reader.records(LocationId(0), |_| ControlFlow::Break(()));
     assert!(one.is_ok());
 }
@@ -299,7 +299,7 @@ fn a_window_without_a_tick_holds_nothing() {
     }
 }
 
-/// A folder of its own, with an archive in it.
+/// Returns a separate folder with an archive in it.
 fn on_disk(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .join("edges")
@@ -312,7 +312,7 @@ fn on_disk(name: &str) -> PathBuf {
     folder
 }
 
-/// Both ways to open a path give the one call.
+/// Asserts that both ways to open a path return the single call.
 fn finds(path: &Path, repairs: u64) {
     let options = OpenOptions::new();
     let recording = open(path, &options, &Job::default()).unwrap();
@@ -348,8 +348,8 @@ fn an_archive_is_found_from_any_of_its_paths() {
     assert_eq!(reader.read().unwrap().0.len(), 2);
 }
 
-/// Without an anchor, files of an earlier run in the same folder are told from those of locations whose
-/// definition was lost.
+/// Without an anchor, files of an earlier run in the same folder are distinguished from those of
+/// locations with lost definitions.
 #[test]
 fn files_that_whole_definitions_do_not_name_are_stale() {
     let mut events = one_call().events().to_vec();
@@ -372,15 +372,15 @@ fn files_that_whole_definitions_do_not_name_are_stale() {
     archive.remove("traces.otf2");
     assert_eq!(counts(&archive), (4, [2, 0]));
 
-    // Definitions that are cut, garbled or gone.
+    // Definitions that are truncated, damaged or missing.
     let whole = archive.get("traces.def").unwrap().to_vec();
     let mut damaged = archive.clone();
     damaged.insert("traces.def", whole[..whole.len() - 2].to_vec());
     assert_eq!(counts(&damaged), (8, [0, 2]));
     damaged.remove("traces.def");
     assert_eq!(counts(&damaged), (8, [0, 4]));
-    // Another kind of record in place of location 1, and another key: 0, which is taken, or 5, which has no
-    // files.
+    // Another kind of record in place of location 1, and another key: 0, which is used, or 5, which
+    // has no files.
     let reader = Reader::new(&archive, &OpenOptions::new(), &Job::default()).unwrap();
     let locations = reader.definition_file().records();
     let locations = locations.filter(|it| it.name() == "Location");
@@ -402,7 +402,7 @@ fn a_renamed_anchor_finds_its_files() {
     finds(&folder.join("mine.otf2"), 0);
     fs::rename(folder.join("mine.otf2"), folder.join("mine")).unwrap();
     finds(&folder.join("mine"), 0);
-    // Definitions that belong to another anchor are not taken.
+    // Definitions that belong to another anchor are ignored.
     fs::copy(folder.join("mine"), folder.join("traces.otf2")).unwrap();
     fs::rename(folder.join("mine"), folder.join("mine.otf2")).unwrap();
     let other = Reader::open(
@@ -440,7 +440,7 @@ fn an_anchor_alone_is_an_error() {
     let error = text(error);
     assert!(error.contains(&*anchor.to_string_lossy()), "{error}");
 
-    // Damage names the archive, too, and what is not there is said in the words of the system.
+    // Errors for damage contain the archive, and those for missing files the message of the system.
     fs::write(&anchor, "\x03B").unwrap();
     let error = text(Reader::open(&anchor, &OpenOptions::new(), &Job::default()).unwrap_err());
     assert!(error.contains(&*anchor.to_string_lossy()), "{error}");
@@ -455,7 +455,7 @@ fn an_anchor_alone_is_an_error() {
     }
 }
 
-/// A placeholder for each of them would take far more memory than the file has bytes.
+/// A placeholder for each id would take far more memory than the file has bytes.
 #[test]
 fn ids_that_nobody_defined_are_counted_and_share_a_placeholder_in_the_end() {
     const IDS: u64 = 100_000;
@@ -526,7 +526,7 @@ fn events_of_two_bytes_stop_at_the_limit_of_memory() {
     let (trace, _) = reader.read().unwrap();
     assert!(trace.memory() as u64 <= reader.estimate().unwrap().memory);
 
-    // A window takes the estimate away, the limit stays.
+    // A window disables the estimate, but the limit remains.
     let read = Arc::new(Bytes::default());
     let job = Job::with_progress(read.clone());
     let options = options
@@ -538,7 +538,7 @@ fn events_of_two_bytes_stop_at_the_limit_of_memory() {
     assert!(read < size / 2, "it stops early");
 }
 
-/// Work of a stream of an accelerator, of which the first part ends while the second goes on.
+/// Activities of an accelerator stream: the first ends while the second is active.
 fn overlapping() -> Trace {
     let mut definitions = definitions(1);
     let stream = Location {
@@ -673,7 +673,7 @@ fn a_part_of_the_locations_reads_strictly_and_keeps_its_ranks() {
         assert_eq!(ranks.len(), all.len());
         assert_eq!(ranks[rank], Some(LocationId(0)));
         assert_eq!(ranks.iter().flatten().count(), 1);
-        // What nobody is stays nobody, without another word.
+        // An undefined member stays undefined, without further findings.
         let again = written(again.view(), &WriteOptions::default());
         let (_, found) = read(&again, OpenOptions::new().strict(true));
         assert_eq!(found.count(rules::ABSENT_MEMBER), 0, "{found}");
@@ -689,7 +689,7 @@ fn definitions_have_fields_and_strings() {
     let mut names = Vec::new();
     for record in &records {
         let fields = record.fields().unwrap();
-        // What was taken apart goes together again.
+        // Encoding the decoded fields returns the original bytes.
         let mut bytes = Encoder::new(record.order);
         bytes.record(record.record().unwrap(), &fields);
         assert!(bytes.bytes().ends_with(record.payload), "{}", record.name());
@@ -700,7 +700,7 @@ fn definitions_have_fields_and_strings() {
     assert_eq!(names, ["a", "b"]);
     assert_eq!(reader.string(9_999), None);
 
-    // The ids of local definitions mean other records.
+    // The ids of local definitions denote other records.
     let mut local = Encoder::new(ByteOrder::Little);
     let old = archive.get("traces/0.def").unwrap();
     local.raw(&old[..old.len() - 2]);

@@ -1,5 +1,5 @@
-//! Every archive of the corpus gives its facts: counts by type and location, sums of corrected
-//! times, leaves by rule.
+//! Compares every archive of the corpus with its facts: counts by type and location, sums of
+//! corrected times, leaves by rule.
 
 #![cfg(feature = "otf2")]
 use perf_core::{Close, Event, Job, Location, RegionId, Ticks, Trace, Visitor, replay};
@@ -18,7 +18,7 @@ fn counts(facts: &Value) -> Counts {
     facts.collect()
 }
 
-/// Sums of times do not fit the numbers of a JSON library; as text they keep all digits.
+/// Quotes sums of times, which exceed the numbers of a JSON library; as text they keep all digits.
 fn quote_sums(text: &str) -> String {
     let mut parts = text.split("\"time_sum\": ");
     let mut quoted = parts.next().unwrap_or_default().to_string();
@@ -151,7 +151,7 @@ fn check(name: &str, path: &Path, facts: &Value) {
         with_attributes += events.with_attributes();
     }
     assert_eq!(totals, counts(&facts["event_totals"]));
-    // The facts list the forty regions that are entered most.
+    // The facts list the forty regions with the most enters.
     let most = counts(&facts["region_enters"]);
     assert_eq!(most.len(), enters.len().min(40));
     for (region, count) in most {
@@ -188,7 +188,7 @@ fn archives_of_the_corpus_give_their_facts() {
         println!("{name}");
         let anchor = root.join(name).join(archive["anchor"].as_str().unwrap());
         check(name, &anchor, &archive["facts"]);
-        // The folder is as good as the anchor in it.
+        // The folder is equivalent to the anchor in it.
         let by_folder =
             Reader::open(&root.join(name), &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(format!("{}.otf2", by_folder.name()), archive["anchor"]);

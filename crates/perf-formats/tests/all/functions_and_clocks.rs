@@ -1,6 +1,7 @@
-//! Call paths of accelerators that nest, functions of one name, and clocks that disagree, in archives.
+//! Tests of archives with nested accelerator call paths, functions of equal name, and inconsistent
+//! clocks.
 //!
-//! Numbers were computed from the text of `otf2-print` by programs that share nothing with this one.
+//! The expected numbers were computed from the text of `otf2-print` by independent programs.
 
 #![cfg(feature = "otf2")]
 use crate::archives;
@@ -14,7 +15,7 @@ use perf_testdata::corpus::corpus;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Inclusive time, exclusive time and visits by name of the call path.
+/// Returns inclusive time, exclusive time and visits by call path name.
 fn paths(trace: &Trace) -> BTreeMap<String, [u64; 3]> {
     let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let value = |metric: &str, path| match profile
@@ -86,7 +87,8 @@ fn clocks_disagree_where_messages_say_so_and_nowhere_else() {
     assert!(!corrected.is_any(), "{corrected:?}");
 }
 
-/// Two ranks that define `init` of `a.c` each, and one of them `init` of `b.c` too.
+/// Returns an archive of two ranks that each define `init` of `a.c`; one of them also defines
+/// `init` of `b.c`.
 fn archive() -> otf2::MemoryArchive {
     let mut definitions = Definitions::default();
     let at = |file: &str| Region {

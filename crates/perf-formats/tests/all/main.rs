@@ -1,4 +1,4 @@
-//! Tests of readers and writers, one program: each program is linked by itself.
+//! Tests of readers and writers, in one program to save link time.
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! Exports of Nsight Systems: facts of the corpus, both generations of the schema, and what no file
-//! should be.
+//! Tests of Nsight Systems exports: facts of the corpus, both generations of the schema, and
+//! invalid files.
 
 #![cfg(feature = "nsys")]
 use crate::gpu;
@@ -18,7 +18,7 @@ fn scratch(name: &str) -> PathBuf {
     path
 }
 
-/// Writes a database by statements of SQL.
+/// Writes a database by SQL statements.
 fn database(name: &str, sql: &str) -> PathBuf {
     let path = scratch(name);
     let connection = Connection::open(&path).unwrap();
@@ -30,7 +30,7 @@ fn read(path: &Path) -> Recording {
     nsys::open(&[path], &OpenOptions::new(), &Job::default()).unwrap()
 }
 
-/// Calls and total length by name of what runs on streams.
+/// Returns number and total duration of the activities on streams, by name.
 fn by_name(trace: &Trace) -> BTreeMap<String, (u64, u64)> {
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for location in trace.view().locations() {
@@ -69,7 +69,7 @@ fn cloverleaf_is_what_its_database_says() {
         .unwrap();
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
     let path = folder.join(facts["local"].as_str().unwrap());
-    // Through the probe, as any other format.
+    // Opened through format detection.
     let recording = perf_formats::open(&path, &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(recording.format, "nsys");
     let found = &recording.diagnostics;
@@ -102,7 +102,7 @@ fn cloverleaf_is_what_its_database_says() {
         assert_eq!(spans.len() as u64, number(&own["events"]));
         assert_eq!(gpu::union(&spans), number(&own["busy_ns"]));
     }
-    // Calls of the runtime lie on threads.
+    // Calls of the runtime are on threads.
     let runtime = |region: perf_core::RegionId| {
         let region = &trace.definitions().regions[region.index()];
         region.role == perf_core::RegionRole::Wrapper
@@ -124,7 +124,7 @@ fn cloverleaf_is_what_its_database_says() {
     );
     assert_eq!(names["Memcpy HtoD (Pageable -> Device)"].0, 254);
     assert_eq!(names["Memcpy DtoH (Device -> Pageable)"].0, 25);
-    // Each instance of a template is a region of its own, which knows its demangled name.
+    // Each instance of a template is a separate region with its demangled name.
     let regions = trace.definitions().regions.iter();
     let kernels: Vec<_> = regions.filter(|it| it.name.ends_with("_kernel")).collect();
     assert_eq!(kernels.len(), 102);
@@ -136,7 +136,7 @@ fn cloverleaf_is_what_its_database_says() {
     forms.sort_unstable();
     forms.dedup();
     assert_eq!(forms.len(), 102);
-    // All work was launched by one of the 3,048 calls of the runtime.
+    // Each activity was launched by one of the 3,048 calls of the runtime.
     let launches = trace
         .links()
         .iter()
@@ -166,7 +166,7 @@ fn cloverleaf_is_what_its_database_says() {
             .map(|it| it / 1_000_000_000),
         Some(1_696_392_839)
     );
-    // Nothing was written beside it.
+    // No file was created next to it.
     let folder = std::fs::read_dir(path.parent().unwrap()).unwrap();
     assert_eq!(folder.count(), 1);
 }
@@ -207,7 +207,7 @@ const NEW: &str = "
     INSERT INTO OSRT_API VALUES (1, 2), (3, 4);
 ";
 
-/// The generation before: other metadata, no green contexts, no short names.
+/// The earlier generation: other metadata, no green contexts, no short names.
 const OLD: &str = "
     CREATE TABLE EXPORT_META_DATA (name TEXT, value TEXT);
     INSERT INTO EXPORT_META_DATA VALUES ('EXPORT_SCHEMA_VERSION', '2.5');
@@ -234,7 +234,7 @@ fn the_new_generation() {
     let recording = read(&path);
     let trace = recording.trace().unwrap();
     let streams = locations(trace, LocationKind::AcceleratorStream);
-    // Stream 7 is three: with and without a green context, and of another process.
+    // There are three streams 7: with and without a green context, and of another process.
     assert_eq!(streams.len(), 3, "{streams:?}");
     assert_eq!(by_name(trace)["axpy"], (3, 90));
     assert_eq!(by_name(trace)["Memset (Device)"], (1, 10));
@@ -252,7 +252,7 @@ fn the_new_generation() {
     assert_eq!(found.count(nsys::rules::VALUE), 0);
     let beside = locations(trace, LocationKind::Unknown);
     assert_eq!(beside.len(), 2, "waits, and ranges that cross: {beside:?}");
-    // Nothing beside the database: no journal, no log.
+    // No file is created next to the database: no journal, no log.
     let name = path.file_name().unwrap().to_str().unwrap();
     let files = std::fs::read_dir(path.parent().unwrap()).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
@@ -264,7 +264,7 @@ fn the_new_generation() {
     ));
 }
 
-/// Graphs of kernels are recorded as wholes unless one asks for their nodes.
+/// Graphs of kernels are recorded as a whole unless their nodes are requested.
 #[test]
 fn graphs_of_kernels_are_work() {
     let graphs = "
@@ -309,7 +309,7 @@ fn two_processes_of_one_id_space_are_two_ranks() {
     assert_eq!(locations(trace, LocationKind::AcceleratorStream).len(), 4);
 }
 
-/// Rows of SQL for the numbers from 0 to `count`, each named `i`.
+/// Returns SQL rows for the numbers from 0 to `count`, each named `i`.
 fn many(count: u32, into: &str, values: &str) -> String {
     format!(
         "INSERT INTO {into} WITH RECURSIVE numbers(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM numbers
@@ -317,13 +317,13 @@ fn many(count: u32, into: &str, values: &str) -> String {
     )
 }
 
-/// One kernel each of so many processes, numbered from 10.
+/// Returns one kernel for each of `count` processes, numbered from 10.
 fn processes(count: u32, string: u32) -> String {
     let values = format!("i, i, 2, 1, 7, i, (i + 10) * 16777216, {string}");
     many(count, "CUPTI_ACTIVITY_KIND_KERNEL", &values)
 }
 
-/// How many groups of devices tell a name of so many bytes.
+/// Returns the number of device groups with a name of this length.
 fn named_devices(trace: &Trace, length: usize) -> usize {
     let groups = trace.definitions().system.groups().iter();
     let names = groups.filter_map(|it| it.properties.get("name"));
@@ -333,7 +333,7 @@ fn named_devices(trace: &Trace, length: usize) -> usize {
 #[test]
 fn names_of_devices_are_given_to_as_many_processes_as_there_is_room_for() {
     let name = "x".repeat(10_000);
-    // Beside the device that all use there are some that nobody uses.
+    // In addition to the device that all use, there are unused ones.
     let sql = format!(
         "{OLD} CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT);
          INSERT INTO TARGET_INFO_GPU VALUES (2, '{name}'); {} {}",
@@ -344,7 +344,7 @@ fn names_of_devices_are_given_to_as_many_processes_as_there_is_room_for() {
     let limits = perf_core::Limits::default().with_string(1_000);
     let options = OpenOptions::new().limits(limits);
     let recording = nsys::open(&[&path], &options, &Job::default()).unwrap();
-    // 256 times the longest text are granted, and there are 41 processes.
+    // The budget is 256 times the longest text, and there are 41 processes.
     let left_out = recording.diagnostics.count(nsys::rules::DEFINITIONS);
     assert_eq!(left_out, 16, "{}", recording.diagnostics);
     assert_eq!(named_devices(recording.trace().unwrap(), 10_000), 25);
@@ -353,7 +353,8 @@ fn names_of_devices_are_given_to_as_many_processes_as_there_is_room_for() {
     assert_eq!(named_devices(all.trace().unwrap(), 10_000), 41);
 }
 
-/// Ten thousand processes and as many devices: each process has a name for the one that it uses, not for all.
+/// Ten thousand processes and as many devices: each process has a name only for the device that it
+/// uses.
 #[test]
 fn devices_that_a_process_does_not_use_have_no_names_in_it() {
     let sql = format!(
@@ -379,7 +380,8 @@ fn names_of_threads_are_kept_for_those_with_events_as_long_as_there_is_room() {
             "CUPTI_ACTIVITY_KIND_RUNTIME",
             "i, i, 16777216 + 5 + 100 * i, 0, 3"
         ),
-        // 1,000 threads of the process, 40 of which call something, and some of a process that does nothing.
+        // 1,000 threads of the process, 40 of which have calls, and threads of a process without
+        // calls.
         many(
             2_000,
             "ThreadNames",
@@ -403,8 +405,8 @@ fn names_of_threads_are_kept_for_those_with_events_as_long_as_there_is_room() {
     assert_eq!(named(Limits::default().with_string(1_000)), (40, 25, 15));
 }
 
-/// A text of 1 MiB that 100,000 rows of one process and 2,000 processes name: looked at for each of them it would
-/// be read for minutes and kept 2,000 times.
+/// A text of 1 MiB that 100,000 rows of one process and 2,000 processes refer to. Processing it for
+/// each of them would take minutes and 2,000 copies.
 #[test]
 fn a_long_name_of_many_rows_and_processes_is_looked_at_once() {
     let name = "x".repeat(1 << 20);
@@ -431,11 +433,11 @@ fn a_long_name_of_many_rows_and_processes_is_looked_at_once() {
     let regions = &trace.definitions().regions;
     let long = regions.iter().filter(|it| it.name.len() == 1 << 20);
     assert_eq!(long.count(), 1);
-    // An enter and a leave each, with the one of the name that is there already.
+    // An enter and a leave each, in addition to the existing ones.
     assert_eq!(trace.len(), 2 * (204_000 + 2));
 }
 
-/// When the recording began: two files of it lie on one clock.
+/// Sets the begin of the recording, so that two files share a clock.
 fn began(at: i64) -> String {
     format!(
         "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER);
@@ -478,12 +480,12 @@ fn a_launcher_without_work_is_no_rank() {
         groups.iter().map(|it| it.name.clone()).collect()
     };
     let recording = read(&path);
-    // The number in the name of the file is that of the one with work.
+    // The number in the file name belongs to the process with activities.
     assert_eq!(
         names(&recording),
         ["rank 6, solver (77)", "rank 6, GPU 0", "mpirun (5)"]
     );
-    // With both there are two ranks, and the launcher is none of them.
+    // With both, there are two ranks, and the launcher is neither.
     let recording = read(&database("both.sqlite", &format!("{NEW}{launcher}")));
     let all = names(&recording);
     assert_eq!(
@@ -493,7 +495,7 @@ fn a_launcher_without_work_is_no_rank() {
     assert_eq!(all[3], "mpirun (5)");
 }
 
-/// Exports from before there was `NULL`: what is not there is 0, -1 or without letters.
+/// Exports before the use of `NULL`: missing values are 0, -1 or empty text.
 #[test]
 fn what_old_exports_write_for_nothing_is_nothing() {
     let text = "
@@ -539,7 +541,8 @@ fn work_without_a_process_and_events_that_nobody_knows_are_counted() {
     assert_eq!(found.count(nsys::rules::NO_PROCESS), 4, "{found}");
     assert_eq!(found.count(nsys::rules::NVTX), 1);
     assert_eq!(found.count(nsys::rules::TABLE), 2 + 3 + 1);
-    // One process calls the runtime: it is of that, and linked with its calls.
+    // Only one process calls the runtime, so the activities belong to it and are linked with its
+    // calls.
     let trace = recording.trace().unwrap();
     assert_eq!(trace.links().len(), 2);
     assert!(
@@ -550,7 +553,7 @@ fn work_without_a_process_and_events_that_nobody_knows_are_counted() {
             .iter()
             .all(|it| !it.name.contains("rank"))
     );
-    // The column may not even be there.
+    // The column may be missing as well.
     let bare = OLD
         .replace("globalPid INTEGER, ", "")
         .replace("1, 16777216, 1)", "1, 1)");
@@ -579,7 +582,7 @@ fn values_that_are_none_cost_their_row() {
     assert_eq!(found.count(nsys::rules::VALUE), 3 + 5, "{found}");
     assert_eq!(found.count(nsys::rules::NAME), 2);
     assert_eq!(found.count(nsys::rules::NEGATIVE), 1);
-    // From the first to the last time of 64 bits.
+    // From the minimum to the maximum of 64-bit times.
     assert_eq!(found.count(nsys::rules::OUTLIER), 1);
     let text = found.to_string();
     let places: Vec<_> = found
@@ -626,7 +629,7 @@ fn what_is_no_export_is_an_error() {
         nsys::open(&none, &OpenOptions::new(), &Job::default()),
         Err(Error::Usage { .. })
     ));
-    // Tables without rows, or without the columns that matter.
+    // Tables without rows, or without required columns.
     let bare = database(
         "bare.sqlite",
         "CREATE TABLE META_DATA_EXPORT (name, value);
@@ -646,13 +649,13 @@ fn what_is_left_of_a_database_that_was_cut_is_read() {
     }
     let path = database("cut.sqlite", &sql);
     let whole = std::fs::read(&path).unwrap();
-    // The last pages are of a table that is not read.
+    // The last pages belong to a table that is not read.
     std::fs::write(&path, &whole[..whole.len() - 2 * 4096]).unwrap();
     let recording = read(&path);
     let found = &recording.diagnostics;
     assert!(found.count(nsys::rules::DAMAGED_TABLE) >= 1, "{found}");
     assert_eq!(by_name(recording.trace().unwrap())["axpy"], (3, 90));
-    // Of nothing but the head nothing can be read, which is told with its place.
+    // The head alone is not readable; the error contains its place.
     std::fs::write(&path, &whole[..2_000]).unwrap();
     let error = nsys::open(&[&path], &OpenOptions::new(), &Job::default()).unwrap_err();
     let place = error.place().unwrap();
@@ -744,8 +747,8 @@ fn one_long_form_of_many_kernels_takes_no_more_than_is_granted() {
     assert_eq!(forms(Limits::default().with_string(1000)), (256, 144));
 }
 
-/// A database of 400 kernels, of texts with a number each and one of 1,000 bytes, whose number is 0: `names` are those of
-/// long form and name of kernel `i`.
+/// Returns a database of 400 kernels. The texts are numbered, and number 0 has 1,000 bytes. `names`
+/// are the text numbers of long form and name of kernel `i`.
 fn kernels(file: &str, texts: &str, names: &str) -> PathBuf {
     let sql = format!(
         "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
@@ -763,7 +766,7 @@ fn kernels(file: &str, texts: &str, names: &str) -> PathBuf {
     database(file, &sql)
 }
 
-/// Each is named by a letter and a number, and the long text is the long form of all.
+/// Returns kernels named by a letter and a number that share the long text as their long form.
 fn forms(file: &str, letter: char) -> PathBuf {
     kernels(file, &format!("'{letter}' || i"), "0, i + 1")
 }
@@ -788,18 +791,18 @@ fn long_forms_of_several_databases_take_no_more_than_is_granted_together() {
     };
     for threads in [1, 2] {
         assert_eq!(with_form(&[&first, &other], threads), (256, 144 + 400));
-        // Kernels that were seen before share what they have.
+        // Known kernels share their texts.
         assert_eq!(with_form(&[&first, &again], threads), (256, 2 * 144));
     }
 }
 
-/// The other way round: the name, too, is a text of each region.
+/// The reverse case: the name is also copied for each region.
 #[test]
 fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
     let path = kernels("one-name.sqlite", "1000 + i", "i + 1, 0");
     let options = OpenOptions::new().limits(Limits::default().with_string(1000));
     let recording = nsys::open(&[&path], &options, &Job::default()).unwrap();
-    // The first takes 4 bytes, each further one 1,004 of 256,000; all others are one region.
+    // The first takes 4 bytes, each further one 1,004 of 256,000; all others share one region.
     assert_eq!(
         recording.diagnostics.count(nsys::rules::DEFINITIONS),
         400 - 255
@@ -811,7 +814,7 @@ fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
     );
 }
 
-/// Work that lies within work of its name is of a second region of that name.
+/// An activity inside another of the same name has a second region of that name.
 #[test]
 fn names_of_work_within_work_take_no_more_than_is_granted() {
     let kernels = "i, 1000 - i, 2, 1, 7, i, 16777216, 2";
@@ -860,7 +863,7 @@ fn databases_share_the_memory_that_is_granted_for_strings() {
     }
 }
 
-/// A page of 512 bytes that says that another one is its child so many times.
+/// Fills a page of 512 bytes with repeated references to a child page.
 fn interior(page: &mut [u8], child: u32) {
     let (cells, size) = (40_usize, 5);
     let start = page.len() - cells * size;
@@ -902,7 +905,7 @@ fn pages_that_stand_for_many_rows_are_not_counted_for_ever() {
     let roots = [root("OTHER"), root("PROCESSES")];
     let mut bytes = std::fs::read(&path).unwrap();
     for root in roots {
-        // The pages below the root: 15 levels of them, each with 40 times the next one.
+        // The pages below the root: 15 levels, each with 40 references to the next.
         let page = &bytes[(root - 1) * 512..root * 512];
         let mut children: Vec<usize> = (0..u16::from_be_bytes([page[3], page[4]]) as usize)
             .map(|cell| {

@@ -1,4 +1,4 @@
-//! What the writer writes is accepted by `otf2-print -Werror`, where that tool is installed.
+//! Checks written archives with `otf2-print -Werror`, if that tool is installed.
 
 #![cfg(feature = "otf2")]
 use perf_core::Job;
@@ -7,7 +7,7 @@ use perf_formats::OpenOptions;
 use perf_formats::otf2::{Cut, NewArchive, Reader, SAMPLE_COMPLETED, WriteOptions, cut, write};
 use std::process::Command;
 
-/// A wide trace with one of everything the writer knows.
+/// Returns a wide trace with one of each element that the writer supports.
 fn everything() -> Trace {
     let (mut definitions, mut events, _) = perf_testdata::wide::trace(16, 5_000).into_parts();
     let first = Some(LocationId(0));
@@ -160,7 +160,7 @@ fn scratch(name: &str) -> std::path::PathBuf {
     folder
 }
 
-/// Whether the tool is installed. Where everything is tested, it must be.
+/// Returns `true` if the tool is installed. In a complete test run, it must be.
 fn has_otf2_print() -> bool {
     let is_there = Command::new("otf2-print").arg("--version").output().is_ok();
     let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");
@@ -192,7 +192,7 @@ fn otf2_print_takes_what_we_write() {
         assert_eq!(lost.repairs(), samples, "{lost}");
         assert_eq!(lost.count(SAMPLE_COMPLETED), samples, "{lost}");
         if name == "whole" {
-            // The library refuses an archive in which a file of events is missing.
+            // The library rejects an archive with a missing event file.
             let (evt, other) = (folder.join("traces/3.evt"), folder.join("traces/3.def"));
             assert!(!evt.exists());
             std::fs::copy(other, evt).unwrap();
@@ -223,7 +223,7 @@ fn otf2_print_takes_what_we_write() {
             );
             assert!(text.contains("UINT64; 42"), "attributes are written");
         } else {
-            // At least the events of the view; enters and leaves that balance the cut come on top.
+            // At least the events of the view; enters and leaves that balance the cut are added.
             assert!(
                 events >= view.len() && events <= view.len() + 4 * 8,
                 "{events}"
@@ -290,7 +290,7 @@ fn otf2_print_takes_what_we_cut() {
     if !has_otf2_print() {
         return;
     }
-    // Archives that it takes as they are.
+    // Archives that the tool accepts unchanged.
     for name in [
         "pipit-pingpong",
         "sstmacro-otf2",

@@ -1,5 +1,5 @@
-//! The reader agrees with `otf2-print`, where that tool is installed, on the events of each
-//! location and on their corrected times.
+//! Compares the reader with `otf2-print`, if that tool is installed: the events of each location
+//! and their corrected times.
 
 #![cfg(feature = "otf2")]
 use perf_core::Job;
@@ -12,7 +12,7 @@ use std::process::Command;
 /// Number of events and sum of their times by location and name.
 type Sums = BTreeMap<(u64, String), (u64, u128)>;
 
-/// `MpiIrecvRequest` as `MPI_IRECV_REQUEST`.
+/// Converts `MpiIrecvRequest` to `MPI_IRECV_REQUEST`.
 fn shout(name: &str) -> String {
     let mut loud = String::new();
     for (at, letter) in name.chars().enumerate() {
@@ -32,7 +32,7 @@ fn printed(text: &str) -> Sums {
         else {
             continue;
         };
-        // Other lines are headings and further lines of an event.
+        // Other lines are headings and continuation lines of an event.
         let (Ok(location), Ok(time)) = (location.parse(), time.parse::<u128>()) else {
             continue;
         };
@@ -42,7 +42,7 @@ fn printed(text: &str) -> Sums {
     sums
 }
 
-/// Whether the tool is installed. Where everything is tested, it must be.
+/// Returns `true` if the tool is installed. In a complete test run, it must be.
 fn has_otf2_print() -> bool {
     let is_there = Command::new("otf2-print").arg("--version").output().is_ok();
     let is_ci = std::env::var("CI").is_ok_and(|value| value == "true");

@@ -1,4 +1,4 @@
-//! What is read, written and read again is the same; so is what is cut.
+//! Tests that reading, writing and reading again returns the same trace, also for cuts.
 
 #![cfg(feature = "otf2")]
 use perf_core::Job;
@@ -10,7 +10,7 @@ use perf_formats::otf2::{
 };
 use std::path::{Path, PathBuf};
 
-/// Our own recordings, and those of others where they are at hand.
+/// Returns the bundled recordings, and those of the corpus if it is available.
 fn archives() -> Vec<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/recordings");
     let folders = |path: &Path| {
@@ -37,8 +37,8 @@ fn written(view: TraceView<'_>, options: &WriteOptions) -> (otf2::MemoryArchive,
     (archive, lost)
 }
 
-/// The definitions but for what says who wrote the archive, and the clock's origin, which a
-/// writer moves to the first event where that is earlier.
+/// Returns the definitions without the properties of the writer and without the clock origin, which
+/// a writer moves to the first event if that is earlier.
 fn comparable(definitions: &Definitions) -> Definitions {
     let mut definitions = definitions.clone();
     definitions.properties.retain(|(key, _)| key.contains("::"));
@@ -87,7 +87,7 @@ fn writing_and_reading_gives_the_same_trace() {
     }
 }
 
-/// Not by `assert_eq`: a trace is nothing to print.
+/// Compares without `assert_eq`, because a trace is too large to print.
 fn assert_same(before: &Trace, after: &Trace, path: &Path) {
     let name = path.display();
     assert!(before.events() == after.events(), "{name}: events differ");
@@ -96,7 +96,7 @@ fn assert_same(before: &Trace, after: &Trace, path: &Path) {
     assert_eq!(before.clock, after.clock, "{name}");
 }
 
-/// Frames that nest, and work that overlaps.
+/// Nested frames and overlapping activities.
 #[test]
 fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
     const EVENTS: usize = 3 * CancellationChecks::EACH;
@@ -119,7 +119,7 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
             events.push_call(Ticks(at as u64), is_leave, RegionId(region));
         }
         let trace = Trace::new(definitions, vec![events]).unwrap();
-        // The trace keeps the answer, so that each of the runs below does the same work.
+        // The trace caches the result, so that each of the runs below does the same work.
         let location = trace.location(LocationId(0)).unwrap();
         let overlaps = location
             .overlaps(trace.definitions(), &Job::default())
@@ -134,7 +134,8 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
             let lost = write(view, &mut archive, &options, job)?;
             Ok::<_, perf_formats::Error>((archive, lost))
         });
-        // Once for the location, and for three pieces before the window and what is in it.
+        // One check for the location, and one for each of three pieces before the window and one in
+        // it.
         assert!((4..=6).contains(&checks), "{checks}");
         let events = trace.location(LocationId(0)).unwrap().all();
         let open = |index| match kind.may_overlap() {
@@ -226,7 +227,7 @@ fn a_cut_holds_what_lies_in_it_and_is_balanced() {
                 spans.closed.sort_unstable();
                 (spans.closed, counts)
             };
-            // The same frames, at most cut where the window cuts them.
+            // The same frames, clipped at the window.
             let ((frames, old), (cut_frames, new)) = (profile(before), profile(after));
             let clip = |frames: Vec<(u32, u64, u64)>| {
                 let inside = |(region, start, end): (u32, u64, u64)| {
@@ -241,7 +242,7 @@ fn a_cut_holds_what_lies_in_it_and_is_balanced() {
             assert_eq!(frames.len(), cut_frames.len(), "{name}");
             for (before, after) in frames.iter().zip(&cut_frames) {
                 assert_eq!(before.0, after.0, "{name}");
-                // A raw tick may be several corrected ones, so that an edge can lie one off.
+                // A raw tick may be several corrected ones, so that an edge can be off by one.
                 assert!(
                     before.1.abs_diff(after.1) <= 1,
                     "{name}: {before:?} {after:?}"
@@ -252,7 +253,7 @@ fn a_cut_holds_what_lies_in_it_and_is_balanced() {
                 );
             }
             assert_eq!(new.orphan, old.orphan, "{name}");
-            // Everything else is there, in order.
+            // All other events are kept, in order.
             let others = |view: LocationView<'_>| {
                 let is_call =
                     |event: &Event<'_>| matches!(event, Event::Enter { .. } | Event::Leave { .. });

@@ -1,4 +1,4 @@
-//! Paraver traces made by hand and at random: the grammar, what instants become, damage, writing.
+//! Tests with handwritten and random Paraver traces: grammar, instants, damage, writing.
 
 #![cfg(feature = "paraver")]
 use crate::two_tasks;
@@ -21,7 +21,7 @@ fn read(body: &str, options: &OpenOptions) -> Result<(Trace, Diagnostics), Error
     into_trace(reader, &Pcf::parse(PCF.as_bytes()), &Row::default())
 }
 
-/// Events of a thread as lines, such as `5 +Running`.
+/// Returns the events of a thread as lines, such as `5 +Running`.
 fn events(trace: &Trace, location: u32) -> Vec<String> {
     let definitions = trace.definitions();
     let view = trace.location(LocationId(location)).unwrap();
@@ -143,7 +143,8 @@ fn calls_that_touch_and_calls_without_length_are_frames_of_their_own() {
 
 #[test]
 fn messages_have_both_ends_whatever_the_order_of_their_times() {
-    // The second was received before the first record says so; threads of a task share its rank.
+    // The second message was received before its receive was called; threads of a task share its
+    // rank.
     let body = "c:1:1:2:1:2\n3:1:1:1:2:10:12:3:1:2:1:20:30:800:7\n\
                 3:3:1:2:1:40:40:1:1:1:1:5:50:8:-1\n1:1:1:1:1:0:60:1\n";
     let (trace, found) = read(body, &OpenOptions::new()).unwrap();
@@ -190,7 +191,7 @@ fn cut_traces_are_errors_with_line_and_byte() {
     let place = error.place().unwrap();
     assert_eq!(place.offset, Some(HEADER.len() as u64 + 27));
     assert_eq!(place.record.as_deref(), Some("line 3, column 12"));
-    // Whole but for its newline: its last number may be cut.
+    // Complete except for its newline: its last number may be truncated.
     let (_, found) = read("1:1:1:1:1:0:5:1", &OpenOptions::new()).unwrap();
     assert_eq!(found.count(rules::UNTERMINATED), 1);
     let strict = OpenOptions::new().strict(true);
@@ -212,7 +213,7 @@ fn cut_traces_are_errors_with_line_and_byte() {
 #[test]
 fn a_line_with_more_counters_than_an_event_holds_is_told_with_its_place() {
     let line = format!("2:1:1:2:1:5{}\n", ":42000050:1".repeat(70_000));
-    // What is read at an instant is kept until the next one, or the end.
+    // Records of an instant are kept until the next one, or the end.
     for body in [line.clone(), format!("{line}2:1:1:2:1:9:42000050:1\n")] {
         let error = read(&body, &OpenOptions::new()).map(|_| ()).unwrap_err();
         let place = error.place().unwrap();
@@ -269,7 +270,8 @@ fn a_header_allocates_nothing_for_threads_that_cannot_be() {
     .unwrap();
     let error = into_trace(reader, &Pcf::default(), &Row::default()).unwrap_err();
     assert!(matches!(error, Error::Limit { .. }), "{error}");
-    // More than a short trace or one of unknown length may have, and what few threads take.
+    // More threads than a short trace or one of unknown length may have, and the memory of few
+    // threads.
     let size = |threads: u32, bytes: u64| {
         let text = format!("#Paraver (x):1_ns:0:1:1({threads}:1)\n1:1:1:1:1:0:1:1\n");
         let path = std::env::temp_dir().join(format!("perfkit-threads-{}.prv", std::process::id()));
@@ -309,7 +311,7 @@ fn a_header_allocates_nothing_for_threads_that_cannot_be() {
     }
 }
 
-/// As of a trace that was cut or filtered: the header still has all tasks.
+/// As in a trace that was cut or filtered: the header still lists all tasks.
 #[test]
 fn a_header_may_spell_more_tasks_than_the_trace_has_lines() {
     let count = 70_000;
@@ -333,7 +335,7 @@ fn a_header_may_spell_more_tasks_than_the_trace_has_lines() {
     for one in read("1:1") {
         assert_eq!(one.unwrap(), count);
     }
-    // Threads that nothing spells need lines.
+    // Threads that the header only counts must have lines.
     let [plain, _] = read("2:1");
     let error = plain.unwrap_err();
     assert!(
@@ -354,7 +356,7 @@ fn windows_and_locations_are_chosen() {
 
 #[test]
 fn a_part_of_a_trace_has_the_collectives_of_the_whole() {
-    // Broadcasts of either task in turn, that of task 2 late; and barriers, which have no root.
+    // Broadcasts with alternating roots, late on task 2; and barriers, which have no root.
     let mut lines = Vec::new();
     for step in 0..6_u64 {
         for task in [1, 2] {
@@ -435,7 +437,7 @@ fn odd_text_is_written_as_it_stood() {
     }
 }
 
-/// A record that stands for itself, since batches hold the lists of theirs.
+/// A record that owns its lists, in contrast to those of a batch.
 #[derive(Clone, Debug)]
 enum Own {
     State(OnCpu, u64, u64, u32),
@@ -529,7 +531,7 @@ proptest! {
             batch.push(borrowed(own)).unwrap();
         }
         writer.batch(&batch).unwrap();
-        // One record at least, or the trace counts as cut.
+        // At least one record, because a trace without records counts as truncated.
         writer.text(b"1:1:1:1:1:0:1:1\n").unwrap();
         let text = writer.finish().unwrap();
         let mut reader = Reader::new(text.as_slice(), "y.prv", &OpenOptions::new().strict(true), &Job::default()).unwrap();
@@ -550,7 +552,7 @@ proptest! {
     fn sweeps_nest_whatever_comes(
         all in prop::collection::vec((0u64..40, 0u32..2, 0u64..4, 0u32..6, 0u64..12), 1..80),
     ) {
-        // States, calls and functions in any order in time.
+        // States, calls and functions in arbitrary order of time.
         let mut lines: Vec<(u64, String)> = all.iter().map(|(time, task, value, what, length)| {
             let who = format!("1:1:{}:1:{time}", task + 1);
             (*time, match what {
@@ -643,7 +645,7 @@ fn packed_damage_is_an_error_with_its_place() {
     }
 }
 
-/// A file with a trace in it, which is gone with the value.
+/// A trace file that is removed on drop.
 struct File(std::path::PathBuf);
 
 impl File {
@@ -661,7 +663,7 @@ impl Drop for File {
     }
 }
 
-/// A trace of two threads with states, counters and calls, as lines in order of time.
+/// Returns a trace of two threads with states, counters and calls, as lines in order of time.
 fn ordered_lines(count: u64) -> Vec<String> {
     let mut lines = Vec::new();
     for step in 0..count {
@@ -680,7 +682,7 @@ fn ordered_lines(count: u64) -> Vec<String> {
 
 const LONG: &str = "#Paraver (01/01/2024 at 00:00):10000_ns:1(2):1:2(1:1,1:1)\n";
 
-/// The trace of these lines, read from a file and from memory, which must agree.
+/// Reads these lines from a file and from memory, which must agree.
 fn both(name: &str, lines: &[String], options: &OpenOptions) -> (Trace, Diagnostics) {
     let text = format!("{LONG}{}\n", lines.join("\n"));
     let file = File::new(name, &text);
@@ -705,14 +707,14 @@ fn records_out_of_order_are_sorted_with_their_times() {
     let lines = ordered_lines(60);
     let (truth, found) = both("ordered", &lines, &OpenOptions::new());
     assert_eq!(found.repairs(), 0, "{found}");
-    // The second half stands before the first: one step back in each thread.
+    // The second half precedes the first: one step back in each thread.
     let (first, second) = lines.split_at(lines.len() / 2);
     let swapped = [second, first].concat();
     let (sorted, found) = both("swapped", &swapped, &OpenOptions::new());
     assert_eq!(sorted.events(), truth.events());
     assert_eq!(found.count(rules::OUT_OF_ORDER), 2, "{found}");
     assert_eq!(found.repairs(), 2, "{found}");
-    // A line comes late, and one early: a step back each.
+    // One line is late, and one early: each is a step back.
     let mut moved = lines.clone();
     let late = moved.remove(30);
     moved.insert(200, late);
@@ -721,7 +723,7 @@ fn records_out_of_order_are_sorted_with_their_times() {
     let (sorted, found) = both("moved", &moved, &OpenOptions::new());
     assert_eq!(sorted.events(), truth.events());
     assert_eq!(found.count(rules::OUT_OF_ORDER), 2, "{found}");
-    // A window, and one thread, are a part of the whole.
+    // A window or a single thread yields a part of the whole.
     let window = perf_core::TimeRange::new(Ticks(1_000), Ticks(4_000)).unwrap();
     let windowed = both("window", &swapped, &OpenOptions::new().window(window)).0;
     for (whole, part) in truth.events().iter().zip(windowed.events()) {
@@ -805,7 +807,7 @@ fn a_time_far_beyond_the_trace_is_repaired() {
     assert_eq!(seen(&sound), (60, 0, 0));
     let own = (0..sound.len()).filter(|at| sound[*at].starts_with("3:"));
     for at in own.step_by(7) {
-        // The times of the calls and of the message itself, of the send and of the receive.
+        // Logical and physical times of the send and of the receive.
         for field in [5, 6, 11, 12] {
             let mut damaged = sound.clone();
             let mut fields: Vec<&str> = damaged[at].split(':').collect();
@@ -814,7 +816,7 @@ fn a_time_far_beyond_the_trace_is_repaired() {
             assert_eq!(seen(&damaged), (60, 0, 1), "{at} {field}");
         }
     }
-    // A header whose duration is wrong says nothing.
+    // A header with a wrong duration is not trusted.
     let short = LONG.replace("10000", "10");
     let text = format!("{short}{}\n", lines.join("\n"));
     let reader = Reader::new(

@@ -1,4 +1,4 @@
-//! Traces written for Paraver: with a cluster for each burst, and from any recording.
+//! Tests of traces written for Paraver: with a cluster for each burst, and from any recording.
 
 #![cfg(feature = "paraver")]
 use crate::two_tasks;
@@ -59,7 +59,7 @@ fn bursts_are_coloured_and_nothing_else_changes() {
     );
     assert_eq!(coloured, expected);
     assert_eq!((done.inserted, done.removed, done.empty), (6, 2, 1));
-    // They are read back, but for the one that lasts no time.
+    // They are read back, except for the one with duration 0.
     let mut reader = Reader::new(
         coloured.as_bytes(),
         "y.prv",
@@ -69,7 +69,7 @@ fn bursts_are_coloured_and_nothing_else_changes() {
     .unwrap();
     let back = [bursts[1], bursts[2], bursts[0]];
     assert_eq!(colours(&mut reader).unwrap(), back);
-    // Those of other tools, too: on and on, and open at the end.
+    // Clusters of other tools: consecutive ones, and one that is open at the end.
     let others = "2:1:1:1:1:0:90000001:6:90000001:8\n2:1:1:1:1:4:90000001:7\n1:1:1:1:1:0:9:1\n";
     let others = format!("{HEADER}{others}");
     let mut reader = Reader::new(
@@ -84,7 +84,7 @@ fn bursts_are_coloured_and_nothing_else_changes() {
         burst(1, 4, 9, Cluster::Id(2)),
     ];
     assert_eq!(colours(&mut reader).unwrap(), two);
-    // Once more is the same.
+    // Recolouring again yields the same result.
     assert_eq!(paint(&coloured, &bursts).unwrap().1, expected);
     assert!(paint(&text, &[burst(3, 0, 1, Cluster::Noise)]).is_err());
     assert!(paint(&text, &[burst(1, 4, 1, Cluster::Noise)]).is_err());
@@ -98,14 +98,14 @@ fn bursts_are_coloured_and_nothing_else_changes() {
         (values[0], values[7], values.len()),
         ((0, "End"), (7, "Cluster 2"), 8)
     );
-    // A type that shares its block leaves it to the others.
+    // Another type of the block keeps it.
     pcf.set_kind(70_000_002, 0, "own", &[(1, "one".into())]);
     assert_eq!(pcf.value(70_000_001, 2), Some("main"));
     assert_eq!(pcf.value(70_000_002, 1), Some("one"));
     assert_eq!(pcf.kinds().count(), 10);
 }
 
-/// Frames: how often and how long in all, by region; and messages, collectives and metrics.
+/// Summarises frames (number and total duration by region), and messages, collectives and metrics.
 fn summary(
     trace: &Trace,
 ) -> (
@@ -197,7 +197,7 @@ fn our_recordings_come_back_from_paraver() {
         let (back, found) = there_and_back(&trace);
         let (regions, counts, counted) = summary(&trace);
         let (mut again, back_counts, back_counted) = summary(&back);
-        // What Paraver has besides.
+        // States that only Paraver has.
         let ran = again.remove("Running").unwrap();
         assert!(ran.0 > 0, "{name}");
         again.remove("Idle");
@@ -241,7 +241,7 @@ fn traces_of_paraver_come_back_from_paraver() {
     }
 }
 
-/// A process of a host thread and a stream whose kernels overlap.
+/// Returns a process with a host thread and a stream with overlapping kernels.
 fn host_and_stream() -> Trace {
     let mut definitions = Definitions::default();
     let location = |key, name: &str, kind| Location {
@@ -277,8 +277,8 @@ fn host_and_stream() -> Trace {
         events
     };
     let host = of(&[(0, 1), (50, -1)]);
-    // The second begins before the first ends, a third of the first's name as the second ends; one
-    // lasts no time.
+    // The second begins before the first ends; a third with the name of the first begins as the
+    // second ends; one has duration 0.
     let stream = of(&[
         (3, 2),
         (5, 3),
@@ -331,7 +331,7 @@ fn work_that_overlaps_is_on_threads_of_its_own() {
         call(2, "second", 5, 15),
     ];
     assert_eq!(calls, expected);
-    // States of the threads: those of a lane on which nothing is open are idle.
+    // States of the threads: an empty lane is idle.
     let mut text = Vec::new();
     write_trace(trace.view(), &mut text, "x.prv", &Job::default()).unwrap();
     let text = String::from_utf8(text).unwrap();
@@ -382,7 +382,7 @@ fn a_window_is_written_with_what_is_open_at_its_ends() {
 
 #[test]
 fn lines_are_written_as_they_come_about() {
-    /// Takes some bytes, then none.
+    /// A writer that accepts some bytes, then none.
     struct Full(usize);
     impl std::io::Write for Full {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -410,7 +410,7 @@ fn lines_are_written_as_they_come_about() {
             "{error}"
         );
     }
-    // Cancelled in the middle: some of it is there, and an error.
+    // Cancelled in the middle: partial output and an error.
     let job = perf_core::Job::default();
     struct Stop(perf_core::Job);
     impl perf_core::Progress for Stop {

@@ -1,4 +1,4 @@
-//! What the established burst clustering reads and writes, and traces coloured as files.
+//! Tests of the files of the established burst clustering, and of recoloured trace files.
 
 #![cfg(feature = "paraver")]
 use perf_core::{Job, Limits, Nanos, Ticks};
@@ -58,7 +58,7 @@ fn lines_that_are_no_records_are_copied() {
         String::from_utf8(writer.finish().unwrap()).unwrap(),
         expected
     );
-    // More of them than particulars are kept.
+    // More invalid lines than are stored in detail.
     let many = "no record\n".repeat(100);
     let text = format!("{HEADER}{many}1:1:1:1:1:0:30:1\n{many}");
     let mut reader = Reader::new(
@@ -98,7 +98,7 @@ fn files_are_packed_by_their_name_and_have_companions() {
         assert_eq!(pcf.state(1), Some("Running"));
         assert_eq!(beside("row"), std::fs::read(folder.join("a.row")).unwrap());
     }
-    // Neither the trace nor what lies beside it is written over, under whatever name.
+    // Neither the trace nor its companions are overwritten, regardless of the spelling of the path.
     for to in ["a.prv", "a.prv.gz", "./b/../a.prv"] {
         std::fs::create_dir_all(folder.join("b")).unwrap();
         let done = recolour_files(

@@ -1,5 +1,5 @@
-//! Paraver traces of the corpus: what is read of them is what a plain reader counts and what the
-//! tools of the BSC say about them.
+//! Compares the Paraver traces of the corpus with the counts of a simple reader and the results of
+//! the BSC tools.
 
 #![cfg(feature = "paraver")]
 use flate2::read::MultiGzDecoder;
@@ -53,7 +53,7 @@ fn trace(path: &Path) -> Trace {
     trace
 }
 
-/// Counts by line type, by state and by event type, split at colons as awk would.
+/// Counts by line type, by state and by event type, with lines split at colons like in awk.
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
     lines: BTreeMap<char, usize>,
@@ -142,7 +142,7 @@ fn every_trace_is_written_as_it_stood() {
             let options = OpenOptions::new().threads(threads);
             let mut reader = Reader::open(&path, &options, &Job::default()).unwrap();
             let mut writer = Writer::new(Vec::new(), "copy.prv");
-            // The usual headers are also what their parts give.
+            // Headers in the usual format are reproduced from their parts.
             assert_eq!(
                 reader.header_text().strip_suffix(b"\n").unwrap(),
                 reader.header().to_string().as_bytes()
@@ -180,7 +180,7 @@ fn every_trace_opens_strictly_and_for_any_number_of_threads() {
     }
 }
 
-/// Frames of one region of a thread: begin and end.
+/// Returns the frames of a region: thread, begin and end.
 fn frames(trace: &Trace, name: &str) -> Vec<(LocationId, u64, u64)> {
     let regions = &trace.definitions().regions;
     let mut all = Vec::new();
@@ -216,7 +216,7 @@ fn running_is_as_often_as_the_tools_say() {
         let end = trace.range().unwrap().end;
         let ran = clock.nanos(end).unwrap().seconds();
         assert!((ran - seconds).abs() < 0.06, "{name}: {ran}");
-        // As the header has it, but for the instant after the last event.
+        // As in the header, except for the instant after the last event.
         let duration: u64 = trace.definitions().properties[1].1.parse().unwrap();
         assert!(end.0 - 1 <= duration, "{name}");
         for location in trace.view().locations() {
@@ -244,7 +244,7 @@ fn openmp_bursts_are_as_many_as_the_tools_say() {
     let long = running
         .iter()
         .filter(|(_, begin, end)| end - begin >= 100_000);
-    // The tools count 27,033: one has no counters at its end.
+    // The tools count 27,033, because one has no counters at its end.
     assert_eq!(long.count(), 27_034);
     assert_eq!(trace.definitions().system.locations().len(), 8);
 }
@@ -287,7 +287,7 @@ fn counters_are_those_of_the_clustering_suite() {
 /// Values by the name of the counter.
 type Counters = BTreeMap<String, u64>;
 
-/// Of each running state (task, thread, begin): its end and the counters read there.
+/// Returns for each running state (task, thread, begin) its end and the counters read there.
 fn bursts(trace: &Trace) -> BTreeMap<(u64, u64, u64), (u64, Counters)> {
     let definitions = trace.definitions();
     let mut all = BTreeMap::new();
@@ -313,7 +313,7 @@ fn bursts(trace: &Trace) -> BTreeMap<(u64, u64, u64), (u64, Counters)> {
                 Event::Leave { region } if definitions.region_name(region) == "Running" => {
                     let key = (object.task - 1, object.thread - 1);
                     let key = (key.0.into(), key.1.into(), begin);
-                    // Counters come before the leave of their burst.
+                    // Counters precede the leave of their burst.
                     let read = if last.0 == at {
                         last.1.clone()
                     } else {
@@ -350,7 +350,7 @@ fn callers_precede_their_calls() {
             }
         }
     }
-    // Each MPI call but those that Extrae records without callers.
+    // Each MPI call except those that Extrae records without callers.
     assert_eq!((samples, before_calls), (30_648, 30_648));
     // A line of the .pcf: 85 (deck.F90, epoch2d).
     let known = definitions.regions.iter().any(|region| {
@@ -453,7 +453,7 @@ fn several_applications_are_apart() {
         484
     );
     assert_eq!(frames(&trace, "Running").len(), 2_140);
-    // Every second thread of the pseudo-application counts, and runs nothing.
+    // Every second thread is a pseudo-application with counters only.
     let paradigms: Vec<Paradigm> = trace
         .definitions()
         .regions
@@ -486,7 +486,7 @@ fn companions_open_the_trace_beside_them() {
         let recording = open(&path, &OpenOptions::new(), &Job::default()).unwrap();
         assert_eq!(recording.trace().unwrap().events().len(), 2, "{end}");
     }
-    // One without its trace is nothing.
+    // A companion without its trace is not readable.
     let alone = corpus("paraver/par_labs/boada_lab3_for_point_mandel-omp_8_STATIC.pcf").unwrap();
     assert!(open(alone, &OpenOptions::new(), &Job::default()).is_err());
 }

@@ -1,4 +1,5 @@
-//! Traces of Paraver with far more of one thing than anyone writes: they take as long as others.
+//! Tests of Paraver traces with extreme numbers of one element, which must not take
+//! disproportionate time.
 #![cfg(feature = "paraver")]
 
 use perf_core::{Job, Limits, Members, Trace};
@@ -43,7 +44,7 @@ fn communicators_of_others_have_no_more_members_than_are_granted() {
         (comms.len(), known.count())
     };
     assert_eq!(known(Limits::default()), (99, 99));
-    // The one that lists its members, and 10 that take 40 each.
+    // The communicator that lists its members, and 10 that take 40 each.
     assert_eq!(known(Limits::default().with_definitions(400)), (99, 11));
 }
 
@@ -57,7 +58,7 @@ fn communicators_that_are_told_again_cost_only_themselves() {
     (1..=count).for_each(|task| text += &format!(":{task}"));
     text += "\n";
     for at in 0..10_000 {
-        // A collective of the large one, and another one anew.
+        // A collective of the large communicator, and the redefinition of another.
         text += &format!("2:1:1:1:1:{at}:50000002:8:50100004:1\nc:1:2:1:1\n");
     }
     assert!(!read(&text, &OpenOptions::new()).unwrap().is_empty());

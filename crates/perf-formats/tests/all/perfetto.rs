@@ -1,5 +1,4 @@
-//! Perfetto traces: what was written, found again by a walk over the bytes that knows nothing of the
-//! writer.
+//! Tests of Perfetto traces with an independent decoder of the bytes.
 
 #![cfg(feature = "perfetto")]
 use perf_core::{
@@ -50,7 +49,7 @@ fn varint(bytes: &mut &[u8]) -> u64 {
     panic!("a varint of more than ten bytes");
 }
 
-/// All fields of a message, in order.
+/// Returns all fields of a message, in order.
 fn fields(mut bytes: &[u8]) -> Vec<(u64, Field<'_>)> {
     let mut found = Vec::new();
     while !bytes.is_empty() {
@@ -256,7 +255,7 @@ impl Visitor for Frames<'_> {
     }
 }
 
-/// The slices of a view by location, as the trace itself gives them, sorted.
+/// Returns the slices of a view by location, computed from the trace and sorted.
 fn slices(view: TraceView<'_>) -> Vec<Vec<Slice>> {
     let trace = view.trace();
     let mut all = Vec::new();
@@ -291,7 +290,7 @@ fn slices(view: TraceView<'_>) -> Vec<Vec<Slice>> {
     all
 }
 
-/// The slices of a file by location: those of the lanes of a stream are one.
+/// Returns the slices of a file by location; those of the lanes of a stream are combined.
 fn found(walked: &Walked) -> Vec<Vec<Slice>> {
     let mut all: BTreeMap<(String, Option<u64>, Option<Pair>), Vec<Slice>> = BTreeMap::new();
     for (uuid, track) in &walked.tracks {
@@ -340,7 +339,7 @@ fn devices_with_lanes_and_launches() {
     assert_eq!(told.slices, 9);
     assert_eq!(told.tracks as usize, walked.tracks.len());
     assert!(walked.clocks.is_empty());
-    // Streams lie below their device, the device below its process.
+    // Streams are below their device, the device below its process.
     let stream = walked
         .tracks
         .values()
@@ -454,7 +453,7 @@ fn threads_messages_metrics_and_marks() {
     // 50 ticks before the origin, which is at 5,000 ns.
     assert_eq!(walked.clocks, [(6, 0), (1, 4_950)]);
 
-    // A window shows what was open before it, which has no enter in it.
+    // Frames that are open before a window are shown in it without an enter.
     let window = TimeRange::new(Ticks(62), Ticks(90)).unwrap();
     let view = trace.view().between(window);
     let walked = walk(&written(view).0);

@@ -1,4 +1,5 @@
-//! One damaged byte costs the record it lies in and few beside it, and no event is made up.
+//! Tests that one damaged byte affects only its record and a few others, and that no event is
+//! invented.
 
 #![cfg(all(feature = "otf2", feature = "chrome"))]
 use crate::archives;
@@ -12,7 +13,7 @@ use perf_testdata::wide::{self, Xorshift};
 use std::collections::HashMap;
 use std::io::Read;
 
-/// Events by what they are and when, with how often there are such.
+/// Returns the number of events by kind and time.
 fn census(events: &Events, trace: &Trace) -> HashMap<(u64, String), i64> {
     let mut all = HashMap::new();
     for (index, at) in events.times().iter().enumerate() {
@@ -33,7 +34,7 @@ fn census(events: &Events, trace: &Trace) -> HashMap<(u64, String), i64> {
     all
 }
 
-/// How many events of `whole` are not in `part`, and how many of `part` are not in `whole`.
+/// Returns the number of events of `whole` that are not in `part`, and the reverse.
 fn difference(
     whole: &HashMap<(u64, String), i64>,
     part: &HashMap<(u64, String), i64>,
@@ -123,7 +124,7 @@ fn a_damaged_byte_of_an_event_file_costs_few_events() {
             sums.add((lost, made_up), &found, &before);
         }
         println!("{name}: {:.3} % lost, {sums:?}", sums.lost_percent());
-        // Beside the record itself, those that share its timestamp or are held at it.
+        // In addition to the record itself, those that share its timestamp or are held at it.
         assert!(sums.lost <= 4 * sums.cases, "{name}: {sums:?}");
         assert!(sums.made_up <= 2 * sums.cases, "{name}: {sums:?}");
         assert_eq!(sums.silent, 0, "{name}: {sums:?}");

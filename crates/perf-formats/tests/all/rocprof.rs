@@ -1,4 +1,4 @@
-//! rocprofv3 recordings: that of the corpus, and small ones made of bytes.
+//! Tests of rocprofv3 recordings: that of the corpus, and small synthetic ones.
 
 #![cfg(feature = "rocprof")]
 
@@ -115,7 +115,7 @@ fn each_section_in_whatever_order() {
     assert_eq!(found.count(rules::SECTION), 1);
     assert_eq!(found.count(rules::NO_NAME), 1, "kernel 77");
     assert_eq!(found.count(rules::UNLINKED), 1);
-    // The agents come after the copies: these wait until somebody knows which one is a GPU.
+    // The agents come after the copies, which wait until the GPUs are known.
     assert_eq!(found.count(rules::NO_AGENT), 0);
     let trace = recording.trace().unwrap();
     let system = &trace.definitions().system;
@@ -163,7 +163,7 @@ fn each_section_in_whatever_order() {
     assert_eq!(trace.range().map(|range| range.len()), Some(50));
 }
 
-/// A process of one GPU, with its number, host and kernels.
+/// Returns a process with one GPU, with its number, host and kernels.
 fn process(pid: u32, host: &str, dispatches: &[(u64, u64)]) -> String {
     let dispatch = |(start, end): &(u64, u64)| {
         format!(
@@ -209,9 +209,9 @@ fn processes_of_a_file_are_ranks_but_for_those_without_work() {
         labels.contains(&"process 10, thread 10".into()),
         "{labels:?}"
     );
-    // Ids of two processes have nothing to do with each other.
+    // Ids of different processes are unrelated.
     assert_eq!(recording.trace().unwrap().links().len(), 2);
-    // One with work has no rank.
+    // A single process with activities has no rank.
     let recording = read(&file(&all[..2]));
     assert_eq!(devices(&recording), ["GPU 0"]);
 }
@@ -242,14 +242,14 @@ fn several_files_are_ranks_on_the_clock_of_their_host() {
     assert_eq!(both.diagnostics.count(rules::CLOCKS), 0);
     let found = gpu::devices(both.trace().unwrap());
     assert_eq!((found["0"].events, found["0"].busy()), (2, 2500));
-    // The clocks of two hosts have nothing in common.
+    // The clocks of two hosts are unrelated.
     let hosts = rocprof::open(&[&first, &other], &OpenOptions::new(), &Job::default()).unwrap();
     assert_eq!(hosts.diagnostics.count(rules::CLOCKS), 2);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Memory is looked at after each array: with as many rows as sections, a look at all rows would be a look at
-/// a hundred thousand million of them.
+/// The memory is checked after each array. With as many rows as sections, a check that visits all
+/// rows would take quadratic time.
 #[test]
 fn many_sections_beside_many_rows_take_no_longer_than_their_bytes() {
     let dispatch = |queue: u64| {
@@ -268,7 +268,7 @@ fn many_sections_beside_many_rows_take_no_longer_than_their_bytes() {
     assert_eq!(locations.len(), 100_000);
 }
 
-/// 40,000 records of one marker, whose text would take 20 GB if each had a copy.
+/// 40,000 records of one marker, whose text would take 20 GB if it were copied.
 #[test]
 fn records_of_one_marker_share_its_text() {
     let marker = |operation: u64| {

@@ -1,4 +1,4 @@
-//! Streams of events as text: tables, JSON, packed, growing, damaged.
+//! Tests of streams of events as text: tables, JSON, compressed, growing, damaged.
 #![cfg(feature = "streams")]
 
 use crate::seen;
@@ -62,7 +62,7 @@ fn tables_and_json_say_the_same() {
     assert_eq!(lines, LINES);
     assert_eq!(found.repairs(), 0);
     assert_eq!(found.count(rules::UNFINISHED), 1);
-    // Rows know no step: one is 1 s long.
+    // The rows have no step number: a step is 1 s long.
     let rows = r#"{"event_type 0":"ENTRY","event_type 1":"EXIT","timer 4":"main"}
 [0,1,2,0,4,"NA","NA",0,"NA","NA","NA",10]
 [0,1,2,"SEND","NA","NA","NA",1,5,3,64,11]
@@ -109,7 +109,7 @@ fn what_is_no_stream_is_told() {
         "{error}"
     );
     assert_eq!(read(b"").0.len(), 0);
-    // A long line is skipped without being held.
+    // A long line is skipped without being held in memory.
     let limits = perf_core::Limits::default().with_string(100);
     let text = format!("{TABLE}{}\n", "y".repeat(100_000));
     let options = OpenOptions::new().limits(limits);
@@ -154,7 +154,7 @@ fn a_growing_file_is_followed() {
     writer.join().unwrap();
     assert_eq!(lines, LINES);
     assert!(found.is_empty(), "{found}");
-    // A cancelled job ends it, too.
+    // A cancelled job also ends the stream.
     let job = Job::default();
     job.cancel();
     let streams = Streams::open(&[&path], &OpenOptions::new())
@@ -186,7 +186,7 @@ fn a_stream_is_opened_as_a_trace() {
     )
     .unwrap();
     assert_eq!(counts.repairs(), 0);
-    // Other lines of JSON are no stream.
+    // Other lines of JSON are not a stream.
     if let Some(path) = corpus::corpus("chimbuko/xgc_summit_metadata.jsonl.gz") {
         assert!(matches!(
             open(path, &OpenOptions::new(), &Job::default()),
@@ -202,7 +202,7 @@ impl perf_core::Visitor for Quiet {
     fn leave(&mut self, _: perf_core::Ticks, _: RegionId, _: usize, _: perf_core::Close) {}
 }
 
-/// Rows of a table with a step each: `work` is entered and left, 10 us apart.
+/// Returns rows of a table with these steps: `work` is entered and left, 10 us apart.
 fn steps(of: &[u64]) -> String {
     let mut text = String::from("step\tts_us\tkind\tname\n");
     for (at, step) in of.iter().enumerate() {
@@ -217,7 +217,7 @@ fn ends(lines: &[String]) -> Vec<u64> {
     ends.map(|step| step.parse().unwrap()).collect()
 }
 
-/// One wrong step, wherever it is, is one event in another step.
+/// One wrong step moves only one event to another step.
 #[test]
 fn one_wrong_step_makes_no_other_wrong() {
     let right: Vec<u64> = (0..60).map(|row| row / 10).collect();
@@ -236,7 +236,7 @@ fn one_wrong_step_makes_no_other_wrong() {
             assert_eq!(lines.len(), 66);
         }
     }
-    // Several in a row, which do not agree with each other or do.
+    // Several in a row, which agree or disagree with each other.
     for wrong in [[9_000, 80_000, 70_000], [9_000, 9_000, 9_000]] {
         let mut rows = right.clone();
         rows[24..27].copy_from_slice(&wrong);
@@ -244,7 +244,7 @@ fn one_wrong_step_makes_no_other_wrong() {
         assert_eq!(ends(&lines), (0..6).collect::<Vec<_>>());
         assert_eq!(found.count(rules::STEP_AHEAD), 3, "{found}");
     }
-    // A rank that was quiet for long, or begins late.
+    // A rank that was idle for long, or begins late.
     for rows in [
         vec![0, 0, 7_000, 7_000, 7_001],
         vec![5_000, 5_000, 5_000],
@@ -256,7 +256,7 @@ fn one_wrong_step_makes_no_other_wrong() {
         assert_eq!(ends(&lines), expected);
         assert!(found.is_empty(), "{found}");
     }
-    // In JSON too, and where the time says the step.
+    // Also in JSON, and if the time determines the step.
     let rows = |wrong: usize| {
         (0..60).fold(String::new(), |text, at| {
             let (kind, time) = (if at % 2 == 0 { "ENTRY" } else { "EXIT" }, 100_000 * at);
@@ -292,7 +292,7 @@ fn steps_of_files_without_any_begin_together() {
     let (lines, _) = all(Streams::open(&paths, &OpenOptions::new()).unwrap());
     std::fs::remove_dir_all(&folder).unwrap();
     let text = lines.join("\n");
-    // The first of rank 0 is 3 s after that of rank 1.
+    // The first event of rank 0 is 3 s after that of rank 1.
     assert!(
         text.contains("end 2\n0.0 5000000000 enter 0:f\n0.0 5500000000 enter 0:f\n1.0 5000000000"),
         "{text}"
@@ -300,7 +300,7 @@ fn steps_of_files_without_any_begin_together() {
     assert_eq!(ends(&lines), (0..7).collect::<Vec<_>>());
 }
 
-/// The steps of each rank, with how many events it has in each.
+/// Steps of each rank, with the number of events in each.
 #[derive(Default)]
 struct Ranks {
     streams: Vec<u32>,
@@ -361,7 +361,7 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
         let (mut whole, mut streams) = (Ranks::default(), open());
         while streams.next_step(&mut whole, &Job::default()).unwrap() {}
         assert!(streams.diagnostics().is_empty());
-        // Now the second file has nothing until the first one has ended some steps.
+        // Now the second file has no data until the first one has ended some steps.
         for wait in [1, 4, 9] {
             std::fs::write(&paths[1], "").unwrap();
             let follow = Follow::default()
@@ -420,7 +420,7 @@ fn files_that_appear_later_are_followed() {
             }
         }
         writer.join().unwrap();
-        // The second rank has the steps that it would have had from the begin.
+        // The second rank has the same steps as if its file had existed from the begin.
         let [one, other] = [0, 1].map(|rank| {
             let own = seen.steps.iter().filter(|((of, _), _)| *of == rank);
             own.map(|((_, step), events)| (*step, *events))
@@ -436,7 +436,7 @@ fn files_that_appear_later_are_followed() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// A file that nobody writes to holds the others up for as long as one says, once.
+/// A file without new data delays the others only once, for the patience.
 #[test]
 fn a_quiet_file_holds_nobody_up() {
     let folder = std::env::temp_dir().join(format!("perfkit-quiet-{}", std::process::id()));
@@ -444,7 +444,7 @@ fn a_quiet_file_holds_nobody_up() {
     let path = |rank: usize| folder.join(format!("rank-{rank}.tsv"));
     let row = |step: u64, rank: usize| format!("{step}\t{step}\t{rank}\tENTRY\tf\n");
     let header = "step\tts_us\trank\tkind\tname\n";
-    // The first has nothing, not even a header; the second stops after step 0.
+    // The first file is empty, without a header; the second stops after step 0.
     std::fs::write(path(0), "").unwrap();
     std::fs::write(path(1), format!("{header}{}", row(0, 1))).unwrap();
     std::fs::write(path(2), header).unwrap();
@@ -459,7 +459,8 @@ fn a_quiet_file_holds_nobody_up() {
             for step in 0..30 {
                 append(&third, row(step, 2));
             }
-            // Only when all of these steps have ended, though two files are quiet, does one speak again.
+            // The writer continues only after all of these steps have ended, although two files are
+            // idle.
             while heard.recv().unwrap() < 28 {}
             append(&first, format!("{header}{}{}", row(3, 0), row(31, 0)));
             append(&third, row(30, 2) + &row(31, 2));
@@ -475,13 +476,13 @@ fn a_quiet_file_holds_nobody_up() {
     let mut seen = Seen::default();
     while streams.next_step(&mut seen, &Job::default()).unwrap() {
         if let Some(step) = seen.steps().last() {
-            // The writer has ended when it has heard enough.
+            // The writer has ended after enough steps.
             let _ = told.send(*step);
         }
     }
     writer.join().unwrap();
     std::fs::remove_dir_all(&folder).unwrap();
-    // The file that was quiet has its own step 3, after the others have ended theirs.
+    // The idle file has its own step 3 after the others have ended theirs.
     let steps = seen.steps();
     let late = steps.iter().rposition(|step| *step == 3).unwrap();
     assert!(late > 28, "{steps:?}");
@@ -520,7 +521,7 @@ fn numbers_are_exact_in_any_notation() {
     assert!(said.contains("expected a rank, got `3.5`"), "{said}");
 }
 
-/// A first line that is cut off or damaged makes no stream unreadable.
+/// A truncated or damaged first line does not make a stream unreadable.
 #[test]
 fn damaged_headers_are_mended() {
     let header = TABLE.lines().next().unwrap();
@@ -574,7 +575,7 @@ fn counters_of_large_and_of_negative_values_keep_their_sizes() {
 
 const HEAD: &str = "step\tts_us\tprogram\trank\tthread\tkind\tname\n";
 
-/// A table as a file that is opened as a trace.
+/// Opens a table in a file as a trace.
 fn opened(name: &str, text: &str, options: &OpenOptions) -> Result<perf_formats::Recording, Error> {
     let path = std::env::temp_dir().join(format!("perfkit-{name}-{}.tsv", std::process::id()));
     std::fs::write(&path, text).unwrap();
@@ -621,7 +622,8 @@ fn large_ranks_of_many_programs_make_no_large_communicators() {
     assert_eq!(members.sum::<usize>(), 3 * 65_001);
 }
 
-/// A damaged timestamp in the middle of a thread, as its first and as its last. A pause is none.
+/// A damaged timestamp in the middle of a thread, as its first and as its last. A pause is not
+/// damage.
 #[test]
 fn a_lone_jump_in_time_does_not_stretch_a_trace() {
     let table = |damaged: &dyn Fn(u64) -> bool| {

@@ -10,8 +10,11 @@ type Calls = Result<(Vec<Call>, Vec<usize>), Cancelled>;
 /// A completed call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
+    /// Region of the call.
     pub(super) region: RegionId,
+    /// Begin of the call.
     pub(super) start: Ticks,
+    /// End of the call.
     pub(super) end: Ticks,
     /// Index of its enter; [`usize::MAX`] for a call that was open before the window.
     pub(super) enter: usize,
@@ -57,9 +60,11 @@ pub(super) fn nested(location: LocationView<'_>, job: &Job) -> Calls {
 
 #[derive(Default)]
 struct Frames {
+    /// Calls found so far.
     calls: Vec<Call>,
     /// Indices of the open calls.
     open: Vec<usize>,
+    /// Indices of the other events.
     others: Vec<usize>,
 }
 

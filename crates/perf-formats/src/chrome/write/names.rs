@@ -14,15 +14,17 @@ pub(super) type Thread = (u64, u64);
 pub(super) struct Places {
     /// Number and name of each process or device.
     pub(super) processes: Vec<(u64, String)>,
+    /// Process, thread and properties of each location.
     locations: Vec<One>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct One {
+    /// Number of the process.
     pid: u64,
     /// `args` that identify the device and the stream.
     args: Vec<(&'static str, String)>,
-    /// `true` for a location beside a stream.
+    /// `true` for a location next to a stream.
     is_beside: bool,
     /// Offset added to correlation ids, so that those of different ranks are distinct.
     correlations: i128,

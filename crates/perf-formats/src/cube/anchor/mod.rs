@@ -15,22 +15,31 @@ use std::ops::Range;
 /// indices into these tables.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cube) struct Anchor {
+    /// Version of the format.
     pub(in crate::cube) version: String,
+    /// Attributes of the file.
     pub(in crate::cube) attributes: Vec<(String, String)>,
     /// Mirrors and titles.
     pub(in crate::cube) around: Vec<(String, String)>,
+    /// Metrics of the document.
     pub(in crate::cube) metrics: Numbered<Metric>,
+    /// Regions of the document.
     pub(in crate::cube) regions: Numbered<Region>,
     /// Index of a region, name of a property, and its text.
     pub(in crate::cube) region_texts: Vec<(u32, &'static str, String)>,
+    /// Call paths of the document.
     pub(in crate::cube) cnodes: Numbered<Cnode>,
     /// Call sites and parameters of call paths, by index.
     pub(in crate::cube) parameters: Vec<(u32, String, String)>,
     /// Attributes of call paths, by index.
     pub(in crate::cube) remarks: Vec<(u32, String, String)>,
+    /// System tree nodes of the document.
     pub(in crate::cube) nodes: Numbered<SystemNode, (Space, u64)>,
+    /// Processes of the document.
     pub(in crate::cube) groups: Numbered<LocationGroup>,
+    /// Locations of the document.
     pub(in crate::cube) locations: Numbered<Location>,
+    /// Topologies of the document.
     pub(in crate::cube) carts: Vec<Cart>,
     /// Raw rows of a Cube3 document.
     pub(in crate::cube) rows: Vec<TextRow>,
@@ -41,6 +50,7 @@ pub(in crate::cube) struct Anchor {
 pub(in crate::cube) struct Numbered<T, K = u64> {
     /// Id, and offset of the element.
     pub(in crate::cube) ids: Vec<(K, usize)>,
+    /// Elements in the order of the document.
     pub(in crate::cube) things: Vec<T>,
 }
 
@@ -64,26 +74,41 @@ impl<T, K> Numbered<T, K> {
 pub(in crate::cube) struct Metric {
     /// Index of the parent metric.
     pub(in crate::cube) parent: Option<u32>,
+    /// Type of the metric, such as `INCLUSIVE`.
     pub(in crate::cube) kind: String,
+    /// Visibility of the metric.
     pub(in crate::cube) visibility: String,
+    /// Display name.
     pub(in crate::cube) display: String,
+    /// Unique name.
     pub(in crate::cube) unique: String,
+    /// Name of the data type.
     pub(in crate::cube) data_type: String,
+    /// Unit of measurement.
     pub(in crate::cube) unit: String,
+    /// Kind of values.
     pub(in crate::cube) values: String,
     /// Attributes of its element and of its expression.
     pub(in crate::cube) flags: Vec<(String, String)>,
+    /// Address of the description.
     pub(in crate::cube) url: String,
+    /// Description of the metric.
     pub(in crate::cube) description: String,
+    /// CubePL expression of a derived metric.
     pub(in crate::cube) expression: String,
+    /// CubePL expression that initialises the evaluation.
     pub(in crate::cube) init: String,
+    /// CubePL expressions for aggregation, by operator.
     pub(in crate::cube) aggregations: Vec<(String, String)>,
+    /// Attributes of the metric.
     pub(in crate::cube) attributes: Vec<(String, String)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cube) struct Cnode {
+    /// Id of the call path in the file.
     pub(in crate::cube) id: u64,
+    /// Offset of the element in the document.
     pub(in crate::cube) at: usize,
     /// Index of the parent call path.
     pub(in crate::cube) parent: Option<u32>,
@@ -112,7 +137,9 @@ pub(in crate::cube) enum Whose {
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::cube) struct Cart {
+    /// Name of the topology.
     pub(in crate::cube) name: String,
+    /// Offset of the element in the document.
     pub(in crate::cube) at: usize,
     /// Name, size, and `true` if the dimension is periodic.
     pub(in crate::cube) dimensions: Vec<(String, u32, bool)>,
@@ -123,7 +150,10 @@ pub(in crate::cube) struct Cart {
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::cube) struct TextRow {
+    /// Id of the metric.
     pub(in crate::cube) metric: u64,
+    /// Id of the call path.
     pub(in crate::cube) cnode: u64,
+    /// Range of the numbers in the document.
     pub(in crate::cube) at: Range<usize>,
 }

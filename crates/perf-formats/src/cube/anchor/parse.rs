@@ -14,8 +14,11 @@ use std::sync::Arc;
 
 /// Parser of a part of a document.
 pub(super) struct Parser<'a, 'o> {
+    /// Document under construction.
     pub(super) anchor: Anchor,
+    /// Open elements.
     pub(super) stack: Stack,
+    /// Text of the innermost element.
     text: String,
     /// `true` after the outermost element was opened.
     is_cube: bool,
@@ -27,8 +30,11 @@ pub(super) struct Parser<'a, 'o> {
     longest: usize,
     /// Maximum number of open elements.
     deepest: usize,
+    /// Name of the file, for diagnostics.
     file: Arc<str>,
+    /// Options of the read operation.
     pub(super) options: &'o Reading,
+    /// Diagnostics of the document.
     found: &'o mut Diagnostics,
 }
 

@@ -10,7 +10,9 @@ use std::ops::Range;
 /// previous element of its kind.
 #[derive(Debug, Default)]
 pub(super) struct Run<'a> {
+    /// Fields of this element and the previous one.
     leaves: Vec<Leaf<'a>>,
+    /// Number of fields that belong to this element.
     read: usize,
     /// Position of the others in the document.
     others: Range<usize>,

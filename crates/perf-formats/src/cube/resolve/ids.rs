@@ -61,6 +61,7 @@ fn move_to<T>(things: &mut [T], mut to: Vec<u32>) {
 /// Map from the ids of the file to indices.
 #[derive(Clone, Debug)]
 pub(super) struct Ids<K = u64> {
+    /// Number of elements.
     count: u32,
     /// Ids with their indices, by ascending id; empty if ids equal indices.
     sorted: Vec<(K, u32)>,

@@ -17,11 +17,17 @@ use std::sync::Arc;
 /// Definitions of a profile, and the information needed to read its rows.
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
+    /// System tree.
     pub(super) system: SystemTree,
+    /// Regions by id.
     pub(super) regions: Vec<Region>,
+    /// Call tree.
     pub(super) calls: CallTree,
+    /// Metrics by id.
     pub(super) metrics: Vec<ProfileMetric>,
+    /// Topologies over the system tree.
     pub(super) topologies: Vec<CartTopology>,
+    /// Properties of the profile.
     pub(super) properties: Vec<(String, String)>,
     /// Call tree with siblings in the order of the document.
     pub(super) forest: Forest,
@@ -34,8 +40,11 @@ pub(super) struct Resolved {
 /// Storage of the rows of a metric.
 #[derive(Clone, Debug)]
 pub(super) struct Stored {
+    /// Id of the metric in the file.
     pub(super) id: u64,
+    /// Data type of the values.
     pub(super) kind: DataType,
+    /// Numbering order of the rows.
     pub(super) order: Order,
     /// Name of its archive members, without extension.
     pub(super) member: String,
@@ -44,8 +53,11 @@ pub(super) struct Stored {
 }
 
 pub(super) struct Resolver<'a> {
+    /// Name of the file, for diagnostics.
     pub(super) file: &'a Arc<str>,
+    /// Options of the read operation.
     pub(super) options: &'a Reading,
+    /// Diagnostics of the resolution.
     pub(super) found: &'a mut Diagnostics,
     /// `true` if rows are text, as in Cube3; the types of metrics then have no meaning.
     pub(super) is_text: bool,

@@ -13,13 +13,17 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 pub(super) struct Anchor<'a> {
+    /// Profile to write.
     profile: &'a Profile,
+    /// Call tree in document order.
     forest: &'a Forest,
     /// Data types by metric.
     kinds: Vec<String>,
+    /// Losses of the writer.
     lost: &'a mut Diagnostics,
     /// Address and description of regions.
     texts: HashMap<u32, [&'a str; 2]>,
+    /// Document under construction.
     text: String,
 }
 

@@ -16,6 +16,7 @@ const OCTAL: u64 = 0o777_7777_7777;
 /// No member may have a size that is a positive multiple of 512: CubeLib expects one block more
 /// after such a member than the format specifies.
 pub(super) struct Archive<W> {
+    /// Target of the bytes.
     to: W,
     /// Current member.
     member: Arc<str>,

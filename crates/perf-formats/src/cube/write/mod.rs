@@ -39,7 +39,9 @@ pub enum Layout {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct WriteOptions {
+    /// Rows to write.
     layout: Layout,
+    /// `true` if rows are compressed.
     compress: bool,
 }
 
@@ -227,9 +229,13 @@ fn kind(about: &ProfileMetric) -> (String, DataType) {
 
 /// A metric that is being written.
 struct Metric<'a> {
+    /// Profile that contains the metric.
     profile: &'a Profile,
+    /// Id of the metric.
     id: MetricId,
+    /// Description of the metric.
     about: &'a ProfileMetric,
+    /// Data type in the file.
     kind: DataType,
 }
 

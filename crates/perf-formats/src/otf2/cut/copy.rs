@@ -69,16 +69,23 @@ enum Phase {
 
 /// State of copying the records of one location.
 struct Copy<'a> {
+    /// Local definitions of the location.
     local: &'a LocalDefinitions,
+    /// Maps from ids of the file to dense ids.
     maps: &'a Maps,
+    /// Window of corrected time to keep.
     window: TimeRange,
+    /// Writer of the new event file.
     chunks: Chunks,
+    /// Encoder for added enters and leaves.
     record: Encoder,
     /// Open frames, as named by the file.
     open: Open<Name>,
+    /// Position relative to the window.
     phase: Phase,
     /// Raw time of the last record.
     last: Option<u64>,
+    /// Byte order of the new file.
     order: ByteOrder,
 }
 

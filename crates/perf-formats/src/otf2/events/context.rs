@@ -18,6 +18,7 @@ const GAP: u64 = 86_400;
 /// Local definitions of one location, combined with the global ones.
 #[derive(Debug)]
 pub(crate) struct Shared {
+    /// Local definitions of the location.
     pub(crate) local: LocalDefinitions,
     /// Dense regions by local id, if a mapping table makes them differ from the global ones.
     regions: Option<Vec<u32>>,
@@ -68,12 +69,17 @@ impl Shared {
 /// Context for decoding the events of one location.
 #[derive(Debug)]
 pub(crate) struct Context<'r> {
+    /// Name of the event file.
     pub(crate) file: Arc<str>,
+    /// Resolved global definitions.
     pub(super) resolved: &'r Resolved,
+    /// Local definitions of the location.
     pub(crate) local: &'r LocalDefinitions,
     /// Dense regions by local id; [`NONE`] if the id needs the full lookup.
     pub(super) regions: &'r [u32],
+    /// Kind of each record id.
     pub(super) kinds: &'r Kinds,
+    /// Window of events to keep.
     pub(super) window: TimeRange,
     /// Largest distance in ticks that is accepted without checking the timestamps that follow.
     pub(super) far: u64,

@@ -9,11 +9,15 @@ pub(super) type Misses = HashMap<(Space, u64), (u64, u64)>;
 
 /// Converter from local to dense ids.
 pub(super) struct Ids<'i, 'c> {
+    /// Context of the location.
     pub(super) context: &'i Context<'c>,
+    /// Undefined ids of the block.
     pub(super) misses: &'i mut Misses,
     /// Undefined ids of the current event.
     pub(super) fresh: &'i mut Vec<(Space, u64)>,
+    /// Offset of the event in the file.
     pub(super) offset: u64,
+    /// `true` if undefined ids are not reported.
     pub(super) quiet: bool,
 }
 

@@ -25,7 +25,9 @@ pub(crate) enum Stop {
 /// Decoding state of a location.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
+    /// Byte order of the file.
     pub(super) order: ByteOrder,
+    /// Clock correction at the current time.
     pub(super) segment: Segment,
     /// Latest corrected time so far.
     pub(crate) time: u64,
@@ -48,7 +50,9 @@ pub(crate) struct State {
     /// Byte of the file from which on the data is unreadable, and the stop to report if no further
     /// record is found.
     pub(super) lost: Option<(u64, Stop)>,
+    /// Undefined ids so far.
     pub(crate) unresolved: Unresolved,
+    /// Diagnostics so far.
     pub(crate) found: Diagnostics,
 }
 

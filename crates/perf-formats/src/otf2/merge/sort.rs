@@ -3,8 +3,11 @@
 /// An event of a batch: its time relative to the start of the batch, and its position.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
+    /// Time relative to the start of the batch.
     pub(super) offset: u64,
+    /// Index of the stream.
     pub(super) stream: u32,
+    /// Index of the event in the current and next block.
     pub(super) index: u32,
 }
 

@@ -12,14 +12,21 @@ use std::sync::Arc;
 /// Event file of one location, and the position up to which it is decoded.
 #[derive(Debug)]
 pub(super) struct Stream {
+    /// Location of the file.
     pub(super) id: LocationId,
+    /// Name of the event file.
     pub(super) file: Arc<str>,
+    /// Size, chunks and byte order of the file.
     pub(super) shape: Shape,
+    /// Local definitions of the location.
     pub(super) shared: Shared,
+    /// Decoding state.
     pub(super) state: State,
     /// Current chunk, and the first byte that is not decoded.
     pub(super) chunk: u64,
+    /// First byte that is not decoded.
     pub(super) at: u64,
+    /// `true` after the last block was decoded.
     pub(super) done: bool,
 }
 
@@ -95,6 +102,8 @@ impl Stream {
 /// Result of decoding a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
+    /// Number of decoded bytes.
     pub(super) bytes: u64,
+    /// Reason for which the decoder stopped.
     stop: Stop,
 }

@@ -25,7 +25,9 @@ use std::collections::BTreeMap;
 /// Resolved global definitions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resolved {
+    /// Definitions of the trace.
     pub(crate) definitions: Definitions,
+    /// Maps from ids of the file to dense ids.
     pub(crate) maps: Maps,
     /// Declared number of events by `LocationId`.
     pub(crate) declared: Vec<Option<u64>>,
@@ -35,7 +37,9 @@ pub(crate) struct Resolved {
     placeholders: usize,
     /// Number of undefined ids so far.
     pub(crate) undefined: u64,
+    /// Number of undefined ids when the tables of ids were last settled.
     settled: u64,
+    /// Shared placeholder of each space.
     shared: BTreeMap<Space, u32>,
 }
 
@@ -46,13 +50,19 @@ const PLACEHOLDERS: usize = 1 << 16;
 type Table<'a> = BTreeMap<u64, Row<'a>>;
 
 pub(super) struct Resolver<'a> {
+    /// Definition file.
     file: &'a DefinitionFile,
+    /// Limits on resources.
     limits: &'a Limits,
+    /// Diagnostics of the definitions.
     found: &'a mut Diagnostics,
+    /// Text and offset of each string id.
     strings: BTreeMap<u64, (&'a [u8], u64)>,
+    /// Definitions of each space.
     tables: BTreeMap<Space, Table<'a>>,
     /// Properties, domains and coordinates, which have no id.
     loose: Vec<Row<'a>>,
+    /// Clock properties.
     clock: Option<Row<'a>>,
     /// The communicating locations, by paradigm.
     comm_locations: BTreeMap<u8, Vec<u64>>,

@@ -22,16 +22,22 @@ const GLOBAL_MEMBERS: u64 = 1;
 
 /// Groups by id, with cached properties that many communicators need.
 struct Groups<'a> {
+    /// Group records by id.
     rows: Table<'a>,
+    /// Cached properties by group id.
     heads: HashMap<u64, Head>,
 }
 
 /// Fields around the members of a group. Finding them takes time linear in the length of the list.
 #[derive(Clone, Copy)]
 struct Head {
+    /// Number of members.
     members: u64,
+    /// Type of the group.
     kind: u8,
+    /// Paradigm of the group.
     paradigm: u8,
+    /// Flags of the group.
     flags: u64,
 }
 

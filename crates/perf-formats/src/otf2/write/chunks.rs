@@ -10,12 +10,17 @@ use perf_core::Place;
 /// Writer of chunks. The last chunk is truncated to its used length.
 #[derive(Debug)]
 pub(crate) struct Chunks {
+    /// Name of the member.
     member: String,
+    /// Byte order of the file.
     order: ByteOrder,
+    /// Size of a chunk in bytes.
     size: usize,
+    /// Chunk under construction.
     chunk: Vec<u8>,
-    /// Number of events before this chunk, and in total.
+    /// Number of events before this chunk.
     before: u64,
+    /// Number of events in total.
     events: u64,
     /// Time of the last timestamp record in this chunk.
     time: Option<u64>,

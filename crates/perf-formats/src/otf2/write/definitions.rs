@@ -12,8 +12,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// file.
 #[derive(Debug, Default)]
 pub(super) struct Records {
+    /// Strings by id.
     strings: Vec<String>,
+    /// Ids of the strings.
     ids: HashMap<String, u64>,
+    /// Records other than strings.
     records: Vec<(&'static Record, Vec<Arg>)>,
 }
 

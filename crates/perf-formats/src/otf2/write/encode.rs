@@ -38,7 +38,9 @@ impl From<u8> for Arg {
 /// Buffer of encoded bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
+    /// Byte order of the output.
     order: ByteOrder,
+    /// Encoded bytes.
     bytes: Vec<u8>,
 }
 

@@ -10,7 +10,9 @@ use perf_core::{
 /// Conversion plan, created once from the definitions.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
+    /// Definitions of the trace.
     definitions: &'a Definitions,
+    /// Id of each metric set in the archive.
     metric_ids: Vec<u64>,
     /// Value types of each metric set.
     metric_types: Vec<Vec<u8>>,

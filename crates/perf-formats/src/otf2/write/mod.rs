@@ -198,11 +198,17 @@ pub fn write(
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Writer<'a> {
+    /// Target of the bytes.
     sink: &'a mut dyn Sink,
+    /// Definitions of the archive.
     definitions: &'a Definitions,
+    /// Options of the writer.
     options: WriteOptions,
+    /// Conversion plan of the events.
     plan: Plan<'a>,
+    /// Information about the events so far.
     seen: Seen,
+    /// Losses so far.
     lost: Diagnostics,
 }
 

@@ -47,7 +47,9 @@ impl Sink for MemoryArchive {
 /// Writes an archive into a folder of the file system. Existing files are never replaced.
 #[derive(Debug)]
 pub struct NewArchive {
+    /// Folder of the archive.
     root: PathBuf,
+    /// Name and file of the current member.
     current: Option<(String, File)>,
 }
 

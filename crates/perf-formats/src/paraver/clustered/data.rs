@@ -264,12 +264,19 @@ fn source(path: &Path) -> std::io::Result<Box<dyn Read>> {
 }
 
 struct Lines<'a, R> {
+    /// Reader of the text.
     read: BufReader<R>,
+    /// Name for errors.
     name: &'a str,
+    /// Current line.
     text: Vec<u8>,
+    /// Number of the current line.
     line: u64,
+    /// Offset of the current line.
     offset: u64,
+    /// Offset of the next line.
     next: u64,
+    /// Maximum length of a line in bytes.
     longest: u64,
 }
 

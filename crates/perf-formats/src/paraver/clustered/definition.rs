@@ -165,24 +165,38 @@ impl Definition {
 }
 
 struct Parser<'a> {
+    /// Name for errors.
     name: &'a str,
+    /// Limits on the document.
     limits: &'a Limits,
+    /// Definition under construction.
     made: Definition,
+    /// Names of the open elements.
     stack: Vec<String>,
+    /// Text of the innermost element.
     text: String,
+    /// Metric under construction.
     axis: Option<Draft>,
+    /// `true` after the root element was found.
     is_found: bool,
 }
 
 /// A metric whose types are not read yet.
 #[derive(Default)]
 struct Draft {
+    /// Name of the metric.
     name: String,
+    /// Operation between the two types.
     operation: Option<char>,
+    /// `true` if the logarithm is the coordinate.
     log: bool,
+    /// Event types of the metric.
     types: [Option<u32>; 2],
+    /// Lower bound on the raw value.
     low: Option<f64>,
+    /// Upper bound on the raw value.
     high: Option<f64>,
+    /// Weight, if given.
     factor: Option<f64>,
 }
 

@@ -18,11 +18,17 @@ impl Visitor for Counter {
 
 /// Writes frames as they open and close.
 pub(super) struct Frames<'f, 'l, 'a, 'w> {
+    /// Writer of the packets.
     pub(super) writer: &'f mut Writer<'a, 'w>,
+    /// View of the location.
     pub(super) location: LocationView<'l>,
+    /// Track of the location.
     pub(super) track: u64,
+    /// Number of frames that are open before the window.
     pub(super) before: usize,
+    /// Indices of the enters in the window.
     pub(super) enters: std::vec::IntoIter<usize>,
+    /// First error.
     pub(super) failed: Option<Error>,
 }
 

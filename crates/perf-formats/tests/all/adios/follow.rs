@@ -1,4 +1,4 @@
-//! Files that grow, and files that are not whole yet, or never.
+//! Tests of growing and incomplete BP4 files.
 
 use super::*;
 use perf_core::Job;
@@ -41,7 +41,7 @@ fn without_following_the_steps_there_are_are_all() {
     fs::write(folder.join("md.idx"), &bytes[..64 + 128 + 5]).unwrap();
     let mut source = Adios::open(&[&folder], &OpenOptions::new()).unwrap();
     assert_eq!(read(&mut source).unwrap().steps(), [0, 1]);
-    // Waiting ends when the job is cancelled, or after a while.
+    // Waiting ends when the job is cancelled, or after the idle time.
     let job = Job::default();
     job.cancel();
     let mut source = Adios::open(&[&folder], &OpenOptions::new())
@@ -84,7 +84,8 @@ fn a_table_that_is_cut_off_is_left_out_and_counted() {
     );
 }
 
-/// The bytes of the index of steps of a file that is still being written, up to `steps` steps.
+/// Returns the bytes of the index of steps of a file that is still being written, up to `steps`
+/// steps.
 fn active(folder: &Path, steps: usize) -> Vec<u8> {
     let mut bytes = fs::read(folder.join("md.idx")).unwrap();
     bytes[38] = 1;
@@ -92,7 +93,8 @@ fn active(folder: &Path, steps: usize) -> Vec<u8> {
     bytes
 }
 
-/// Writes what `work` writes while a reader follows `root`; what it saw, and its steps in order.
+/// Runs `work`, which writes files, while a reader follows `root`. Returns the events and the
+/// source.
 fn followed(root: &Path, work: impl FnOnce() + Send) -> (Seen, Adios) {
     let follow = Follow::default()
         .poll(Duration::from_millis(1))
@@ -118,7 +120,8 @@ fn what_is_not_there_yet_is_waited_for() {
     let file = root.join("later/tau-metrics-miniapp-0.bp");
     let (seen, source) = followed(&root.join("later"), || {
         pause();
-        // The folder of files, a folder without a file, a header that is cut off, one without an index.
+        // A folder of files, a folder without a file, a truncated header, and a header without an
+        // index.
         fs::create_dir_all(&file).unwrap();
         pause();
         fs::write(file.join("md.idx"), b"").unwrap();
@@ -129,7 +132,7 @@ fn what_is_not_there_yet_is_waited_for() {
         pause();
         fs::copy(whole.join("md.0"), file.join("md.0")).unwrap();
         pause();
-        // A step whose data are not there, and not whole.
+        // A step with missing data, and one with incomplete data.
         fs::write(file.join("md.idx"), active(&whole, 1)).unwrap();
         pause();
         let data = fs::read(whole.join("data.0")).unwrap();
@@ -143,7 +146,7 @@ fn what_is_not_there_yet_is_waited_for() {
     });
     assert_eq!(seen.steps(), [0, 1, 2, 3]);
     assert_eq!(seen.events(), expected.events());
-    // The row of a timer without a name, as in the whole file.
+    // The row of a timer without a name, as in the complete file.
     let found = source.diagnostics();
     assert_eq!(found.iter().count(), 1, "{found}");
 }
@@ -182,7 +185,7 @@ fn files_that_come_later_are_read_too() {
         events
     }
     assert_eq!(sorted(&seen), sorted(&whole));
-    // Steps of a rank count up, and those of the late one are its own.
+    // The steps of a rank ascend, and those of the late one keep their numbers.
     let mut steps = seen.steps();
     steps.sort_unstable();
     steps.dedup();
@@ -221,7 +224,7 @@ fn nobody_waits_long_for_the_slowest_rank() {
     let name = "tau-metrics-miniapp-1.bp";
     fs::copy(from.join(name).join("md.idx"), slow.join("md.idx")).unwrap();
     while source.next_step(&mut seen, &Job::default()).unwrap() {}
-    // What it had to tell is of its own steps.
+    // Its later events belong to its own steps.
     assert_eq!(seen.steps(), [0, 1, 2, 3, 1, 2, 3]);
     assert_eq!(source.diagnostics().count(rules::LATE), 3);
     let whole = read(&mut Adios::open(&[bundled()], &OpenOptions::new()).unwrap()).unwrap();
@@ -247,7 +250,7 @@ fn what_stays_damaged_is_left_out_after_a_while() {
     let found = source.diagnostics();
     assert!(found.count(rules::DAMAGED_TABLE) >= 1, "{found}");
     assert_eq!(found.count(rules::GIVEN_UP), 1);
-    // A header that will not become one is an error, whoever waits.
+    // A header that is invalid for good is an error, also while following.
     fs::write(folder.join("md.idx"), [7; 64]).unwrap();
     let mut source = Adios::following(&[&folder], follow, &OpenOptions::new()).unwrap();
     assert!(matches!(read(&mut source), Err(Error::Malformed { .. })));

@@ -1,16 +1,16 @@
-//! Files made from the description of the format: of either byte order, of several writers, wrong ones.
+//! Tests with synthetic BP4 files: both byte orders, several writers, invalid files.
 
 use super::*;
 use perf_core::Job;
 
-/// A BP4 file of one step, made from the description of the format.
+/// A synthetic BP4 file of one step, built from the description of the format.
 struct Made {
     is_big: bool,
-    /// How many processes wrote it, each into a data file of its own.
+    /// Number of writing processes, each with a data file of its own.
     writers: usize,
-    /// Whether variables have the empty path of older writers.
+    /// `true` if variables have the empty path of older writers.
     has_path: bool,
-    /// What is put after the dimensions of tables.
+    /// Bytes that follow the dimensions of tables.
     characteristics: Vec<u8>,
     variables: Vec<(&'static str, u8, Value)>,
     attributes: Vec<(&'static str, &'static str)>,
@@ -19,10 +19,10 @@ struct Made {
 enum Value {
     One(u32),
     Table(Vec<[u32; 6]>),
-    /// A value of each writer.
+    /// One value for each writer.
     Each(Vec<u32>),
-    /// The rows of each writer: its data file and where its rows begin in the whole. Where the whole is
-    /// of no length, each writer has an array of its own.
+    /// Rows of each writer: its data file and the begin of its rows in the whole array. If the
+    /// total length is 0, each writer has an array of its own.
     Parts(u64, Vec<(u32, u64, Vec<[u32; 6]>)>),
 }
 
@@ -66,7 +66,7 @@ impl Made {
         [self.u32(rest.len()), rest].concat()
     }
 
-    /// The characteristics of a block of rows, which are put at the end of a data file.
+    /// Returns the characteristics of a block of rows, which are appended to a data file.
     fn block(
         &self,
         rows: &[[u32; 6]],
@@ -182,7 +182,7 @@ fn either_byte_order_layout_and_width_of_numbers_is_read() {
     for (is_big, has_path) in [(false, false), (false, true), (true, false), (true, true)] {
         let mut made = made();
         (made.is_big, made.has_path) = (is_big, has_path);
-        // Smallest and largest of the whole and of two parts.
+        // Minimum and maximum of the whole and of two subdivisions.
         let (zero, one) = (made.u32(0), made.u32(1));
         made.characteristics = [
             vec![12],
@@ -225,7 +225,7 @@ fn counts_are_believed_before_shapes() {
 #[test]
 fn long_tables_are_read_in_parts() {
     let folder = scratch("long");
-    // Some 480 KB, of two ranks in turns.
+    // About 480 KB, from two ranks in turns.
     let row = |at: u32| [0, at % 2, 0, at / 2 % 2, 5, at];
     let event = |at: u32| {
         let what = ["enter", "exit"][at as usize / 2 % 2];
@@ -301,8 +301,9 @@ fn programs_of_several_files_are_told_apart_by_name() {
     assert!(seen.events().iter().all(|line| line.contains(" 7:main")));
 }
 
-/// No wheel of ADIOS2 has MPI, so that a file of several processes is made here by the rules of the
-/// format: a process group, a data file and a block of each variable a process.
+/// The ADIOS2 packages have no MPI support. A file of several processes is therefore built by the
+/// rules of the format: one process group, one data file and one block of each variable for each
+/// process.
 #[test]
 fn several_writers_of_one_file_have_blocks_of_their_own() {
     let folder = scratch("writers");
@@ -329,7 +330,7 @@ fn several_writers_of_one_file_have_blocks_of_their_own() {
         let mut made = made();
         (made.is_big, made.writers) = (is_big, 3);
         made.variables[0].2 = Value::Each(vec![2, 4, 2]);
-        // Blocks come in any order; where each writer has an array of its own, all begin at 0.
+        // Blocks occur in any order. If each writer has an array of its own, all begin at 0.
         let start = |file: u32| match (whole, file) {
             (0, _) | (_, 0) => 0,
             (_, 1) => 4,
@@ -342,7 +343,7 @@ fn several_writers_of_one_file_have_blocks_of_their_own() {
         made.write(&folder);
         let mut source = Adios::open(&[&folder], &OpenOptions::new().strict(true)).unwrap();
         assert_eq!(read(&mut source).unwrap().events(), expected, "{whole}");
-        // The data of one of them are lost: those of the others are kept.
+        // The data of one writer are lost; those of the others are kept.
         fs::remove_file(folder.join("data.1")).unwrap();
         let mut source = Adios::open(&[&folder], &OpenOptions::new()).unwrap();
         let seen = read(&mut source).unwrap();
@@ -350,7 +351,7 @@ fn several_writers_of_one_file_have_blocks_of_their_own() {
         let found = source.diagnostics();
         assert_eq!(found.count(rules::DAMAGED_TABLE), 1, "{found}");
         assert!(found.to_string().contains("data.1"), "{found}");
-        // While it is being written it is not there yet.
+        // While the file is being written, the data are not complete yet.
         let steps = fs::read(folder.join("md.idx")).unwrap();
         let mut active = steps.clone();
         active[38] = 1;
@@ -360,7 +361,7 @@ fn several_writers_of_one_file_have_blocks_of_their_own() {
 }
 
 impl Made {
-    /// Follows the file, whose second data file comes only now.
+    /// Follows the file while its second data file is written.
     fn write_data_later(&self, folder: &Path, closed: &[u8], expected: &[&str]) {
         let follow = Follow::default()
             .poll(Duration::from_millis(1))
@@ -392,7 +393,7 @@ fn steps_that_lie_over_one_another_make_no_more_events_than_there_are_bytes() {
     fs::write(folder.join("md.idx"), many).unwrap();
     let mut source = Adios::open(&[&folder], &OpenOptions::new()).unwrap();
     let seen = read(&mut source).unwrap();
-    // The events take 96 bytes, before which lie 64 of a header.
+    // The events take 96 bytes, after a header of 64 bytes.
     assert_eq!(seen.events(), CALLS);
     assert_eq!(source.diagnostics().count(rules::DAMAGED_STEP), 499);
 }

@@ -1,4 +1,4 @@
-//! BP4 files of TAU's trace plug-in: those that ADIOS2 wrote, made ones, growing, damaged.
+//! Tests of BP4 files from TAU's trace plug-in: written by ADIOS2, synthetic, growing, damaged.
 #![cfg(feature = "adios")]
 
 use crate::seen;
@@ -38,7 +38,7 @@ fn read_in(source: &mut Adios, job: &Job) -> perf_formats::Result<Seen> {
     Ok(seen)
 }
 
-/// A file of rank 0 as bundled, in a folder that a test may write.
+/// Copies a bundled file of rank 0 into a folder that a test may modify.
 fn copy(name: &str) -> PathBuf {
     let folder = scratch(name);
     for member in ["md.idx", "md.0", "data.0"] {
@@ -97,7 +97,7 @@ fn damage_makes_no_reader_panic() {
         for bytes in damage::all(&whole, 300, seed as u64 + 1) {
             fs::write(folder.join(member), bytes).unwrap();
             if let Ok(mut source) = Adios::open(&[&folder], &OpenOptions::new()) {
-                // Any answer is good, and so is any error.
+                // Any result or error is acceptable; only a panic is not.
                 let _ = read(&mut source);
             }
         }
@@ -139,8 +139,7 @@ fn other_formats_of_adios_are_told_by_name() {
     assert!(matches!(error, Error::Io { .. }), "{error}");
 }
 
-/// However much of the files there is, and whatever of it is damaged, what can be read is, and the rest is
-/// counted.
+/// Readable parts of truncated or damaged files are read, and the rest is counted.
 #[test]
 fn any_prefix_and_any_damage_gives_a_result() {
     let folder = copy("prefix");
@@ -153,7 +152,7 @@ fn any_prefix_and_any_damage_gives_a_result() {
                 .unwrap_or_else(|error| panic!("{member} {cut}: {error}"));
             let seen = read(&mut source).unwrap_or_else(|error| panic!("{member} {cut}: {error}"));
             let is_less = seen.events().len() < 296;
-            // Whole steps, none of which is missing before the last, are no damage.
+            // A prefix of complete steps is not damage.
             let is_whole = member == "md.idx" && cut >= 64 && (cut - 64) % 64 == 0;
             assert!(
                 !is_less || is_whole || !source.diagnostics().is_empty(),
@@ -161,7 +160,7 @@ fn any_prefix_and_any_damage_gives_a_result() {
             );
         }
         for (seed, bytes) in damage::all(&whole, 300, 77).enumerate() {
-            // Another version of the format is another format.
+            // Another version is an unsupported format.
             let is_other = member == "md.idx" && bytes.get(37).is_some_and(|version| *version != 4);
             fs::write(folder.join(member), bytes).unwrap();
             let opened = Adios::open(&[&folder], &OpenOptions::new());

@@ -7,14 +7,15 @@ use perf_core::{Job, SystemTree, Trace};
 use perf_formats::otf2::{MemoryArchive, WriteOptions, write};
 use perf_testdata::corpus::corpus;
 
-/// A trace as an archive.
+/// Writes a trace as an archive.
 pub(crate) fn written(trace: &Trace, options: &WriteOptions) -> MemoryArchive {
     let mut archive = MemoryArchive::default();
     write(trace.view(), &mut archive, options, &Job::default()).unwrap();
     archive
 }
 
-/// The trace as an archive called `own`, and archives of the corpus, where that is.
+/// Returns the trace as an archive called `own`, and the named archives of the corpus if it is
+/// available.
 pub(crate) fn with_corpus(
     own: &Trace,
     options: &WriteOptions,
@@ -30,7 +31,7 @@ pub(crate) fn with_corpus(
     all
 }
 
-/// Locations of these keys on no machine.
+/// Returns locations with these keys, without a machine.
 pub(crate) fn locations(keys: std::ops::Range<u64>) -> SystemTree {
     let location = |key| perf_core::Location {
         key,

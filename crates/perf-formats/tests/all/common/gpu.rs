@@ -1,4 +1,5 @@
-//! What tests of GPU recordings share: the facts of the corpus, and devices counted naively.
+//! Helpers for tests of GPU recordings: the facts of the corpus, and a simple independent
+//! evaluation of devices.
 
 #![allow(dead_code, reason = "each test uses some of it")]
 
@@ -6,7 +7,7 @@ use perf_core::{Job, LinkKind, LocationKind, RegionRole, Trace, intervals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The folder of the recordings and the facts about them, where the corpus is at hand.
+/// Returns the folder of the recordings and their facts, if the corpus is available.
 pub(crate) fn facts() -> Option<(PathBuf, Vec<serde_json::Value>)> {
     let folder = perf_testdata::corpus::corpus("gpu")?;
     let text = std::fs::read_to_string(folder.join("facts.json")).unwrap();
@@ -14,7 +15,7 @@ pub(crate) fn facts() -> Option<(PathBuf, Vec<serde_json::Value>)> {
     Some((folder, facts["traces"].as_array().unwrap().clone()))
 }
 
-/// What a device did.
+/// Activities of a device.
 #[derive(Debug, Default)]
 pub(crate) struct Device {
     pub(crate) events: u64,
@@ -23,7 +24,7 @@ pub(crate) struct Device {
     pub(crate) fills: u64,
     pub(crate) empty: u64,
     pub(crate) names: BTreeSet<String>,
-    /// Begin and end of all work, by the number of the stream.
+    /// Begin and end of all activities, by stream number.
     pub(crate) streams: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
@@ -34,12 +35,12 @@ impl Device {
         all
     }
 
-    /// Length of the union of all work.
+    /// Returns the length of the union of all activities.
     pub(crate) fn busy(&self) -> u64 {
         union(&self.sorted())
     }
 
-    /// From the first begin to the last end.
+    /// Returns the time from the first begin to the last end.
     pub(crate) fn span(&self) -> u64 {
         let all = self.sorted();
         let last = all.iter().map(|span| span.1).max().unwrap_or(0);
@@ -47,7 +48,7 @@ impl Device {
     }
 }
 
-/// Length of the union of sorted spans.
+/// Returns the length of the union of sorted spans.
 pub(crate) fn union(spans: &[(u64, u64)]) -> u64 {
     let (mut busy, mut until) = (0, 0);
     for (start, end) in spans {
@@ -57,13 +58,13 @@ pub(crate) fn union(spans: &[(u64, u64)]) -> u64 {
     busy
 }
 
-/// What a recording states of itself.
+/// Returns a property of a recording.
 pub(crate) fn stated<'a>(properties: &'a [(String, String)], key: &str) -> Option<&'a str> {
     let found = properties.iter().find(|(name, _)| name == key);
     found.map(|(_, value)| value.as_str())
 }
 
-/// The devices of a trace by number, of all ranks.
+/// Returns the devices of a trace by number, of all ranks.
 pub(crate) fn devices(trace: &Trace) -> BTreeMap<String, Device> {
     let definitions = trace.definitions();
     let mut devices: BTreeMap<String, Device> = BTreeMap::new();
@@ -97,7 +98,7 @@ pub(crate) fn devices(trace: &Trace) -> BTreeMap<String, Device> {
     devices
 }
 
-/// Work of devices that a link leads to.
+/// Returns the number of device activities with a link.
 pub(crate) fn links_to_work(trace: &Trace) -> u64 {
     let launches = trace
         .links()

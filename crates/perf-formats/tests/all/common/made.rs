@@ -1,4 +1,4 @@
-//! Chrome traces made of bytes: reading them, and what is in them.
+//! Helpers for synthetic Chrome traces: reading and summarising them.
 
 #![cfg(feature = "chrome")]
 #![allow(dead_code, reason = "each test uses some of it")]
@@ -27,7 +27,7 @@ pub(crate) fn read(text: &str) -> Recording {
     with(text, &OpenOptions::new()).unwrap()
 }
 
-/// The one rule that is broken, and how often.
+/// Returns the only violated rule and its count.
 pub(crate) fn only(recording: &Recording) -> (&'static str, u64) {
     let found: Vec<_> = recording.diagnostics.iter().collect();
     assert_eq!(found.len(), 1, "{}", recording.diagnostics);
@@ -38,7 +38,7 @@ pub(crate) fn trace(recording: &Recording) -> &Trace {
     recording.trace().unwrap()
 }
 
-/// Name, begin and end of all calls, by location.
+/// Returns name, begin and end of all calls, by location.
 pub(crate) fn calls(trace: &Trace) -> Vec<(String, u64, u64)> {
     struct Frames<'a>(&'a Trace, Vec<(u32, u64)>, Vec<(String, u64, u64)>);
     impl Visitor for Frames<'_> {

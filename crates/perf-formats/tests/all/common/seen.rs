@@ -1,9 +1,9 @@
-//! A sink that writes down what it is told.
+//! A sink that records everything as text.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use perf_core::{EventSink, MetricId, Nanos, RegionId, StreamEvent, StreamId, StreamKey, Value};
 
-/// Everything that was pushed, as lines.
+/// All pushed items, as lines.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     names: Vec<String>,
@@ -12,7 +12,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// The lines of events alone.
+    /// Returns the lines of events only.
     pub(crate) fn events(&self) -> Vec<&str> {
         let lines = self.lines.iter().map(String::as_str);
         lines
@@ -20,13 +20,13 @@ impl Seen {
             .collect()
     }
 
-    /// The lines of facts alone.
+    /// Returns the lines of metadata only.
     pub(crate) fn facts(&self) -> Vec<&str> {
         let lines = self.lines.iter().map(String::as_str);
         lines.filter(|line| line.contains(" is ")).collect()
     }
 
-    /// The steps that ended.
+    /// Returns the ended steps.
     pub(crate) fn steps(&self) -> Vec<u64> {
         let ends = self
             .lines

@@ -1,4 +1,4 @@
-//! A header with three threads in two tasks, and names for what happens on them.
+//! A header with three threads in two tasks, and names for their events.
 
 #![cfg(feature = "paraver")]
 

@@ -1,4 +1,4 @@
-//! Every data type, in both byte orders, dense and sparse, plain and packed.
+//! Tests of every data type, in both byte orders, dense and sparse, uncompressed and compressed.
 
 use super::made::{archive, member, read};
 use flate2::Compression;
@@ -6,7 +6,7 @@ use flate2::write::ZlibEncoder;
 use perf_core::{CallPathId, LocationId, MetricId, Scope, Severities, Value};
 use std::io::Write;
 
-/// A number as so many bytes.
+/// A number and its size in bytes.
 #[derive(Clone, Copy)]
 struct Part(usize, u64);
 
@@ -14,7 +14,7 @@ fn float(value: f64) -> Part {
     Part(8, value.to_bits())
 }
 
-/// How a metric is stored.
+/// Storage of a metric.
 #[derive(Clone, Copy, Debug)]
 struct How {
     is_big: bool,
@@ -39,8 +39,7 @@ impl How {
         bytes
     }
 
-    /// The members `0.index` and `0.data` for rows of three call paths; without a row where there
-    /// is none.
+    /// Returns the members `0.index` and `0.data` for three call paths; `None` is a missing row.
     fn members(self, rows: &[Option<Vec<Part>>; 3]) -> [Vec<u8>; 2] {
         let width = rows.iter().flatten().map(Vec::len).max().unwrap();
         let size: usize = rows
@@ -77,7 +76,7 @@ impl How {
         if self.is_packed {
             data.extend(b"ZCUBEX.DATA");
             data.extend(self.bytes(Part(8, rows.len() as u64)));
-            // The last row comes first in the file, and the table is in no order either.
+            // The last row comes first in the file, and the table is not ordered either.
             let mut streams = Vec::new();
             let mut table = Vec::new();
             for (at, row) in rows.iter().enumerate().rev() {
@@ -109,7 +108,7 @@ fn anchor(kind: &str, name: &str) -> String {
     )
 }
 
-/// Rows of call paths 0 and 2, two values each, and what they are read as.
+/// Checks rows of call paths 0 and 2, with two values each, against the expected ones.
 fn check(name: &str, values: [Vec<Part>; 4], expected: &[Severities; 2]) {
     let [a, b, c, d] = values;
     let rows = [Some([a, b].concat()), None, Some([c, d].concat())];
@@ -194,7 +193,7 @@ fn tuples_of_every_kind() {
         };
         check(name, [0, 1, 2, 3].map(parts), &[row(0), row(2)]);
     }
-    // A count of four bytes, then four floats without a gap.
+    // A count of four bytes, then four floats without padding.
     let atomic = |count: u32, rest: [f64; 4]| {
         let mut parts = vec![Part(4, count.into())];
         parts.extend(rest.map(float));
@@ -225,7 +224,7 @@ fn tuples_of_every_kind() {
     check("TAU_ATOMIC", values, &rows);
 }
 
-/// What lies below a call path is taken together as its type says.
+/// Descendants of a call path are combined as specified by the data type.
 #[test]
 fn each_type_adds_up_in_its_way() {
     let inclusive = |name: &str, values: [Vec<Part>; 4]| {
@@ -269,7 +268,7 @@ fn each_type_adds_up_in_its_way() {
     let tuple = |at| row.tuple(LocationId(at)).unwrap().to_vec();
     assert_eq!(tuple(0), [3.0, 0.5, 3.0, 4.5, 10.25]);
     assert_eq!(tuple(1), [1.0, 9.0, 9.0, 9.0, 81.0]);
-    // Smallest, largest, one bin.
+    // Minimum, maximum, one bin.
     let bins = |values: [f64; 3]| values.map(float).to_vec();
     let (row, _) = inclusive(
         "HISTOGRAM(1)",
@@ -284,7 +283,7 @@ fn each_type_adds_up_in_its_way() {
     assert_eq!(row.tuple(LocationId(1)), Some(&[2.0, 9.0, 2.0][..]));
 }
 
-/// Hardware counters go negative where a child counts more than its parent.
+/// Exclusive hardware counters are negative if a child counts more than its parent.
 #[test]
 fn unsigned_differences_are_signed() {
     let counts = |values: [u64; 2]| Some(values.map(|value| Part(8, value)).to_vec());

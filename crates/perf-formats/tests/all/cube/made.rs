@@ -1,10 +1,10 @@
-//! Archives made byte by byte.
+//! Archives built byte by byte.
 
 use perf_core::{CallPathId, Job, MetricId};
 use perf_formats::cube::Cube;
 use perf_formats::{Error, OpenOptions};
 
-/// One member, with the padding of CubeLib: a block too many behind an aligned size.
+/// Returns one member with the padding of CubeLib: one superfluous block after an aligned size.
 pub(crate) fn member(name: &str, bytes: &[u8]) -> Vec<u8> {
     let mut header = vec![0u8; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());

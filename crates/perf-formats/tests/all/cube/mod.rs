@@ -1,4 +1,4 @@
-//! Cube archives made here: each trap of the format, derived metrics, and damage.
+//! Tests with synthetic Cube archives: pitfalls of the format, derived metrics, and damage.
 
 #![cfg(feature = "cube")]
 mod kinds;
@@ -16,7 +16,7 @@ use perf_testdata::corpus::corpus;
 use std::io::Write;
 use std::sync::Arc;
 
-/// An anchor with two locations, call paths 0 > (1, 2), and these metrics.
+/// Returns an anchor with two locations, call paths 0 > (1, 2), and these metrics.
 fn anchor(metrics: &str, attributes: &str) -> String {
     format!(
         "<?xml version=\"1.0\"?><cube version=\"4.4\">{attributes}<metrics>{metrics}</metrics>\
@@ -51,7 +51,7 @@ fn time() -> Vec<Vec<u8>> {
     ]
 }
 
-/// An archive of `time`, with an anchor and more members.
+/// Reads an archive of `time` with an anchor and further members.
 fn with(anchor: &str, more: &[Vec<u8>]) -> Cube {
     let mut members = time();
     members.extend_from_slice(more);
@@ -70,7 +70,7 @@ fn a_plain_archive_is_read() {
     assert_eq!(row(&cube, 0, 0), Some(vec![5.0, 6.0]));
     assert_eq!(row(&cube, 0, 1), None);
     assert_eq!(row(&cube, 0, 2), Some(vec![1.0, 2.0]));
-    // Columns are ids, whatever the order of the document.
+    // Columns follow the ids, regardless of the order of the document.
     assert_eq!(profile.system().locations()[0].name, "t");
     assert_eq!(
         profile.system().locations()[1].kind,
@@ -80,7 +80,7 @@ fn a_plain_archive_is_read() {
     let parameter = ("cube.parameter:numeric:n".to_string(), "3".to_string());
     assert_eq!(profile.calls().properties(CallPathId(0)), [parameter]);
     let found = cube.diagnostics();
-    // One coordinate does not fit, one names no location; the others are of three kinds.
+    // One coordinate does not fit, one refers to no location; the others are of three kinds.
     assert_eq!(found.count(rules::BAD_COORDINATES), 1);
     assert_eq!(found.count(rules::UNRESOLVED), 1);
     assert_eq!(found.count(rules::MIXED_TOPOLOGY), 1);
@@ -102,7 +102,7 @@ fn a_plain_archive_is_read() {
 
 #[test]
 fn containers_may_be_odd() {
-    // Aligned and empty members, with and without the block too many.
+    // Aligned and empty members, with and without the superfluous block.
     let more = [
         member("free", &[7; 512]),
         member("empty", &[]),
@@ -114,7 +114,7 @@ fn containers_may_be_odd() {
     let mut tight = member("free", &[7; 512]);
     tight.truncate(1024);
     assert_eq!(with(&plain(), &[tight]).members().count(), 1);
-    // The anchor first.
+    // The anchor comes first.
     let mut members = vec![member("anchor.xml", plain().as_bytes())];
     members.extend(time());
     assert_eq!(
@@ -137,7 +137,7 @@ fn containers_may_be_odd() {
     seal(&mut wrong);
     let cube = with(&plain(), &[extended, wrong]);
     assert_eq!(cube.member("free").unwrap(), Some(vec![7; 5]));
-    // All of it packed, and the anchor.
+    // The whole archive and the anchor are compressed.
     let mut members = time();
     let packed = |bytes: &[u8]| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -178,7 +178,7 @@ fn documents_may_be_odd() {
     let deep = plain().replace("<cnode id=\"2\"", &"<x>".repeat(5000));
     let error = read(archive(&[member("anchor.xml", deep.as_bytes())])).unwrap_err();
     assert!(matches!(error, Error::Limit { .. }), "{error}");
-    // A region that is not there, and columns with a gap.
+    // An undefined region, and columns with a gap.
     let lost = plain()
         .replace("line=\"7\" calleeId=\"5\"", "calleeId=\"6\"")
         .replace("<location Id=\"1\"", "<location Id=\"4\"");
@@ -194,14 +194,14 @@ fn indices_and_data_may_be_odd() {
         let members = [member("0.index", index), member("0.data", data), anchor];
         read(archive(&members))
     };
-    // No rows, and an end right after the kind.
+    // No rows, and the end directly after the kind.
     let empty = one(&index(&[])[..18], &data(&[])).unwrap();
     assert!(empty.profile().paths(MetricId(0)).is_empty());
-    // The last row is cut.
+    // The last row is truncated.
     let cut = one(&index(&[0, 1, 2]), &data(&[1.0, 2.0, 3.0])).unwrap();
     assert_eq!(cut.profile().paths(MetricId(0)), [CallPathId(0)]);
     assert_eq!(cut.diagnostics().count(rules::MISSING_ROWS), 2);
-    // Rows that no call path has, or twice.
+    // Rows without a call path, and duplicate rows.
     let stray = one(&index(&[0, 7, 0]), &data(&[1.0; 6])).unwrap();
     assert_eq!(stray.diagnostics().count(rules::BAD_ROWS), 2);
     assert_eq!(row(&stray, 0, 0), Some(vec![1.0, 1.0]));
@@ -223,7 +223,7 @@ fn indices_and_data_may_be_odd() {
     let error = one(&huge, &data(&[])).unwrap_err();
     assert!(matches!(error, Error::Truncated { .. }), "{error}");
     assert!(error.to_string().contains("0.index"), "{error}");
-    // One of the two members alone.
+    // Only one of the two members.
     let anchor = member("anchor.xml", plain().as_bytes());
     let half = read(archive(&[member("0.index", &index(&[])), anchor])).unwrap();
     assert_eq!(half.diagnostics().count(rules::HALF_METRIC), 1);
@@ -307,7 +307,7 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     assert_eq!(total(1, Scope::Inclusive), 11.0 / 28.0);
     assert_eq!(total(2, Scope::Exclusive), 22.0);
     assert_eq!(row(&cube, 8, 0), Some(vec![12.5, 14.5]));
-    // Of zeros it is 0.5, and that everywhere.
+    // With zeros the result is 0.5 everywhere.
     assert_eq!(
         profile.paths(MetricId(8)).len(),
         profile.calls().paths().len()
@@ -331,7 +331,7 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     assert_eq!(over(1, 0, &[1, 0]), (true, [6.0 / 16.0, 5.0 / 12.0]));
     assert_eq!(over(0, 0, &[1, 1]), (true, [0.0, 11.0]));
     assert_eq!(over(0, 1, &[1, 1]), (false, [0.0, 0.0]));
-    // What is evaluated before aggregation is not guessed, and what is no expression neither.
+    // Metrics that are evaluated before aggregation and invalid expressions are not guessed.
     assert_eq!(cube.diagnostics().count(rules::DERIVED), 5);
     for id in 3..8 {
         let error = profile.row(MetricId(id), CallPathId(0)).unwrap_err();
@@ -353,7 +353,7 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     let back = read(bytes).unwrap();
     assert_eq!(back.profile().metrics(), profile.metrics());
     assert_eq!(row(&back, 1, 0), row(&cube, 1, 0));
-    // References that multiply beyond all bounds are not followed.
+    // Exponentially growing references are not followed.
     let mut bomb = metric(0, "EXCLUSIVE", "m0", "");
     for at in 1..64 {
         let before = at - 1;
@@ -367,8 +367,8 @@ fn derived_metrics_are_evaluated_after_aggregation() {
     assert_eq!(row(&cube, 3, 2), Some(vec![8.0, 16.0]));
 }
 
-/// Call paths where no input has a row: 0 is no row, anything else one everywhere, and a largest value of
-/// none is no value.
+/// Call paths without a row of any input: a result of 0 yields no row, any other result one
+/// everywhere, and a maximum without values is no value.
 #[test]
 fn expressions_may_be_more_than_zero_of_nothing() {
     let derived = |id, name: &str, text: &str| {
@@ -400,7 +400,7 @@ fn expressions_may_be_more_than_zero_of_nothing() {
         .filter(|metric| paths(*metric) == [0, 1, 2])
         .collect();
     assert_eq!(everywhere, [1, 2, 3, 4]);
-    // Time has rows at 0 and 2, the longest at 2, and above.
+    // Time has rows at 0 and 2, the longest at 2, and at their ancestors.
     assert_eq!((paths(5), paths(7)), (vec![0, 2], vec![0, 2]));
     assert_eq!(row(&cube, 1, 1), Some(vec![6.0, 6.0]));
     assert_eq!(row(&cube, 2, 1), Some(vec![1.0, 1.0]));
@@ -409,7 +409,7 @@ fn expressions_may_be_more_than_zero_of_nothing() {
     assert_eq!(row(&cube, 5, 1), None);
     assert_eq!(row(&cube, 7, 1), None);
     assert_eq!(row(&cube, 7, 2), Some(vec![8.0, -4.0]));
-    // A row and its sum over locations agree on whether there is anything.
+    // A row and its sum over locations agree on the existence of values.
     let total = |metric| cube.profile().total(MetricId(metric), CallPathId(1));
     assert_eq!(total(1).unwrap(), Value::F64(6.0));
     assert_eq!(total(5).unwrap(), Value::F64(0.0));
@@ -425,7 +425,7 @@ fn expressions_may_be_more_than_zero_of_nothing() {
     assert_eq!(back.profile(), cube.profile());
 }
 
-/// What the format has a place for and no noun of ours comes back as it was.
+/// Contents of the format without a field in the profile are preserved.
 #[test]
 fn what_stands_around_a_profile_is_kept() {
     let document = anchor(
@@ -499,7 +499,7 @@ fn what_stands_around_a_profile_is_kept() {
     let properties = cube.profile().properties().iter();
     let kept = properties.filter(|(_, value)| value != "17.data" && value != "ghost_3.index");
     assert!(kept.eq(back.profile().properties()));
-    // Without the archive they are at hand nowhere.
+    // Without the archive they are not available.
     let lost = write(
         cube.profile(),
         Vec::new(),
@@ -508,7 +508,7 @@ fn what_stands_around_a_profile_is_kept() {
     )
     .unwrap();
     assert_eq!(counts(&lost), [5, 0], "{lost}");
-    // A name that fits no header.
+    // A name that is too long for a header.
     let mut bytes = member("anchor.xml", anchor("", "").as_bytes());
     let record = format!("{} path={long}\n", long.len() + 10);
     let mut pax = member("x", record.as_bytes());
@@ -569,11 +569,11 @@ fn results_go_back_as_metrics_dense_or_sparse() {
     assert!(matches!(error, Error::Usage { .. }), "{error}");
 }
 
-/// Memory of rows is used again once nobody has them: here somebody does, in several threads, and
-/// types change from metric to metric.
+/// The memory of rows is reused after they were released. Here several threads keep rows, and types
+/// change from metric to metric.
 #[test]
 fn rows_that_are_kept_stay_as_they_are() {
-    // Rows that are read ahead, and rows that are read straight to where they stay.
+    // Rows that are read ahead, and rows that are read directly.
     [4, 1500].into_iter().for_each(keep_rows);
 }
 
@@ -702,7 +702,7 @@ fn damaged_files_are_no_panic() {
             let Ok(cube) = Cube::from_bytes(damaged, "damaged", &options, &Job::default()) else {
                 continue;
             };
-            // What opens must answer, with rows or with errors.
+            // An archive that opens must return rows or errors.
             let profile = cube.profile();
             for at in (0..profile.metrics().len() as u32).map(MetricId) {
                 for path in profile.paths(at).into_iter().take(20) {
@@ -730,7 +730,7 @@ fn negative_differences_of_counters_are_kept() {
             continue;
         }
         let mut sum = 0.0;
-        // A path without a row can have paths with rows below it.
+        // A path without a row can have descendants with rows.
         for path in (0..profile.calls().paths().len() as u32).map(CallPathId) {
             let own = profile.scoped(id, path, Scope::Exclusive).unwrap();
             let Some(own) = own else { continue };
@@ -739,7 +739,7 @@ fn negative_differences_of_counters_are_kept() {
             }
             sum += own.to_f64().iter().sum::<f64>();
         }
-        // All there is exclusively is what the root has inclusively.
+        // The sum of all exclusive values equals the inclusive value of the root.
         let root = profile.row(id, CallPathId(0)).unwrap();
         let root: f64 = root.map_or(0.0, |row| row.to_f64().iter().sum());
         assert!(

@@ -1,5 +1,4 @@
-//! Documents that say the same in other words, call trees and grids of any form, and damage with
-//! its place.
+//! Tests of equivalent documents, call trees and grids of any form, and damage with its place.
 
 use super::made::{archive, data, index, member, read, row};
 use perf_core::{CallPathId, CartMembers, Job, MetricId, Profile};
@@ -10,8 +9,8 @@ fn element(name: &str, text: &str) -> String {
     format!("<{name}>{text}</{name}>\n")
 }
 
-/// An anchor that has some of everything, as the reference library writes it: many elements that
-/// repeat what the one before said, some that do not.
+/// Returns an anchor with all kinds of elements, as the reference library writes it: many elements
+/// repeat the previous one, some do not.
 fn document() -> String {
     let mut regions = String::new();
     for at in 0..12 {
@@ -67,7 +66,7 @@ fn document() -> String {
     )
 }
 
-/// Everything a document says, in words.
+/// Formats the complete contents of a document.
 fn said(document: &str) -> String {
     let bytes = archive(&[member("anchor.xml", document.as_bytes())]);
     let cube = read(bytes).unwrap_or_else(|error| panic!("{error}\n{document}"));
@@ -163,7 +162,7 @@ fn bare_characters_are_text() {
     assert_eq!(cube.profile().regions()[0].name, "f&0>");
     assert_eq!(cube.profile().regions()[0].file.as_deref(), Some("a&b.c"));
     assert_eq!(cube.profile().metrics()[0].metric.unit, "a & b; &no;");
-    // Bytes that are no UTF-8 are replaced, in that text alone.
+    // Invalid UTF-8 is replaced in the affected text only.
     let mut bytes = document().into_bytes();
     let at = bytes.windows(3).position(|three| three == b"_Z5").unwrap();
     bytes[at + 1] = 0xff;
@@ -172,7 +171,8 @@ fn bare_characters_are_text() {
     assert_eq!(cube.profile().regions()[6].canonical, "_Z6");
 }
 
-/// Call paths as (id, parent by place); in the order of the document, which is depth first.
+/// Returns call paths from (id, index of parent), in the order of the document, which is depth
+/// first.
 fn tree(nodes: &[(u32, u32)]) -> String {
     let mut text = String::new();
     let mut open = 0;
@@ -184,7 +184,7 @@ fn tree(nodes: &[(u32, u32)]) -> String {
     text + &"</cnode>".repeat(open as usize)
 }
 
-/// A metric of each type, with a row for every call path whose value is the number of the row.
+/// Returns a metric of each type with a row for every call path. Its value is the row number.
 fn numbered(nodes: &[(u32, u32)]) -> Cube {
     let kinds = ["EXCLUSIVE", "INCLUSIVE", "SIMPLE"];
     let metrics = (0..).zip(kinds).map(|(id, kind)| {
@@ -212,7 +212,7 @@ fn numbered(nodes: &[(u32, u32)]) -> Cube {
 
 #[test]
 fn rows_are_numbered_by_the_type_of_the_metric() {
-    // Three roots; ids neither without gaps nor in the order of the document.
+    // Three roots; ids have gaps and do not follow the order of the document.
     let up = [
         (1, 0),
         (4, 1),
@@ -223,7 +223,7 @@ fn rows_are_numbered_by_the_type_of_the_metric() {
         (0, 0),
         (3, 1),
     ];
-    // Here a parent has a higher id than its child as well.
+    // In addition, a parent has a higher id than its child.
     let down = [
         (5, 0),
         (4, 1),
@@ -333,7 +333,7 @@ fn grids_of_any_form() {
     assert_eq!(sizes, nine);
     assert_eq!(all[0].coordinates[0], (0, vec![1, 0, 2, 0, 0, 1, 0, 0, 3]));
     assert_eq!(all[1].coordinates, [(0, vec![6])]);
-    // The keys of Cube3, whose machines and nodes are numbered apart.
+    // The keys of Cube3, which numbers machines and nodes separately.
     let old = "<machine Id=\"0\"><node Id=\"0\"><process Id=\"0\"><thread Id=\"0\"/></process></node></machine>";
     let grids = ["thrdId", "procId", "nodeId", "machId"]
         .map(|key| cart(key, &[(2, false)], &format!("<coord {key}=\"0\">1</coord>")));
@@ -350,7 +350,7 @@ fn grids_of_any_form() {
     // The machine is node 0 of the tree, the node in it node 1.
     assert_eq!(at(cube.profile(), 2), (CartMembers::Nodes, one(1)));
     assert_eq!(at(cube.profile(), 3), (CartMembers::Nodes, one(0)));
-    // Too few and too many numbers, one past the end, words, nobody's and without a key.
+    // Too few and too many numbers, one past the end, words, an unknown id, and a missing key.
     let bad = "<coord locId=\"0\">1</coord><coord locId=\"0\">1 1 1</coord><coord locId=\"0\">2 0</coord>\
                <coord locId=\"0\">a b</coord><coord locId=\"7\">0 0</coord><coord>0 0</coord>\
                <coord locId=\"1\">1 1</coord>";
@@ -363,7 +363,7 @@ fn grids_of_any_form() {
     );
 }
 
-/// An archive of one packed metric with two rows, and where the table and the streams begin.
+/// Returns an archive of one compressed metric with two rows, split at the streams.
 fn packed() -> (Vec<u8>, Vec<u8>) {
     let mut streams = Vec::new();
     let mut table = Vec::new();
@@ -410,7 +410,7 @@ fn damage_in_packed_rows_is_found_and_located() {
     let both = index(&[0, 1]);
     let whole = small(&both, &[head.clone(), streams.clone()].concat()).unwrap();
     assert_eq!(row(&whole, 0, 1), Some(vec![2.0]));
-    // A stream that is none: its row is an error with its place, the other is read.
+    // An invalid stream: its row is an error with its place, the other row is readable.
     let mut broken = [head.clone(), streams.clone()].concat();
     broken[head.len() + 2] ^= 0xff;
     let cube = small(&both, &broken).unwrap();
@@ -419,7 +419,7 @@ fn damage_in_packed_rows_is_found_and_located() {
     let text = format!("{error:?}");
     assert!(text.contains(", byte "), "{text}");
     assert_eq!(row(&cube, 0, 1), Some(vec![2.0]));
-    // A row of another size than locations need.
+    // A row whose size does not match the number of locations.
     let mut short = head.clone();
     short[19..27].copy_from_slice(&0_u64.to_le_bytes());
     short[43..51].copy_from_slice(&16_u64.to_le_bytes());
@@ -442,7 +442,7 @@ fn damage_in_packed_rows_is_found_and_located() {
     let bytes = small_archive(&both, &bytes);
     let refused = Cube::from_bytes(bytes, "test.cubex", &strict, &Job::default());
     assert!(matches!(refused, Err(Error::Strict { .. })));
-    // Size 0 is no row; a stream past the end is counted.
+    // Size 0 means no row; a stream past the end is counted.
     let mut none = head.clone();
     none[35..43].copy_from_slice(&0_u64.to_le_bytes());
     let cube = small(&both, &[none, streams.clone()].concat()).unwrap();
@@ -455,7 +455,7 @@ fn damage_in_packed_rows_is_found_and_located() {
     let cube = small(&both, &[past, streams.clone()].concat()).unwrap();
     assert_eq!(cube.diagnostics().count(rules::MISSING_ROWS), 1);
     assert_eq!(row(&cube, 0, 0), Some(vec![1.0]));
-    // More entries than the member holds.
+    // More entries than the member can hold.
     let mut huge = head;
     huge[11..19].copy_from_slice(&u64::MAX.to_le_bytes());
     let error = small(&both, &[huge, streams].concat()).unwrap_err();
@@ -470,19 +470,19 @@ fn members_of_wrong_sizes_and_sums() {
         member("0.data", &data(&[1.0, 2.0])),
         member("anchor.xml", SMALL.as_bytes()),
     ];
-    // A sum that is wrong is noted for each member, and the rest is as it was.
+    // A wrong checksum is counted for each member, and the contents are unchanged.
     let mut wrong = members.clone();
     wrong.iter_mut().for_each(|member| member[148] ^= 1);
     let cube = read(archive(&wrong)).unwrap();
     assert_eq!(cube.diagnostics().count(rules::CHECKSUM), 3);
     assert_eq!(row(&cube, 0, 1), Some(vec![2.0]));
-    // A size past the end of the file names the member and the end.
+    // The error for a size past the end of the file contains the member and the end.
     let mut long = members.clone();
     long[1][124..135].copy_from_slice(b"77777777777");
     let error = read(archive(&long)).unwrap_err();
     assert!(matches!(error, Error::Truncated { .. }), "{error}");
     assert!(error.to_string().contains("0.data"), "{error}");
-    // A size that is too small leaves a piece of the member where a header should be, or zeros.
+    // If a size is too small, a part of the member or zeros follow in place of a header.
     let mut short = members.clone();
     short[2][124..135].copy_from_slice(b"00000000010");
     let error = read(archive(&short)).unwrap_err();
@@ -495,11 +495,11 @@ fn members_of_wrong_sizes_and_sums() {
     let error = read(archive(&odd)).unwrap_err();
     assert!(matches!(error, Error::Malformed { .. }), "{error}");
     assert_eq!(error.place().unwrap().offset, Some(0), "{error}");
-    // Two of one name.
+    // Two members with the same name.
     let twice = [&members[..], &members[..1]].concat();
     let cube = read(archive(&twice)).unwrap();
     assert_eq!(cube.diagnostics().count(rules::DUPLICATE_MEMBER), 1);
-    // Cut anywhere: an error with its place, or rows that are there.
+    // Truncation at any byte yields an error with its place, or valid rows.
     let whole = archive(&members);
     for end in 0..whole.len() {
         match read(whole[..end].to_vec()) {
@@ -511,7 +511,7 @@ fn members_of_wrong_sizes_and_sums() {
                 );
             }
             Ok(cube) => {
-                // Only the blocks of zeros behind the anchor are missing.
+                // Only the blocks of zeros after the anchor are missing.
                 assert!(end >= members.concat().len() - 512, "{end}");
                 assert_eq!(row(&cube, 0, 0), Some(vec![1.0]), "{end}");
             }

@@ -1,4 +1,5 @@
-//! Profiles made byte by byte: packed ones, and folders with contexts, threads and user events.
+//! Tests with profiles built byte by byte: packed ones, and folders with contexts, threads and user
+//! events.
 
 use super::{Folder, open, text};
 use flate2::Compression;
@@ -8,7 +9,7 @@ use perf_formats::tau::{Key, Tau, rules};
 use perf_formats::{Error, OpenOptions};
 use std::io::Write;
 
-/// A stream as ParaProf writes it.
+/// A byte stream in the encoding of ParaProf.
 #[derive(Default)]
 struct Packed(Vec<u8>);
 
@@ -36,11 +37,12 @@ impl Packed {
     }
 }
 
-/// Two threads in descending order, with two metrics, a call path and a user event.
+/// Returns two threads in descending order, with two metrics, a call path and a user event.
 fn packed(version: i32) -> Vec<u8> {
     let mut all = Packed(b"\0P\0P\0K".to_vec()).integers(&[version, 1]);
     if version >= 2 {
-        // The size of the header, three bytes of something newer, facts of all and of one.
+        // The size of the header, three bytes of a newer version, metadata of all threads and of
+        // one.
         all = all.integers(&[99, 3]);
         all.0.extend([1, 2, 3]);
         all = all.integers(&[1]).texts(&["Host", "h"]);
@@ -96,7 +98,7 @@ fn packed_profiles_of_both_versions() {
         };
         assert_eq!(keys, [key(0, 0, 0), key(7, 1, 2)]);
         assert_eq!(tau.functions()[2].groups, ["TAU_USER", "TAU_CALLPATH"]);
-        // Packed user events have the smallest value before the largest.
+        // Packed user events store the minimum before the maximum.
         let event = tau.threads()[1].events[0];
         assert_eq!(
             (event.count, event.min, event.max, event.mean),
@@ -153,7 +155,7 @@ fn damaged_packed_profiles_say_where() {
             "{end}: {error}"
         );
     }
-    // Numbers that are none, and one that is too large, each where it stands.
+    // Invalid numbers, and one that is too large, each reported with its place.
     let floats = whole.len() - 4 - 48;
     for (at, bytes) in [
         (floats, f64::NAN.to_be_bytes()),
@@ -170,7 +172,7 @@ fn damaged_packed_profiles_say_where() {
         let error = unpack(broken).map(|_| ()).unwrap_err();
         assert!(matches!(error, Error::Malformed { .. }), "{error}");
     }
-    // The key of the second thread, which comes first, becomes that of the other one.
+    // The key of the second thread, which comes first, is replaced by that of the other one.
     let at = whole
         .windows(12)
         .position(|key| key == [0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 2]);
@@ -192,7 +194,7 @@ fn damaged_packed_profiles_say_where() {
             .offset
             .is_some_and(|at| at > key as u64)
     );
-    // Within gzip: cut anywhere, and with a sum that does not fit.
+    // Compressed with gzip: truncated at any byte, and with a wrong checksum.
     let packed = gzip(&whole);
     assert_eq!(unpack(packed.clone()).unwrap().threads().len(), 2);
     for end in 2..packed.len() {
@@ -230,7 +232,7 @@ fn contexts_threads_events_and_groups() {
     let mut files = Vec::new();
     for key in ["0.0.0", "0.0.1", "0.1.0", "1.0.0", "10.0.0", "2.0.0"] {
         files.push((format!("MULTI__P_WALL/profile.{key}"), with("P_WALL", true)));
-        // Ranks 1 and 10 have no file of the second metric, which has the same events again.
+        // Ranks 1 and 10 have no file of the second metric, which repeats the events.
         if !key.starts_with('1') {
             files.push((format!("MULTI__X_OPS/profile.{key}"), with("X_OPS", true)));
         }
@@ -263,7 +265,7 @@ fn contexts_threads_events_and_groups() {
     let f = path(profile, "main > f");
     assert_eq!(row(profile, "P_WALL", f), [20.0; 6]);
     assert_eq!(row(profile, "X_OPS", f), [20.0, 20.0, 20.0, 0.0, 20.0, 0.0]);
-    // The function repeats its call path and is no root beside.
+    // The function repeats its call path and is not a root as well.
     let paths = profile.paths(MetricId(0));
     assert_eq!(paths.len(), 2, "{paths:?}");
     assert_eq!(
@@ -319,12 +321,12 @@ fn headers_and_metadata_are_no_proper_xml() {
 
 #[test]
 fn groups_take_no_more_than_is_granted_and_depth_is_told_with_its_function() {
-    // A group of 1,000 bytes and a function that has it 400 times.
+    // A group with a name of 1,000 bytes, and a function that lists it 400 times.
     let all = Packed(b"\0P\0P\0K".to_vec()).integers(&[1, 1, 1]);
     let all = all.texts(&["TIME"]).integers(&[1]);
     let all = all.texts(&[&"g".repeat(1000)]).integers(&[1]);
     let all = all.texts(&["a => b"]).integers(&[400]).integers(&[0; 400]);
-    // No user events, and a thread without anything.
+    // No user events, and a thread without data.
     let bytes = all.integers(&[0, 1, 0, 0, 0, 0, 0]).0;
     let with = |limits| {
         Tau::from_packed(

@@ -1,4 +1,5 @@
-//! TAU profiles: the facts of the corpus, metrics in folders, and what is odd or damaged.
+//! Tests of TAU profiles: the facts of the corpus, metrics in folders, and unusual or damaged
+//! files.
 
 #![cfg(feature = "tau")]
 mod made;
@@ -17,7 +18,8 @@ fn open(path: &std::path::Path) -> Tau {
     Tau::open(path, &OpenOptions::new(), &Job::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Sum of the exclusive and largest inclusive values of functions, sum of calls of all lines.
+/// Returns the sum of the exclusive and the maximum of the inclusive values of functions, and the
+/// sum of calls of all lines.
 fn totals(tau: &Tau, thread: &Thread, metric: usize) -> (f64, f64, f64) {
     let (mut exclusive, mut inclusive, mut calls) = (0.0, 0.0f64, 0.0);
     for (at, entry) in thread.entries.iter().enumerate() {
@@ -31,19 +33,19 @@ fn totals(tau: &Tau, thread: &Thread, metric: usize) -> (f64, f64, f64) {
     (exclusive, inclusive, calls)
 }
 
-/// The sum of a metric over all call paths and threads.
+/// Returns the sum of a metric over all call paths and threads.
 fn whole(profile: &Profile, metric: MetricId) -> f64 {
     let paths = profile.paths(metric).into_iter();
     let totals = paths.map(|path| profile.total(metric, path).unwrap().as_f64());
     totals.sum()
 }
 
-/// Checks both scopes of every call path and thread against the lines of the file. Flat lines of functions
-/// that have call paths repeat these and are left to the totals.
+/// Compares both scopes of every call path and thread with the lines of the file. Flat lines of
+/// functions with call paths repeat these and are checked by their totals.
 fn agree(tau: &Tau, exclusive: MetricId, inclusive: MetricId) {
     let profile = tau.profile();
     let (calls, regions) = (profile.calls(), profile.regions());
-    // Overloaded functions have one name: which path is which is not in it.
+    // Overloaded functions have the same name, so their paths cannot be distinguished.
     let mut ids: HashMap<String, Option<CallPathId>> = HashMap::new();
     for at in (0..calls.paths().len()).filter_map(CallPathId::from_index) {
         let known = ids.entry(calls.name(at, regions));
@@ -185,7 +187,7 @@ fn every_profile_gives_its_facts() {
             let trailing = tau.diagnostics().count(rules::TRAILING);
             assert_eq!(trailing, fact["trailing_bytes"].as_u64().unwrap(), "{file}");
         }
-        // Call paths and the functions they come from are not counted twice.
+        // Call paths and their functions are not counted twice.
         for (name, expected) in tau.metrics().iter().zip(exclusive) {
             let id = tau.profile().metric(&format!("exclusive {name}")).unwrap();
             let sum = whole(tau.profile(), id);
@@ -222,13 +224,13 @@ fn call_paths_become_a_tree() {
     let time = profile.metric("TIME").unwrap();
     let total = profile.total(time, CallPathId(at as u32)).unwrap();
     assert_eq!(total, Number::F64(3_001_059.0));
-    // Functions that have call paths are no roots beside.
+    // Functions with call paths are not roots as well.
     let main = profile.paths(time).into_iter();
     let roots: Vec<_> = main
         .filter(|id| calls.get(*id).unwrap().parent.is_none())
         .collect();
     assert_eq!(roots.len(), 1);
-    // The tree gives the same exclusive time as TAU does.
+    // The exclusive time from the tree equals that of TAU.
     let own = profile
         .scoped(time, roots[0], Scope::Exclusive)
         .unwrap()
@@ -248,7 +250,7 @@ fn text(metric: &str, functions: &[(&str, f64, f64)]) -> String {
     text + "0 aggregates\n"
 }
 
-/// A folder that is removed again.
+/// A folder that is removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -276,7 +278,7 @@ fn threads_of_several_metrics_meet_by_key() {
         ("MULTI__TIME/profile.0.0.0", text("TIME", &main(1.0, 2.0))),
         ("MULTI__TIME/profile.2.0.0", text("TIME", &main(3.0, 4.0))),
         ("MULTI__TIME/profile.10.0.0", text("TIME", &main(5.0, 6.0))),
-        // One file is missing, and functions come in another order.
+        // One file is missing, and functions are in another order.
         (
             "MULTI__PAPI_TOT_INS/profile.0.0.0",
             text("PAPI_TOT_INS", &main(10.0, 20.0)),
@@ -314,7 +316,7 @@ fn threads_of_several_metrics_meet_by_key() {
     assert!(matches!(strict, Err(Error::Strict { .. })));
 }
 
-/// Two files of one thread and metric once were more than there could be.
+/// In other notations, a folder could contain two files of the same thread and metric.
 #[test]
 fn numbers_in_names_of_files_have_one_form() {
     let files = ["profile.0.0.0", "profile.00.0.0", "profile.0.+0.0"];
@@ -359,7 +361,8 @@ fn folders_without_files_take_no_memory_for_values_of_many_threads() {
         .map(|file| (file.as_str(), text("TIME", &functions)))
         .collect();
     let folder = Folder::new("sparse-threads", &files);
-    // Room for 17,500 values a thread: few of one, and too many of all.
+    // The limit allows 17,500 values for each thread: one thread has few, and all together have too
+    // many.
     for at in 0..349 {
         std::fs::create_dir(folder.0.join(format!("MULTI__{at}"))).unwrap();
     }
@@ -386,7 +389,8 @@ fn files_name_their_metric_before_folders() {
     };
     let main = [("main", 1.0, 1.0)];
     let files = [
-        // A name that no folder can have, one that line 1 says, none at all, and one twice.
+        // A name that is invalid for a folder, one that is only in line 1, a missing one, and a
+        // duplicate.
         ("MULTI__A_NODE_0/profile.0.0.0", plain("A:::NODE 0")),
         ("MULTI__A_NODE_0/profile.1.0.0", plain("A:::NODE 0")),
         ("MULTI__B/profile.0.0.0", text("B2", &main)),
@@ -409,8 +413,8 @@ fn parse(text: &str) -> Result<(Profile, Diagnostics), Error> {
     Tau::from_text(text.as_bytes(), "t", &OpenOptions::new(), &Job::default()).map(Tau::into_parts)
 }
 
-/// main 10 + a 20 + b 30 below a + b 5 below main, as TAU writes it without call paths, with paths of at
-/// most two functions, and with whole call paths.
+/// Returns main 10 + a 20 + b 30 below a + b 5 below main, as TAU writes it without call paths,
+/// with paths of at most two functions, and with full call paths.
 fn shapes() -> [String; 3] {
     let flat = [("main", 10.0, 65.0), ("a", 20.0, 50.0), ("b", 35.0, 35.0)];
     let both = [("main => a", 20.0, 50.0), ("main => b", 5.0, 5.0)];
@@ -445,7 +449,7 @@ fn stated_values_are_neither_derived_nor_counted_twice() {
         let (profile, found) = parse(text).unwrap();
         assert_eq!(found.count(rules::CUT_PATHS), cut);
         assert_eq!(found.count(rules::UNCOVERED), 0);
-        // The values survive the way through an archive.
+        // Writing and reading an archive preserves the values.
         #[cfg(feature = "cube")]
         let profiles = {
             use perf_formats::cube::{Cube, WriteOptions, write};
@@ -484,7 +488,7 @@ fn what_is_odd_is_counted() {
     let (_, found) = parse(&events).unwrap();
     assert_eq!(found.count(rules::TRUNCATED_EVENTS), 2);
     assert_eq!(found.count(rules::USER_EVENTS), 1);
-    // Paths that were cut off at a depth: what has no path of its own stays a root.
+    // Paths truncated at a depth: a value without a path of its own stays a root.
     let cut = text(
         "TIME",
         &[("f", 5.0, 5.0), ("g => f", 2.0, 2.0), ("g", 1.0, 3.0)],
@@ -507,7 +511,7 @@ fn what_is_broken_says_where() {
         let place = error.place().unwrap();
         assert!(place.offset.is_some_and(|at| at >= byte.min(31)), "{error}");
     }
-    // The end of the facts stands before their beginning.
+    // The end tag of the metadata precedes the start tag.
     let reversed = whole.replace("# Name", "# Name </metadata> <metadata>");
     let error = parse(&reversed).map(|_| ()).unwrap_err();
     assert!(matches!(error, Error::Truncated { .. }), "{error}");
@@ -525,7 +529,7 @@ fn damaged_profiles_are_no_panic() {
         let is_packed = file.ends_with("ppk");
         let mut bytes = std::fs::read(path).unwrap();
         if is_packed {
-            // Damage within the packing, so that it is not found out by gzip.
+            // Damage inside the compressed data, which gzip cannot detect.
             let mut unpacked = Vec::new();
             GzDecoder::new(bytes.as_slice())
                 .read_to_end(&mut unpacked)
@@ -534,7 +538,7 @@ fn damaged_profiles_are_no_panic() {
         }
         let options = OpenOptions::new();
         for damaged in perf_testdata::damage::all(&bytes, 600, 7) {
-            // Either is right; a panic or an endless loop is not.
+            // Both results are acceptable; a panic or an endless loop is not.
             let _ = match is_packed {
                 true => Tau::from_packed(damaged, "damaged", &options, &Job::default()).is_ok(),
                 false => Tau::from_text(&damaged, "damaged", &options, &Job::default()).is_ok(),
