@@ -1,9 +1,10 @@
-//! Which CPU bursts of a recording behave alike, clustered by many ranks?
+//! Clusters the CPU bursts of a recording on many ranks.
 //!
 //! `mpirun --oversubscribe -n 4 target/release/examples/cluster_mpi data/recordings/jacobi-16`
 //!
-//! Each rank reads its locations of the archive, finds their bursts, and has a slab of the space of all of
-//! them. The text is the same for any number of ranks; `--alone` makes it without this crate.
+//! Each rank reads its locations of the archive and extracts their bursts. It then clusters a slab
+//! of the common space. The output is the same for any number of ranks; `--alone` computes it
+//! without this crate.
 
 mod common;
 
@@ -73,10 +74,10 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>
     })
 }
 
-/// Sums of one cluster: bursts, time, shortest and longest.
+/// Sums of one cluster: bursts, time, shortest and longest burst.
 type Sum = (u64, u64, u64, u64);
 
-/// The sums of clusters, noise first.
+/// Returns the sums of clusters, noise first.
 fn sums(labels: &Labels, durations: &[f64], clusters: usize) -> Vec<Sum> {
     let mut sums = vec![(0, 0, u64::MAX, 0); clusters + 1];
     for (label, duration) in labels.as_slice().iter().zip(durations) {
@@ -93,7 +94,7 @@ fn sums(labels: &Labels, durations: &[f64], clusters: usize) -> Vec<Sum> {
     sums
 }
 
-/// Durations of the bursts that are points.
+/// Returns the durations of the bursts that are points.
 fn durations(bursts: &Bursts, rows: &[u32]) -> Vec<f64> {
     let all = bursts.durations();
     let of = |row: &u32| all.get(*row as usize).copied();

@@ -1,9 +1,10 @@
-//! Which call paths go with one another, found by many ranks?
+//! Ranks correlated call paths of a recording on many ranks.
 //!
 //! `mpirun --oversubscribe -n 4 target/release/examples/correlate_mpi data/recordings/jacobi-16`
 //!
-//! Each rank reads its locations of the archive, all have the profile, and each has the spectra of some of
-//! its views. The text is the same for any number of ranks; `--alone` makes it without this crate.
+//! Each rank reads its locations of the archive. All ranks have the profile, and each has the
+//! spectra of some of its views. The output is the same for any number of ranks; `--alone` computes
+//! it without this crate.
 
 mod common;
 
@@ -69,7 +70,7 @@ fn parse(mut parser: lexopt::Parser) -> Result<Asked, Box<dyn std::error::Error>
     Ok(asked)
 }
 
-/// What is the same for one process and for many.
+/// Input that is the same for one process and for many.
 struct Question {
     profile: Profile,
     grid: Topology,
@@ -144,7 +145,7 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let part = read(ranks, &asked.archive, &OpenOptions::new(), &Job::default())?;
     let (profile, _) = profile(ranks, part.view(), &job)?;
     let question = Question::new(&asked, profile)?;
-    // Views are dealt out like cards.
+    // Views are distributed round-robin.
     let numbers: Vec<usize> = (ranks.rank()..question.rows.len())
         .step_by(ranks.size())
         .collect();

@@ -1,9 +1,10 @@
-//! What are all ranks of a recording doing, folded by many ranks?
+//! Folds a recording on many ranks.
 //!
-//! `mpirun --oversubscribe -n 4 target/release/examples/fold_mpi data/recordings/jacobi-16 --op diff`
+//! `mpirun --oversubscribe -n 4 target/release/examples/fold_mpi data/recordings/jacobi-16 --op
+//! diff`
 //!
-//! Each rank reads its locations of the archive and samples their streams. The text is the same for any
-//! number of ranks; `--alone` makes it without this crate.
+//! Each rank reads its locations of the archive and samples their streams. The output is the same
+//! for any number of ranks; `--alone` computes it without this crate.
 
 mod common;
 
@@ -115,7 +116,8 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     text(rows.collect(), map.classes())
 }
 
-/// A letter a class, by how often it is painted.
+/// Returns the rows as text, with one letter for each class. The most frequent class has the first
+/// letter.
 fn text(rows: Vec<Row>, classes: &Classes) -> Outcome {
     let mut painted = BTreeMap::new();
     for class in rows

@@ -1,4 +1,4 @@
-//! [`read`]: each rank its locations of an archive.
+//! [`read`]: reading of an archive in which each rank reads some of the locations.
 
 use crate::blocks::weighted;
 use crate::{Ranks, Result};
@@ -7,27 +7,29 @@ use perf_formats::OpenOptions;
 use perf_formats::otf2::Reader;
 use std::path::Path;
 
-/// The part of a recording that a rank has: all definitions, and the events of its locations alone.
+/// Part of a recording that a rank holds: all definitions, and the events of its own locations.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Part {
-    /// The trace; locations of other ranks have no events in it.
+    /// Trace in which the locations of other ranks have no events.
     pub trace: Trace,
-    /// The locations of this rank, ascending: those of rank 0 come first, then those of rank 1.
+    /// Own locations, ascending. Those of rank 0 come first, then those of rank 1, and so on.
     pub own: Vec<LocationId>,
-    /// What was repaired, lost or noted, in the definitions and in the events of own locations.
+    /// Repairs, losses and remarks in the definitions and in the events of own locations.
     pub found: Diagnostics,
 }
 
 impl Part {
-    /// The locations of this rank.
+    /// Returns a view of the own locations.
     pub fn view(&self) -> TraceView<'_> {
         self.trace.view().only(&self.own)
     }
 }
 
-/// Reads an OTF2 archive, of whose events each rank reads those of a block of locations. Blocks have
-/// about as many events each as the archive declares. All ranks must see the files. Collective.
+/// Reads an OTF2 archive. Each rank reads the events of a block of locations.
+///
+/// The blocks have similar numbers of events, according to the numbers that the archive declares.
+/// All ranks need access to the files. Collective.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -39,10 +41,15 @@ impl Part {
 /// let events = ranks.all_gather(&part.view().len())?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
 /// # Errors
-/// Those of [`Reader::open`] and [`Reader::read`], on all ranks; [`Error::Differs`](crate::Error::Differs) where
-/// events name what nobody defined, so that ranks would number it each in its own way.
+///
+/// On all ranks:
+///
+/// - Returns [`Error::Formats`](crate::Error::Formats) if [`Reader::open`] or [`Reader::read`]
+///   fails on any rank; other ranks than the failing one return
+///   [`Error::Elsewhere`](crate::Error::Elsewhere).
+/// - Returns [`Error::Differs`](crate::Error::Differs) if events refer to undefined items, which
+///   ranks would number differently.
 pub fn read(ranks: &Ranks, path: &Path, options: &OpenOptions, job: &Job) -> Result<Part> {
     let opened = Reader::open(path, options, job).map_err(Into::into);
     let reader = ranks.agree(opened)?;
@@ -50,7 +57,7 @@ pub fn read(ranks: &Ranks, path: &Path, options: &OpenOptions, job: &Job) -> Res
     let all = system.location_ids().zip(system.locations());
     let wanted = all.filter(|(_, location)| options.wants(location.key));
     let wanted: Vec<(LocationId, u64)> = wanted.map(|(id, place)| (id, place.key)).collect();
-    // Declared numbers may be anything: they only decide who reads what.
+    // Declared numbers are not trusted: they only influence the division of work.
     let weights: Vec<u64> = wanted
         .iter()
         .map(|(id, _)| reader.declared_events(*id).unwrap_or_default() | 1)

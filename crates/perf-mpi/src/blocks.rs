@@ -1,19 +1,19 @@
-//! Who has what: blocks of things, and pieces of messages.
+//! Division of work into blocks, and of messages into pieces.
 
 use std::ops::Range;
 
-/// Most bytes of one call of MPI, whose counts have 31 bits.
+/// Maximum number of bytes in one MPI call, whose counts have 31 bits.
 pub(crate) const PIECE: usize = 1 << 28;
 
-/// At most `piece` bytes from a place on.
+/// Returns at most `piece` bytes, starting at a position.
 pub(crate) fn part(bytes: &[u8], from: usize, piece: usize) -> &[u8] {
     let from = from.min(bytes.len());
     let to = from.saturating_add(piece).min(bytes.len());
     &bytes[from..to]
 }
 
-/// Counts and places of parts that lie one after the other. They fit: a call has [`PIECE`] bytes at most,
-/// or one a rank.
+/// Returns counts and positions of consecutive parts. They fit into 31 bits, because a call has at
+/// most [`PIECE`] bytes, or one byte for each rank.
 pub(crate) fn partition(parts: &[usize]) -> (Vec<i32>, Vec<i32>) {
     let counts: Vec<i32> = parts.iter().map(|part| *part as i32).collect();
     let mut at = 0;
@@ -26,15 +26,15 @@ pub(crate) fn partition(parts: &[usize]) -> (Vec<i32>, Vec<i32>) {
     (counts, displs)
 }
 
-/// The block of one of `size` ranks among so many things.
+/// Returns the block of one of `size` ranks among `things` items.
 pub(crate) fn block(things: usize, rank: usize, size: usize) -> Range<usize> {
     let (each, more) = (things / size.max(1), things % size.max(1));
     let start = |rank: usize| rank * each + rank.min(more);
     start(rank)..start(rank + 1)
 }
 
-/// Blocks of things of different weights, one a rank and in their order, so that no block is heavier than
-/// its share by more than one thing.
+/// Divides weighted items into one block for each rank, in order. No block exceeds its share by
+/// more than one item.
 pub(crate) fn weighted(weights: &[u64], size: usize) -> Vec<Range<usize>> {
     let total: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
     let (mut blocks, mut at, mut sum) = (Vec::with_capacity(size), 0, 0_u128);
@@ -42,7 +42,7 @@ pub(crate) fn weighted(weights: &[u64], size: usize) -> Vec<Range<usize>> {
         let start = at;
         let share = total * rank / size.max(1) as u128;
         while let Some(weight) = weights.get(at) {
-            // The half of a thing decides where it goes; the last rank takes what is left.
+            // An item belongs to the block that contains its middle; the last rank takes the rest.
             if rank < size as u128 && sum + u128::from(*weight) / 2 >= share {
                 break;
             }

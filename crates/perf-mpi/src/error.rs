@@ -1,110 +1,111 @@
-//! The errors of this crate.
+//! Errors of this crate.
 
-/// What can be wrong with an analysis on many ranks.
+/// Error of a distributed analysis.
 ///
-/// What goes wrong on one rank ends the analysis on all: the others get [`Error::Elsewhere`].
+/// An error on one rank ends the analysis on all ranks. The other ranks return
+/// [`Error::Elsewhere`].
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Bytes of another rank that are not what was expected, or end too early.
+    /// Bytes of another rank are malformed or truncated.
     #[error("message of another rank, byte {at}: expected {expected}")]
     Decode {
-        /// Where.
+        /// Position of the error in bytes.
         at: usize,
-        /// What should be there.
+        /// Description of the expected content.
         expected: &'static str,
     },
-    /// A message that is not what was expected, or ends too early.
+    /// A message is malformed or truncated.
     #[error("message of rank {rank}, byte {at}: expected {expected}")]
     Message {
-        /// The rank that sent it.
+        /// Rank that sent the message.
         rank: usize,
-        /// Where.
+        /// Position of the error in bytes.
         at: usize,
-        /// What should be there.
+        /// Description of the expected content.
         expected: &'static str,
     },
     /// Another rank failed.
     #[error("rank {rank}: {what}")]
     Elsewhere {
-        /// The first rank that did.
+        /// Lowest rank that failed.
         rank: usize,
-        /// What it said.
+        /// Error message of that rank.
         what: String,
     },
-    /// Messages of all ranks together that are larger than [`Ranks::limit`](crate::Ranks::limit) allows.
+    /// The messages of all ranks together exceed [`Ranks::limit`](crate::Ranks::limit).
     #[error("{what} of {got} bytes: at most {limit} are allowed")]
     TooLong {
-        /// What they hold.
+        /// Description of their content.
         what: &'static str,
-        /// Their size.
+        /// Total size in bytes.
         got: u64,
-        /// The limit.
+        /// Maximum size in bytes.
         limit: u64,
     },
-    /// MPI does not let several threads call it at a time, which an exchange in the background needs:
-    /// initialise it with `Threading::Multiple`.
+    /// MPI does not permit calls from several threads at a time, which an exchange in the
+    /// background needs. Initialise it with `Threading::Multiple`.
     #[error("MPI was initialised without support for several threads at a time")]
     Threads,
-    /// Statistics are not exchanged any more, or never were.
+    /// The exchange of statistics has ended or was never started.
     #[error("the exchange of statistics: {0}")]
     Background(String),
-    /// Ranks that do not agree on what they analyse.
+    /// Ranks disagree about the analysis.
     #[error("ranks differ in {what}")]
     Differs {
-        /// In what.
+        /// Description of the difference.
         what: &'static str,
     },
-    /// A parameter out of its range.
+    /// A parameter is out of its range.
     #[error("{name} is {value}, but must be {range}")]
     Parameter {
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// Its value.
+        /// Value of the parameter.
         value: String,
-        /// What is allowed.
+        /// Description of the valid range.
         range: &'static str,
     },
-    /// More than numbers count.
+    /// A count exceeds the range of its numbers.
     #[error("more than {limit} {what}")]
     TooMany {
-        /// Of what.
+        /// Description of the counted items.
         what: &'static str,
-        /// The limit.
+        /// Maximum count.
         limit: u64,
     },
-    /// A view that no rank has, or one that two have.
+    /// A view is held by no rank, or by two.
     #[error("view {view} is on {ranks} ranks, not on one")]
     View {
-        /// Its number.
+        /// Number of the view.
         view: usize,
-        /// How many ranks have it.
+        /// Number of ranks that hold the view.
         ranks: usize,
     },
-    /// Detection.
+    /// Anomaly detection failed.
     #[error(transparent)]
     Anomaly(#[from] perf_anomaly::Error),
-    /// Correlation.
+    /// Correlation failed.
     #[error(transparent)]
     Spectral(#[from] perf_spectral::Error),
-    /// Folding.
+    /// Folding failed.
     #[error(transparent)]
     Fold(#[from] perf_fold::Error),
-    /// Clusters.
+    /// Clustering failed.
     #[error(transparent)]
     Track(#[from] perf_track::Error),
-    /// Recordings.
+    /// A recording could not be read.
     #[error(transparent)]
     Formats(#[from] perf_formats::Error),
-    /// Profiles.
+    /// A profile could not be processed.
     #[error(transparent)]
     Core(#[from] perf_core::Error),
-    /// The caller asked to stop.
+    /// The job was cancelled.
     #[error(transparent)]
     Cancelled(#[from] perf_core::Cancelled),
 }
 
-/// Writes the message and its causes, so that `fn main() -> Result` ends with a sentence.
+/// Writes the message and its causes, so that `fn main() -> Result` ends with a readable message.
 impl std::fmt::Debug for Error {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         perf_core::write_chain(self, out)
@@ -112,7 +113,7 @@ impl std::fmt::Debug for Error {
 }
 
 impl Error {
-    /// That of a message of a rank.
+    /// Adds the sender to an error of decoding.
     pub(crate) fn sent_by(self, rank: usize) -> Self {
         match self {
             Error::Decode { at, expected } => Error::Message { rank, at, expected },
@@ -128,5 +129,5 @@ impl From<perf_core::codec::Malformed> for Error {
     }
 }
 
-/// Results of this crate.
+/// Result of a function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

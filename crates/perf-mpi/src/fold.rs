@@ -1,4 +1,4 @@
-//! [`fold()`]: a folded window of streams that many ranks hold.
+//! [`fold()`]: folding of a window of streams that are distributed over ranks.
 
 use crate::{Error, Ranks, Reader, Result, Wire};
 use perf_core::{Job, LocationId, LocationKind, Merge, Ticks, TimeRange};
@@ -7,55 +7,59 @@ use perf_fold::{
 };
 use std::collections::HashSet;
 
-/// A folded window: what the streams of each row do at the centre of each pixel, counted. What a cell shows
-/// any operation says, without folding again.
+/// Folded window: counts of the states of each row at the centre of each pixel. Any operation can
+/// be applied to the counts without folding again.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Folded {
-    /// The rows, from the top.
+    /// Rows from the top.
     pub rows: Vec<FoldedRow>,
-    /// The window.
+    /// Time window.
     pub window: TimeRange,
-    /// The time at which each column was sampled.
+    /// Time at which each column was sampled.
     pub centres: Vec<Ticks>,
+    /// Counts of each cell, row after row.
     cells: Vec<Tally>,
 }
 
-/// A row of a [`Folded`].
+/// Row of a [`Folded`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FoldedRow {
-    /// Name for people.
+    /// Label of the row.
     pub label: String,
-    /// Kind of all its locations.
+    /// Kind of all locations of the row.
     pub kind: LocationKind,
-    /// Number of streams, on all ranks.
+    /// Number of streams on all ranks.
     pub streams: usize,
 }
 
 impl Folded {
-    /// What was counted in one cell.
+    /// Returns the counts of a cell, or `None` if there is no such cell.
     pub fn tally(&self, row: usize, column: usize) -> Option<&Tally> {
         let width = self.centres.len();
         let at = row.checked_mul(width)?.checked_add(column)?;
         self.cells.get(at).filter(|_| column < width)
     }
 
-    /// What an operation makes of the cells of a row: those of
-    /// [`Folder::fold`] that samples, to the bit; of [`Op::Entropy`](perf_fold::Op::Entropy) to rounding.
-    /// [`Ties::KeepPrevious`] falls back to stream order. Empty for a row that is not there.
+    /// Applies an operation to the cells of a row. Returns no cells if there is no such row.
+    ///
+    /// The cells are identical to those of a sampling [`Folder::fold`], except for rounding in
+    /// [`Op::Entropy`](perf_fold::Op::Entropy). [`Ties::KeepPrevious`] falls back to stream order.
     pub fn cells(&self, row: usize, op: &dyn FoldOp, ties: Ties, absent: AbsentRule) -> Vec<Cell> {
         let tallies = (0..self.centres.len()).map_while(|column| self.tally(row, column));
         tallies.map(|tally| tally.cell(op, ties, absent)).collect()
     }
 }
 
-/// Folds a window, by default all of time in which something is known, into rows of `columns` cells. Each rank
-/// samples the streams of its `own` locations; timelines and groups are of all locations, those of other
-/// ranks without events, as [`Part::trace`](crate::Part) has them. The result is the same on all ranks.
-/// Reports cells of the phase `fold`. Collective.
+/// Folds a window into rows of `columns` cells. The default window is the range from the first to
+/// the last transition on all ranks. Collective.
 ///
-/// What travels is a few numbers a cell and state, however many streams there are.
+/// Each rank samples the streams of its `own` locations. Timelines and groups must cover all
+/// locations, of which those of other ranks have no events, as in [`Part::trace`](crate::Part). The
+/// result is the same on all ranks. Reports progress in the phase `fold`.
+///
+/// The size of messages depends on the numbers of cells and states, not on the number of streams.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -74,10 +78,12 @@ impl Folded {
 /// assert_eq!(cells.len(), 1000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-///
 /// # Errors
-/// [`Error::Differs`] if ranks have other streams, rows, columns or windows, [`Error::TooMany`] past 2^24 cells,
-/// those of [`Folder::new`], [`Error::Cancelled`].
+///
+/// - Returns [`Error::Differs`] if streams, rows, columns or windows differ between ranks.
+/// - Returns [`Error::TooMany`] if there are more than 2^24 cells.
+/// - Returns [`Error::Fold`] if [`Folder::new`] fails.
+/// - Returns [`Error::Cancelled`] if the job is cancelled.
 #[allow(
     clippy::too_many_arguments,
     reason = "what is folded, how, and whom to tell"
@@ -106,7 +112,7 @@ pub fn fold(
             limit,
         });
     }
-    // A folder without rows knows where the pixels are.
+    // A folder without rows suffices to compute the centres of the pixels.
     let centres = centres(timelines, groups, columns, window);
     let centres = ranks.agree(centres)?;
     let grid = sample((timelines, own), groups, &centres, boundary, job);
@@ -126,7 +132,7 @@ pub fn fold(
     })
 }
 
-/// From the first transition on any rank to the last.
+/// Returns the range from the first transition on any rank to the last.
 fn range(ranks: &Ranks, timelines: &Timelines) -> Result<TimeRange> {
     let own = timelines.range();
     let own = (timelines.transitions() > 0).then_some((own.start.0, own.end.0));
@@ -150,7 +156,7 @@ fn centres(
     Ok(folder.fold(window, &Job::default())?.centres().to_vec())
 }
 
-/// Own streams, counted.
+/// Counts the states of the own streams.
 fn sample(
     (timelines, own): (&Timelines, &[LocationId]),
     groups: &Groups,
@@ -179,7 +185,7 @@ fn sample(
     Ok(Grid(cells))
 }
 
-/// The cells of a window; of no rank without any.
+/// Cells of a window; empty before the first merge.
 #[derive(Debug, Default)]
 struct Grid(Vec<Tally>);
 
@@ -194,7 +200,7 @@ impl Merge for Grid {
     }
 }
 
-/// Runs of equal cells are written once: neighbouring pixels are mostly alike.
+/// Runs of equal cells are written once, because neighbouring pixels are mostly equal.
 impl Wire for Grid {
     const LEAST: usize = 8;
 
@@ -237,10 +243,11 @@ impl Wire for Grid {
     }
 }
 
-/// Runs hold more cells than bytes, so that bytes alone bound nothing: as many as a folder makes.
+/// Maximum number of cells. A run may hold more cells than bytes, so the length of the message is
+/// no bound.
 const MOST_CELLS: usize = 1 << 24;
 
-/// States as numbers: absent, idle, classes.
+/// Encodes a state as a number: absent, idle, then classes.
 fn code(state: State) -> u32 {
     match state {
         State::Absent => 0,
@@ -274,7 +281,7 @@ mod tests {
         for end in 0..bytes.len() {
             assert!(Grid::from_bytes(&bytes[..end]).is_err(), "{end}");
         }
-        // A run longer than the grid.
+        // A run that is longer than the grid.
         let long = [
             3_u64.to_bytes(),
             1_u64.to_bytes(),

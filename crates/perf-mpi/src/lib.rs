@@ -20,7 +20,7 @@ pub use clusters::{SharedScan, cluster, durations_first};
 pub use error::{Error, Result};
 pub use exchange::{Background, Finished, Lockstep, Pace, Polled, Post};
 pub use fold::{Folded, FoldedRow, fold};
-/// The MPI of the system, by the crate this one is built on.
+/// MPI bindings that this crate uses, for the MPI library of the system.
 pub use mpi;
 pub use profile::profile;
 pub use ranks::Ranks;

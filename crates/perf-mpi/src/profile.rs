@@ -1,4 +1,4 @@
-//! [`profile`]: the call-path profile of a recording that many ranks hold.
+//! [`profile`]: call-path profile of a recording that is distributed over ranks.
 
 use crate::{Error, Ranks, Reader, Result, Wire};
 use perf_core::{
@@ -7,12 +7,14 @@ use perf_core::{
 };
 use std::sync::Arc;
 
-/// The profile of the locations in the views of all ranks, the same on all of them, and what replay
-/// mended. It is [`Profile::from_trace`] of all of them at once, call paths numbered alike, if the locations
-/// of each rank come after those of the rank before, as those of a [`Part`](crate::Part) do. Reports own
-/// locations of the phase `profile`. Collective.
+/// Computes the profile of the locations in the views of all ranks. Collective.
 ///
-/// What travels is the call tree of each rank and the values of its locations that are not zero.
+/// The result is the same on all ranks, as are the counted repairs of the replay. It equals
+/// [`Profile::from_trace`] of all locations, including the numbers of call paths, if the locations
+/// of each rank follow those of the previous rank, as in a [`Part`](crate::Part). Reports progress
+/// on own locations in the phase `profile`.
+///
+/// Messages contain the call tree of each rank and the non-zero values of its locations.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -30,7 +32,9 @@ use std::sync::Arc;
 /// ```
 ///
 /// # Errors
-/// Those of [`Profile::from_trace`], and [`Error::Differs`] if ranks have other definitions.
+///
+/// - Returns [`Error::Core`] if [`Profile::from_trace`] fails.
+/// - Returns [`Error::Differs`] if definitions differ between ranks.
 pub fn profile(ranks: &Ranks, view: TraceView<'_>, job: &Job) -> Result<(Profile, ReplayCounts)> {
     let definitions = view.definitions();
     let shape = (
@@ -49,11 +53,14 @@ pub fn profile(ranks: &Ranks, view: TraceView<'_>, job: &Job) -> Result<(Profile
     whole.finish(&own, &definitions.regions)
 }
 
-/// What a rank has: call paths by parent and region, and values by metric, path and location.
+/// Profile of one rank.
 #[derive(Debug)]
 struct Piece {
+    /// Parent and region of each call path.
     paths: Vec<(Option<u32>, u32)>,
+    /// Metric, call path, location and value.
     values: Vec<(u32, u32, u32, u64)>,
+    /// Counted repairs of the replay.
     counts: [u64; 6],
 }
 
@@ -121,14 +128,18 @@ impl Wire for Piece {
     }
 }
 
-/// What all ranks have.
+/// Merged profile of all ranks.
 struct Whole {
+    /// Merged call tree.
     calls: CallTree,
+    /// Merged values.
     rows: SparseRows,
+    /// Merged counts of repairs.
     counts: ReplayCounts,
-    /// The region of what lies outside any frame, which follows those of the recording. Its call path comes
-    /// last.
+    /// Region of bytes outside of any region. Its number follows those of the recording, and its
+    /// call path comes last.
     outside: u32,
+    /// Metric, location and value of bytes outside of any region.
     bytes_outside: Vec<(MetricId, LocationId, u64)>,
 }
 
@@ -144,8 +155,8 @@ impl Whole {
         }
     }
 
-    /// Adds what one rank has. A rank numbers call paths as it meets them, and so the next rank's new ones come
-    /// after: as if one had read all locations.
+    /// Adds the profile of one rank. New call paths are appended in the order of the ranks, as if
+    /// one process had read all locations.
     fn add(&mut self, piece: &Piece) -> Result<()> {
         let unknown = Error::Decode {
             at: 0,
@@ -188,7 +199,8 @@ impl Whole {
                 self.rows.push(metric, path, location, Value::U64(value));
             }
         }
-        // Not the job of the caller: ranks that agreed to go on end alike.
+        // The job of the caller is not used, because ranks that have agreed to continue must end in
+        // the same way.
         let rows = self
             .rows
             .finish(self.calls.paths().len(), &Job::default())

@@ -1,4 +1,4 @@
-//! [`Ranks`]: values to and from all ranks of a program.
+//! [`Ranks`]: exchange of values between all ranks of a program.
 
 use crate::blocks::{PIECE, block, part, partition};
 use crate::tree::Way;
@@ -10,11 +10,11 @@ use mpi::traits::{Communicator, CommunicatorCollectives, Root};
 use perf_core::Merge;
 use std::ops::Range;
 
-/// The ranks that analyse together.
+/// Ranks that analyse together.
 ///
-/// All methods that say *collective* must be called by all ranks, in the same order, as those of MPI.
-/// What fails does so on all ranks alike, so that nobody waits for a rank that has given up; what may
-/// fail on one alone goes through [`agree`](Self::agree).
+/// Methods documented as *collective* must be called by all ranks in the same order, like those of
+/// MPI. They fail on all ranks alike, so that no rank waits for one that has given up. Pass results
+/// of operations that may fail on a single rank through [`agree`](Self::agree).
 ///
 /// ```no_run
 /// use perf_mpi::{Ranks, mpi};
@@ -42,8 +42,8 @@ impl std::fmt::Debug for Ranks {
 }
 
 impl Ranks {
-    /// The ranks of a communicator. Collective: the communicator is duplicated, so that no message of
-    /// ours is taken for one of the program.
+    /// Creates a value for the ranks of a communicator. Collective: the communicator is duplicated,
+    /// so that messages of this crate and of the program cannot be confused.
     pub fn new(comm: &impl Communicator) -> Self {
         let comm = comm.duplicate();
         let number = |value: i32| usize::try_from(value).unwrap_or_default();
@@ -56,36 +56,38 @@ impl Ranks {
         }
     }
 
-    /// Most bytes that one value of all ranks together may have, the same on all of them. Default: 16 GiB.
+    /// Sets the maximum size of a value over all ranks in bytes, which must be the same on all
+    /// ranks. Default: 16 GiB.
     pub fn limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
         self
     }
 
-    /// Most bytes of one call of MPI, the same on all ranks: what is longer takes several. Default and most:
-    /// 256 MiB, since MPI counts with 31 bits; at least 1.
+    /// Sets the maximum number of bytes in one MPI call, which must be the same on all ranks.
+    /// Longer values take several calls. Default and maximum: 256 MiB, because MPI counts with 31
+    /// bits; minimum: 1.
     pub fn piece(mut self, bytes: usize) -> Self {
         self.piece = bytes.clamp(1, PIECE);
         self
     }
 
-    /// The number of this rank.
+    /// Returns the number of this rank.
     pub fn rank(&self) -> usize {
         self.rank
     }
 
-    /// How many there are.
+    /// Returns the number of ranks.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// Whether this is rank 0, which prints.
+    /// Returns `true` on rank 0, which prints by convention.
     pub fn is_root(&self) -> bool {
         self.rank == 0
     }
 
-    /// Which of so many things are those of this rank: blocks in the order of ranks, whose lengths
-    /// differ by one at most.
+    /// Returns the block of this rank among `things` items. Blocks are in the order of ranks, and
+    /// their lengths differ by at most one.
     pub fn block(&self, things: usize) -> Range<usize> {
         block(things, self.rank, self.size)
     }
@@ -95,10 +97,11 @@ impl Ranks {
         self.comm.barrier();
     }
 
-    /// The bytes of each rank, on all of them. Collective.
+    /// Returns the bytes of each rank on all ranks. Collective.
     ///
     /// # Errors
-    /// [`Error::TooLong`].
+    ///
+    /// Returns [`Error::TooLong`] if all values together exceed the limit.
     pub fn all_gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>> {
         let mut lens = vec![0_u64; self.size];
         self.comm
@@ -128,10 +131,12 @@ impl Ranks {
         Ok(all)
     }
 
-    /// The value of each rank, by rank, on all of them. Collective.
+    /// Returns the value of each rank on all ranks, ordered by rank. Collective.
     ///
     /// # Errors
-    /// [`Error::TooLong`], [`Error::Message`].
+    ///
+    /// - Returns [`Error::TooLong`] if all values together exceed the limit.
+    /// - Returns [`Error::Message`] if a value cannot be decoded.
     pub fn all_gather<T: Wire>(&self, value: &T) -> Result<Vec<T>> {
         let all = self.all_gather_bytes(&value.to_bytes())?;
         let all = all.iter().enumerate();
@@ -141,10 +146,13 @@ impl Ranks {
         all.map(read).collect()
     }
 
-    /// The value of `root`, on all ranks; the others give `None`. Collective.
+    /// Returns the value of `root` on all ranks. The other ranks pass `None`. Collective.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if there is no such rank or it gives none, [`Error::TooLong`], [`Error::Message`].
+    ///
+    /// - Returns [`Error::Parameter`] if there is no such rank or it passes no value.
+    /// - Returns [`Error::TooLong`] if the value exceeds the limit.
+    /// - Returns [`Error::Message`] if the value cannot be decoded.
     pub fn broadcast<T: Wire>(&self, root: usize, value: Option<&T>) -> Result<T> {
         let none = Error::Parameter {
             name: "the rank that tells",
@@ -172,12 +180,14 @@ impl Ranks {
         T::from_bytes(&bytes).map_err(|error| error.sent_by(root))
     }
 
-    /// Sends bytes to each rank, one entry a rank, and gives those of each rank for this one.
+    /// Sends one entry of `bytes` to each rank, and returns the entries of each rank for this one.
     /// Collective.
     ///
     /// # Errors
-    /// [`Error::TooLong`] if what one rank gets is, [`Error::Parameter`] if there is not one entry a rank
-    /// (on that rank; the others take its entries to be empty and get [`Error::Elsewhere`]).
+    ///
+    /// - Returns [`Error::TooLong`] if the entries for one rank exceed the limit.
+    /// - Returns [`Error::Parameter`] if the numbers of entries and ranks differ. The other ranks
+    ///   return [`Error::Elsewhere`].
     pub fn all_to_all(&self, bytes: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
         let is_whole = match bytes.len() == self.size {
             true => Ok(()),
@@ -218,11 +228,12 @@ impl Ranks {
         Ok(all)
     }
 
-    /// Gives bytes to the next rank, the last one to the first, and takes those of the rank before.
-    /// Collective.
+    /// Sends bytes to the next rank, from the last one to the first, and returns the bytes of the
+    /// previous rank. Collective.
     ///
     /// # Errors
-    /// [`Error::TooLong`].
+    ///
+    /// Returns [`Error::TooLong`] if the bytes of one rank exceed the limit.
     pub fn shift(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let lens: Vec<u64> = self.all_gather(&(bytes.len() as u64))?;
         let most = lens.iter().copied().max().unwrap_or_default();
@@ -238,7 +249,7 @@ impl Ranks {
         Ok(self.swap(bytes, to, len, from, most.div_ceil(self.piece)))
     }
 
-    /// Sends to one rank and receives from another at once, in so many pieces.
+    /// Sends to one rank and receives from another at the same time, in `rounds` pieces.
     fn swap(&self, out: &[u8], to: usize, len: usize, from: usize, rounds: usize) -> Vec<u8> {
         let mut space = vec![0_u8; len];
         let (to, from) = (
@@ -256,12 +267,16 @@ impl Ranks {
         space
     }
 
-    /// The parts of all ranks as one, on all of them: merged one after the other in the order of ranks,
-    /// so that rounding is the same each time and on each rank. All ranks get the parts of all: of many ranks or
-    /// long parts [`reduce`](Self::reduce) is the better way. Collective.
+    /// Merges the parts of all ranks in the order of ranks and returns the result on all ranks,
+    /// with the same rounding on each rank. Collective.
+    ///
+    /// Each rank receives the parts of all ranks. For many ranks or large parts
+    /// [`reduce`](Self::reduce) is more efficient.
     ///
     /// # Errors
-    /// [`Error::TooLong`], [`Error::Message`].
+    ///
+    /// - Returns [`Error::TooLong`] if all parts together exceed the limit.
+    /// - Returns [`Error::Message`] if a part cannot be decoded.
     pub fn all_merge<T: Merge + Wire>(&self, part: &T) -> Result<T> {
         let mut whole = T::default();
         for part in self.all_gather(part)? {
@@ -270,11 +285,12 @@ impl Ranks {
         Ok(whole)
     }
 
-    /// A result that every rank has, or an error on all of them: its own where it failed itself, else
-    /// [`Error::Elsewhere`]. Collective.
+    /// Returns the own value if the result of every rank is `Ok`, and an error on all ranks
+    /// otherwise. Collective.
     ///
     /// # Errors
-    /// If any rank has one.
+    ///
+    /// Returns the own error on ranks that have one, and [`Error::Elsewhere`] on all other ranks.
     pub fn agree<T>(&self, result: Result<T>) -> Result<T> {
         let mine = result.as_ref().err().map(ToString::to_string);
         let all = self.all_gather(&mine)?;
@@ -286,10 +302,11 @@ impl Ranks {
         }
     }
 
-    /// Whether all ranks have the same value. Collective.
+    /// Checks that all ranks have the same value. Collective.
     ///
     /// # Errors
-    /// [`Error::Differs`] if not.
+    ///
+    /// Returns [`Error::Differs`] if they have not.
     pub fn same<T: Wire + PartialEq>(&self, what: &'static str, value: &T) -> Result<()> {
         let all = self.all_gather(value)?;
         match all.iter().all(|other| Some(other) == all.first()) {
@@ -302,12 +319,13 @@ impl Ranks {
         &self.comm
     }
 
-    /// The most bytes of a message, and how messages are sent where one may wait for the receiver.
+    /// Returns the maximum size of a message, and the kind of messages whose sender may wait for
+    /// the receiver.
     pub(crate) fn way(&self) -> (u64, Way) {
         (self.limit, Way::waiting(self.piece))
     }
 
-    /// Lengths that are the same on all ranks, within the limit together.
+    /// Checks the lengths, which are the same on all ranks, against the limit.
     fn lengths(&self, what: &'static str, lens: &[u64]) -> Result<Vec<usize>> {
         let sum = lens.iter().fold(0_u64, |sum, len| sum.saturating_add(*len));
         self.length(what, sum)?;

@@ -1,24 +1,26 @@
-//! Parts of all ranks as one: [`Ranks::reduce`] and its relatives.
+//! Reduction of the parts of all ranks: [`Ranks::reduce`] and its relatives.
 
 use crate::tree::{Family, Part, Patience, Plan, Round, Told};
 use crate::{Ranks, Result, Wire};
 use perf_core::Merge;
 
-/// Parts that wait to be merged before they are looked at.
+/// Number of parts that are collected before they are merged.
 const WAITING: usize = 64;
 
 impl Ranks {
-    /// The parts of all ranks as one, on all of them, along a tree: a rank sends and receives as many messages as
-    /// the number of ranks has bits at most, each as long as what is merged, and nobody holds the parts of all.
-    /// A rank that has an error instead of a part ends it on all. Collective.
+    /// Merges the parts of all ranks along a tree and returns the result on all ranks. Collective.
     ///
-    /// Parts are merged in pairs of neighbours, pairs in pairs of pairs: the same each time, and the same on
-    /// all ranks. Where merging rounds, another number of ranks rounds otherwise; what must not depend on it is
-    /// for [`reduce_shards`](Self::reduce_shards).
+    /// A rank sends and receives at most as many messages as the number of ranks has bits, each as
+    /// long as a merged part. No rank holds the parts of all ranks. If a rank passes an error
+    /// instead of a part, all ranks return an error.
+    ///
+    /// Parts are merged in pairs of neighbours, then in pairs of pairs, which is the same order
+    /// each time and for all ranks. If merging rounds, another number of ranks gives another
+    /// rounding; use [`reduce_shards`](Self::reduce_shards) if the result must not depend on it.
     ///
     /// ```no_run
     /// use perf_mpi::{Ranks, Reader, Result, Wire, mpi};
-    /// /// The longest call: what tells how it is merged, and has bytes.
+    /// /// Longest call: it has an order of merging and an encoding.
     /// #[derive(Default)]
     /// struct Longest(u64);
     /// impl perf_core::Merge for Longest {
@@ -43,18 +45,24 @@ impl Ranks {
     /// ```
     ///
     /// # Errors
-    /// Its own error on a rank that has one, and [`Error::Elsewhere`](crate::Error::Elsewhere) on the others;
-    /// [`Error::TooLong`](crate::Error::TooLong) if a message is longer than [`limit`](Self::limit) allows;
-    /// [`Error::Message`](crate::Error::Message) for one that cannot be read.
+    ///
+    /// - Returns the own error on a rank that has one, and
+    ///   [`Error::Elsewhere`](crate::Error::Elsewhere) on the others.
+    /// - Returns [`Error::TooLong`](crate::Error::TooLong) if a message exceeds the
+    ///   [`limit`](Self::limit).
+    /// - Returns [`Error::Message`](crate::Error::Message) if a message cannot be decoded.
     pub fn reduce<T: Merge + Wire>(&self, part: Result<T>) -> Result<T> {
         let whole = self.up_and_down(&self.plan(), self.own(part), &mut |_| {})?;
         Ok(whole.unwrap_or_default())
     }
 
-    /// What `analyse` makes of each of so many shards, as one, on all ranks: the same to the bit for any number
-    /// of ranks, also where merging rounds. Each rank analyses a [block](Self::block) of shards, and shards are
-    /// merged as the leaves of a binary tree, wherever they were analysed. Without shards it is the
-    /// default. Collective.
+    /// Applies `analyse` to each of `shards` shards and merges the results on all ranks.
+    /// Collective.
+    ///
+    /// Each rank analyses a [block](Self::block) of shards. The shards are the leaves of a binary
+    /// tree, in which they are merged regardless of the rank that analysed them. The result is
+    /// therefore identical for any number of ranks, even if merging rounds. Without shards the
+    /// result is the default.
     ///
     /// ```no_run
     /// # use perf_core::Merge;
@@ -71,13 +79,15 @@ impl Ranks {
     /// # }
     /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
     /// let ranks = Ranks::new(&universe.world());
-    /// // A sum of floating-point numbers: one process has the same to the last bit.
+    /// // The sum of floating-point numbers is identical to that of a single process.
     /// let sum = ranks.reduce_shards(1000, |shard| Ok(Sum(1.0 / (1.0 + shard as f64))))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce); [`Error::TooMany`](crate::Error::TooMany) for 2^32 shards or more.
+    ///
+    /// Returns the errors of [`reduce`](Self::reduce), and
+    /// [`Error::TooMany`](crate::Error::TooMany) for 2^32 shards or more.
     pub fn reduce_shards<T: Merge + Wire>(
         &self,
         shards: usize,
@@ -98,7 +108,8 @@ impl Ranks {
         Ok(whole.unwrap_or_default())
     }
 
-    /// The shards of this rank, merged as far as others have nothing between.
+    /// Analyses the shards of this rank, and merges those without shards of other ranks between
+    /// them.
     fn analyse<T: Merge>(
         &self,
         shards: usize,
@@ -110,17 +121,19 @@ impl Ranks {
         for shard in block.clone() {
             parts.push(Part::new(shard as u32, analyse(shard)?));
             if parts.len() >= WAITING {
-                // Those after this one are not there yet.
+                // Shards after this one are not analysed yet.
                 parts = known(shard + 1).settle(parts);
             }
         }
         Ok(known(block.end).settle(parts))
     }
 
-    /// As [`reduce`](Self::reduce), on rank 0 alone; `None` on the others. Collective.
+    /// Merges parts like [`reduce`](Self::reduce), and returns the result on rank 0 only; `None` on
+    /// the others. Collective.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce).
+    ///
+    /// Returns the errors of [`reduce`](Self::reduce).
     pub fn merge<T: Merge + Wire>(&self, part: T) -> Result<Option<T>> {
         let mut top = None;
         let mut take = |whole: &mut T| top = Some(std::mem::take(whole));
@@ -128,10 +141,12 @@ impl Ranks {
         Ok(top)
     }
 
-    /// As [`reduce`](Self::reduce), of parts that are there. Collective.
+    /// Merges parts like [`reduce`](Self::reduce), for parts that are available without an error.
+    /// Collective.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce).
+    ///
+    /// Returns the errors of [`reduce`](Self::reduce).
     pub fn merge_to_all<T: Merge + Wire>(&self, part: T) -> Result<T> {
         self.reduce(Ok(part))
     }
@@ -141,7 +156,7 @@ impl Ranks {
         Plan::of_ranks(self.size(), heard)
     }
 
-    /// The part of the place that is this rank.
+    /// Returns the part of this rank, whose position is the number of the rank.
     fn own<T>(&self, part: Result<T>) -> Result<Vec<Part<T>>> {
         part.map(|part| vec![Part::new(self.rank() as u32, part)])
     }

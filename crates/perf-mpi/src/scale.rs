@@ -1,18 +1,21 @@
-//! [`fit`]: one space for bursts that many ranks hold.
+//! [`fit`]: a common space for bursts that are distributed over ranks.
 
 use crate::{Error, Ranks, Result};
 use perf_track::{Bursts, FrameAxis, Points, Transform, TransformAxis};
 
-/// An axis of the space: a metric of the bursts.
+/// Axis of the space: a metric of the bursts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
+    /// Name of the metric.
     metric: String,
+    /// `true` if the logarithm of the metric is used.
     log: bool,
+    /// Length to which the range is scaled.
     factor: f64,
 }
 
 impl Axis {
-    /// A metric, by its name; `duration` is the time of a burst in nanoseconds.
+    /// Creates an axis for a metric. `duration` is the time of a burst in nanoseconds.
     pub fn new(metric: impl Into<String>) -> Self {
         Axis {
             metric: metric.into(),
@@ -21,39 +24,39 @@ impl Axis {
         }
     }
 
-    /// Whether its logarithm is taken. Default: false.
+    /// Sets the use of the logarithm, default `false`.
     pub fn log(mut self, log: bool) -> Self {
         self.log = log;
         self
     }
 
-    /// What its range is stretched to. Default: 1.
+    /// Sets the length to which the range is scaled, default 1.
     pub fn factor(mut self, factor: f64) -> Self {
         self.factor = factor;
         self
     }
 }
 
-/// The own bursts as points of a space that all ranks share: coordinates row after row, and which burst
-/// each of them is.
+/// Own bursts as points of a space that all ranks share.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Space {
     /// Coordinates, point after point.
     pub values: Vec<f64>,
-    /// Which burst each point is, ascending.
+    /// Index of the burst of each point, ascending.
     pub rows: Vec<u32>,
-    /// How metrics became coordinates.
+    /// Transformation of metrics to coordinates.
     pub transform: Transform,
-    /// Complete bursts that are no point, since a metric is missing or has no logarithm.
+    /// Number of complete bursts without a point, because a metric is missing or has no logarithm.
     pub left_out: u64,
 }
 
 impl Space {
-    /// The points.
+    /// Returns the points.
     ///
     /// # Errors
-    /// Those of [`Points::new`].
+    ///
+    /// Returns [`Error::Track`] if [`Points::new`] fails.
     pub fn points(&self) -> Result<Points<'_>> {
         Ok(Points::new(
             &self.values,
@@ -62,12 +65,15 @@ impl Space {
     }
 }
 
-/// The complete bursts of all ranks in one space, as [`Scale::fit`](perf_track::Scale::fit) has it for one
-/// frame: each axis runs from the quantile `q` of all its values to that of `1 - q`, to the bit, and
-/// where both are one value from the least to the largest. `q` is 0.01 there by default. Collective.
+/// Maps the complete bursts of all ranks to one space. Collective.
 ///
-/// No rank sees the values of another: for each end of a range all count how many of theirs lie below a value
-/// that is halved 64 times.
+/// The space equals that of [`Scale::fit`](perf_track::Scale::fit) for a single experiment: each
+/// axis ranges from the quantile `q` to the quantile `1 - q` of all its values. If both quantiles
+/// are equal, it ranges from the minimum to the maximum. [`Scale::fit`](perf_track::Scale::fit)
+/// uses 0.01 for `q` by default.
+///
+/// Values are not sent to other ranks. Each end of a range is found by bisection with up to 64
+/// steps, in each of which all ranks count their values below a limit.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -86,8 +92,13 @@ impl Space {
 /// ```
 ///
 /// # Errors
-/// [`Error::Parameter`] for a quantile below 0 or from 0.5 on, for a factor that is not above 0, or without
-/// axes; those of [`Bursts::column`]; [`Error::Differs`] if ranks have other axes; on all ranks.
+///
+/// On all ranks:
+///
+/// - Returns [`Error::Parameter`] if the quantile is outside of `0.0..0.5`, if a factor is not
+///   above 0, or if there are no axes.
+/// - Returns [`Error::Track`] if [`Bursts::column`] fails.
+/// - Returns [`Error::Differs`] if axes or quantiles differ between ranks.
 pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Space> {
     let own = ranks.agree(raw(bursts, axes, quantile))?;
     let told: Vec<(String, bool, u64)> = axes
@@ -145,10 +156,13 @@ pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Resu
 /// Own bursts that are points.
 #[derive(Default)]
 struct Raw {
+    /// Index of the burst of each point.
     rows: Vec<u32>,
-    /// Their metrics, row after row, and the same after the logarithm.
+    /// Metrics, point after point.
     metrics: Vec<f64>,
+    /// Values after the logarithm, point after point.
     values: Vec<f64>,
+    /// Number of bursts without a point.
     left_out: u64,
 }
 
@@ -196,7 +210,7 @@ fn raw(bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Raw> {
     Ok(raw)
 }
 
-/// Between which values an axis runs.
+/// Returns the range of an axis.
 fn range(ranks: &Ranks, keys: &[u64], count: u64, quantile: f64) -> Result<(f64, f64)> {
     if count == 0 {
         return Ok((0.0, 0.0));
@@ -209,8 +223,8 @@ fn range(ranks: &Ranks, keys: &[u64], count: u64, quantile: f64) -> Result<(f64,
     Ok((nth(ranks, keys, 0)?, nth(ranks, keys, count - 1)?))
 }
 
-/// Which of so many sorted values the two quantiles are: weights are added up one by one, since the
-/// rounding of that decides between neighbours.
+/// Returns the positions of the two quantiles among `count` sorted values. Weights are added one by
+/// one, because the rounding of this sum decides between neighbouring values.
 fn places(count: u64, quantile: f64) -> (u64, u64) {
     let weight = 1.0 / count as f64;
     let total: f64 = (0..count).map(|_| weight).sum();
@@ -228,7 +242,7 @@ fn places(count: u64, quantile: f64) -> (u64, u64) {
     (low, high)
 }
 
-/// The value at a place among the sorted ones of all ranks.
+/// Returns the value at a position among the sorted values of all ranks.
 fn nth(ranks: &Ranks, keys: &[u64], place: u64) -> Result<f64> {
     let (mut low, mut high) = (0_u64, u64::MAX);
     while low < high {
@@ -243,7 +257,7 @@ fn nth(ranks: &Ranks, keys: &[u64], place: u64) -> Result<f64> {
     Ok(value(low))
 }
 
-/// Numbers that are ordered as [`f64::total_cmp`] orders values.
+/// Converts a value to a number that has the same order as [`f64::total_cmp`].
 fn key(value: f64) -> u64 {
     let bits = value.to_bits();
     match bits >> 63 {

@@ -1,10 +1,10 @@
-//! Correlation of views that many ranks hold.
+//! Correlation of views that are distributed over ranks.
 //!
-//! Spectra are what takes memory, so each rank has those of some views, a [`Shard`]. To rank all views by
-//! one, the rank that has it tells the others its spectrum, each ranks its own, and the lists are merged. For
-//! all pairs the shards go round in a ring, a piece at a time: each rank correlates what comes by with
-//! what it has. A correlation is computed from the same numbers in the same way wherever that is, so
-//! lists are those of one process to the bit.
+//! Most memory is taken by spectra, so each rank holds those of some views, a [`Shard`]. For a
+//! ranking, the rank with the reference sends its spectrum to the others, each rank ranks its own
+//! views, and the lists are merged. For all pairs, the shards move around a ring in pieces, and
+//! each rank correlates the spectra it receives with its own. Each correlation is computed from the
+//! same numbers in the same way on any rank, so the lists are identical to those of one process.
 
 use crate::{Error, Ranks, Reader, Result, Wire};
 use perf_core::Job;
@@ -14,13 +14,13 @@ use perf_spectral::{
 };
 use std::collections::HashMap;
 
-/// Bytes of spectra that go round at a time.
+/// Size of the pieces of spectra that move around the ring, in bytes.
 const RING: usize = 16 << 20;
 
-/// The views of a rank: their spectra, and their numbers among all views.
+/// Views of a rank: their spectra, and their numbers among all views.
 ///
-/// For all pairs it is best to deal views out like cards, view `v` to rank `v % size`: then all ranks have
-/// the same to do. For a ranking, blocks are as good.
+/// For all pairs, distribute views round-robin, view `v` to rank `v % size`, so that all ranks have
+/// the same amount of work. For a ranking, blocks are equally good.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -44,17 +44,23 @@ const RING: usize = 16 << 20;
 /// ```
 #[derive(Debug)]
 pub struct Shard<'s, T: Real> {
+    /// Spectra of the own views.
     spectra: &'s Spectra<T>,
+    /// Number of each own view among all views, ascending.
     numbers: Vec<usize>,
+    /// Index of each own view by its number.
     local: HashMap<usize, usize>,
 }
 
 impl<'s, T: Real + Wire> Shard<'s, T> {
-    /// Spectra, and the number of each of their views, ascending. Collective.
+    /// Creates a shard from spectra and the number of each of their views, ascending. Collective.
     ///
     /// # Errors
-    /// [`Error::Parameter`] if numbers are not one a view or do not ascend, [`Error::Differs`] if shapes or
-    /// precisions differ, [`Error::View`] for a number that two ranks have.
+    ///
+    /// - Returns [`Error::Parameter`] if the numbers of views and spectra differ, or if the numbers
+    ///   do not ascend.
+    /// - Returns [`Error::Differs`] if shapes or precisions differ between ranks.
+    /// - Returns [`Error::View`] if two ranks have the same number.
     pub fn new(ranks: &Ranks, spectra: &'s Spectra<T>, numbers: Vec<usize>) -> Result<Self> {
         let wrong = |value: usize| Error::Parameter {
             name: "numbers of views",
@@ -83,12 +89,16 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         })
     }
 
-    /// All views of all ranks but `reference` by their correlation with it, the same list on all ranks, and
-    /// that of [`Spectra::rank`] over all of them, but for [`Ranking::transforms`]: ranks prune each by itself.
-    /// Reports own views of the phase `correlate`. Collective.
+    /// Ranks the views of all ranks by their correlation with `reference`. Collective.
+    ///
+    /// The list is the same on all ranks, and equals that of [`Spectra::rank`] over all views,
+    /// except for [`Ranking::transforms`], because each rank prunes separately. Reports progress on
+    /// own views in the phase `correlate`.
     ///
     /// # Errors
-    /// [`Error::View`] if no rank has the reference, those of [`Spectra::rank_among`].
+    ///
+    /// - Returns [`Error::View`] if no rank has the reference.
+    /// - Returns [`Error::Spectral`] if [`Spectra::rank_among`] fails.
     pub fn rank(
         &self,
         ranks: &Ranks,
@@ -128,11 +138,14 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         Ok(ranking)
     }
 
-    /// All pairs of views of all ranks, the lower number as the reference, the same list on all ranks and
-    /// that of [`Spectra::pairs`] over all of them. Reports references of the phase `pairs`. Collective.
+    /// Ranks all pairs of views of all ranks, with the lower number as the reference. Collective.
+    ///
+    /// The list is the same on all ranks, and equals that of [`Spectra::pairs`] over all views.
+    /// Reports progress on references in the phase `pairs`.
     ///
     /// # Errors
-    /// Those of [`Spectra::pairs`].
+    ///
+    /// Returns [`Error::Spectral`] if a correlation fails as in [`Spectra::pairs`].
     pub fn pairs(
         &self,
         ranks: &Ranks,
@@ -193,7 +206,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         view.is_some_and(perf_spectral::View::is_skipped)
     }
 
-    /// What other ranks need of a view.
+    /// Returns the data of a view that other ranks need.
     fn guest(&self, at: usize, filter: &(impl Filter + ?Sized), job: &Job) -> Result<Guest<T>> {
         let plain = AxisFilter::all(self.spectra.plan().dims().len());
         Ok(Guest {
@@ -203,7 +216,8 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         })
     }
 
-    /// Own views by one that may be another rank's, under their numbers among all.
+    /// Ranks own views by a reference that may be from another rank, and returns their numbers
+    /// among all views.
     fn by_guest(
         &self,
         guest: &Guest<T>,
@@ -236,7 +250,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         Ok(found)
     }
 
-    /// The pairs of a reference with own views of higher numbers.
+    /// Adds the pairs of a reference with own views that have higher numbers.
     fn add_pairs(
         &self,
         reference: usize,
@@ -265,9 +279,11 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
     }
 }
 
-/// The best pairs so far, and what the next ones must reach.
+/// Best pairs so far, and the score that further pairs must exceed.
 struct Best {
+    /// Best pairs, the strongest first.
     pairs: Vec<PairMatch>,
+    /// Parameters with the lowest score that is still of interest.
     params: CheckedRank,
 }
 
@@ -293,12 +309,14 @@ fn pair(reference: usize, found: Match) -> PairMatch {
     pair
 }
 
-/// A view as it travels: its spectrum, none where nothing varies, and whether it varies as far as the
-/// filter lets pass, and at all.
+/// View in a message.
 #[derive(Clone, Debug)]
 struct Guest<T> {
+    /// Spectrum; `None` if the view is constant.
     spectrum: Option<Vec<T>>,
+    /// `true` if the view varies after filtering.
     varies: bool,
+    /// `true` if the view varies without a filter.
     varies_plain: bool,
 }
 

@@ -1,46 +1,49 @@
-//! [`Wire`]: values as bytes, in which they travel from rank to rank.
+//! [`Wire`]: encoding of values for messages between ranks.
 //!
-//! Little-endian, without reflection. All ranks of a job run one program, so that there is no version;
-//! but no number in the bytes makes room for more than the bytes can hold.
+//! The encoding is little-endian. All ranks of a job run the same program, so there is no version
+//! number. No number in the bytes can cause an allocation larger than the message justifies.
 
 use crate::Result;
 pub use perf_core::codec::Reader;
 
-/// A value that has bytes.
+/// Value with an encoding as bytes.
 ///
 /// ```
 /// use perf_mpi::{Reader, Wire};
 /// let value = (7_u64, vec![Some(0.5_f64), None], String::from("solve"));
 /// let bytes = value.to_bytes();
 /// assert_eq!(<(u64, Vec<Option<f64>>, String)>::from_bytes(&bytes)?, value);
-/// // A count that the bytes cannot hold is an error.
+/// // A count that exceeds the available bytes is an error.
 /// assert!(Vec::<u64>::from_bytes(&u64::MAX.to_bytes()).is_err());
 /// # Ok::<(), perf_mpi::Error>(())
 /// ```
 pub trait Wire: Sized {
-    /// The fewest bytes that one has, at least 1.
+    /// Minimum number of bytes of a value, at least 1.
     const LEAST: usize;
 
-    /// Appends its bytes.
+    /// Appends the encoded value.
     fn write(&self, to: &mut Vec<u8>);
 
-    /// Takes one from bytes.
+    /// Decodes a value.
     ///
     /// # Errors
-    /// [`Error::Decode`](crate::Error::Decode) with the place of what is wrong.
+    ///
+    /// Returns [`Error::Decode`](crate::Error::Decode) with the position of the error.
     fn read(from: &mut Reader<'_>) -> Result<Self>;
 
-    /// Its bytes alone.
+    /// Returns the encoded value.
     fn to_bytes(&self) -> Vec<u8> {
         let mut to = Vec::new();
         self.write(&mut to);
         to
     }
 
-    /// One from all of some bytes.
+    /// Decodes a value from all of the bytes.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and if bytes are left.
+    ///
+    /// Returns the errors of [`read`](Self::read), and [`Error::Decode`](crate::Error::Decode) if
+    /// bytes are left over.
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         let value = Self::read(&mut from)?;
@@ -83,7 +86,7 @@ impl Wire for bool {
     }
 }
 
-/// As 64 bits.
+/// Encoded with 64 bits.
 impl Wire for usize {
     const LEAST: usize = 8;
 

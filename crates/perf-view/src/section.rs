@@ -1,4 +1,5 @@
-//! [`Section`]: a part of a page; [`Card`]: a summary of a section; [`Item`]: a statement of a list.
+//! [`Section`]: a part of a page; [`Card`]: a summary of a section; [`Item`]: a statement of a
+//! list.
 
 use crate::pack::base64;
 use crate::{Result, Scene, Theme};

@@ -301,7 +301,7 @@ impl Exchange for Kept {
     }
 }
 
-/// Number of messages that are written for each detector.
+/// Maximum number of anomaly records in the messages to a server.
 const ENTRIES: usize = 8;
 
 /// Writes models, deltas, views and a server for each detector, and records of anomalies.

@@ -1,16 +1,16 @@
-//! Starts MPI, and lets rank 0 print.
+//! Initialisation of MPI, and output on rank 0.
 
 use mpi::environment::Universe;
 use perf_mpi::{Ranks, mpi};
 use std::process::ExitCode;
 
-/// The text of an example, or why there is none.
+/// Output of an example, or its error.
 pub(crate) type Outcome = Result<String, Box<dyn std::error::Error>>;
 
-/// An example: it is run by all ranks.
+/// Example, which runs on all ranks.
 pub(crate) type Example = fn(&Ranks, &mut Universe, lexopt::Parser) -> Outcome;
 
-/// Runs an example on all ranks, where MPI is called as that kind of threads is allowed to.
+/// Runs an example on all ranks, with MPI initialised for this level of threading.
 pub(crate) fn main(usage: &str, threads: mpi::Threading, run: Example) -> ExitCode {
     if std::env::args().any(|word| word == "--help" || word == "-h") {
         println!("{usage}");
@@ -28,7 +28,7 @@ pub(crate) fn main(usage: &str, threads: mpi::Threading, run: Example) -> ExitCo
         _ => {}
     }
     ranks.barrier();
-    // Before MPI ends.
+    // The duplicated communicator must be dropped before MPI ends.
     drop(ranks);
     match outcome {
         Ok(_) => ExitCode::SUCCESS,

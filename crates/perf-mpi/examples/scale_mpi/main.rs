@@ -1,10 +1,12 @@
-//! Detection on many ranks: are labels those of one detector that sees all calls, and what does a rank pay?
+//! Compares distributed detection with one detector that sees all calls, and measures its cost for
+//! each rank.
 //!
 //! `mpirun --oversubscribe -n 4 target/release/examples/scale_mpi --ranks 2560`
 //!
-//! Each process plays a block of the ranks of a program: their calls, their detectors, and their clients of the
-//! exchange. After each step all exchange what they learned. The table has the processor time of a rank and step,
-//! beside what was published for Chimbuko on as many ranks, each with a core of its own.
+//! Each process simulates a block of the ranks of a program: their calls, their detectors, and
+//! their clients of the exchange. After each step all ranks exchange their learned statistics. The
+//! table lists the CPU time for each rank and step, together with published values of Chimbuko on
+//! the same number of ranks, each with a core of its own.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -107,7 +109,7 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     Ok(text)
 }
 
-/// Labels beside those of one detector.
+/// Compares the labels with those of a single detector.
 fn compare(ranks: &Ranks, shape: &Shape, own: Vec<Vec<Label>>, text: &mut String) -> Outcome {
     let shared = ranks.all_gather(&own)?.concat();
     let single = played::single(shape, ranks.is_root())?;

@@ -1,4 +1,4 @@
-//! What a rank pays.
+//! Cost of detection for each rank.
 
 use crate::common::Outcome;
 use crate::played::Shape;
@@ -6,10 +6,11 @@ use perf_mpi::{Finished, Ranks};
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-/// Processor time that this thread used so far, where the system tells; else time.
+/// Clock of the CPU time of this thread if the system reports it, otherwise of elapsed time.
 pub(crate) struct Clock {
+    /// Start of the elapsed time.
     start: Instant,
-    /// What a look takes.
+    /// Duration of one reading of the clock.
     look: Duration,
 }
 
@@ -29,7 +30,7 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> Duration {
-        // The system counts when it looks whom to run next.
+        // The system updates its counters when it schedules threads.
         std::thread::yield_now();
         let told = std::fs::read_to_string("/proc/thread-self/schedstat");
         let told = told.ok();
@@ -37,7 +38,8 @@ impl Clock {
         nanos.map_or_else(|| self.start.elapsed(), Duration::from_nanos)
     }
 
-    /// Microseconds since then, without the look.
+    /// Returns the microseconds since an earlier time, without the duration of the reading, and
+    /// updates that time.
     pub(crate) fn since(&self, since: &mut Duration) -> f64 {
         let now = self.now();
         let spent = now.saturating_sub(*since).saturating_sub(self.look);
@@ -46,7 +48,7 @@ impl Clock {
     }
 }
 
-/// What a process spent.
+/// Times of a process.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Times {
     /// CPU time to turn events into calls, in microseconds.
@@ -71,7 +73,7 @@ impl Times {
     }
 }
 
-/// Adds what a rank pays to a text.
+/// Appends the cost of each rank to a text.
 pub(crate) fn table(
     ranks: &Ranks,
     shape: &Shape,

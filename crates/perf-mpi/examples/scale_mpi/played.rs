@@ -1,4 +1,4 @@
-//! Ranks of a program, as they are played.
+//! Simulated ranks of a program.
 
 use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Schedule};
@@ -6,17 +6,17 @@ use perf_anomaly::{Detector, Error, Judgement, Tail};
 use perf_core::{EventSink, Job, Nanos, StreamEvent, StreamKey};
 use perf_mpi::Post;
 
-/// What is played.
+/// Size of the simulated program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) ranks: u32,
     pub(crate) steps: u64,
     pub(crate) functions: u64,
-    /// Of each function in a step.
+    /// Number of calls of each function in a step.
     pub(crate) calls: u64,
 }
 
-/// What was said of a call: nothing yet, normal, or abnormal.
+/// Label of a call: none, normal, or abnormal.
 pub(crate) type Label = u8;
 const NOTHING: Label = 0;
 const NORMAL: Label = 1;
@@ -30,7 +30,7 @@ fn label(judgement: &Judgement) -> Label {
     }
 }
 
-/// A rank: its calls, its detector, its client.
+/// Simulated rank with its calls, its detector and its client.
 pub(crate) struct Rank {
     number: u32,
     calls: Calls,
@@ -56,13 +56,13 @@ impl Rank {
         })
     }
 
-    /// The calls of a step.
+    /// Generates the calls of a step.
     pub(crate) fn play(&mut self, step: u64, shape: &Shape) {
         push(&mut self.calls, self.number, step, shape, &mut self.now);
         self.calls.end_step(step);
     }
 
-    /// What is said of them.
+    /// Judges the calls of the step.
     pub(crate) fn judge(&mut self) {
         self.judgements.clear();
         let samples = self.calls.batch().samples();
@@ -72,14 +72,14 @@ impl Rank {
         self.labels.extend(self.judgements.iter().map(label));
     }
 
-    /// What is new goes out.
+    /// Sends the new statistics.
     pub(crate) fn share(&mut self) -> Result<(), Error> {
         self.client
             .step(&self.calls, &self.judgements, &mut self.detector)?;
         Ok(())
     }
 
-    /// What others learned in the step comes in.
+    /// Receives the statistics that other ranks have learned in the step.
     pub(crate) fn hear(&mut self) -> Result<(), Error> {
         self.client.receive(&self.calls, &mut self.detector)?;
         Ok(())
@@ -92,11 +92,11 @@ impl Rank {
 }
 
 fn tail() -> Result<Tail, Error> {
-    // Nothing is warmed up here by the first call.
+    // The first call of a function is learned, because there is no warm-up in the simulation.
     Ok(Tail::new(Tail::params().learn_first(true).check()?))
 }
 
-/// Labels of one detector that sees all ranks, by rank; nothing where nobody wants them.
+/// Returns the labels of one detector that sees all ranks, by rank; empty unless they are wanted.
 pub(crate) fn single(shape: &Shape, is_wanted: bool) -> Result<Vec<Vec<Label>>, Error> {
     let mut labels = vec![Vec::new(); shape.ranks as usize];
     if !is_wanted {
@@ -123,8 +123,8 @@ pub(crate) fn single(shape: &Shape, is_wanted: bool) -> Result<Vec<Vec<Label>>, 
     Ok(labels)
 }
 
-/// Functions one after the other, each of a run time of its own with some noise; one call in 500 takes 5 to 100 times
-/// as long, each another time.
+/// Generates the calls of a step: functions one after the other, each with its own run time and
+/// some noise. One call in 500 takes 5 to 100 times as long.
 fn push(calls: &mut Calls, rank: u32, step: u64, shape: &Shape, now: &mut i64) {
     let stream = calls.stream(StreamKey {
         program: 0,
@@ -148,7 +148,7 @@ fn push(calls: &mut Calls, rank: u32, step: u64, shape: &Shape, now: &mut i64) {
     }
 }
 
-/// Numbers that are the same each time.
+/// Deterministic random numbers.
 struct Random(u64);
 
 impl Random {

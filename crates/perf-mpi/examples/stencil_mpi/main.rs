@@ -1,12 +1,12 @@
-//! A program of many ranks that watches itself while it runs, and what that costs.
+//! Program of many ranks that watches itself, with a measurement of the overhead.
 //!
 //! `mpirun --oversubscribe -n 4 target/release/examples/stencil_mpi`
 //!
-//! Ranks relax a plate and exchange the edges of their parts with their neighbours. Now and then one of them
-//! sweeps over its part eight times instead of once. It runs without being watched, with its calls told
-//! to a sink that does nothing with them but to keep the call stack, and with calls judged while it
-//! runs and what is learned shared in the background. The table is that of Table I of the Chimbuko paper,
-//! whose figures stand below.
+//! Ranks relax a plate and exchange the edges of their parts with their neighbours. Sometimes one
+//! of them sweeps over its part eight times instead of once. The program runs in several variants:
+//! without monitoring, with its calls recorded by a sink that only keeps the call stack, and with
+//! calls judged during the run and statistics shared in the background. The table is that of Table
+//! I of the Chimbuko paper, with the published values below.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     common::main(USAGE, threads, run)
 }
 
-/// What the solver does.
+/// Size of the solver's work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) rows: usize,
@@ -86,32 +86,32 @@ fn parse(mut parser: lexopt::Parser) -> Result<Plan, lexopt::Error> {
     Ok(plan)
 }
 
-/// The parts of a step.
+/// Parts of a step.
 const PARTS: [&str; 4] = ["step", "exchange edges", "sweep", "residual"];
 const STEP: usize = 0;
 const EDGES: usize = 1;
 const SWEEP: usize = 2;
 const RESIDUAL: usize = 3;
-/// Steps of the solver from one residual to the next, and in a step of the detector.
+/// Number of solver steps from one residual to the next, and in a step of the detector.
 pub(crate) const EACH: usize = 20;
 
-/// Whoever watches the solver.
+/// Monitor of the solver.
 trait Probe {
     fn enter(&mut self, part: usize);
     fn exit(&mut self, part: usize);
     fn end_step(&mut self);
-    /// Has a moment, after each step of the solver.
+    /// Advances the exchange after each step of the solver.
     fn look(&mut self) {}
 }
 
-/// Nobody.
+/// No monitoring.
 impl Probe for () {
     fn enter(&mut self, _part: usize) {}
     fn exit(&mut self, _part: usize) {}
     fn end_step(&mut self) {}
 }
 
-/// The three lines that a program needs to watch itself.
+/// The three lines with which a program watches itself.
 struct Told<S> {
     watch: Watch<S>,
     regions: [RegionId; 4],
@@ -152,13 +152,13 @@ impl<S: EventSink> Probe for Told<S> {
 
     fn look(&mut self) {
         if let Some(polled) = &mut self.polled {
-            // What is wrong is told in the end.
+            // An error is reported at the end of the run.
             let _ = polled.poll();
         }
     }
 }
 
-/// Which rank is slow in a step.
+/// Returns the rank that is slow in a step.
 pub(crate) fn slow_rank(plan: &Plan, step: usize, size: usize) -> Option<usize> {
     let is_slow = plan.slow > 0 && step % plan.slow == plan.slow - 1;
     is_slow.then_some(step / plan.slow % size)
@@ -198,7 +198,7 @@ fn solve(plan: &Plan, world: &SimpleCommunicator, probe: &mut impl Probe) -> f64
     residual
 }
 
-/// The kinds of runs.
+/// Kinds of runs.
 #[derive(Clone, Copy, Debug)]
 enum Kind {
     Bare,
@@ -206,16 +206,17 @@ enum Kind {
     Detection,
 }
 
-/// A run of one kind.
+/// Result of a run.
 struct Run {
-    /// Seconds, and those of them after the last step.
+    /// Duration of the run in seconds.
     time: f64,
+    /// Seconds after the last step.
     ending: f64,
     residual: f64,
     found: Option<Finished>,
 }
 
-/// Who looks after what clients hand in: the program, or a thread.
+/// Mailbox, and the exchange that empties it: polled by the program, or a thread.
 type Exchange = (Post, Option<Polled>, Option<Background>);
 
 fn exchange(plan: &Plan, universe: &mut Universe, pace: Pace) -> perf_mpi::Result<Exchange> {
@@ -284,7 +285,7 @@ fn run(ranks: &Ranks, universe: &mut Universe, parser: lexopt::Parser) -> Outcom
     let mut fastest: [Option<Run>; 3] = [None, None, None];
     let mut residuals = Vec::new();
     for _ in 0..plan.repeat {
-        // In turn, so that a slow minute of the machine hits all alike.
+        // The kinds alternate, so that changes in the load of the machine affect all of them.
         for (kind, fastest) in kinds.into_iter().zip(&mut fastest) {
             let run = once(&plan, ranks, universe, kind)?;
             residuals.push(run.residual);

@@ -1,4 +1,4 @@
-//! The plate: what the program computes.
+//! Plate: the computation of the program.
 
 use crate::Plan;
 use mpi::collective::SystemOperation;
@@ -6,7 +6,7 @@ use mpi::point_to_point::send_receive_into;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives};
 
-/// A part of the plate: rows of its own, and one of a neighbour on either side.
+/// Part of the plate: own rows, and one row of each neighbour.
 pub(crate) struct Plate {
     old: Vec<f64>,
     new: Vec<f64>,
@@ -25,7 +25,7 @@ impl Plate {
         }
     }
 
-    /// Gives edges to both neighbours and takes theirs.
+    /// Exchanges edges with both neighbours.
     pub(crate) fn exchange(&mut self, world: &SimpleCommunicator) {
         let (rank, size, width) = (world.rank(), world.size(), self.columns);
         let above = world.process_at_rank((rank + size - 1) % size);
@@ -62,7 +62,7 @@ impl Plate {
         all
     }
 
-    /// What was computed is the plate of the next step.
+    /// Makes the computed values the input of the next step.
     pub(crate) fn turn(&mut self) {
         std::mem::swap(&mut self.old, &mut self.new);
     }

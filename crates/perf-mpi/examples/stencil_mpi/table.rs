@@ -1,11 +1,12 @@
-//! What watching costs, beside the published figures.
+//! Overhead of monitoring, together with published values.
 
 use crate::common::Outcome;
 use crate::{EACH, Plan, slow_rank};
 use perf_mpi::Finished;
 use std::fmt::Write;
 
-/// Times in seconds: the program alone, told, and with detection, of which `ending` after its last step.
+/// Returns the table from times in seconds: without monitoring, with recorded calls, and with
+/// detection, of which `ending` is after the last step.
 pub(crate) fn table(
     plan: &Plan,
     size: usize,

@@ -1,10 +1,11 @@
-//! [`cluster`]: clusters of points that many ranks hold.
+//! [`cluster`]: density-based clustering of points that are distributed over ranks.
 //!
-//! Space is cut into slabs along the axis on which the points are spread most, one a rank, with as many
-//! points each. A rank gets the points of its slab, and those within twice eps of it. Of the points within
-//! eps of its slab it then knows all neighbours, so that it knows which of them are core; and each link
-//! between a core point of its own and another. Clusters of two slabs that have a core point in common are
-//! one: these pairs, a few numbers for each border between slabs, are all that every rank has to see.
+//! Space is cut into one slab for each rank, along the axis with the largest extent of the points.
+//! All slabs have about the same number of points. A rank receives the points of its slab, and
+//! those within `2 eps` of it. It therefore knows all neighbours of the points within `eps` of its
+//! slab. This determines the core points among them, and all links between own core points and
+//! other points. Clusters of two slabs that share a core point are the same cluster. Only these
+//! pairs, a few numbers for each border between slabs, are sent to all ranks.
 
 mod numbers;
 mod slabs;
@@ -17,32 +18,34 @@ use perf_track::{ClusterId, Labels, Points};
 use slabs::Slabs;
 use std::collections::BTreeSet;
 
-/// The clusters of the points of all ranks, as far as they are own points.
+/// Result of a distributed clustering: labels of the own points, and totals over all ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SharedScan {
-    /// The cluster of each own point.
+    /// Cluster of each own point.
     pub labels: Labels,
-    /// Whether each own point is core.
+    /// `true` for each own point that is a core point.
     pub core: Vec<bool>,
-    /// Clusters, on all ranks.
+    /// Number of clusters on all ranks.
     pub clusters: u32,
-    /// Points, on all ranks.
+    /// Number of points on all ranks.
     pub points: u64,
-    /// Core points, on all ranks.
+    /// Number of core points on all ranks.
     pub core_points: u64,
-    /// Points in no cluster, on all ranks.
+    /// Number of points in no cluster, on all ranks.
     pub noise: u64,
-    /// The number of the first own point among those of all ranks.
+    /// Index of the first own point among those of all ranks.
     pub first: u32,
 }
 
-/// The clusters of density of the points of all ranks, taken one rank after the other: core points, clusters,
-/// border points and numbers of clusters are those that [`Dbscan::scan`] finds among all points at once.
-/// Reports as that does, for the points of a slab. Collective.
+/// Clusters the points of all ranks by density. The points are ordered by rank.
 ///
-/// A slab that is narrower than eps makes its rank see those of several others: with a radius that is a
-/// large part of the extent of the points, each rank has most of them.
+/// Core points, clusters, border points and cluster numbers are the same as those of
+/// [`Dbscan::scan`] on all points. Reports the progress of the points of the own slab, as
+/// [`Dbscan::scan`] does. Collective.
+///
+/// If slabs are narrower than `eps`, a rank receives the points of several slabs. With a radius
+/// that is a large part of the extent of the points, each rank receives most of the points.
 ///
 /// ```no_run
 /// use perf_core::Job;
@@ -62,9 +65,14 @@ pub struct SharedScan {
 /// ```
 ///
 /// # Errors
-/// [`Error::Parameter`] for [`Border::PeerCompatible`], which depends on the order in which all points are
-/// visited, [`Error::Differs`] if ranks have other parameters or dimensions, [`Error::TooMany`] past 2^32
-/// points, those of [`Dbscan::scan`]; on all ranks.
+///
+/// On all ranks:
+///
+/// - Returns [`Error::Parameter`] for [`Border::PeerCompatible`], whose result depends on the order
+///   in which all points are visited.
+/// - Returns [`Error::Differs`] if parameters or dimensions differ between ranks.
+/// - Returns [`Error::TooMany`] if there are 2^32 points or more.
+/// - Returns [`Error::Track`] if [`Dbscan::scan`] fails.
 pub fn cluster(
     ranks: &Ranks,
     points: Points<'_>,
@@ -106,14 +114,18 @@ pub fn cluster(
     Ok(found)
 }
 
-/// Numbers clusters by the falling weight of their points on all ranks, as [`Labels::by_weight`] does; equal
-/// weights go to the cluster whose first point comes first. Sums are those of one process to the bit where
-/// weights are whole numbers below 2^53, as durations are. Collective.
+/// Renumbers clusters by decreasing total weight of their points on all ranks, as
+/// [`Labels::by_weight`] does.
+///
+/// Ties are resolved in favour of the cluster with the lowest point. Weights that are whole numbers
+/// below 2^53, such as durations, give exactly the sums of a single process. Collective.
 ///
 /// # Errors
-/// Not one weight a point, or one that is not finite; on all ranks.
+///
+/// Returns [`Error::Track`] or [`Error::Elsewhere`] on all ranks if the numbers of weights and
+/// points differ on any of them, or if a weight is not finite.
 pub fn durations_first(ranks: &Ranks, found: &SharedScan, weights: &[f64]) -> Result<SharedScan> {
-    // Checks the weights, whose order on this rank alone says nothing.
+    // Only checks the weights; the order on this rank alone is not used.
     let checked = found.labels.by_weight(weights).map_err(Error::from);
     ranks.agree(checked.map(|_| ()))?;
     let mut own = vec![(0.0, u32::MAX); found.clusters as usize];
@@ -152,7 +164,7 @@ pub fn durations_first(ranks: &Ranks, found: &SharedScan, weights: &[f64]) -> Re
     })
 }
 
-/// The number of the first point of each rank, and of all.
+/// Returns the index of the first point of each rank, followed by the number of all points.
 fn starts(ranks: &Ranks, points: usize) -> Result<Vec<u32>> {
     let mut starts = vec![0_u32];
     let mut sum = 0_u64;
@@ -167,20 +179,23 @@ fn starts(ranks: &Ranks, points: usize) -> Result<Vec<u32>> {
     Ok(starts)
 }
 
-/// The points that a rank sees, by their number among those of all.
+/// Points that a rank receives, sorted by their index among all points.
 #[derive(Debug, Default)]
 struct Slab {
+    /// Index of each point among all points.
     index: Vec<u32>,
+    /// Coordinates, point after point.
     values: Vec<f64>,
+    /// Number of coordinates of a point.
     dimensions: usize,
-    /// Whether each lies in the slab itself.
+    /// `true` for each point that lies in the slab itself.
     own: Vec<bool>,
-    /// The rank in whose slab it lies.
+    /// Rank in whose slab each point lies.
     owner: Vec<u32>,
 }
 
 impl Slab {
-    /// Sends points to all that must see them.
+    /// Sends points to all ranks that need them.
     fn gather(ranks: &Ranks, points: Points<'_>, slabs: &Slabs, first: u32) -> Result<Self> {
         let dimensions = points.dimensions();
         let mut parcels: Vec<(Vec<u32>, Vec<f64>)> = vec![Default::default(); ranks.size()];
@@ -204,7 +219,7 @@ impl Slab {
             }
             Ok((index, values))
         };
-        // Ranks come in order, and so do their points.
+        // The parcels are ordered by rank, so the points are ordered by index.
         let (index, values): (Vec<u32>, Vec<f64>) = ranks.agree(read())?;
         let owner = values.chunks_exact(dimensions).map(|point| {
             let x = point[slabs.axis];
@@ -228,9 +243,10 @@ impl Slab {
         Ok(Dbscan::new(params.clone()).scan(points, job)?)
     }
 
-    /// The numbers that clusters of this slab have among all.
+    /// Returns the global numbers of the clusters of this slab.
     fn numbers(&self, ranks: &Ranks, scan: &Scan) -> Result<Numbers> {
-        // Core points of other slabs, and the own cluster that has them, for who owns them.
+        // Send each core point in another slab to the owner of the slab, with the local cluster
+        // that contains it.
         let mut parcels: Vec<Vec<(u32, u32)>> = vec![Vec::new(); ranks.size()];
         let labels = scan.labels().as_slice();
         let mut lowest = vec![u32::MAX; scan.labels().clusters()];
@@ -269,7 +285,7 @@ impl Slab {
         Ok(Numbers::of(&all, ranks.rank()))
     }
 
-    /// Tells each rank what became of its points.
+    /// Sends the labels of points back to the ranks that hold the points.
     fn tell(
         &self,
         ranks: &Ranks,

@@ -1,20 +1,22 @@
-//! [`Numbers`]: what clusters of slabs are called among all.
+//! [`Numbers`]: global numbers of the clusters of slabs.
 
-/// What the clusters of a slab are called among all.
+/// Global numbers of the clusters of a slab.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Numbers {
-    /// By the number in the slab from 0; from 1.
+    /// Global number, from 1, of each local cluster, from 0.
     pub(super) of: Vec<u32>,
+    /// Number of clusters on all ranks.
     pub(super) clusters: u32,
 }
 
-/// What a rank knows of its clusters: their lowest own core points, and pairs (rank, its cluster, own one) that
-/// have a core point in common.
+/// Knowledge of a rank about its clusters: their lowest own core points, and triples (rank, cluster
+/// of that rank, own cluster) of clusters that share a core point.
 pub(super) type Known = (Vec<u32>, Vec<(u32, u32, u32)>);
 
 impl Numbers {
-    /// All ranks do the same with the same: clusters that are one get the number of their core point of the
-    /// lowest index.
+    /// Computes the global numbers. All ranks do the same computation with the same input. Clusters
+    /// that share a core point are merged, and clusters are ordered by the lowest index of their
+    /// core points.
     pub(super) fn of(all: &[Known], rank: usize) -> Self {
         let mut offsets = vec![0];
         let mut lowest: Vec<u32> = Vec::new();
@@ -63,7 +65,7 @@ impl Numbers {
     }
 }
 
-/// The root of a set, which becomes the parent of all on the way.
+/// Returns the root of a set and makes it the parent of all nodes on the way.
 fn find(parent: &mut [usize], at: usize) -> usize {
     let mut root = at;
     while parent[root] != root {
@@ -82,8 +84,9 @@ mod tests {
 
     #[test]
     fn clusters_with_a_core_point_in_common_are_one() {
-        // Rank 0 has clusters of core points 7 and 2, rank 1 one of 4 that is the second, too, and one of
-        // 1; rank 2 sees points of that one alone.
+        // Rank 0 has clusters with the lowest core points 7 and 2. Rank 1 has a cluster with core
+        // point 4 that is the same as the second one of rank 0, and one with core point 1. Rank 2
+        // only sees points of that cluster.
         let all = [
             (vec![7, 2], vec![(1, 0, 1)]),
             (vec![4, 1], vec![(2, 0, 1)]),
@@ -95,7 +98,7 @@ mod tests {
             [vec![3, 2], vec![2, 1], vec![1]]
         );
         assert_eq!(Numbers::of(&all, 0).clusters, 3);
-        // Numbers that nobody has are left aside.
+        // Numbers without a cluster are ignored.
         let odd = [(vec![3], vec![(9, 9, 9), (0, 5, 0)])];
         assert_eq!(Numbers::of(&odd, 0).of, [1]);
     }

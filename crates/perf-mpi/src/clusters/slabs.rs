@@ -1,19 +1,21 @@
-//! [`Slabs`]: space, cut into a part a rank.
+//! [`Slabs`]: division of space into one slab for each rank.
 
 use crate::{Ranks, Result};
 use perf_track::Points;
 
-/// Where space is cut.
+/// Division of space into slabs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Slabs {
+    /// Axis along which space is cut.
     pub(super) axis: usize,
-    /// Where the slab of each rank but the first starts, ascending.
+    /// Start of the slab of each rank except the first, ascending.
     cuts: Vec<f64>,
-    /// How far beyond a slab its rank must see.
+    /// Distance around a slab within which its rank needs points.
     reach: f64,
 }
 
-/// Columns in which points are counted to cut space into slabs of as many.
+/// Number of columns of the histogram by which space is cut into slabs with equal numbers of
+/// points.
 const COLUMNS: usize = 4096;
 
 impl Slabs {
@@ -38,7 +40,8 @@ impl Slabs {
         let (axis, (low, high)) = widest.map_or((0, (0.0, 0.0)), |(axis, range)| (axis, *range));
         let size = (high - low) / COLUMNS as f64;
         let mut counts = vec![0_u64; COLUMNS];
-        // Of no points, of points in one place, and beyond the largest number there is one slab.
+        // There is a single slab if there are no points, if all are at one position, or if the
+        // extent overflows.
         if size > 0.0 && size.is_finite() {
             for point in points.iter() {
                 let x = point[axis];
@@ -55,7 +58,7 @@ impl Slabs {
             }
         }
         let largest = low.abs().max(high.abs());
-        // Distances are as computed: within eps, up to rounding.
+        // Distances are compared as computed, so the reach must allow for rounding errors.
         let reach = 2.0 * eps * (1.0 + 1e-6) + 8.0 * f64::EPSILON * largest;
         Ok(Slabs {
             axis,
@@ -64,18 +67,18 @@ impl Slabs {
         })
     }
 
-    /// The rank whose slab a coordinate is in.
+    /// Returns the rank whose slab contains a coordinate.
     pub(super) fn owner(&self, x: f64) -> usize {
         self.cuts.partition_point(|cut| *cut <= x)
     }
 
-    /// The ranks that must see a point there.
+    /// Returns the ranks that need a point at this coordinate.
     pub(super) fn seen_by(&self, x: f64) -> std::ops::RangeInclusive<usize> {
         self.owner(x - self.reach)..=self.owner(x + self.reach)
     }
 }
 
-/// Where the slab of each rank but the first starts.
+/// Returns the start of the slab of each rank except the first.
 fn cuts(counts: &[u64], low: f64, size: f64, ranks: usize) -> Vec<f64> {
     let total: u128 = counts.iter().map(|count| u128::from(*count)).sum();
     let (mut column, mut sum) = (0, 0_u128);
@@ -88,7 +91,7 @@ fn cuts(counts: &[u64], low: f64, size: f64, ranks: usize) -> Vec<f64> {
             column += 1;
         }
         match column {
-            // All is in the last slab.
+            // All points are in the last slab.
             0 => f64::NEG_INFINITY,
             column => low + size * column as f64,
         }
@@ -116,7 +119,7 @@ mod tests {
         );
         assert_eq!(slabs.seen_by(14.6), 2..=3);
         assert_eq!(slabs.seen_by(13.0), 1..=1);
-        // Nothing to cut.
+        // There is no extent to cut.
         assert_eq!(cuts(&[0; 4], 0.0, 0.0, 3), [f64::NEG_INFINITY; 2]);
     }
 }

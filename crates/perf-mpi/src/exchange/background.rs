@@ -1,4 +1,4 @@
-//! [`Background`]: rounds by a thread, while the program goes on.
+//! [`Background`]: exchange rounds in a thread, while the program computes.
 
 use super::finished::{LIMIT, colour, communicator, place};
 use super::rounds::Rounds;
@@ -13,12 +13,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Exchanges what ranks learned while they compute, by a thread.
+/// Exchanges learned statistics between ranks in a background thread.
 ///
-/// The thread takes part in a round each [`Pace::period`] on a communicator of its own. What a client sends waits
-/// for the next round in memory, and the view of the last one waits for the client: neither touches MPI, and
-/// no rank waits for another before [`finish`](Self::finish). A rank that has nothing to tell takes part all the
-/// same. Where MPI lets one thread call it alone, [`Polled`](crate::Polled) does the same without a thread.
+/// The thread takes part in one round every [`Pace::period`], on a communicator of its own. Deltas
+/// from a client wait in memory for the next round, and the view of the last round waits for the
+/// client. Clients therefore never call MPI, and no rank waits for another one before
+/// [`finish`](Self::finish). A rank without deltas takes part as well. If MPI permits calls from a
+/// single thread only, use [`Polled`](crate::Polled).
 ///
 /// ```no_run
 /// use perf_anomaly::calls::Calls;
@@ -47,21 +48,27 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts the exchange among all ranks of the world. Collective: it splits the communicator of
-    /// the world, and so must not be called while another thread communicates by it.
+    /// Starts the exchange among all ranks of the world. Collective.
+    ///
+    /// It splits the communicator of the world, so no other thread may communicate on that
+    /// communicator at the same time.
     ///
     /// # Errors
-    /// [`Error::Threads`] unless MPI was initialised with `Threading::Multiple`, those of
-    /// [`ServerParams::check`], [`Error::Background`] if there is no thread to be had.
+    ///
+    /// - Returns [`Error::Threads`] if MPI was not initialised with `Threading::Multiple`.
+    /// - Returns [`Error::Anomaly`] if [`ServerParams::check`] fails.
+    /// - Returns [`Error::Background`] if the thread cannot be started.
     pub fn start(params: ServerParams, pace: Pace) -> Result<Self> {
         Self::start_in(0, params, pace)
     }
 
-    /// As [`start`](Self::start), among the ranks that give the same group: for several programs of one job
-    /// that have nothing to tell each other. All ranks of the world call it.
+    /// Starts the exchange like [`start`](Self::start), among the ranks with the same `group`. This
+    /// allows for several independent programs in one job. All ranks of the world must call it.
     ///
     /// # Errors
-    /// As [`start`](Self::start), and [`Error::Parameter`] for a group of 2^31 or more.
+    ///
+    /// Returns the errors of [`start`](Self::start), and [`Error::Parameter`] if `group` is 2^31 or
+    /// more.
     pub fn start_in(group: u32, params: ServerParams, pace: Pace) -> Result<Self> {
         colour(group)?;
         params.clone().check()?;
@@ -87,7 +94,7 @@ impl Background {
         let thread = thread
             .spawn(work)
             .map_err(|error| Error::Background(error.to_string()))?;
-        // Until it has a communicator of its own, the thread uses that of the world.
+        // The thread uses the communicator of the world until it has one of its own.
         let is_ready = is_ready.recv();
         let background = Background {
             post,
@@ -100,15 +107,18 @@ impl Background {
         }
     }
 
-    /// The exchange of a client of this rank. No two clients of a job may have one number.
+    /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
+    /// differ.
     pub fn post(&self) -> Post {
         self.post.clone()
     }
 
-    /// After the last delta was sent: waits until all ranks are here and know all.
+    /// Ends the exchange after the last delta. Waits until all ranks have called it and all deltas
+    /// were exchanged.
     ///
     /// # Errors
-    /// What ended the exchange before, on all ranks alike.
+    ///
+    /// Returns the error that ended the exchange before, the same on all ranks.
     pub fn finish(mut self) -> Result<Finished> {
         self.join()
     }
@@ -123,16 +133,17 @@ impl Background {
 }
 
 impl Drop for Background {
-    /// As [`finish`](Background::finish), whose result nobody wants: MPI must not end before the thread.
+    /// Ends the exchange like [`finish`](Background::finish) and discards the result, because MPI
+    /// must not end before the thread.
     fn drop(&mut self) {
         if self.thread.is_some() {
-            // Whoever drops it has another error to tell.
+            // A drop without `finish` follows another error, which is the one to report.
             let _ = self.join();
         }
     }
 }
 
-/// The thread: rounds until all ranks are done.
+/// Runs rounds in the thread until all ranks are done.
 fn rounds(
     group: u32,
     params: ServerParams,
@@ -150,16 +161,16 @@ fn rounds(
     let mut is_due = false;
     loop {
         next += pace.period;
-        // Whoever is done wants the end, not the next period.
+        // A rank that is done does not wait for the next period.
         while !is_due
             && !done.load(Ordering::Acquire)
             && let Some(left) = next.checked_duration_since(Instant::now())
         {
             std::thread::park_timeout(left);
         }
-        // Late rounds are not made up for.
+        // Missed rounds are not made up for.
         next = next.max(Instant::now());
-        // Asked first: whoever says so has sent all before.
+        // The flag is read first: a rank that sets it has sent all its deltas before.
         rounds.begin(done.load(Ordering::Acquire));
         let ended = loop {
             match rounds.poll(&comm) {

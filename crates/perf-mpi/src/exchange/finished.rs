@@ -1,11 +1,11 @@
-//! [`Pace`] and [`Finished`]: how often ranks exchange while a program runs, and what that came to.
+//! [`Pace`] and [`Finished`]: frequency and totals of an exchange while a program runs.
 
 use crate::{Error, Result};
 use mpi::topology::{Color, Communicator, SimpleCommunicator};
 use perf_anomaly::server::Server;
 use std::time::Duration;
 
-/// How often ranks exchange.
+/// Frequency of an exchange.
 ///
 /// ```
 /// use perf_mpi::Pace;
@@ -15,7 +15,9 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
+    /// Time from one round to the next.
     pub(super) period: Duration,
+    /// Time between two checks for messages.
     pub(super) poll: Duration,
 }
 
@@ -29,46 +31,50 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// Time from one round to the next. Default: 200 ms. A round begins on the slowest rank's time: the
-    /// others' programs do not wait for it.
+    /// Sets the time from one round to the next, default 200 ms. A round begins when the slowest
+    /// rank is ready; the programs of the other ranks do not wait for it.
     pub fn period(mut self, period: Duration) -> Self {
         self.period = period;
         self
     }
 
-    /// How long the thread of a [`Background`](crate::Background) sleeps between two looks at messages that are on
-    /// their way, and a [`Polled`](crate::Polled) that is asked for the end. Default: 1 ms. Each look takes about a
-    /// microsecond of a processor.
+    /// Sets the time between two checks for messages, default 1 ms.
+    ///
+    /// It applies to the thread of a [`Background`](crate::Background), and to a
+    /// [`Polled`](crate::Polled) that is finishing. Each check takes about one microsecond of CPU
+    /// time.
     pub fn poll(mut self, poll: Duration) -> Self {
         self.poll = poll;
         self
     }
 }
 
-/// What an exchange came to while a program ran.
+/// Result of an exchange while a program ran.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Finished {
-    /// What all ranks know: functions and their model are the same on each, to the bit. What is known of
-    /// each single rank ([`ranking`](Server::ranking), [`steps`](Server::steps),
-    /// [`across_ranks`](Server::across_ranks), [`clients`](Server::clients)) rank 0 has alone, since it
-    /// grows with their number.
+    /// Merged knowledge of all ranks. Functions and their model are identical on all ranks.
+    ///
+    /// Only rank 0 has the statistics of single ranks ([`ranking`](Server::ranking),
+    /// [`steps`](Server::steps), [`across_ranks`](Server::across_ranks),
+    /// [`clients`](Server::clients)), because their size grows with the number of ranks.
     pub server: Server,
-    /// Rounds, those without a delta among them.
+    /// Number of rounds, including those without a delta.
     pub rounds: u64,
-    /// Deltas of all ranks.
+    /// Number of deltas of all ranks.
     pub deltas: u64,
-    /// Deltas that were left out, since their detector is not that of the first client.
+    /// Number of deltas that were refused because their detector differs from that of the first
+    /// client.
     pub refused: u64,
-    /// Bytes that this rank sent to those beside it in the tree.
+    /// Bytes that this rank sent to its neighbours in the tree.
     pub sent: u64,
-    /// Bytes that it received from them.
+    /// Bytes that this rank received from its neighbours.
     pub received: u64,
-    /// Time in which this rank did something for rounds: not that in which it looked in vain.
+    /// Time that this rank spent on rounds, without checks that found no message.
     pub merging: Duration,
 }
 
-/// A communicator of the ranks of the world that give the same group.
+/// Returns a communicator of the ranks of the world with the same group.
 pub(super) fn communicator(group: u32) -> Result<SimpleCommunicator> {
     let colour = colour(group)?;
     let world = SimpleCommunicator::world();
@@ -78,7 +84,7 @@ pub(super) fn communicator(group: u32) -> Result<SimpleCommunicator> {
         .ok_or_else(none)
 }
 
-/// A group as MPI counts.
+/// Converts a group to the integer type of MPI.
 pub(super) fn colour(group: u32) -> Result<i32> {
     i32::try_from(group).map_err(|_| Error::Parameter {
         name: "group",
@@ -87,11 +93,11 @@ pub(super) fn colour(group: u32) -> Result<i32> {
     })
 }
 
-/// The number of a rank and how many there are.
+/// Returns the rank, and the number of ranks.
 pub(super) fn place(comm: &SimpleCommunicator) -> (usize, usize) {
     let number = |value: i32| usize::try_from(value).unwrap_or_default();
     (number(comm.rank()), number(comm.size()).max(1))
 }
 
-/// Most bytes of a message.
+/// Maximum number of bytes of a message.
 pub(super) const LIMIT: u64 = 1 << 34;

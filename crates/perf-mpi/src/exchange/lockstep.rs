@@ -1,4 +1,4 @@
-//! [`Lockstep`]: rounds that all ranks take at once.
+//! [`Lockstep`]: exchange rounds that all ranks run at the same time.
 
 use super::rounds::{Ended, Rounds};
 use super::{Finished, Post};
@@ -6,15 +6,16 @@ use crate::tree::Patience;
 use crate::{Error, Ranks, Result};
 use perf_anomaly::server::{Server, ServerParams};
 
-/// Exchanges what ranks learned whenever all of them say so.
+/// Exchanges learned statistics between ranks in collective rounds.
 ///
-/// The view of a round is there when the round is over: a [`Monitor`](perf_anomaly::Monitor) takes it before it judges
-/// the next step, and whoever has a client of its own calls
-/// [`Client::receive`](perf_anomaly::server::Client::receive) then.
+/// The view of a round is available at the end of the round. A [`Monitor`](perf_anomaly::Monitor)
+/// takes it before it judges the next step. Programs with a client of their own call
+/// [`Client::receive`](perf_anomaly::server::Client::receive).
 ///
-/// A rank that leaves while others go on, such as one that returns an error between two rounds, ends it on all:
-/// dropping takes part in a last round, in which the others hear of it instead of waiting. It is *collective*
-/// therefore, like [`round`](Self::round).
+/// If a rank leaves while others continue, for example because of an error between two rounds, the
+/// exchange ends on all ranks: dropping a `Lockstep` takes part in a last round, in which the
+/// others learn that the rank has left. Dropping is therefore collective, like
+/// [`round`](Self::round).
 ///
 /// ```no_run
 /// use perf_anomaly::calls::Calls;
@@ -43,11 +44,12 @@ pub struct Lockstep<'r> {
 }
 
 impl<'r> Lockstep<'r> {
-    /// A server on each rank, of the same parameters; [`ServerParams::publish`] does nothing here. Collective
-    /// in that all ranks must have one.
+    /// Creates a server on each rank. The parameters must be the same on all ranks;
+    /// [`ServerParams::publish`] has no effect here. All ranks must create one.
     ///
     /// # Errors
-    /// Those of [`ServerParams::check`].
+    ///
+    /// Returns [`Error::Anomaly`] if [`ServerParams::check`] fails.
     pub fn new(ranks: &'r Ranks, params: ServerParams) -> Result<Self> {
         let place = (ranks.rank(), ranks.size());
         Ok(Lockstep {
@@ -58,19 +60,24 @@ impl<'r> Lockstep<'r> {
         })
     }
 
-    /// The exchange of a client of this rank. No two clients of a job may have one number. Of clients with
-    /// neighbouring numbers on one rank less travels than of those that are dealt out like cards.
+    /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
+    /// differ. Neighbouring numbers on a rank cause less communication than numbers that are
+    /// distributed round-robin.
     pub fn post(&self) -> Post {
         self.rounds.post().clone()
     }
 
-    /// Merges what the clients of all ranks sent since the last round, and has a view for each of those that
-    /// did. Gives how many deltas there were. Collective.
+    /// Merges the deltas that the clients of all ranks sent since the last round, and provides a
+    /// view for each of these clients. Returns the number of deltas. Collective.
     ///
     /// # Errors
-    /// [`Error::Elsewhere`] if another rank left or failed, [`Error::TooLong`], [`Error::Message`] for one that
-    /// cannot be read, [`Error::Parameter`] for a number that two clients have; on all ranks, and after it there
-    /// are no more rounds.
+    ///
+    /// On all ranks, and ends the exchange:
+    ///
+    /// - Returns [`Error::Elsewhere`] if another rank left or failed.
+    /// - Returns [`Error::TooLong`] if a message exceeds the limit.
+    /// - Returns [`Error::Message`] if a message cannot be decoded.
+    /// - Returns [`Error::Parameter`] if two clients have the same number.
     pub fn round(&mut self) -> Result<u64> {
         let mut deltas = 0;
         loop {
@@ -81,7 +88,7 @@ impl<'r> Lockstep<'r> {
                 let what = "it has left".into();
                 return Err(Error::Elsewhere { rank, what });
             }
-            // What new clients told comes with the next one.
+            // The deltas of new clients are merged in the next round, so another round follows.
             if !ended.is_due {
                 self.taken += 1;
                 return Ok(deltas);
@@ -112,20 +119,22 @@ impl<'r> Lockstep<'r> {
         self.rounds.post().office().closed = Some(why.into());
     }
 
-    /// How many rounds there were.
+    /// Returns the number of rounds.
     pub fn rounds(&self) -> u64 {
         self.taken
     }
 
-    /// What all ranks know, as [`Finished::server`] has it.
+    /// Returns the merged knowledge of all ranks; see [`Finished::server`].
     pub fn server(&self) -> &Server {
         self.rounds.server()
     }
 
-    /// What it came to. What clients sent after the last round is in it, too. Collective.
+    /// Ends the exchange. The result includes deltas that clients sent after the last round.
+    /// Collective.
     ///
     /// # Errors
-    /// As [`round`](Self::round).
+    ///
+    /// Returns the errors of [`round`](Self::round).
     pub fn finish(mut self) -> Result<Finished> {
         self.round()?;
         self.once(true)?;
@@ -136,7 +145,8 @@ impl<'r> Lockstep<'r> {
 
 impl Drop for Lockstep<'_> {
     fn drop(&mut self) {
-        // Whoever drops it has another error to tell, or nothing. What new clients told takes one round more.
+        // Errors are ignored: a drop without `finish` follows another error, or nothing is left to
+        // report. New clients need one more round.
         while let Ok(Ended { is_due: true, .. }) = self.once(true) {}
     }
 }

@@ -1,21 +1,25 @@
-//! Detection on all ranks of a program: what each learns reaches all, without a server.
+//! Distributed anomaly detection: statistics that each rank learns are merged on all ranks, without
+//! a server process.
 //!
-//! A [`Client`](perf_anomaly::server::Client) of `perf-anomaly` talks to a parameter server through an
-//! [`Exchange`](perf_anomaly::server::Exchange). Here every rank has a copy of that server. Clients hand
-//! their deltas in; in a *round* deltas are merged on their way up a tree of ranks, and their sum comes down to
-//! all copies. What a rank does in a round does not grow with the number of ranks: it merges what its neighbours in
-//! the tree send, and adds one sum. What is known of single ranks goes to rank 0 and stays there.
+//! A [`Client`](perf_anomaly::server::Client) of `perf-anomaly` communicates with a parameter
+//! server through an [`Exchange`](perf_anomaly::server::Exchange). Here every rank has a copy of
+//! that server. In a *round*, the deltas of clients are merged on their way up a tree of ranks, and
+//! their sum comes down to all copies. The work of a rank in a round does not grow with the number
+//! of ranks: it merges the messages of its neighbours in the tree and adds one sum. Statistics of
+//! single ranks are sent to rank 0 and stay there.
 //!
-//! | rounds | when | needs | labels |
+//! | type | a round takes place | requires | labels |
 //! |---|---|---|---|
-//! | [`Background`] | a thread, each so many milliseconds; the program never waits | `Threading::Multiple` | depend on when views came, as with any parameter server |
-//! | [`Polled`] | whenever the program [polls](Polled::poll); it never waits | nothing | the same |
-//! | [`Lockstep`] | when all ranks [say so](Lockstep::round), as after each step of a program in step anyway | nothing | the same however clients are spread over ranks |
+//! | [`Background`] | in a thread, at fixed intervals; the program never waits | `Threading::Multiple` | depend on when model updates arrive, as with any parameter server |
+//! | [`Polled`] | when the program [polls](Polled::poll); it never waits | nothing | depend on when model updates arrive |
+//! | [`Lockstep`] | when all ranks [call it](Lockstep::round), for example after each step | nothing | are the same for any distribution of clients over ranks |
 //!
-//! Deltas are merged as leaves of a tree over clients, in the order in which these came up and of their numbers,
-//! wherever they are: in step all that is known is the same to the bit for any number of ranks, with each
-//! detector. Otherwise it depends on which deltas came in which round, as far as
-//! [`Model::merge`](perf_anomaly::Model::merge) says, which for the default detector is not at all.
+//! Deltas are the leaves of a binary tree over clients, ordered by the first appearance and then
+//! the number of the client. The order of merging does not depend on the ranks that hold the
+//! clients. With [`Lockstep`] the merged knowledge is therefore identical for any number of ranks,
+//! with each detector. Otherwise it depends on the deltas that are merged in each round, as far as
+//! [`Model::merge`](perf_anomaly::Model::merge) depends on the order; for the default detector it
+//! does not.
 
 mod background;
 mod finished;

@@ -1,4 +1,4 @@
-//! [`Polled`]: rounds by the program's own thread, which looks after them now and then.
+//! [`Polled`]: exchange rounds that the thread of the program advances by polling.
 
 use super::finished::{LIMIT, communicator, place};
 use super::rounds::Rounds;
@@ -10,15 +10,16 @@ use mpi::topology::SimpleCommunicator;
 use perf_anomaly::server::ServerParams;
 use std::time::Instant;
 
-/// Exchanges what ranks learned while they compute, whenever the program [says so](Self::poll): for an MPI that
-/// lets one thread call it alone (`Threading::Funneled`), one at a time (`Serialized`), or that starts without
-/// threads.
+/// Exchanges learned statistics between ranks whenever the program calls [`poll`](Self::poll).
 ///
-/// A call of [`poll`](Self::poll) looks whether messages of a round arrived, sends what is to be sent by buffered
-/// messages, and never waits; between rounds it looks at a clock alone. A round goes on as ranks poll: it takes as
-/// many polls as the tree of ranks has levels, up and down, and one of a rank that polls rarely holds up the
-/// views of all, though no program. What it costs is merged on the program's time, where a
-/// [`Background`](crate::Background) has a core of its own if there is one.
+/// It is intended for MPI libraries that permit calls from one thread only (`Threading::Funneled`),
+/// from one thread at a time (`Serialized`), or that start without threads.
+///
+/// A call of [`poll`](Self::poll) checks for messages of a round, sends its own as buffered
+/// messages, and never waits. Between rounds it only reads a clock. The progress of a round depends
+/// on the polls: it takes as many polls as the tree of ranks has levels, up and down. A rank that
+/// polls rarely delays the views of all ranks, but no program. Merging uses the time of the
+/// program, whereas a [`Background`](crate::Background) can use an idle core.
 ///
 /// ```no_run
 /// use perf_anomaly::calls::Calls;
@@ -46,7 +47,7 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct Polled {
     running: Option<Running>,
-    /// Why it does not run any more.
+    /// Reason why it no longer runs.
     why: String,
 }
 
@@ -58,7 +59,7 @@ struct Running {
     next: Instant,
 }
 
-/// A communicator has nothing to show.
+/// Communicator with a `Debug` implementation.
 struct Comm(SimpleCommunicator);
 
 impl std::fmt::Debug for Comm {
@@ -68,20 +69,26 @@ impl std::fmt::Debug for Comm {
 }
 
 impl Polled {
-    /// Starts the exchange among all ranks of the world. Collective. It adds what it needs, some 150 KB a rank
-    /// beside this one in the tree of ranks, to the buffer of buffered messages ([`Universe::set_buffer_size`]):
-    /// a program that sends such messages itself must not make it smaller again.
+    /// Starts the exchange among all ranks of the world. Collective.
+    ///
+    /// It enlarges the buffer for buffered messages ([`Universe::set_buffer_size`]) by about 150 KB
+    /// for each neighbour in the tree of ranks. A program that sends buffered messages itself must
+    /// not reduce the buffer again.
     ///
     /// # Errors
-    /// Those of [`ServerParams::check`].
+    ///
+    /// Returns [`Error::Anomaly`] if [`ServerParams::check`] fails.
     pub fn start(universe: &mut Universe, params: ServerParams, pace: Pace) -> Result<Self> {
         Self::start_in(0, universe, params, pace)
     }
 
-    /// As [`start`](Self::start), among the ranks that give the same group. All ranks of the world call it.
+    /// Starts the exchange like [`start`](Self::start), among the ranks with the same `group`. All
+    /// ranks of the world must call it.
     ///
     /// # Errors
-    /// As [`start`](Self::start), and [`Error::Parameter`] for a group of 2^31 or more.
+    ///
+    /// Returns the errors of [`start`](Self::start), and [`Error::Parameter`] if `group` is 2^31 or
+    /// more.
     pub fn start_in(
         group: u32,
         universe: &mut Universe,
@@ -108,7 +115,8 @@ impl Polled {
         })
     }
 
-    /// The exchange of a client of this rank. No two clients of a job may have one number.
+    /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
+    /// differ.
     pub fn post(&self) -> Post {
         match &self.running {
             Some(running) => running.rounds.post().clone(),
@@ -116,10 +124,12 @@ impl Polled {
         }
     }
 
-    /// Begins a round if it is time, and goes on with the one that is on its way. Never waits.
+    /// Begins a round if it is due, and advances a round in progress. Never waits.
     ///
     /// # Errors
-    /// What ended the exchange, on all ranks alike; after that there is none, and each call says so.
+    ///
+    /// Returns the error that ended the exchange, the same on all ranks. Later calls return
+    /// [`Error::Background`].
     pub fn poll(&mut self) -> Result<()> {
         let Some(running) = &mut self.running else {
             return Err(self.ended());
@@ -134,10 +144,12 @@ impl Polled {
         }
     }
 
-    /// After the last delta was sent: waits until all ranks are here and know all.
+    /// Ends the exchange after the last delta. Waits until all ranks have called it and all deltas
+    /// were exchanged.
     ///
     /// # Errors
-    /// What ended the exchange before, on all ranks alike.
+    ///
+    /// Returns the error that ended the exchange before, the same on all ranks.
     pub fn finish(mut self) -> Result<Finished> {
         match self.running.take() {
             Some(running) => running.finish(),
@@ -151,18 +163,18 @@ impl Polled {
 }
 
 impl Drop for Polled {
-    /// As [`finish`](Polled::finish), whose result nobody wants: other ranks hear of this one until they are
-    /// done.
+    /// Ends the exchange like [`finish`](Polled::finish) and discards the result, so that other
+    /// ranks can complete their rounds.
     fn drop(&mut self) {
         if let Some(running) = self.running.take() {
-            // Whoever drops it has another error to tell.
+            // A drop without `finish` follows another error, which is the one to report.
             let _ = running.finish();
         }
     }
 }
 
 impl Running {
-    /// Whether all ranks are done.
+    /// Returns `true` if all ranks are done.
     fn poll(&mut self, is_done: bool) -> Result<bool> {
         let outcome = self.go_on(is_done);
         let why = match &outcome {
@@ -180,7 +192,7 @@ impl Running {
             if now < self.next && !is_done {
                 return Ok(false);
             }
-            // Late rounds are not made up for.
+            // Missed rounds are not made up for.
             self.next = now + self.pace.period;
             self.rounds.begin(is_done);
         }

@@ -1,29 +1,29 @@
-//! [`Post`]: where clients leave deltas and find views.
+//! [`Post`]: mailbox in which clients leave deltas and find views.
 
 use perf_anomaly::server::{Delta, Exchange, View};
 use perf_anomaly::{Error, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The exchange of a client: what it sends goes with the next round, what it receives came with the last
-/// one. Neither waits. Clones are for further clients of the rank.
+/// Exchange of a client. Sent deltas are merged in the next round, and received views are from the
+/// last one. Neither call waits. Clone it for further clients of the rank.
 #[derive(Debug)]
 pub struct Post {
     office: Arc<Mutex<Office>>,
-    /// Whose views these are: known once it sends.
+    /// Number of the client, known once it has sent a delta.
     client: Option<u64>,
 }
 
-/// What waits on a rank.
+/// Deltas and views that wait on a rank.
 #[derive(Debug, Default)]
 pub(super) struct Office {
     /// Deltas that wait for a round.
     pub(super) outgoing: Vec<Delta>,
-    /// The last delta that each client handed in.
+    /// Sequence number of the last delta of each client.
     handed: HashMap<u64, u64>,
-    /// The view that waits for each client, or what went wrong.
+    /// View or error that waits for each client.
     incoming: HashMap<u64, Result<View>>,
-    /// Why nothing goes out any more.
+    /// Reason why the exchange has ended; `None` while it runs.
     pub(super) closed: Option<String>,
 }
 
@@ -35,14 +35,15 @@ impl Post {
         }
     }
 
-    /// One by which nothing goes any more.
+    /// Returns a mailbox of an exchange that has ended.
     pub(super) fn closed(why: &str) -> Self {
         let post = Self::new();
         post.office().closed = Some(why.into());
         post
     }
 
-    /// The office, whatever happened to a thread that had it: each change of it is whole.
+    /// Locks the mailbox. A panic of another thread is ignored, because each change leaves it
+    /// consistent.
     pub(super) fn office(&self) -> MutexGuard<'_, Office> {
         match self.office.lock() {
             Ok(office) => office,
@@ -73,7 +74,8 @@ impl Exchange for Post {
         if let Some(why) = &office.closed {
             return Err(Error::Exchange(why.clone()));
         }
-        // Nothing is lost on the way, so that what was handed in need not go again.
+        // Nothing is lost on the way, so a delta is accepted once even if the client sends it
+        // again.
         let last = office.handed.entry(delta.client).or_default();
         if delta.sequence > *last {
             *last = delta.sequence;

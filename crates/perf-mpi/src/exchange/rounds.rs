@@ -1,4 +1,4 @@
-//! [`Rounds`]: the copy of the server that a rank has, and how what clients learned comes into it.
+//! [`Rounds`]: the copy of the server on a rank, and the merging of deltas into it.
 
 use super::{Finished, Post};
 use crate::tree::{Family, Heard, Part, Plan, Round, Told, Way};
@@ -10,7 +10,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-/// What came of rounds so far.
+/// Totals over the rounds so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     rounds: u64,
@@ -35,40 +35,51 @@ impl Figures {
     }
 }
 
-/// What a round came to.
+/// Result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ended {
+    /// Number of deltas of all ranks.
     pub(super) deltas: u64,
-    /// Some clients were new: what they told comes in the next round, which is due now.
+    /// `true` if there were new clients. Their deltas are merged in the next round, which is due
+    /// immediately.
     pub(super) is_due: bool,
+    /// `true` if all ranks are done.
     pub(super) all_done: bool,
+    /// Lowest rank that is done.
     pub(super) first_done: Option<usize>,
 }
 
-/// Rounds of one rank, one after the other.
+/// Consecutive rounds of one rank.
 #[derive(Debug)]
 pub(super) struct Rounds {
+    /// Rank, and number of ranks.
     place: (usize, usize),
+    /// Maximum message size, and the kind of messages.
     way: (u64, Way),
+    /// Copy of the server.
     server: Server,
+    /// Mailbox of the clients.
     post: Post,
+    /// Positions of the clients in the tree.
     clients: Clients,
-    /// Deltas that wait until all know their clients.
+    /// Deltas that wait until all ranks know their clients.
     held: Vec<Delta>,
-    /// Deltas of this rank in the round that is on its way.
+    /// Deltas of this rank in the current round.
     flying: Vec<Delta>,
+    /// Current round, if there is one.
     round: Option<Round<Parcel>>,
+    /// Totals so far.
     figures: Figures,
 }
 
 impl Rounds {
-    /// For one of so many ranks.
+    /// Creates the state of a rank before the first round.
     pub(super) fn new(
         place: (usize, usize),
         way: (u64, Way),
         (params, post): (ServerParams, Post),
     ) -> Result<Self> {
-        // A view is made once a round, whatever the parameters say.
+        // A view is published once in a round, regardless of the parameters.
         let server = Server::new(params.publish(1 << 30).check()?);
         Ok(Rounds {
             place,
@@ -99,17 +110,18 @@ impl Rounds {
         self.figures.of(self.server.clone())
     }
 
-    /// Whether a round is on its way.
+    /// Returns `true` if a round is in progress.
     pub(super) fn is_on_its_way(&self) -> bool {
         self.round.is_some()
     }
 
-    /// Begins a round with all that clients handed in.
+    /// Begins a round with all deltas of the clients.
     pub(super) fn begin(&mut self, is_done: bool) {
         let begin = Instant::now();
         let mut deltas = std::mem::take(&mut self.held);
         deltas.append(&mut self.post.office().outgoing);
-        // Places of clients are the same on all ranks: who is new is made known first.
+        // The positions of clients must be the same on all ranks, so new clients are announced
+        // before their deltas are merged.
         let (known, new): (Vec<Delta>, Vec<Delta>) = deltas
             .into_iter()
             .partition(|delta| self.clients.places.contains_key(&delta.client));
@@ -125,7 +137,8 @@ impl Rounds {
         self.figures.merging += begin.elapsed();
     }
 
-    /// What the clients of this rank told, a part each. What is refused is told to its client alone.
+    /// Returns the parts of the clients of this rank, one for each client. Errors are only
+    /// delivered to the client concerned.
     fn parts(&mut self, deltas: &[Delta]) -> Vec<Part<Parcel>> {
         let mut parts: BTreeMap<u32, Parcel> = BTreeMap::new();
         for delta in deltas {
@@ -146,16 +159,16 @@ impl Rounds {
         parts.map(|(place, part)| Part::new(place, part)).collect()
     }
 
-    /// Goes on with the round, and gives what it came to once it is over. Never waits.
+    /// Advances the round, and returns its result when it is complete. Never waits.
     pub(super) fn poll(&mut self, comm: &SimpleCommunicator) -> Option<Result<Ended>> {
         let begin = Instant::now();
         let round = self.round.as_mut()?;
         let before = round.progress();
         let mut of_ranks = None;
-        // Rank 0 alone keeps what is known of each.
+        // Only rank 0 keeps the statistics of single ranks.
         let mut at_top = |parcel: &mut Parcel| of_ranks = Some(parcel.sum.take_ranks());
         let heard = round.poll(comm, &self.clients.plan, &mut at_top);
-        // The rest goes down, and is added when it was told to all.
+        // The rest goes down the tree, and is added when it has reached all ranks.
         let added = of_ranks.map_or(Ok(()), |of_ranks| self.server.add(&of_ranks));
         let is_in_vain = round.progress() == before;
         let Some(heard) = heard else {
@@ -171,7 +184,7 @@ impl Rounds {
         Some(ended)
     }
 
-    /// What all told comes into the server, and each client hears of it.
+    /// Adds the merged deltas to the server, and answers the clients.
     fn take(&mut self, heard: Heard<Parcel>) -> Result<Ended> {
         let whole = heard.whole.unwrap_or_default();
         self.server.add(&whole.sum)?;
@@ -195,7 +208,7 @@ impl Rounds {
         })
     }
 
-    /// A view for each client that told something.
+    /// Delivers a view to each client that sent a delta.
     fn answer(&mut self) {
         let flying = std::mem::take(&mut self.flying);
         let last: HashMap<u64, &Delta> = flying.iter().map(|one| (one.client, one)).collect();
@@ -206,12 +219,16 @@ impl Rounds {
     }
 }
 
-/// Where the parts of clients are merged: all ranks have the same places for them.
+/// Positions at which the parts of clients are merged; they are the same on all ranks.
 #[derive(Debug)]
 struct Clients {
+    /// Neighbours of this rank in the tree.
     family: Family,
+    /// Position of each client.
     places: HashMap<u64, u32>,
+    /// Rank of the client at each position.
     owners: Vec<u32>,
+    /// Order in which parts are merged.
     plan: Plan,
 }
 
@@ -225,7 +242,7 @@ impl Clients {
         }
     }
 
-    /// New ones, in order.
+    /// Adds new clients in order.
     fn add(&mut self, news: &[(u64, u32)]) {
         if news.is_empty() {
             return;
@@ -240,11 +257,12 @@ impl Clients {
     }
 }
 
-/// What some clients told.
+/// Merged deltas of some clients.
 #[derive(Clone, Debug, Default)]
 struct Parcel {
+    /// Merged deltas.
     sum: Sum,
-    /// Deltas of detectors other than the first one's.
+    /// Number of deltas whose detector differs from that of the first one.
     refused: u64,
 }
 
@@ -296,7 +314,7 @@ mod tests {
     use perf_anomaly::{Detector, Tail, Watch};
     use perf_core::{Job, Nanos};
 
-    /// A client that handed in what it learned of some calls.
+    /// Returns the deltas of a client that has learned from some calls.
     fn told(post: &Post, steps: u64) -> Vec<Delta> {
         let calls = Calls::default();
         let mut watch = Watch::new(calls, 0, 0).period(Nanos(0));
@@ -322,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_delta_waits_once_however_often_it_is_sent() {
-        // One delta may be on its way; it is sent again in each step.
+        // One delta may be in flight; the client sends it again in each step.
         assert_eq!(told(&Post::new(), 4).len(), 1);
     }
 
@@ -341,7 +359,8 @@ mod tests {
             );
         }
         for at in 0..bytes.len() {
-            // Whatever it is then, it is a sum or an error, and a server takes it or says why not.
+            // The damaged bytes give a sum or an error, and a server accepts or refuses the sum
+            // without a panic.
             let mut odd = bytes.clone();
             odd[at] ^= 0x55;
             if let Ok(odd) = Parcel::from_bytes(&odd) {

@@ -1,23 +1,24 @@
-//! Messages of any length that nobody waits for.
+//! Messages of any length without blocking.
 //!
-//! A message goes as chunks that an MPI sends at once and keeps for a receiver that is busy, and is asked
-//! for, never waited for. Of chunks that were not received there are [`WINDOW`] at most: then the sender goes on
-//! when the receiver says so. The first byte of a chunk tells whether it is the last, so that no number decides
-//! how much is to come.
+//! A message is sent in chunks that are short enough for MPI to buffer them while the receiver is
+//! busy. Receiving polls and never waits. At most [`WINDOW`] chunks are in flight. After that the
+//! sender continues when the receiver acknowledges them. The first byte of a chunk marks the last
+//! one, so that no transmitted length determines the size of an allocation.
 
 use mpi::datatype::Equivalence;
 use mpi::point_to_point::{Destination, Source};
 use mpi::topology::{Communicator, Rank, SimpleCommunicator};
 use std::sync::Arc;
 
-/// Chunks that wait for a receiver.
+/// Maximum number of chunks in flight.
 pub(crate) const WINDOW: usize = 32;
-/// Bytes of a chunk that every MPI known to us sends without asking the receiver first.
+/// Size of a chunk in bytes. Every MPI library known to us sends it without first contacting the
+/// receiver.
 const CHUNK: usize = 3840;
-/// What an MPI needs beside a buffered message.
+/// Overhead of MPI for a buffered message in bytes.
 const BESIDE: usize = 512;
 
-/// Tags of what goes up, comes down, and is said of chunks that arrived.
+/// Tags of messages up the tree, down the tree, and of acknowledgements.
 pub(super) const UP: i32 = 1;
 pub(super) const DOWN: i32 = 2;
 const GO_ON: i32 = 3;
@@ -25,15 +26,17 @@ const GO_ON: i32 = 3;
 const MORE: u8 = 0;
 const LAST: u8 = 1;
 
-/// How messages are sent.
+/// Kind of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
+    /// Maximum size of a chunk in bytes.
     chunk: usize,
+    /// `true` for buffered messages.
     is_buffered: bool,
 }
 
 impl Way {
-    /// As standard messages of so many bytes: whoever sends may wait for the receiver.
+    /// Returns standard messages of up to `piece` bytes, whose sender may wait for the receiver.
     pub(crate) fn waiting(piece: usize) -> Self {
         Way {
             chunk: piece.max(1),
@@ -41,13 +44,13 @@ impl Way {
         }
     }
 
-    /// As short standard messages, for which no MPI known to us lets the sender wait.
+    /// Returns short standard messages, for which no MPI library known to us lets the sender wait.
     pub(crate) fn short() -> Self {
         Self::waiting(CHUNK)
     }
 
-    /// As buffered messages, for which no MPI may let the sender wait. It needs a
-    /// [`room`](Self::room).
+    /// Returns buffered messages, for which MPI must not let the sender wait. They need a buffer of
+    /// [`room`](Self::room) bytes.
     pub(crate) fn buffered() -> Self {
         Way {
             chunk: CHUNK,
@@ -55,7 +58,7 @@ impl Way {
         }
     }
 
-    /// Bytes that buffered messages to so many ranks need.
+    /// Returns the buffer size in bytes for buffered messages to `neighbours` ranks.
     pub(crate) fn room(neighbours: usize) -> usize {
         (WINDOW + 1) * (CHUNK + 1 + BESIDE) * neighbours.max(1)
     }
@@ -69,16 +72,22 @@ impl Way {
     }
 }
 
-/// A message on its way to a rank.
+/// Message that is being sent.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
+    /// Receiver.
     to: Rank,
+    /// Tag of the message.
     tag: i32,
+    /// Content of the message.
     bytes: Arc<Vec<u8>>,
+    /// Number of bytes sent so far.
     at: usize,
-    /// Chunks that were sent, and those of them of which the receiver said that they arrived.
+    /// Number of chunks sent so far.
     sent: usize,
+    /// Number of chunks that the receiver has acknowledged.
     known: usize,
+    /// `true` once the last chunk is sent.
     is_over: bool,
 }
 
@@ -95,7 +104,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends what can be sent; whether that was all.
+    /// Sends as many chunks as possible, and returns `true` if the message is complete.
     pub(super) fn poll(&mut self, comm: &SimpleCommunicator, way: Way) -> bool {
         let mut chunk = Vec::new();
         while !self.is_over {
@@ -119,16 +128,22 @@ impl Outgoing {
     }
 }
 
-/// A message that comes from a rank.
+/// Message that is being received.
 #[derive(Debug)]
 pub(super) struct Incoming {
+    /// Sender.
     from: Rank,
+    /// Tag of the message.
     tag: i32,
+    /// Bytes received so far.
     bytes: Vec<u8>,
-    /// Bytes in all, also those beyond the limit, which are not kept.
+    /// Total number of bytes, including those beyond the limit, which are not stored.
     length: u64,
+    /// Maximum number of bytes.
     limit: u64,
+    /// Number of chunks received so far.
     chunks: usize,
+    /// `true` once the last chunk has arrived.
     is_over: bool,
 }
 
@@ -145,7 +160,7 @@ impl Incoming {
         }
     }
 
-    /// Takes what is there; whether that was all.
+    /// Receives the available chunks, and returns `true` if the message is complete.
     pub(super) fn poll(&mut self, comm: &SimpleCommunicator, way: Way) -> bool {
         while !self.is_over {
             let from = comm.process_at_rank(self.from);
@@ -165,7 +180,7 @@ impl Incoming {
 
     fn take(&mut self, chunk: &[u8]) {
         self.chunks += 1;
-        // Without a first byte it is no chunk, and the last of whatever it is.
+        // An empty chunk is malformed, and is treated as the last one.
         let (first, rest) = chunk.split_first().unwrap_or((&LAST, &[]));
         self.is_over = *first != MORE;
         self.length += rest.len() as u64;
@@ -175,7 +190,7 @@ impl Incoming {
         }
     }
 
-    /// The message, or how long it was where that is too long.
+    /// Returns the message, or its length if it exceeds the limit.
     pub(super) fn into_bytes(self) -> Result<Vec<u8>, u64> {
         match self.length <= self.limit {
             true => Ok(self.bytes),
@@ -200,7 +215,7 @@ mod tests {
         message.take(&[LAST]);
         assert!(message.is_over);
         assert_eq!(message.into_bytes(), Ok(vec![1, 2]));
-        // Nothing, and something else.
+        // Malformed chunks: an empty one, and one with an unknown first byte.
         for odd in [&[][..], &[9, 9]] {
             let mut message = Incoming::new(3, UP, 10);
             message.take(odd);

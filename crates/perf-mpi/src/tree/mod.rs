@@ -1,12 +1,14 @@
-//! Parts of all ranks as one, along a tree of messages.
+//! Reduction of the parts of all ranks along a tree of messages.
 //!
-//! Ranks form a binomial tree: rank `r` hears of those up to `r + 2^k`, where `2^k` is the lowest bit of `r`, and
-//! tells rank `r - 2^k`. What goes up are parts, what comes down is the whole: each rank sends and receives as
-//! many messages as it has neighbours in the tree, the number of bits of the number of ranks at most.
+//! Ranks form a binomial tree. Rank `r` receives from the ranks `r + 2^i` for all `2^i` below
+//! `2^k`, the lowest set bit of `r`, and sends to rank `r - 2^k`. Parts are sent up the tree, and
+//! the merged result is sent down. Each rank sends and receives as many messages as it has
+//! neighbours in the tree, at most the number of bits of the number of ranks.
 //!
-//! Which parts are merged with which does not follow from who has them: parts have *places*, and are merged as
-//! the leaves of a binary tree over places ([`Plan`]). Where merging rounds, the whole is then the same to the
-//! bit however places are spread over ranks; where a rank has neighbouring places, as it should, it sends one part.
+//! The order of merging does not depend on the ranks that hold the parts. Parts have *places*, and
+//! are merged as the leaves of a binary tree over places ([`Plan`]). The result is therefore
+//! identical for any distribution of places over ranks, even if merging rounds. A rank with
+//! neighbouring places, the recommended distribution, sends few parts.
 
 mod mail;
 mod plan;
@@ -19,13 +21,13 @@ pub(crate) use round::{Heard, Round, Told};
 use std::ops::Range;
 use std::time::Duration;
 
-/// How a thread waits that has nothing else to do: it looks again at once for a while, and then now and then, since
-/// the rank that it waits for may want its core.
+/// Waiting strategy of a thread that has nothing else to do. It first polls continuously, and then
+/// at intervals, because the awaited rank may need the core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience(u32);
 
 impl Patience {
-    /// Looks at once.
+    /// Number of polls without a pause.
     const LOOKS: u32 = 500;
 
     pub(crate) fn wait(&mut self) {
@@ -37,12 +39,14 @@ impl Patience {
     }
 }
 
-/// The neighbours of a rank in the tree.
+/// Neighbours of a rank in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Family {
+    /// Rank to which parts are sent; `None` for rank 0.
     pub(crate) parent: Option<usize>,
+    /// Ranks from which parts are received.
     pub(crate) children: Vec<usize>,
-    /// The ranks of which it hears, itself among them.
+    /// Ranks whose parts arrive at this rank, including itself.
     pub(crate) all: Range<usize>,
 }
 

@@ -1,19 +1,22 @@
-//! [`Plan`]: which parts are merged with which.
+//! [`Plan`]: the order in which parts are merged.
 
 use crate::{Reader, Result, Wire};
 use perf_core::Merge;
 use std::ops::Range;
 
-/// What some neighbouring places have: `2^level` of them from a multiple of that on.
+/// Merged value of `2^level` neighbouring places, the first of which is a multiple of `2^level`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Part<T> {
+    /// First place.
     start: u32,
+    /// Binary logarithm of the number of places.
     level: u8,
+    /// Merged value.
     pub(crate) value: T,
 }
 
 impl<T> Part<T> {
-    /// That of one place.
+    /// Creates the part of one place.
     pub(crate) fn new(place: u32, value: T) -> Self {
         Part {
             start: place,
@@ -28,7 +31,7 @@ impl<T> Part<T> {
     }
 }
 
-/// Places have 32 bits.
+/// Number of bits of a place.
 const TOP: u8 = 32;
 
 impl<T: Wire> Wire for Part<T> {
@@ -54,15 +57,18 @@ impl<T: Wire> Wire for Part<T> {
     }
 }
 
-/// The places of which a rank hears, as runs of neighbours.
+/// Places whose parts arrive at a rank, as runs of neighbours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
+    /// Number of all places.
     places: u64,
+    /// Runs of places whose parts arrive at this rank.
     runs: Vec<Range<u64>>,
 }
 
 impl Plan {
-    /// Of places that belong to these ranks, for one that hears of a range of ranks.
+    /// Creates a plan for places with these owners, for a rank at which the parts of the ranks in
+    /// `heard` arrive.
     pub(crate) fn new(owners: impl IntoIterator<Item = usize>, heard: &Range<usize>) -> Self {
         let mut plan = Plan::default();
         for owner in owners {
@@ -77,7 +83,8 @@ impl Plan {
         plan
     }
 
-    /// Of so many places, of which it hears of a block.
+    /// Creates a plan for `places` places, for a rank at which the parts of a block of places
+    /// arrive.
     pub(crate) fn block(places: usize, block: Range<usize>) -> Self {
         Plan {
             places: places as u64,
@@ -85,12 +92,12 @@ impl Plan {
         }
     }
 
-    /// Where each rank has one place, its number.
+    /// Creates a plan in which each rank has one place, with the number of the rank.
     pub(crate) fn of_ranks(size: usize, heard: Range<usize>) -> Self {
         Self::block(size, heard)
     }
 
-    /// Whether nobody else has anything at some places.
+    /// Returns `true` if the parts of all these places arrive at this rank.
     fn knows(&self, places: Range<u64>) -> bool {
         let end = places.end.min(self.places);
         let at = self.runs.partition_point(|run| run.end <= places.start);
@@ -98,8 +105,11 @@ impl Plan {
         run.is_some_and(|run| run.start <= places.start && end <= run.end)
     }
 
-    /// Merges what can be: a node of the tree over places is what its halves have, the lower one first, as soon
-    /// as nobody else can have anything in it. Parts of places that are not there stay as they are.
+    /// Merges all parts that can be merged.
+    ///
+    /// A node of the tree over places is the merged value of its halves, the lower half first. It
+    /// is computed once the parts of all its places arrive at this rank. Parts of invalid places
+    /// are left unchanged.
     pub(crate) fn settle<T: Merge>(&self, mut parts: Vec<Part<T>>) -> Vec<Part<T>> {
         parts.sort_by_key(|part| (part.start, part.level));
         for level in 0..TOP {
@@ -135,7 +145,7 @@ mod tests {
     use super::super::Family;
     use super::*;
 
-    /// How something was merged.
+    /// Text that records the order of merging.
     #[derive(Clone, Debug, Default, PartialEq)]
     struct Tree(String);
 
@@ -145,7 +155,8 @@ mod tests {
         }
     }
 
-    /// As ranks do it: from the highest to the lowest, each what it and its children have.
+    /// Simulates a reduction from the highest to the lowest rank and returns the remaining values
+    /// of rank 0.
     fn whole(owners: &[usize], size: usize, has: impl Fn(usize) -> bool) -> Vec<String> {
         let mut told: Vec<Vec<Part<Tree>>> = vec![Vec::new(); size];
         for rank in (0..size).rev() {

@@ -1,4 +1,4 @@
-//! [`Round`]: once up the tree, and down again.
+//! [`Round`]: one pass up the tree and down again.
 
 use super::mail::{DOWN, Incoming, Outgoing, UP, Way};
 use super::{Family, Part, Plan};
@@ -7,20 +7,21 @@ use mpi::topology::SimpleCommunicator;
 use perf_core::Merge;
 use std::sync::Arc;
 
-/// What a rank tells, beside its parts.
+/// Data that a rank sends in addition to its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Told {
-    /// The lowest rank of which something is wrong, and what.
+    /// Lowest rank with an error, and its message.
     wrong: Option<(u64, String)>,
-    /// Whether all ranks are done, and the lowest one that is.
+    /// `true` if all ranks so far are done.
     is_done: bool,
+    /// Lowest rank that is done.
     first_done: Option<u64>,
-    /// What is new to be known by all, with the rank that tells: numbers of clients.
+    /// Numbers of new clients, with their ranks.
     pub(crate) news: Vec<(u64, u32)>,
 }
 
 impl Told {
-    /// By a rank that goes on.
+    /// Creates the data of a rank without an error.
     pub(crate) fn new(rank: usize, is_done: bool, news: Vec<u64>) -> Self {
         let news = news.into_iter().map(|one| (one, rank as u32));
         Told {
@@ -73,50 +74,61 @@ impl Wire for Told {
     }
 }
 
-/// What all ranks hear.
+/// Result of a round, the same on all ranks.
 #[derive(Debug)]
 pub(crate) struct Heard<T> {
-    /// What they have together; `None` if nobody had anything.
+    /// Merged parts; `None` if no rank had any.
     pub(crate) whole: Option<T>,
-    /// Whether all are done, and the lowest rank that is.
+    /// `true` if all ranks are done.
     pub(crate) all_done: bool,
+    /// Lowest rank that is done.
     pub(crate) first_done: Option<usize>,
-    /// What is new, in order.
+    /// Numbers of new clients with their ranks, in ascending order.
     pub(crate) news: Vec<(u64, u32)>,
-    /// Bytes that this rank sent and received.
+    /// Bytes that this rank sent.
     pub(crate) sent: u64,
+    /// Bytes that this rank received.
     pub(crate) received: u64,
 }
 
-/// A round on its way. It goes on when it is asked to, and never waits.
+/// Round in progress. It only advances when it is polled, and never waits.
 #[derive(Debug)]
 pub(crate) struct Round<T> {
+    /// Number of this rank.
     rank: usize,
+    /// Neighbours in the tree.
     family: Family,
+    /// Data of this rank and of those below it in the tree.
     told: Told,
+    /// Parts of this rank and of those below it in the tree.
     parts: Vec<Part<T>>,
-    /// What went wrong on this rank.
+    /// Error of this rank.
     error: Option<Error>,
+    /// Maximum size of a message in bytes.
     limit: u64,
+    /// Kind of messages.
     way: Way,
+    /// Bytes sent so far.
     sent: u64,
+    /// Bytes received so far.
     received: u64,
+    /// Progress of the round.
     state: State<T>,
 }
 
 #[derive(Debug)]
 enum State<T> {
-    /// Hears of its children.
+    /// Receives from the children.
     Gathers(Vec<Incoming>),
-    /// Tells its parent, and hears of it.
+    /// Sends to the parent, and receives its answer.
     Rises(Outgoing, Incoming),
-    /// Tells its children.
+    /// Sends to the children.
     Falls(Vec<Outgoing>, Result<(Told, Option<T>)>),
     Over,
 }
 
 impl<T: Merge + Wire> Round<T> {
-    /// Begins with the parts of this rank, or with what is wrong with them.
+    /// Begins a round with the parts of this rank, or with its error.
     pub(crate) fn new(
         (rank, size): (usize, usize),
         told: Told,
@@ -146,14 +158,14 @@ impl<T: Merge + Wire> Round<T> {
         round
     }
 
-    /// From here on it is about what is wrong, on all ranks.
+    /// Records an error. From here on all ranks only exchange errors.
     fn fail(&mut self, error: Error) {
         self.told.fail(self.rank, &error);
         self.parts = Vec::new();
         self.error.get_or_insert(error);
     }
 
-    /// What it has done so far: another one after a poll that was not in vain.
+    /// Returns the progress so far. It changes with every poll that had an effect.
     pub(crate) fn progress(&self) -> (u8, u64, u64) {
         let state = match self.state {
             State::Gathers(_) => 0,
@@ -164,8 +176,9 @@ impl<T: Merge + Wire> Round<T> {
         (state, self.sent, self.received)
     }
 
-    /// Goes on as far as messages that arrived allow, and gives what all heard once they did. `at_top` may take
-    /// out of the whole what need not go down; rank 0 calls it.
+    /// Advances the round as far as the received messages allow, and returns the result once it is
+    /// complete. Rank 0 calls `at_top` on the merged value, which may take out data that need not
+    /// be sent down.
     pub(crate) fn poll(
         &mut self,
         comm: &SimpleCommunicator,
@@ -199,12 +212,12 @@ impl<T: Merge + Wire> Round<T> {
         }
         match std::mem::replace(&mut self.state, State::Over) {
             State::Falls(_, heard) => Some(heard.and_then(|heard| self.heard(heard))),
-            // Asked again, after all was said.
+            // Polled again after its end.
             _ => Some(Err(Error::Background("the round is over".into()))),
         }
     }
 
-    /// Reads what the children told.
+    /// Reads the messages of the children.
     fn gathered(&mut self) {
         let State::Gathers(children) = std::mem::replace(&mut self.state, State::Over) else {
             return;
@@ -228,7 +241,7 @@ impl<T: Merge + Wire> Round<T> {
         V::from_bytes(&bytes)
     }
 
-    /// What there is goes up; at the top it turns.
+    /// Sends the merged parts up; rank 0 turns to the way down.
     fn rise(&mut self, plan: &Plan, at_top: &mut dyn FnMut(&mut T)) {
         let parts = plan.settle(std::mem::take(&mut self.parts));
         let Some(parent) = self.family.parent else {
@@ -267,7 +280,7 @@ impl<T: Merge + Wire> Round<T> {
             );
         }
         if parts.len() > 1 {
-            // Places that are not there, or twice.
+            // Parts with invalid places, or with places that occur twice.
             told.fail(
                 self.rank,
                 &Error::Decode {
@@ -296,7 +309,7 @@ impl<T: Merge + Wire> Round<T> {
         self.fall(Arc::new(bytes), Ok(down));
     }
 
-    /// What came down goes on as it is, whatever it says.
+    /// Forwards the message from the parent unchanged, even if it is malformed.
     fn turn(&mut self) {
         let State::Rises(_, back) = std::mem::replace(&mut self.state, State::Over) else {
             return;

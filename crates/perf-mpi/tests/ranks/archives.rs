@@ -1,4 +1,4 @@
-//! Archives of which each rank reads a part.
+//! Tests of archives of which each rank reads a part.
 
 use crate::{Outcome, Test, equal};
 use perf_core::{Job, LocationId, Profile, Trace};
@@ -46,7 +46,7 @@ fn parts(ranks: &Ranks) -> Outcome {
         }
         let events: u64 = ranks.all_gather(&(part.trace.len() as u64))?.iter().sum();
         equal("all events once", &events, &(whole.len() as u64))?;
-        // A user may want some of them alone.
+        // A user may select some of the locations.
         let keys: Vec<u64> = whole
             .definitions()
             .system
@@ -91,7 +91,8 @@ fn profiles(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// Streams of devices, whose bytes are outside any frame, and random events that have to be mended.
+/// Tests streams of devices, which have bytes outside of any region, and random events that need
+/// repairs.
 fn devices(ranks: &Ranks) -> Outcome {
     let job = Job::default();
     let mut traces = vec![perf_testdata::device::trace()];
@@ -158,7 +159,7 @@ fn folds(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// One location: all ranks but one have nothing.
+/// Tests an archive with one location, where all ranks except one have none.
 fn few(ranks: &Ranks) -> Outcome {
     let job = Job::default();
     let trace = whole("jacobi-4")?;
@@ -193,7 +194,7 @@ fn few(ranks: &Ranks) -> Outcome {
 }
 
 fn missing(ranks: &Ranks) -> Outcome {
-    // It is missing on one rank alone.
+    // The archive is missing on one rank only.
     let name = if ranks.is_root() {
         "no-such-run"
     } else {

@@ -1,4 +1,4 @@
-//! Points that many ranks hold.
+//! Tests of the clustering of points that are distributed over ranks.
 
 use crate::{Outcome, Test, equal};
 use perf_core::{Job, Nanos};
@@ -16,7 +16,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("what_depends_on_an_order_is_refused", refused),
 ];
 
-/// Blobs and noise; a part of the points lies on a lattice, where many distances are equal.
+/// Returns blobs and noise. Some of the points lie on a lattice, on which many distances are equal.
 fn points(seed: u64, count: usize, dimensions: usize) -> Vec<f64> {
     let mut random = Xorshift::new(seed);
     let mut unit = || random.below(1 << 20) as f64 / (1 << 20) as f64;
@@ -33,7 +33,8 @@ fn points(seed: u64, count: usize, dimensions: usize) -> Vec<f64> {
     values
 }
 
-/// The whole at once, on each rank, and its part by blocks.
+/// Compares the clustering of all points on each rank with the distributed one, in which each rank
+/// has a block.
 fn check(ranks: &Ranks, values: &[f64], dimensions: usize, eps: f64, least: usize) -> Outcome {
     let job = Job::default();
     let params = Dbscan::params().eps(eps).min_points(least).check()?;
@@ -73,7 +74,7 @@ fn clusters(ranks: &Ranks) -> Outcome {
             }
         }
     }
-    // Fewer points than ranks, none, and all in one place.
+    // Fewer points than ranks, no points, and all points at one position.
     for count in 0..3 {
         check(ranks, &points(9, count, 2), 2, 0.1, 1)?;
     }
@@ -81,18 +82,18 @@ fn clusters(ranks: &Ranks) -> Outcome {
     check(ranks, &[-1e150, 1e150, -1e150, 1e150], 1, 1.0, 1)
 }
 
-/// A chain through all slabs, whose links are as long as eps allows.
+/// Tests a chain through all slabs, whose links are as long as eps permits.
 fn across(ranks: &Ranks) -> Outcome {
     let chain: Vec<f64> = (0..500).flat_map(|at| [f64::from(at), 0.0]).collect();
     check(ranks, &chain, 2, 1.0, 2)?;
     check(ranks, &chain, 2, 1.0, 3)?;
     check(ranks, &chain, 2, 0.999_999, 2)?;
-    // The other way round: the lowest core point is in the last slab.
+    // In the opposite direction the lowest core point is in the last slab.
     let back: Vec<f64> = (0..500).flat_map(|at| [-f64::from(at), 0.0]).collect();
     check(ranks, &back, 2, 1.0, 2)
 }
 
-/// Border points midway between two clusters, on both sides of each cut.
+/// Tests border points midway between two clusters, on both sides of each cut.
 fn borders(ranks: &Ranks) -> Outcome {
     let mut values = Vec::new();
     for group in 0..40 {
@@ -103,7 +104,7 @@ fn borders(ranks: &Ranks) -> Outcome {
         }
         values.push(at + 1.3);
     }
-    // Taken from the end, so that indices fall along the axis.
+    // In reverse order the indices decrease along the axis.
     for values in [values.clone(), values.into_iter().rev().collect()] {
         check(ranks, &values, 1, 1.0, 4)?;
         check(ranks, &values, 1, 1.05, 4)?;
@@ -127,7 +128,7 @@ fn by_time(ranks: &Ranks) -> Outcome {
         &found.labels.as_slice(),
         &&whole.as_slice()[block.clone()],
     )?;
-    // One weight too few on the last rank is an error on all.
+    // A missing weight on the last rank is an error on all ranks.
     let is_last = ranks.rank() + 1 == ranks.size();
     let few = &weights[block.start..block.end - usize::from(is_last)];
     equal(
@@ -148,7 +149,7 @@ fn bursts(range: std::ops::Range<usize>) -> Result<Bursts, perf_track::Error> {
         for step in 0..30 {
             let begin = Nanos(1_000_000 * step);
             let end = Nanos(begin.0 + 1000 + random.below(900_000) as i64);
-            // Some have no logarithm.
+            // Some values have no logarithm.
             let instructions = random.below(50) as f64 * 1e6 * 0.37;
             let ipc = random.below(1000) as f64 / 300.0 - 0.5;
             let burst = Burst {
@@ -201,7 +202,7 @@ fn refused(ranks: &Ranks) -> Outcome {
     let job = Job::default();
     let found = cluster(ranks, Points::new(&[0.5], 1)?, &params, &job);
     equal("an order", &found.is_err(), &true)?;
-    // Ranks that want different things.
+    // The parameters differ between ranks.
     let eps = 0.1 * (ranks.rank() + 1) as f64;
     let params = Dbscan::params().eps(eps).check()?;
     let found = cluster(ranks, Points::new(&[0.5], 1)?, &params, &job);

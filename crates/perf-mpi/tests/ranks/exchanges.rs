@@ -1,4 +1,4 @@
-//! Detection on many ranks.
+//! Tests of distributed detection.
 
 use crate::{Outcome, Test, alone, equal};
 use perf_anomaly::calls::Calls;
@@ -18,11 +18,11 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("groups_of_a_job_keep_to_themselves", groups),
 ];
 
-/// Ranks of the program that is watched, however many processes watch it.
+/// Number of ranks of the watched program, for any number of processes.
 pub(crate) const CLIENTS: u64 = 8;
 pub(crate) const STEPS: u64 = 12;
 
-/// A rank of the program: what it does depends on its number alone.
+/// Rank of the watched program. Its calls depend on its number only.
 pub(crate) struct Watched<E = Post> {
     client: Client<E>,
     watch: Watch<Calls>,
@@ -49,7 +49,7 @@ impl<E: Exchange> Watched<E> {
         })
     }
 
-    /// A step of calls of three functions, of which one in a hundred is slow.
+    /// Runs a step of calls of three functions, of which one in a hundred is slow.
     pub(crate) fn step(&mut self, step: u64) -> Result<(), perf_anomaly::Error> {
         let names = [0, 1, 2].map(|at| match (at + self.number) % 3 {
             0 => "halo",
@@ -97,7 +97,7 @@ impl<E: Exchange> Watched<E> {
     }
 }
 
-/// The detectors, the default one first.
+/// Names of the detectors, the default one first.
 const DETECTORS: [&str; 4] = ["tail", "sstd", "hbos", "copod"];
 
 pub(crate) fn detector(name: &str) -> Result<Box<dyn Detector>, perf_anomaly::Error> {
@@ -109,7 +109,7 @@ pub(crate) fn detector(name: &str) -> Result<Box<dyn Detector>, perf_anomaly::Er
     })
 }
 
-/// The numbers of the watched ranks that a process has: dealt out like cards.
+/// Returns the numbers of the watched ranks of this process, which are distributed round-robin.
 pub(crate) fn mine(ranks: &Ranks) -> Vec<u64> {
     let (rank, size) = (ranks.rank() as u64, ranks.size() as u64);
     (0..CLIENTS)
@@ -117,16 +117,16 @@ pub(crate) fn mine(ranks: &Ranks) -> Vec<u64> {
         .collect()
 }
 
-/// Labels by client, and what is known.
+/// Labels by client, and the merged knowledge.
 struct Known {
     labels: Vec<(u64, Vec<u8>)>,
-    /// All of it, on rank 0.
+    /// Encoded server of rank 0.
     bytes: Vec<u8>,
-    /// Of functions, on all.
+    /// Knowledge about functions, the same on all ranks.
     functions: String,
 }
 
-/// What is known of functions: names, models and statistics.
+/// Returns the knowledge about functions as text: names, models and statistics.
 pub(crate) fn functions(server: &Server) -> String {
     let model = server.model().map(perf_anomaly::Model::encode);
     format!("{:?} {:?} {model:?}", server.names(), server.functions())
@@ -178,7 +178,8 @@ fn labels(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// Also where merging rounds, and moves counts from bin to bin.
+/// Tests the merged knowledge, also with detectors whose merging rounds or moves counts between
+/// bins.
 fn knowledge(ranks: &Ranks) -> Outcome {
     for name in DETECTORS {
         let known = run(ranks, &mine(ranks), name)?;
@@ -192,7 +193,7 @@ fn knowledge(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// Blocks, all on the last rank, and from the last to the first.
+/// Tests distributions of clients: blocks, all on the last rank, and in reverse order.
 fn anywhere(ranks: &Ranks) -> Outcome {
     let (rank, size) = (ranks.rank(), ranks.size());
     let all = || 0..CLIENTS;
@@ -209,7 +210,7 @@ fn anywhere(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// A server that all clients ask in turn, and that answers in the next step.
+/// Server that all clients call in turn, and that answers in the next step.
 #[derive(Debug)]
 struct Late {
     local: Local,
@@ -261,7 +262,7 @@ fn served(ranks: &Ranks) -> Outcome {
     equal("names and models", &known, &served)
 }
 
-/// What all know after a run in the background.
+/// Returns the merged knowledge after a run in the background.
 fn in_background(
     ranks: &Ranks,
     has_work: bool,
@@ -278,7 +279,7 @@ fn in_background(
         for one in &mut all {
             one.step(step)?;
         }
-        // Some rounds fall into the run.
+        // Leave time for some rounds during the run.
         std::thread::sleep(Duration::from_millis(1));
     }
     for one in &mut all {
@@ -286,7 +287,7 @@ fn in_background(
     }
     let finished = background.finish()?;
     if let Some(one) = all.first_mut() {
-        // Nothing goes out any more, and it says so.
+        // After the end of the exchange, sending is an error.
         equal("all is over", &one.step(STEPS).is_err(), &true)?;
     }
     Ok(finished)
@@ -297,7 +298,7 @@ fn background(ranks: &Ranks) -> Outcome {
     complete(ranks, &finished)
 }
 
-/// All calls of all clients are known, and what they teach.
+/// Checks that all calls of all clients, and their statistics, are known.
 pub(crate) fn complete(ranks: &Ranks, finished: &perf_mpi::Finished) -> Outcome {
     let server = &finished.server;
     let model = server.model().map(perf_anomaly::Model::encode);
@@ -318,7 +319,7 @@ pub(crate) fn complete(ranks: &Ranks, finished: &perf_mpi::Finished) -> Outcome 
         .map(|(_, stats)| stats.loss.calls)
         .sum();
     equal("calls", &calls, &(CLIENTS * STEPS * 60))?;
-    // When views came changes labels, not what is known in the end.
+    // The arrival of views changes the labels, but not the final knowledge.
     let whole = Server::decode(Default::default(), &run_alone("tail")?.bytes)?;
     let named = |server: &Server| {
         let mut names: Vec<_> = server.names().iter().enumerate().collect();
@@ -350,7 +351,7 @@ fn groups(ranks: &Ranks) -> Outcome {
     let finished = background.finish()?;
     let expected = (0..ranks.size()).filter(|rank| rank % 2 == group as usize);
     if ranks.rank() < 2 {
-        // The first of a group.
+        // The first client of a group.
         equal(
             "clients",
             &finished.server.clients(),

@@ -1,4 +1,4 @@
-//! Ranks that fail, leave, or contradict one another: nobody waits for them.
+//! Tests of ranks that fail, leave, or disagree: no other rank may wait for them forever.
 
 use crate::exchanges::{Watched, detector};
 use crate::{Outcome, Test, equal};
@@ -13,9 +13,9 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("ranks_without_clients_take_part", nobody),
 ];
 
-/// One rank returns an error between two rounds, and drops what it has.
+/// Tests a rank that returns an error between two rounds and drops its exchange.
 fn leaving(ranks: &Ranks) -> Outcome {
-    // Before its client is known to all, and after.
+    // Before the client of the rank is known to all ranks, and after.
     for (leaver, last) in (0..ranks.size()).flat_map(|rank| [(rank, 0), (rank, 3)]) {
         let outcome = until(ranks, leaver, last);
         match outcome {
@@ -60,7 +60,7 @@ fn twice(ranks: &Ranks) -> Outcome {
     }
     equal("over", &lockstep.round().is_err(), &true)?;
     equal("and said so", &one.step(1).is_err(), &true)?;
-    // As in the background.
+    // The same in the background.
     let background = Background::start(Server::params(), fast())?;
     let mut one = Watched::new(7, background.post(), detector("tail")?)?;
     one.step(0)?;
@@ -71,7 +71,7 @@ fn fast() -> Pace {
     Pace::default().period(Duration::from_millis(1))
 }
 
-/// The first client decides.
+/// Tests that the detector of the first client decides.
 fn mixed(ranks: &Ranks) -> Outcome {
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let name = if ranks.is_root() { "tail" } else { "sstd" };

@@ -1,5 +1,5 @@
-//! What ranks find together is what one finds alone: `mpirun -n 4 --oversubscribe TEST` runs it, and without
-//! `mpirun` it is of one rank.
+//! Tests that distributed results equal those of a single rank. `mpirun -n 4 --oversubscribe TEST`
+//! runs them; without `mpirun` there is one rank.
 
 mod archives;
 mod clusters;
@@ -12,17 +12,17 @@ mod views;
 
 use perf_mpi::{Ranks, mpi};
 
-/// A test: it is run by all ranks, and one that fails on any of them fails.
+/// Test that runs on all ranks. It fails if it fails on any of them.
 type Test = fn(&Ranks) -> Outcome;
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Some want more of MPI.
+/// Kind of a test; some need access to MPI itself.
 enum Kind {
     Plain(Test),
     Polled(polled::Test),
 }
 
-/// The ranks of this process alone.
+/// Returns ranks that consist of this process alone.
 fn alone() -> Ranks {
     Ranks::new(&mpi::topology::SimpleCommunicator::self_comm())
 }
@@ -90,7 +90,7 @@ fn main() {
     }
 }
 
-/// An error unless two values are the same.
+/// Returns an error unless two values are equal.
 fn equal<T: PartialEq + std::fmt::Debug>(what: &str, one: &T, other: &T) -> Outcome {
     if one == other {
         return Ok(());

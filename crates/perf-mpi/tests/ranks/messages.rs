@@ -1,4 +1,4 @@
-//! Values to and from all ranks.
+//! Tests of the exchange of values between ranks.
 
 use crate::{Outcome, Test, equal};
 use perf_core::{Merge, ReplayCounts};
@@ -31,7 +31,7 @@ fn all_gather(ranks: &Ranks) -> Outcome {
     equal("nothing to tell", &none.is_err(), &true)
 }
 
-/// As long values, with calls of MPI that hold a few bytes each.
+/// Tests long values with MPI calls of a few bytes each.
 fn pieces(_: &Ranks) -> Outcome {
     let world = mpi::topology::SimpleCommunicator::world();
     let ranks = Ranks::new(&world).piece(7);
@@ -54,7 +54,7 @@ fn pieces(_: &Ranks) -> Outcome {
     )?;
     all_to_all(&ranks)?;
     merge(&ranks)?;
-    // So many that a receiver has to say that it is ready for more.
+    // The message is long enough for the receiver to acknowledge chunks.
     let long = |rank: usize| format!("{rank}, ").repeat(500);
     let own = Order(long(ranks.rank()));
     let all: String = (0..ranks.size()).map(long).collect();
@@ -72,7 +72,7 @@ fn all_to_all(ranks: &Ranks) -> Outcome {
     equal("too few", &ranks.all_to_all(&own[1..]).is_err(), &true)
 }
 
-/// Texts in order: what merges tells in which order it was merged.
+/// Text that records the order of merging.
 #[derive(Debug, Default, PartialEq)]
 struct Order(String);
 
@@ -102,7 +102,7 @@ fn merge(ranks: &Ranks) -> Outcome {
     let expected = ranks.is_root().then(|| Order(all.clone()));
     equal("on one", &on_one, &expected)?;
     equal("by a tree", &ranks.merge_to_all(own())?, &Order(all))?;
-    // A noun that merges has no bytes of its own; parts of it have.
+    // `ReplayCounts` can be merged but has no encoding of its own; its fields have one.
     let counts = ReplayCounts {
         top: ranks.rank() as u64 + 1,
         ..Default::default()
@@ -134,7 +134,7 @@ fn failure(ranks: &Ranks) -> Outcome {
 fn limit(_: &Ranks) -> Outcome {
     let world = mpi::topology::SimpleCommunicator::world();
     let ranks = Ranks::new(&world).limit(1 << 10);
-    // One rank alone is above the limit.
+    // Only one rank exceeds the limit.
     let own = vec![1_u8; if ranks.is_root() { 2000 } else { 1 }];
     match ranks.all_gather_bytes(&own) {
         Err(Error::TooLong { limit: 1024, .. }) => Ok(()),

@@ -1,4 +1,4 @@
-//! Rounds by the thread of the program.
+//! Tests of rounds that the thread of the program polls.
 
 use crate::exchanges::{STEPS, Watched, complete, detector, mine};
 use crate::{Outcome, equal};
@@ -8,7 +8,7 @@ use perf_core::Job;
 use perf_mpi::{Pace, Polled, Ranks};
 use std::time::Duration;
 
-/// A test that starts exchanges.
+/// Test that starts exchanges itself.
 pub(crate) type Test = fn(&Ranks, &mut Universe) -> Outcome;
 
 pub(crate) const TESTS: &[(&str, Test)] = &[
@@ -31,7 +31,7 @@ fn polled(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     for step in 0..STEPS {
         for one in &mut all {
             one.step(step)?;
-            // Some ranks look more often than others.
+            // Some ranks poll more often than others.
             (0..ranks.rank()).try_for_each(|_| polled.poll())?;
         }
         polled.poll()?;
@@ -48,7 +48,8 @@ fn polled(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     Ok(())
 }
 
-/// One rank has an error of its own and drops its exchange; the others go on to their ends.
+/// Tests a rank that drops its exchange because of an error of its own. The other ranks continue to
+/// their end.
 fn leaving(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     let mut polled = Polled::start(universe, Server::params(), pace())?;
     let leaves = ranks.rank() + 1 == ranks.size() && ranks.size() > 1;
@@ -75,7 +76,7 @@ fn leaving(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     equal("calls", &calls, &(60 * (STEPS * stay + left)))
 }
 
-/// Names that are long enough for many chunks.
+/// Tests names that are long enough for many chunks.
 fn long(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     use perf_anomaly::calls::Calls;
     use perf_anomaly::server::Client;

@@ -1,4 +1,4 @@
-//! Parts of all ranks as one.
+//! Tests of reductions over all ranks.
 
 use crate::{Outcome, Test, alone, equal};
 use perf_core::Merge;
@@ -11,7 +11,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("parts_that_are_too_long_are_an_error_on_all", limit),
 ];
 
-/// A sum that rounds.
+/// Sum with rounding errors.
 #[derive(Debug, Default, PartialEq)]
 struct Sum(f64);
 
@@ -35,7 +35,7 @@ impl Wire for Sum {
 
 fn shards(ranks: &Ranks) -> Outcome {
     let value = |shard: usize| Ok(Sum(1.0 / (0.1 + shard as f64)));
-    // Fewer shards than ranks among them.
+    // The counts include fewer shards than ranks.
     for count in [0, 1, 2, 3, 7, 64, 1000, 4097] {
         let all = ranks.reduce_shards(count, value)?;
         let one = alone().reduce_shards(count, value)?;
@@ -67,7 +67,7 @@ fn failure(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// What the last rank sends are no bytes of one.
+/// Value that the last rank encodes wrongly.
 #[derive(Debug, Default)]
 struct Odd(bool);
 
@@ -99,7 +99,7 @@ fn hostile(ranks: &Ranks) -> Outcome {
         return Ok(());
     }
     match ranks.reduce(Ok(Odd(ranks.rank() == last))) {
-        // Whoever hears of it first says where.
+        // The first rank that receives it reports the sender and the position.
         Err(Error::Message { rank, at, .. }) => {
             equal("of whom", &rank, &last)?;
             equal("where", &(at > 0), &true)?;
@@ -118,7 +118,7 @@ fn hostile(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// Bytes.
+/// Value of any number of bytes.
 #[derive(Debug, Default)]
 struct Long(Vec<u8>);
 
@@ -146,7 +146,7 @@ fn limit(_: &Ranks) -> Outcome {
     if ranks.size() == 1 {
         return Ok(());
     }
-    // One rank alone is above it, or all together are.
+    // One rank alone exceeds the limit, or all together do.
     for own in [[0, 2000][usize::from(ranks.rank() == 1)], 900] {
         match ranks.reduce(Ok(Long(vec![1; own]))) {
             Err(Error::TooLong { limit: 1024, .. } | Error::Elsewhere { .. }) => {}

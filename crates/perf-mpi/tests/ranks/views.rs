@@ -1,4 +1,4 @@
-//! Views that many ranks hold.
+//! Tests of views that are distributed over ranks.
 
 use crate::{Outcome, Test, equal};
 use perf_core::Job;
@@ -16,7 +16,7 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
 const DIMS: [usize; 3] = [4, 6, 5];
 const VIEWS: usize = 23;
 
-/// Views of which some are alike, some the same, and some do not vary.
+/// Returns views, some of which are similar, some equal, and some constant.
 fn views() -> Vec<Vec<f64>> {
     let mut random = Xorshift::new(7);
     let cells: usize = DIMS.iter().product();
@@ -42,7 +42,7 @@ fn spectra<T: Real>(numbers: &[usize]) -> Result<Spectra<T>, perf_spectral::Erro
     Ok(builder.finish())
 }
 
-/// Views in blocks, or dealt out like cards.
+/// Returns the numbers of the own views, in blocks or round-robin.
 fn numbers(ranks: &Ranks, is_dealt: bool) -> Vec<usize> {
     match is_dealt {
         true => (ranks.rank()..VIEWS).step_by(ranks.size()).collect(),
@@ -82,7 +82,7 @@ fn rankings_of<T: Real + Wire>(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-/// To the bit, as text: numbers that are none are the same, too.
+/// Compares the debug output, so that NaN equals NaN.
 fn same_matches(found: &[Match], expected: &[Match]) -> Outcome {
     equal("how many", &found.len(), &expected.len())?;
     for (one, other) in found.iter().zip(expected) {
@@ -133,17 +133,17 @@ fn nobody(ranks: &Ranks) -> Outcome {
         &matches!(found, Err(Error::View { ranks: 0, .. })),
         &true,
     )?;
-    // A filter of another number of axes is an error, wherever the reference is.
+    // A filter with another number of axes is an error, regardless of the rank with the reference.
     let found = shard.rank(ranks, 1, &AxisFilter::all(2), &params, &job);
     equal("axes", &found.is_err(), &true)?;
-    // Numbers that do not ascend; on the last rank alone.
+    // The numbers do not ascend, but only on the last rank.
     let mut wrong = numbers.clone();
     if ranks.rank() + 1 == ranks.size() {
         wrong.reverse();
     }
     let shard = Shard::new(ranks, &own, wrong);
     equal("an order", &shard.is_err(), &true)?;
-    // Views that all have.
+    // Views that all ranks have.
     let all: Vec<usize> = (0..numbers.len().min(2)).collect();
     let few = spectra::<f64>(&all)?;
     let shard = Shard::new(ranks, &few, all);
