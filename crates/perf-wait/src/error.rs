@@ -45,6 +45,11 @@ pub enum Error {
         /// Actual number.
         got: usize,
     },
+    /// The view is a window of its trace. Calls and messages across its borders would be cut.
+    #[error(
+        "a window of the trace: waiting is analysed over the whole trace, and results are selected by their time"
+    )]
+    Window,
     /// The trace has nothing that the analysis works on.
     #[error("the trace has no {what}")]
     Nothing {

@@ -10,8 +10,8 @@ use super::{Activities, CallCollective, CallId, CallMember, CallMessage, Locatio
 use crate::Result;
 use perf_core::{
     CallPathId, CallTree, CollectiveInstance, Definitions, Endpoint, Job, LocationId, LocationKind,
-    LocationView, Members, Merge, Message, ReplayCounts, Ticks, TraceView, match_messages,
-    parallel,
+    LocationView, Members, Merge, Message, ReplayCounts, Ticks, TimeRange, TraceView,
+    match_messages, parallel,
 };
 
 /// Calls and requests of all locations, by location.
@@ -83,14 +83,13 @@ impl Activities {
     /// Finds the calls of a view with their messages and collectives: those of MPI, of teams of threads and of
     /// accelerators.
     ///
-    /// A window cuts the calls at its borders; messages with one end outside of it are skipped.
-    ///
     /// Takes O(n log n) time for n events. Progress is reported by location in the phases `messages` and `calls`.
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if
-    /// there are too many call paths.
+    /// Returns [`Error::Window`](crate::Error::Window) if the view leaves out time of the trace,
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if there are too
+    /// many call paths.
     pub fn of(view: TraceView<'_>, job: &Job) -> Result<Self> {
         Self::find(view, true, job)
     }
@@ -105,6 +104,11 @@ impl Activities {
     }
 
     fn find(view: TraceView<'_>, is_hybrid: bool, job: &Job) -> Result<Self> {
+        let window = view.window();
+        let is_inside = |all: TimeRange| window.start <= all.start && all.end <= window.end;
+        if !view.trace().range().is_none_or(is_inside) {
+            return Err(crate::Error::Window);
+        }
         let definitions = view.definitions();
         let matched = match_messages(view, job)?;
         let count = definitions.system.locations().len();

@@ -289,9 +289,10 @@ impl Sources<'_> {
                         finding.kind = FindingKind::Serial { location, path };
                         finding.saved = Nanos(cost.0 / all);
                     } else {
-                        // The replay may gain from other bursts of the location as well.
+                        // The replay gains from other call paths of the location as well.
                         let answer = self.whatif.ask(&[Change::LikePeers { location }], job)?;
-                        finding.saved = answer.saved().min(cost);
+                        let excess = clock.total((own - median) as u128);
+                        finding.saved = answer.saved().min(cost).min(excess);
                         finding.factor = Some(own / median);
                     }
                 }

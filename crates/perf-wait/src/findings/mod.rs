@@ -199,7 +199,7 @@ impl Finding {
                 });
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{label} holds up {others} for {cost} in total in `{path}`{times}; with the time of its peers the run takes {saved} less ({share:.1} %)"
+                    "{label} holds up {others} directly, for {cost} of waiting in total, in `{path}`{times}; with the time of its peers the run takes {saved} less ({share:.1} %)"
                 )
             }
             FindingKind::Imbalance { path } if self.factor.is_some_and(|it| it < MIN_STEADY) => {
@@ -218,13 +218,13 @@ impl Finding {
                 let (ranks, path, cost) =
                     (names(&self.locations, &labels), name(Some(path)), self.cost);
                 format!(
-                    "{ranks} hold up {others} for {cost} in total in `{path}`{times}; balancing it over all saves {saved} ({share:.1} % of the run time)"
+                    "{ranks} hold up {others} directly, for {cost} of waiting in total, in `{path}`{times}; balancing it over all saves {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::Serial { location, path } => {
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
-                    "{waiters} {cost} in total for `{path}`, which {label} runs alone; sharing it saves up to {saved} ({share:.1} % of the run time)"
+                    "{waiters} {cost} in total for `{path}`, which runs on one thread of {label}; sharing it saves at most {saved} ({share:.1} % of the run time)"
                 )
             }
             FindingKind::DeviceWork { location, path } => format!(
@@ -399,7 +399,9 @@ impl FindingsPlan {
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
         findings.retain(|it| it.share >= self.0.min_share);
-        findings.sort_by_key(|it| std::cmp::Reverse(it.saved));
+        // The gain without any time for transfers is a bound that no fix reaches: it comes last.
+        let is_bound = |it: &Finding| matches!(it.kind, FindingKind::Transfers);
+        findings.sort_by_key(|it| (is_bound(it), std::cmp::Reverse(it.saved)));
         findings.truncate(self.0.max_findings);
         Ok(Findings { runtime, findings })
     }

@@ -205,8 +205,11 @@ impl PeerTable {
         let mut spread: Vec<f64> = self.step_effects.iter().map(|log| log.abs()).collect();
         let spread = median(&mut spread) * MEDIAN_TO_DEVIATION;
         let is_alike = spread <= MAX_SPREAD;
-        for it in steps
-            .iter()
+        // A step of few ranks says nothing about the others.
+        let is_shared = |count: usize| self.ranks.len() > 2 && 2 * count > self.ranks.len();
+        let shared = steps.iter().zip(&of_steps).filter(|it| is_shared(it.1.1));
+        for it in shared
+            .map(|it| it.0)
             .filter(|it| is_alike && is_straggler(it.log, it.error.max(spread)))
         {
             found

@@ -2,7 +2,7 @@
 
 use crate::common::corpus;
 use crate::made::{Rank, trace};
-use perf_core::{Job, LocationId, Profile, Ticks};
+use perf_core::{Job, LocationId, Profile, Ticks, TimeRange};
 use perf_wait::Error;
 use perf_wait::activity::{Activities, CallId};
 use perf_wait::efficiency::{Efficiencies, IdealNetwork};
@@ -95,4 +95,15 @@ fn calls_that_wait_for_each_other_are_an_error_with_their_place() {
         (place.region.as_str(), place.location, place.enter),
         ("MPI_Recv", LocationId(0), Ticks(1))
     );
+}
+
+#[test]
+fn a_window_is_refused() {
+    let trace = perf_testdata::ring::trace(4, 10);
+    let range = trace.range().expect("it has events");
+    let middle = Ticks(range.start.0 / 2 + range.end.0 / 2);
+    let half = TimeRange::new(range.start, middle).expect("a range");
+    let refused = Activities::of(trace.view().between(half), &Job::default());
+    assert!(matches!(refused, Err(Error::Window)));
+    assert!(Activities::of(trace.view().between(TimeRange::ALL), &Job::default()).is_ok());
 }

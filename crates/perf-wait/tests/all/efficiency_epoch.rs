@@ -122,7 +122,7 @@ fn scaling_between_runs_is_the_published_one() {
             table.rows(),
             table.text_of(0, "computation scaling").as_str()
         ),
-        (3, "100 %")
+        (3, "100.0 %")
     );
 }
 

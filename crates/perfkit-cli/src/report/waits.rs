@@ -51,8 +51,7 @@ pub(super) fn waits(
             waits.part.findings.extend(findings);
         }
         Analysed::Found(analysis) => {
-            let mut statements = analysis.statements(&command);
-            statements.retain(|it| !OF_DEVICES.contains(&it.kind));
+            let statements = analysis.statements(&command);
             if statements.is_empty() {
                 waits.part.pass(format!(
                     "no location, call path or transfer whose repair would save 1 % of the run time; ranks wait for {:.1} % of it",
@@ -78,9 +77,6 @@ pub(super) fn waits(
     }
     Ok(waits)
 }
-
-/// Kinds of statements that the analysis of devices makes with the causes of their idle time.
-const OF_DEVICES: [&str; 2] = ["device work", "late launches"];
 
 /// Returns a statement as a finding of the report.
 fn finding(source: &Source, statement: &Statement) -> Finding {

@@ -12,14 +12,13 @@ mod tables;
 use crate::clocks::{self, ClocksOfWaits};
 use crate::failure::{self, Failure, Outcome};
 use crate::findings;
-use crate::options::{General, TRACE, Window, file_names, words};
+use crate::options::{General, TRACE, file_names, words};
 use crate::output as files;
 use crate::pictures::{self as drawn, Files};
 use crate::recording::{self, Any, Recording};
 pub(crate) use analysis::{Analysed, Analysis, Training};
 use clap::Args;
 use output::Document;
-use perfkit::core::{Ticks, TimeRange, TraceView};
 use perfkit::wait::efficiency::Scaling;
 pub(crate) use pictures::{sections, timeline_section};
 pub(crate) use statement::{Command, Statement};
@@ -56,8 +55,6 @@ pub struct Options {
     scaling: Scaling,
     #[command(flatten)]
     clocks: ClocksOfWaits,
-    #[command(flatten)]
-    window: Window,
     /// Write all wait states as CSV, a row for each: begin, duration, call path, location, and the call that was waited
     /// for; of a series, the efficiencies
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
@@ -123,26 +120,10 @@ fn trace_of(file: &std::path::Path, options: &Options) -> Result<Recording, Fail
     }
 }
 
-/// Returns the part of a trace that the window selects.
-fn view_of<'a>(recording: &'a Recording, window: &Window) -> Result<TraceView<'a>, Failure> {
-    let trace = &recording.trace;
-    let view = trace.view();
-    match (window.from, window.to, trace.range()) {
-        (None, None, _) | (.., None) => Ok(view),
-        (from, to, Some(range)) => {
-            let clock = trace.definitions().clock;
-            // A range holds its last event.
-            let end = Ticks(range.end.0.saturating_add(1));
-            let all = TimeRange { end, ..range };
-            Ok(view.between(recording::window(all, clock, from, to)?))
-        }
-    }
-}
-
 /// Prints and draws one recording.
 fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outcome {
     let names = file_names(&options.files);
-    let view = view_of(recording, &options.window)?;
+    let view = recording.trace.view();
     let violations = clocks::violations(&recording.trace)?;
     let files = options
         .files

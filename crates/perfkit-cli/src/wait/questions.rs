@@ -35,6 +35,9 @@ pub(super) fn ask(
         let changes: Vec<Change> = changes
             .map(|text| change(text, found))
             .collect::<Result<_, _>>()?;
+        if changes.is_empty() {
+            return Err(Failure::Usage("--what-if: no change is given".into()));
+        }
         let answer = whatif.ask(&changes, &Job::default()).map_err(input)?;
         answers.push((question.clone(), answer));
     }

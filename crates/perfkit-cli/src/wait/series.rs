@@ -1,7 +1,7 @@
 //! Efficiencies of several runs, compared with those of the first.
 
 use super::statement::Command;
-use super::{Analysed, Analysis, Options, output::warnings, trace_of, view_of};
+use super::{Analysed, Analysis, Options, output::warnings, trace_of};
 use crate::clocks;
 use crate::failure::{Failure, Outcome, input};
 use crate::findings;
@@ -129,7 +129,7 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
     let recording = trace_of(file, options)?;
     let explain = findings::explain(&recording.diagnostics);
-    let view = view_of(&recording, &options.window)?;
+    let view = recording.trace.view();
     let found = Analysis::of(view, options.top.max(1)).map_err(explain)?;
     let analysis = match found {
         Analysed::Found(analysis) => analysis,

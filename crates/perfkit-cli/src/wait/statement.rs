@@ -123,8 +123,17 @@ fn window(finding: &Finding, clock: Clock) -> Option<(Nanos, Nanos)> {
 impl Analysis {
     /// Returns the findings in words.
     pub(crate) fn statements(&self, command: &Command) -> Vec<Statement> {
+        // A host that waits for a busy accelerator is as it should be, and the begin of a run counts as late launches:
+        // `utilisation` has the causes of idle accelerators.
+        let is_of_device = |kind: &FindingKind| {
+            matches!(
+                kind,
+                FindingKind::DeviceWork { .. } | FindingKind::HostWork { .. }
+            )
+        };
         let all = self.findings.findings.iter();
-        all.map(|finding| self.statement(finding, command))
+        all.filter(|finding| !is_of_device(&finding.kind))
+            .map(|finding| self.statement(finding, command))
             .collect()
     }
 
@@ -137,8 +146,6 @@ impl Analysis {
             FindingKind::Imbalance { path } => {
                 finding.locations.first().map(|first| (*first, Some(path)))
             }
-            FindingKind::DeviceWork { location, path }
-            | FindingKind::HostWork { location, path } => Some((location, Some(path))),
             FindingKind::LateRank { location, .. } => Some((location, None)),
             _ => None,
         };
@@ -157,12 +164,6 @@ impl Analysis {
             FindingKind::Transfers => {
                 let next = command.of("wait", &["--what-if", "MPI_* x 0.5"]);
                 ("transfers", self.transfers(), next)
-            }
-            FindingKind::DeviceWork { .. } => {
-                ("device work", self.delay(finding), command.fold(window))
-            }
-            FindingKind::HostWork { .. } => {
-                ("late launches", self.delay(finding), command.fold(window))
             }
             FindingKind::LateRank { .. } => ("late rank", String::new(), command.fold(window)),
             _ => ("other", String::new(), command.fold(window)),

@@ -74,7 +74,8 @@ pub(super) fn kinds(analysis: &Analysis) -> Table {
     .with(Column::floats(
         "share of time",
         "%",
-        rows().map(|row| share(row.2)),
+        // Items that queue at the same time add up beyond the time of the run.
+        rows().map(|row| (row.0 != Pattern::Queueing.name()).then(|| share(row.2))),
     ))
     .with(Column::text(
         "worst location",
