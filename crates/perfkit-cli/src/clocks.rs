@@ -1,4 +1,5 @@
-//! Treatment of clocks that disagree: the option `--clocks`, and what is said about violations of the clock condition.
+//! Treatment of clocks that disagree: the option `--clocks`, and sentences about violations of the
+//! clock condition.
 
 use crate::failure::{Failure, input};
 use crate::options::words;
@@ -13,7 +14,7 @@ use perfkit::core::{
 use perfkit::wait::clocks::{ClockEstimate, ClockModel, Corrected, Repair};
 use std::path::Path;
 
-/// Share of violated conditions from which times of different ranks cannot be compared.
+/// Smallest share of violated conditions that makes times of different ranks incomparable.
 const MANY: f64 = 0.01;
 
 /// Treatment of clocks that disagree.
@@ -51,14 +52,15 @@ pub struct ClocksOfWaits {
     pub clocks: Clocks,
 }
 
-/// Correction of the clocks of a recording.
+/// Rule of the diagnostics under which a correction of the clocks is counted.
 const CORRECTED: Rule = Rule {
     name: "clocks-corrected",
     what: "messages and collectives contradicted the clocks; all times are corrected",
     weight: Weight::Note,
 };
 
-/// Corrects the clocks of a recording if that is chosen and they disagree. A note says so.
+/// Corrects the clocks of a recording if `clocks` selects it and they disagree. A note in the
+/// diagnostics describes the correction.
 ///
 /// # Errors
 /// [`Failure::Input`] if the corrected events are out of order.
@@ -87,11 +89,11 @@ pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Record
 /// A trace with corrected clocks.
 #[derive(Debug)]
 pub struct Correction {
-    /// The trace.
+    /// Trace with corrected times.
     pub trace: Trace,
     /// Violations of the recorded times.
     pub before: ClockViolations,
-    /// Description of the correction, with its uncertainty.
+    /// Description of the correction with its uncertainty, for output.
     pub words: String,
 }
 
@@ -157,7 +159,7 @@ pub fn violated(found: &ClockViolations) -> u64 {
         .saturating_add(found.collectives.violated)
 }
 
-/// Returns `true` if so many conditions are violated that wait states mean nothing.
+/// Returns `true` if so many conditions are violated that wait states are meaningless.
 pub fn are_many(found: &ClockViolations) -> bool {
     let checked = found
         .messages
@@ -192,7 +194,8 @@ pub fn of(found: &ClockViolations, trace: &Trace) -> Vec<String> {
     sentences(found, definitions.clock, &definitions.system)
 }
 
-/// Returns sentences about messages and collectives that contradict the clocks; none where no condition is violated.
+/// Returns sentences about messages and collectives that contradict the clocks; empty if no
+/// condition is violated.
 pub fn sentences(found: &ClockViolations, clock: Clock, system: &SystemTree) -> Vec<String> {
     let pair = worst_pair(found, system).map_or_else(String::new, |pair| format!(", {pair}"));
     let kinds = [
@@ -214,7 +217,8 @@ pub fn sentences(found: &ClockViolations, clock: Clock, system: &SystemTree) -> 
     violated.map(sentence).collect()
 }
 
-/// Returns the description of the correction of the clocks of a recording that was opened; `None` if they were kept.
+/// Returns the description of the clock correction of an opened recording; `None` if the clocks
+/// were kept.
 pub fn correction(diagnostics: &Diagnostics) -> Option<String> {
     let mut all = diagnostics.iter().filter(|(rule, _)| *rule == CORRECTED);
     let place = all.next()?.1.places.first()?;

@@ -1,4 +1,4 @@
-//! The command line as a whole: subcommands and their dispatch.
+//! The command line: subcommands and their dispatch.
 
 use crate::failure::{self, Failure, Outcome};
 use crate::{

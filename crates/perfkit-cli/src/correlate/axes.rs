@@ -8,9 +8,9 @@ use std::str::FromStr;
 /// Weights of the variation along axes.
 #[derive(Clone, Debug)]
 pub(crate) enum Axes {
-    /// A weight for each axis of the grid, in its order.
+    /// Weight of each axis of the grid, in the order of the axes.
     Weights(Vec<f64>),
-    /// Weights of axes by name, and the weight of all others.
+    /// Weights of axes by name, and the weight of all other axes.
     Named(Vec<(String, f64)>, f64),
 }
 

@@ -19,13 +19,16 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a profile, and one value for all locations in each row of the metrics that were added.
+/// Rows of a profile, with one value for all locations in each row of an added metric.
 #[derive(Debug)]
 struct Results {
+    /// Rows of the original profile.
     base: Arc<dyn RowStore>,
-    /// The first metric that was added.
+    /// First added metric.
     first: MetricId,
+    /// Number of locations.
     locations: usize,
+    /// Value of each row of an added metric.
     values: BTreeMap<(MetricId, CallPathId), f64>,
 }
 
@@ -81,7 +84,7 @@ impl RowStore for Results {
     }
 }
 
-/// The profile with two more metrics for each that was compared.
+/// Returns the profile with two more metrics for each compared metric.
 fn with_results(profile: &Profile, list: &List<'_>) -> std::result::Result<Profile, Failure> {
     let first = MetricId::from_index(profile.metrics().len());
     let first = first.ok_or_else(|| Failure::Input("too many metrics".into()))?;
@@ -135,7 +138,7 @@ fn with_results(profile: &Profile, list: &List<'_>) -> std::result::Result<Profi
     Ok(profile.with_rows(Arc::new(rows)))
 }
 
-/// The name, or that with a number, where the profile has the results of another run already.
+/// Returns the name, with a number appended if the profile already has the results of another run.
 fn free(profile: &Profile, name: String) -> String {
     let mut numbered = (2..).map(|number| format!("{name} ({number})"));
     match profile.metric(&name) {
@@ -147,8 +150,8 @@ fn free(profile: &Profile, name: String) -> String {
     }
 }
 
-/// Writes the profile with the results, and what else its file holds if that is an archive of this format.
-/// Says what had no place.
+/// Writes the profile with the results. An archive of this format keeps its other content; a note
+/// names the content that cannot be kept.
 pub(super) fn write(
     profile: &Profile,
     list: &List<'_>,
