@@ -1,5 +1,5 @@
-//! Summary of a recording. Of a trace: locations, regions, events, duration, repairs, the top call
-//! paths. Of a profile: the machine, grids over it, metrics with their severities, the top call paths.
+//! Summary of a recording. For a trace: locations, regions, events, duration, repairs, the top call
+//! paths. For a profile: the machine, its grids, metrics with their severities, the top call paths.
 
 mod profile;
 mod severities;
@@ -143,7 +143,7 @@ pub(crate) fn profile_sections(opened: &Profiled, top: usize) -> Result<Vec<Sect
     Ok(ProfileSummary::of(opened, None, top)?.sections())
 }
 
-/// A row a process, where anything was called.
+/// Returns the timeline with one row for each process; `None` without calls.
 fn timeline(
     trace: &recording::Recording,
     name: &str,
