@@ -71,7 +71,7 @@ pub struct UnifyBy {
     pub unify: Unify,
 }
 
-/// A recording with events, for help texts.
+/// Formats with events, for help texts.
 pub const TRACE: &str = "OTF2 (its anchor, .otf2, or its folder), Paraver (.prv), Chrome or Kineto JSON, rocprofv3 \
     JSON, event streams (.tsv, .ndjson, .bp), export of Nsight Systems (.sqlite)";
 
@@ -86,7 +86,8 @@ pub fn time(text: &str) -> Result<Nanos, String> {
     })
 }
 
-/// Returns a time in nanoseconds as the options `--from` and `--to` take it, exact to a microsecond.
+/// Returns a time in nanoseconds in the syntax of the options `--from` and `--to`, exact to a
+/// microsecond.
 ///
 /// ```
 /// use perfkit_cli::options::time_option;

@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Output files that are either complete or absent.
 
 use crate::failure::{Failure, Outcome};
 use perfkit::core::Table;
@@ -8,8 +8,8 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file under another name and renames it once it is whole, so that nobody reads half of
-/// it, and what was there before stays if writing fails.
+/// Writes a file under a temporary name and renames it when it is complete. No other program reads
+/// a part of it, and an existing file stays if writing fails.
 ///
 /// # Errors
 /// [`Failure::Input`] with the path where the system cannot write or rename, and what `write` fails
@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outcome {
     let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
     let told = |failure| match failure {
-        // It is this file that could not be written, not standard output.
+        // The error is about this file, not about standard output.
         Failure::Output(error) => failed(error),
         other => other,
     };
-    // What is behind a link is replaced, not the link.
+    // Replaces the target of a link, not the link itself.
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let name = real.file_name().filter(|_| !real.is_dir());
     let Some(name) = name else {
@@ -29,7 +29,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
         return Err(Failure::Input(what));
     };
     if real.exists() && !real.is_file() {
-        // A pipe or terminal has no other name.
+        // A pipe or terminal cannot be renamed.
         let mut to = BufWriter::new(File::create(&real).map_err(failed)?);
         write(&mut to).map_err(told)?;
         return to.flush().map_err(failed);
@@ -49,7 +49,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
     };
     let done = fill();
     if done.is_err() {
-        // It may not be there at all.
+        // The file may not exist.
         let _ = std::fs::remove_file(&part);
     }
     done

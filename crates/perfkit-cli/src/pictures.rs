@@ -1,4 +1,4 @@
-//! Pictures and pages: where they go, and what several examples draw.
+//! Pictures and pages: their files, and scenes that several subcommands share.
 
 use crate::clocks;
 use crate::failure::{Failure, Outcome, input, message};
@@ -30,17 +30,17 @@ pub struct Files {
 }
 
 impl Files {
-    /// Whether there are none.
+    /// Returns `true` if no file is written.
     pub fn is_empty(&self) -> bool {
         self.html.is_none() && self.png.is_none() && self.svg.is_none()
     }
 
-    /// All of them.
+    /// Returns all files.
     pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
         [&self.html, &self.png, &self.svg].into_iter().flatten()
     }
 
-    /// Draws and writes what was options for: a picture, and a page of sections with a title.
+    /// Draws and writes the selected files: a picture, and a page of sections with a title.
     ///
     /// # Errors
     /// What drawing fails with, and [`Failure::Input`] for files that cannot be written.
@@ -91,7 +91,7 @@ pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
     })
 }
 
-/// What drawing fails with: sizes come from the arguments.
+/// Converts a drawing error to a usage error, because sizes come from the arguments.
 pub fn failed(error: Error) -> Failure {
     match error {
         Error::TooLarge { .. } => Failure::Usage(error.to_string()),
@@ -99,7 +99,8 @@ pub fn failed(error: Error) -> Failure {
     }
 }
 
-/// The name of a recording for titles: that of its file or folder without what tells its format.
+/// Returns the name of a recording for titles: that of its file or folder without the extension of
+/// the format.
 pub fn name(path: &Path) -> String {
     let name = experiments::name(path);
     let ends = [
@@ -112,7 +113,7 @@ pub fn name(path: &Path) -> String {
     ends.iter().fold(name, cut)
 }
 
-/// The timelines of a trace, a state a function.
+/// Returns the timelines of a trace with one state for each function.
 ///
 /// # Errors
 /// [`Failure::Input`] for a trace whose calls cannot be replayed.
@@ -120,7 +121,7 @@ pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
     timelines_by(trace, Unify::default())
 }
 
-/// The timelines of a trace, with a rule that decides which regions are one function.
+/// Returns the timelines of a trace, with a rule that decides which regions are one function.
 ///
 /// # Errors
 /// As [`timelines`].
@@ -132,7 +133,7 @@ pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
     Timelines::new(trace.view(), &map, &Bar::job()).map_err(input)
 }
 
-/// What an operation shows, as the rest of a sentence.
+/// Describes an operation as the end of a sentence.
 pub fn words(op: &str) -> String {
     match op.split_once('=') {
         Some(("any", state)) => format!("where any stream is in {state}"),
@@ -164,8 +165,8 @@ pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
     groups.with_rows(&rows).map_err(input)
 }
 
-/// One fold of a window, by default all of the recording, as a picture. Without an operation each kind of
-/// row has its own.
+/// Draws one fold of a window, by default of the whole recording. Without an operation, each kind
+/// of row has its own.
 ///
 /// # Errors
 /// What folding and drawing fail with.
@@ -217,16 +218,17 @@ pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.join(" ")
 }
 
-/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
-/// quoted for a shell.
+/// Returns the command that writes a page of a timeline with `fold`, without the options of the
+/// window. The words have to be quoted for a shell.
 pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     format!("perfkit fold {} --html closer.html", shell(words))
 }
 
-/// Draws a timeline in a page, with the messages of the trace. A second section follows if messages or collectives
-/// show that clocks disagree. `command` writes a page of another window, see
-/// [`View::command`](timeline::View::command); it is empty where the trace is in no file.
-/// `has_own_spans` sets the span of busy shares, see [`View::own_spans`](timeline::View::own_spans).
+/// Draws a timeline in a page, with the messages of the trace. A second section follows if messages
+/// or collectives show that clocks disagree. `command` writes a page of another window, see
+/// [`View::command`](timeline::View::command); it is empty if the trace is in no file.
+/// `has_own_spans` sets the span of busy shares, see
+/// [`View::own_spans`](timeline::View::own_spans).
 ///
 /// # Errors
 /// What folding and drawing fail with.
@@ -262,7 +264,7 @@ pub fn timeline(
     Ok(sections)
 }
 
-/// What tracking found, to be drawn.
+/// Returns the results of tracking for drawing.
 ///
 /// # Errors
 /// None but that a series does not fit together.
@@ -276,7 +278,7 @@ pub fn series(series: &Series) -> Result<Clusters, Failure> {
     found.map_err(failed)
 }
 
-/// Adds durations and all metrics of bursts that are points of one frame.
+/// Adds durations and all metrics of the bursts that are points of an experiment.
 ///
 /// # Errors
 /// None but that points and bursts do not fit together.
@@ -307,7 +309,7 @@ pub fn unit(name: &str) -> (Unit, f64) {
     }
 }
 
-/// A line of paper with a title on it.
+/// Creates an empty scene of one line with a title.
 pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
     let mut head = Scene::new(width, 34, theme.paper);
     let mark = Mark::Title([16.0, 20.0], Anchor::Start, theme.ink, title.into());
@@ -315,7 +317,7 @@ pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
     head
 }
 
-/// Several pictures: the first at full width, the others beside one another below it.
+/// Arranges several pictures: the first at full width, the others side by side below it.
 pub fn together(title: &str, first: &Scene, others: &[Scene], theme: Theme) -> Scene {
     const GAP: f64 = 4.0;
     let below: f64 = others

@@ -41,10 +41,12 @@ pub struct ClusterArgs {
     mode: Option<Mode>,
 }
 
-/// A radius that is given, or is to be found.
+/// Value of the option for the radius.
 #[derive(Clone, Copy, Debug)]
 enum Eps {
+    /// The radius is chosen from the points.
     Auto,
+    /// The radius is this number.
     Given(f64),
 }
 

@@ -1,4 +1,4 @@
-//! Traces of Paraver with a cluster or an object for each burst.
+//! Paraver traces with a cluster or a tracked region for each burst.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::Gathered;
@@ -9,7 +9,8 @@ use perfkit::formats::paraver::{Cluster, Coloured, Object, recolour_files};
 use perfkit::track::{Bursts, Kind};
 use std::path::Path;
 
-/// Bursts with what they are: by its kind, where that is complete by `of` with its row.
+/// Assigns a cluster to each burst. A complete burst has the cluster that `of` returns for its row;
+/// the cluster of any other burst follows from its kind.
 ///
 /// # Errors
 /// [`Failure::Usage`] for bursts that are of no trace of Paraver.
@@ -42,7 +43,7 @@ pub fn coloured(
     Ok(coloured)
 }
 
-/// Writes the trace of a recording again with these bursts coloured.
+/// Writes the trace of a recording again with the clusters of the bursts.
 ///
 /// # Errors
 /// [`Failure::Input`] with the place and cause, [`Failure::Usage`] where the trace would be written

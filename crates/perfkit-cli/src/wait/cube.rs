@@ -12,7 +12,8 @@ use perfkit::formats::cube;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of several profiles over one call tree. The metrics of each follow those of the one before.
+/// Rows of several profiles over one call tree. The metrics of each profile follow those of the
+/// previous one.
 #[derive(Debug)]
 struct Joined(Vec<Profile>);
 
@@ -89,8 +90,8 @@ pub(super) fn write(view: TraceView<'_>, analysis: &Analysis, path: &Path) -> Ou
     })
 }
 
-/// Returns times, wait states, delay costs and critical path as one profile. The times are there if the call tree of the
-/// trace is that of the analysis, as it is without accelerators.
+/// Returns times, wait states, delay costs and critical path as one profile. The times are included
+/// if the call tree of the trace is that of the analysis, as it is without accelerators.
 fn joined(
     view: TraceView<'_>,
     analysis: &Analysis,

@@ -26,7 +26,7 @@ pub(crate) use statement::{Command, Statement};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Formats of which several files are the ranks of one job.
+/// Formats in which several files are the ranks of one job.
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
 /// Prints the ranks and calls that hold a parallel run up, and the run time that a fix would save
@@ -131,7 +131,7 @@ fn view_of<'a>(recording: &'a Recording, window: &Window) -> Result<TraceView<'a
         (None, None, _) | (.., None) => Ok(view),
         (from, to, Some(range)) => {
             let clock = trace.definitions().clock;
-            // A range holds its last event.
+            // The range includes its last event.
             let end = Ticks(range.end.0.saturating_add(1));
             let all = TimeRange { end, ..range };
             Ok(view.between(recording::window(all, clock, from, to)?))

@@ -13,12 +13,12 @@ use perfkit::wait::efficiency::{Scaling, Series};
 use perfkit::wait::waits::WaitState;
 use std::collections::BTreeSet;
 
-/// Pixels of the timeline.
+/// Width of the timeline in pixels.
 const COLUMNS: usize = 1200;
-/// Longest waits that have an arrow from their cause.
+/// Largest number of waits that have an arrow from their cause.
 const MAX_ARROWS: usize = 24;
 
-/// Draws what the options ask for.
+/// Draws and writes the files that the options name.
 ///
 /// # Errors
 /// What folding and drawing fail with, and [`Failure::Input`] for files that cannot be written.
