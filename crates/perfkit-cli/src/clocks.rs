@@ -25,7 +25,8 @@ pub enum Clocks {
     Keep,
     /// Times are corrected, so that no message arrives before it is sent.
     Correct,
-    /// Times are corrected where so many conditions are violated that times of different ranks cannot be compared.
+    /// Times are corrected if so many conditions are violated that times of different ranks cannot
+    /// be compared.
     Auto,
 }
 
@@ -63,7 +64,7 @@ const CORRECTED: Rule = Rule {
 /// diagnostics describes the correction.
 ///
 /// # Errors
-/// [`Failure::Input`] if the corrected events are out of order.
+/// Returns [`Failure::Input`] if the corrected events are out of order.
 pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Recording, Failure> {
     let is_kept = match clocks {
         Clocks::Keep => true,
@@ -100,7 +101,7 @@ pub struct Correction {
 /// Corrects the clocks of a trace; `None` if no condition is violated.
 ///
 /// # Errors
-/// [`Failure::Input`] if the corrected events are out of order.
+/// Returns [`Failure::Input`] if the corrected events are out of order.
 pub fn correct(trace: &Trace) -> Result<Option<Correction>, Failure> {
     let job = Bar::job();
     let estimate = ClockEstimate::of(trace.view(), ClockModel::Auto, &job).map_err(input)?;
@@ -171,7 +172,7 @@ pub fn are_many(found: &ClockViolations) -> bool {
 /// Counts the violations of a trace.
 ///
 /// # Errors
-/// [`Failure::Input`] for a trace whose messages cannot be matched.
+/// Returns [`Failure::Input`] if the messages of the trace cannot be matched.
 pub fn violations(trace: &Trace) -> Result<ClockViolations, Failure> {
     let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
     Ok(found.clock_violations())

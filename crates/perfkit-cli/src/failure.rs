@@ -64,7 +64,7 @@ pub fn message(error: impl std::error::Error) -> String {
 /// Refuses to write a file over an input file.
 ///
 /// # Errors
-/// [`Failure::Usage`] if both paths are of one file.
+/// Returns [`Failure::Usage`] if both paths refer to one file.
 pub fn spare(read: &Path, written: &Path) -> Outcome {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     match (real(read), real(written)) {
@@ -79,7 +79,8 @@ pub fn spare(read: &Path, written: &Path) -> Outcome {
 /// Parses arguments without the name of the program.
 ///
 /// # Errors
-/// [`Failure::Usage`] for wrong arguments, [`Failure::Help`] with the text of `--help` or `--version`.
+/// Returns [`Failure::Usage`] for wrong arguments, and [`Failure::Help`] with the text of `--help`
+/// or `--version`.
 pub fn parse<T: Parser>(words: &[OsString]) -> Result<T, Failure> {
     let program = OsString::from(T::command().get_name());
     let all = std::iter::once(program).chain(words.iter().cloned());
@@ -151,7 +152,7 @@ fn fail(code: u8, message: &str) -> ExitCode {
 /// Parses the options of a subcommand, without its name.
 ///
 /// # Errors
-/// As [`parse`].
+/// Returns the errors of [`parse`].
 pub fn options<T: Args, W: Into<OsString> + Clone>(
     words: impl IntoIterator<Item = W>,
 ) -> Result<T, Failure> {

@@ -127,7 +127,7 @@ pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
 /// Writes the [`lines`] and one line for each kind of repaired frames; nothing without findings.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write(
     diagnostics: &Diagnostics,
     counts: &ReplayCounts,

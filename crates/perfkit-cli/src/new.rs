@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Returns name and text of the sample recording beside the program, if there is one.
+    /// Returns name and text of the sample recording of the program, if there is one.
     fn sample(self) -> Option<(&'static str, &'static str)> {
         match self {
             Kind::Experiment | Kind::Detector => None,
@@ -57,8 +57,8 @@ const RESERVED: [&str; 7] = ["perfkit", "core", "std", "alloc", "self", "super",
 /// Writes the crate and prints the next commands.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a name that is none and a folder without the library, [`Failure::Input`] if the folder exists
-/// or cannot be written.
+/// Returns [`Failure::Usage`] if the name is invalid or the folder of the library does not contain
+/// it, and [`Failure::Input`] if the new folder exists or cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let name = &options.name;
     check(name)?;

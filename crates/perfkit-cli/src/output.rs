@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// a part of it, and an existing file stays if writing fails.
 ///
 /// # Errors
-/// [`Failure::Input`] with the path where the system cannot write or rename, and what `write` fails
-/// with.
+/// Returns [`Failure::Input`] with the path if the system cannot write or rename the file, and the
+/// errors of `write`.
 pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outcome {
     let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
     let told = |failure| match failure {
@@ -58,7 +58,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
 /// Writes a table as CSV, if a path is given.
 ///
 /// # Errors
-/// Those of [`whole`] and of `table`.
+/// Returns the errors of [`whole`] and of `table`.
 pub fn csv(path: Option<&PathBuf>, table: impl FnOnce() -> Result<Table, Failure>) -> Outcome {
     match path {
         Some(path) => {
@@ -72,7 +72,7 @@ pub fn csv(path: Option<&PathBuf>, table: impl FnOnce() -> Result<Table, Failure
 /// Writes a result as one JSON object on one line.
 ///
 /// # Errors
-/// [`Failure::Output`] if `out` cannot be written.
+/// Returns [`Failure::Output`] if `out` cannot be written.
 pub fn json(out: &mut dyn Write, result: &impl Serialize) -> Outcome {
     serde_json::to_writer(&mut *out, result).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)

@@ -43,7 +43,7 @@ impl Files {
     /// Draws and writes the selected files: a picture, and a page of sections with a title.
     ///
     /// # Errors
-    /// What drawing fails with, and [`Failure::Input`] for files that cannot be written.
+    /// Returns the errors of drawing, and [`Failure::Input`] if a file cannot be written.
     pub fn write(
         &self,
         title: &str,
@@ -66,7 +66,8 @@ impl Files {
 /// Writes a picture.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it is too large, [`Failure::Input`] for a file that cannot be written.
+/// Returns [`Failure::Usage`] if the picture is too large, and [`Failure::Input`] if the file
+/// cannot be written.
 pub fn png(path: &Path, scene: &Scene) -> Outcome {
     let bytes = scene.png().map_err(failed)?;
     output::whole(path, |to| Ok(to.write_all(&bytes)?))
@@ -75,7 +76,7 @@ pub fn png(path: &Path, scene: &Scene) -> Outcome {
 /// Writes a picture of lines.
 ///
 /// # Errors
-/// [`Failure::Input`] for a file that cannot be written.
+/// Returns [`Failure::Input`] if the file cannot be written.
 pub fn svg(path: &Path, scene: &Scene) -> Outcome {
     output::whole(path, |to| Ok(to.write_all(scene.svg().as_bytes())?))
 }
@@ -83,7 +84,7 @@ pub fn svg(path: &Path, scene: &Scene) -> Outcome {
 /// Writes a page.
 ///
 /// # Errors
-/// [`Failure::Input`] for a file that cannot be written.
+/// Returns [`Failure::Input`] if the file cannot be written.
 pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
     let page = sections.into_iter().fold(page, Page::with);
     output::whole(path, |to| {
@@ -116,7 +117,7 @@ pub fn name(path: &Path) -> String {
 /// Returns the timelines of a trace with one state for each function.
 ///
 /// # Errors
-/// [`Failure::Input`] for a trace whose calls cannot be replayed.
+/// Returns [`Failure::Input`] if the calls of the trace cannot be replayed.
 pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
     timelines_by(trace, Unify::default())
 }
@@ -124,7 +125,7 @@ pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
 /// Returns the timelines of a trace, with a rule that decides which regions are one function.
 ///
 /// # Errors
-/// As [`timelines`].
+/// Returns the errors of [`timelines`].
 pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
     let map = RegionGroups::new()
         .unify(unify)
@@ -154,7 +155,7 @@ pub fn words(op: &str) -> String {
 /// Returns a row for the streams of each device, without rows of threads and of annotations.
 ///
 /// # Errors
-/// What grouping fails with.
+/// Returns the errors of grouping.
 pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
     let groups = Groups::by(timelines, GroupBy::Device);
     let is_device = |id: &&GroupId| {
@@ -169,7 +170,7 @@ pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
 /// of row has its own.
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub fn folded(
     timelines: &Timelines,
     (groups, op): (Groups, Option<Op>),
@@ -189,7 +190,7 @@ pub fn folded(
 /// Draws all locations below one another, and under them the folds of all with max, min and diff.
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
     let of = (Groups::by(timelines, GroupBy::Location), Some(Op::Max));
     let all = folded(timelines, of, (1440, None), |one| one.titled(title))?;
@@ -231,7 +232,7 @@ pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 /// [`View::own_spans`](timeline::View::own_spans).
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub fn timeline(
     (trace, timelines): (&Trace, &Timelines),
     (groups, op): (Groups, Option<Op>),
@@ -267,7 +268,7 @@ pub fn timeline(
 /// Returns the results of tracking for drawing.
 ///
 /// # Errors
-/// None but that a series does not fit together.
+/// Returns [`Failure`] if the parts of the series are inconsistent.
 pub fn series(series: &Series) -> Result<Clusters, Failure> {
     let labels: Vec<&[ClusterId]> = series
         .frames
@@ -281,7 +282,7 @@ pub fn series(series: &Series) -> Result<Clusters, Failure> {
 /// Adds durations and all metrics of the bursts that are points of an experiment.
 ///
 /// # Errors
-/// None but that points and bursts do not fit together.
+/// Returns [`Failure`] if points and bursts are inconsistent.
 pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, frame: &ScaledFrame) -> Outcome {
     let of = |values: &[f64]| -> Vec<f64> {
         let row = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);

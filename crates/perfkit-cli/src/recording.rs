@@ -55,7 +55,7 @@ impl From<Clocks> for Reading {
 /// Opens any recording, with a progress bar on a terminal.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn any(path: &Path) -> Result<Any, Failure> {
     any_by(path, Reading::default())
 }
@@ -63,7 +63,7 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
 /// Opens any recording as [`any`], with rules for functions and clocks.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> {
     let Reading { unify, clocks } = reading.into();
     let options = OpenOptions::new().unify(unify);
@@ -110,7 +110,7 @@ pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
 /// Opens any recording that has a trace, with a progress bar on a terminal.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
     open_by(path, Reading::default())
 }
@@ -118,7 +118,7 @@ pub fn open(path: &Path) -> Result<Recording, Failure> {
 /// Opens any recording that has a trace as [`open`], with rules for functions and clocks.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open_by(path: &Path, reading: impl Into<Reading>) -> Result<Recording, Failure> {
     match any_by(path, reading)? {
         Any::Trace(recording) => Ok(*recording),
@@ -145,15 +145,16 @@ pub struct Profiled {
 /// Opens any recording as a call-path profile: of a trace, the profile that follows from it.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn profile(path: &Path) -> Result<Profiled, Failure> {
     profile_by(path, Unify::default())
 }
 
-/// As [`profile`], with a rule that decides which regions of a trace are one function.
+/// Opens a recording as [`profile`] does, with a rule that decides which regions of a trace are one
+/// function.
 ///
 /// # Errors
-/// As [`profile`].
+/// Returns the errors of [`profile`].
 pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
     match any_by(path, unify)? {
         Any::Profile(profiled) => Ok(profiled),
@@ -175,7 +176,7 @@ pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
 /// of Chrome JSON, of rocprofv3 or of Nsight Systems.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
     open_ranks_by(paths, Reading::default())
 }
@@ -183,7 +184,7 @@ pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
 /// Opens several recordings as [`open_ranks`], with rules for functions and clocks.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open_ranks_by(paths: &[PathBuf], reading: impl Into<Reading>) -> Result<Recording, Failure> {
     let reading = reading.into();
     if let [only] = paths {
@@ -212,7 +213,7 @@ pub fn open_ranks_by(paths: &[PathBuf], reading: impl Into<Reading>) -> Result<R
 /// Parses a time such as `1.5s`, `20ms`, `7us` or `12ns`; a bare number is in seconds.
 ///
 /// # Errors
-/// [`Failure::Usage`] for anything else.
+/// Returns [`Failure::Usage`] for any other text.
 pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("", 1e9)];
     let wrong = || {
@@ -242,8 +243,8 @@ pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
 /// refer to the whole window. An end without an option is that of `all`.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it is empty, if nothing of `all` lies in it, or if it begins before the clock
-/// does.
+/// Returns [`Failure::Usage`] if the window is empty, does not overlap `all`, or begins before the
+/// clock.
 pub fn window(
     all: TimeRange,
     clock: Clock,

@@ -13,7 +13,7 @@ struct Cells {
     events: Vec<String>,
     /// Region that the event enters or leaves.
     regions: Vec<Option<String>>,
-    /// Location or rank at the other end of a message.
+    /// Rank at the other end of a message in its communicator.
     peers: Vec<Option<u64>>,
     /// Tag of a message.
     tags: Vec<Option<u64>>,

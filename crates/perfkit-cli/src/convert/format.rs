@@ -75,7 +75,7 @@ impl Format {
     /// Returns the format of a path by its extension; a path without one is the folder of an archive.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for any other extension.
+    /// Returns [`Failure::Usage`] for any other extension.
     pub(super) fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let found = EXTENSIONS.iter().find(|(end, _)| name.ends_with(end));
@@ -103,7 +103,7 @@ impl Format {
     }
 }
 
-/// Returns the files of names and objects beside a Paraver trace; empty for any other file.
+/// Returns the files with the names and objects of a Paraver trace; empty for any other file.
 pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
     let text = path.to_string_lossy();
     let plain = text.strip_suffix(".gz").unwrap_or(&text);

@@ -67,8 +67,9 @@ impl Written {
 /// Reads the recording and writes it.
 ///
 /// # Errors
-/// [`Failure::Usage`] for an unknown format, one that cannot hold the recording, and for an output that would replace
-/// the input; [`Failure::Input`] for what cannot be read or written.
+/// Returns [`Failure::Usage`] if the format is unknown or cannot represent the recording, or if the
+/// output would replace the input. Returns [`Failure::Input`] if the recording cannot be read or
+/// the output cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let (from, to) = (&options.from, &options.to);

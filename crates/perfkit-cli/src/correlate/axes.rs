@@ -42,7 +42,8 @@ impl Axes {
     /// Returns a weight for each axis of a grid.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if the number of weights is not that of the axes, or the grid has no axis of a name.
+    /// Returns [`Failure::Usage`] if the number of weights differs from the number of axes, or if
+    /// the grid has no axis of a name.
     pub(super) fn weights(&self, shape: &Shape) -> Result<Vec<f64>, Failure> {
         let axes = shape.axes();
         let (named, others) = match self {

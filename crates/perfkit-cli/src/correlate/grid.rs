@@ -285,8 +285,7 @@ fn processes(profile: &Profile) -> usize {
     groups.filter(is_process).count().max(1)
 }
 
-/// Maps processes in order to a grid of three axes whose lengths are as equal as their number
-/// permits.
+/// Maps processes in order to a grid of three axes with lengths as equal as their number permits.
 fn guessed(profile: &Profile, source: &str) -> Result<Topology, Failure> {
     let system = profile.system();
     let shape = Shape::of(&balanced(processes(profile), 3))

@@ -88,7 +88,7 @@ struct Listed {
     min_shift: Vec<usize>,
     /// Correlation without a shift.
     zero: f64,
-    /// Pearson correlation of the occupied cells; `None` if it is undefined.
+    /// Pearson's r without filter and shift, in `-1.0..=1.0`; `None` if it was not computed.
     pearson: Option<f64>,
     /// Number of cells without a value.
     missing: usize,
@@ -136,7 +136,7 @@ struct Document<'a> {
     locations_unplaced: usize,
     /// Number of locations with coordinates outside the grid.
     locations_outside: usize,
-    /// Number of locations with several coordinates.
+    /// Number of further cells of locations that already have one; these cells are ignored.
     locations_repeated: usize,
     /// Number of coordinates of unknown locations.
     locations_unknown: usize,

@@ -23,7 +23,8 @@ use std::io::Write;
 /// Correlates the views of a profile and prints the list.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     for written in options
@@ -74,7 +75,8 @@ fn title(options: &Options) -> String {
 /// Returns the section of a page, with a heading.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn section(options: &Options, heading: &str) -> Result<Section, Failure> {
     let opened = recording::profile(&options.file)?;
     List::of(&opened.profile, options)?.section(heading)
@@ -83,7 +85,7 @@ pub fn section(options: &Options, heading: &str) -> Result<Section, Failure> {
 /// Returns the section of a page about an opened profile.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the profile.
+/// Returns [`Failure::Usage`] if the options do not apply to the profile.
 pub(crate) fn section_of(
     profile: &Profile,
     options: &Options,
@@ -111,7 +113,7 @@ pub(crate) struct Related {
 /// Returns the views of an opened profile in the order of their correlation with the reference.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the profile.
+/// Returns [`Failure::Usage`] if the options do not apply to the profile.
 pub(crate) fn related(profile: &Profile, options: &Options) -> Result<Vec<Related>, Failure> {
     Ok(List::of(profile, options)?.related())
 }
@@ -119,7 +121,8 @@ pub(crate) fn related(profile: &Profile, options: &Options) -> Result<Vec<Relate
 /// Returns the picture on light and on dark paper.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn scenes(options: &Options, title: &str) -> Result<[Scene; 2], Failure> {
     let opened = recording::profile(&options.file)?;
     let list = List::of(&opened.profile, options)?;

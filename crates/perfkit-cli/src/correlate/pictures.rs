@@ -34,7 +34,7 @@ impl List<'_> {
         view.cells(self.cells()).section(&job).map_err(failed)
     }
 
-    /// Draws the reference beside the view that correlates best. With a filter both are drawn
+    /// Draws the reference and the view that correlates best. With a filter both are drawn
     /// filtered.
     pub(super) fn scene(&self, title: &str, theme: Theme) -> Result<Scene, Failure> {
         let filter = AxisFilter::new(&self.axes).map_err(|error| failed(error.into()))?;

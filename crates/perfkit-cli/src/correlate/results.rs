@@ -1,10 +1,11 @@
 //! Correlations as metrics of the profile they come from.
 //!
-//! A viewer adds up what it shows: over locations, and over the call paths below one that is folded up. A
-//! correlation is nothing to be added. So the largest R of a call path is a metric of largest values and the
-//! smallest R one of smallest values, each the same at all locations: the whole machine has the value of one
-//! location, and a call path that is folded up the strongest one below it. The largest R is never below 0 and
-//! the smallest never above, since R adds up to 0 over all shifts.
+//! A viewer aggregates values over locations, and over the call paths below a collapsed one. The
+//! sum of correlations is meaningless. The largest R of a call path is therefore a metric that
+//! aggregates by the maximum, and the smallest R one that aggregates by the minimum, each with the
+//! same value at all locations. The whole machine has the value of one location, and a collapsed
+//! call path has the strongest value below it. The largest R is never below 0 and the smallest
+//! never above 0, because the sum of R over all shifts is 0.
 
 use super::list::List;
 use crate::failure::{Failure, input};

@@ -36,7 +36,8 @@ use std::path::PathBuf;
 /// Judges the calls of a source and prints ranks, functions and the worst calls.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let files = &options.output;
@@ -57,7 +58,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 /// Returns the part of a page.
 ///
 /// # Errors
-/// [`Failure::Input`] if drawing fails.
+/// Returns [`Failure::Input`] if drawing fails.
 pub fn section(found: &Anomalies, heading: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(heading, "anomalies");
     let section = view.section(&Bar::job());
@@ -67,7 +68,8 @@ pub fn section(found: &Anomalies, heading: &str) -> Result<Section, Failure> {
 /// Returns the anomalies for drawing.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn anomalies(options: &Options) -> Result<Anomalies, Failure> {
     let found = find(options.clone(), true, &mut std::io::sink())?;
     let drawn = found.drawn().cloned();
@@ -119,7 +121,7 @@ const JUDGED_CALLS: &str = "50";
 /// recording.
 ///
 /// # Errors
-/// [`Failure::Input`] if the recording cannot be replayed.
+/// Returns [`Failure::Input`] if the recording cannot be replayed.
 pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected, Failure> {
     let words = files.iter().map(|file| file.clone().into_os_string());
     let listed = ["--top", JUDGED_CALLS, "--"].map(OsString::from);

@@ -17,7 +17,8 @@ impl Server {
     /// Connects to the server at an address, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Input`] if it does not answer, [`Failure::Usage`] without the feature `live`.
+    /// Returns [`Failure::Input`] if the server does not answer, and [`Failure::Usage`] without the
+    /// feature `live`.
     #[cfg(feature = "live")]
     pub(crate) fn open(
         url: Option<&str>,
@@ -52,7 +53,7 @@ impl Server {
     /// `live`.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if one is wanted all the same.
+    /// Returns [`Failure::Usage`] if there is an address.
     #[cfg(not(feature = "live"))]
     pub(crate) fn open(
         url: Option<&str>,

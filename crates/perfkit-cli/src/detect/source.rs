@@ -22,8 +22,8 @@ pub(crate) enum Source {
 /// streams, unless it is followed, because further streams may appear in it.
 ///
 /// # Errors
-/// [`Failure::Usage`] for sources of several kinds, and several recordings; [`Failure::Input`] for what
-/// cannot be read.
+/// Returns [`Failure::Usage`] for sources of several kinds and for several recordings, and
+/// [`Failure::Input`] if a source cannot be read.
 pub(crate) fn find(
     paths: &[PathBuf],
     follow: Option<Follow>,

@@ -27,7 +27,8 @@ use std::path::Path;
 /// arguments, used in the page for the command that draws another window.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let reading = Reading {

@@ -235,9 +235,10 @@ impl Letters {
     /// Returns the character for some neighbouring cells: their mean if they hold numbers, else the
     /// letter of a state.
     ///
-    /// Of several classes the one that is most due is shown, so that along a row each has as many
-    /// characters as its cells ask for. Cells that show no class outvote none: short events stay
-    /// visible, in lower case if the class has less than half of the cells.
+    /// Of several states, the one that lacks the most characters is shown. Along a row the number
+    /// of characters of a state is therefore proportional to its cells. Cells without a state do
+    /// not count, so that short events stay visible; a letter is in lower case if its state has
+    /// less than half of the cells.
     fn of(&mut self, cells: &[Cell]) -> char {
         let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();
         for class in cells.iter().filter_map(Cell::picture) {

@@ -53,7 +53,7 @@ impl<'a> ProfileSummary<'a> {
     /// of this name. Without a name the metric is the first time, else the first additive metric.
     ///
     /// # Errors
-    /// [`Failure::Input`] for a metric that is not there, and for rows that cannot be read.
+    /// Returns [`Failure::Input`] if the metric does not exist or a row cannot be read.
     pub(crate) fn of(
         opened: &'a Profiled,
         metric: Option<&str>,
@@ -240,7 +240,7 @@ impl<'a> ProfileSummary<'a> {
     /// Writes the summary as text.
     ///
     /// # Errors
-    /// What `out` fails with.
+    /// Returns the write errors of `out`.
     pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
         let profile = &self.opened.profile;
         let system = profile.system();
@@ -453,7 +453,7 @@ fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64)
             break;
         }
         let inclusive = of(by, path, Scope::Inclusive)?;
-        // Such roots have values only below other roots.
+        // Roots without values are skipped: their values belong to call paths below other roots.
         if exclusive == 0.0 && inclusive == 0.0 {
             continue;
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// missing cell has no value in the recording.
 ///
 /// # Errors
-/// [`Failure::Input`] if a row of the profile cannot be read.
+/// Returns [`Failure::Input`] if a row of the profile cannot be read.
 pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Table, Failure> {
     let system = profile.system();
     let locations: Vec<LocationId> = (0..system.locations().len())

@@ -98,7 +98,7 @@ impl Summary {
     /// Summarises a recording.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the trace makes no profile.
+    /// Returns [`Failure::Input`] if no profile of the trace can be computed.
     pub fn of(recording: &Recording) -> Result<Self, Failure> {
         Self::by(recording, Unify::default())
     }
@@ -106,7 +106,7 @@ impl Summary {
     /// Summarises a recording, with a rule that decides which regions are one function.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the trace makes no profile.
+    /// Returns [`Failure::Input`] if no profile of the trace can be computed.
     pub fn by(recording: &Recording, unify: Unify) -> Result<Self, Failure> {
         let trace = &recording.trace;
         let definitions = trace.definitions();
@@ -175,7 +175,7 @@ impl Summary {
     /// Returns the times and visits of each call path on each location.
     ///
     /// # Errors
-    /// [`Failure::Input`] if a row of the profile cannot be read.
+    /// Returns [`Failure::Input`] if a row of the profile cannot be read.
     pub fn table(&self) -> Result<Table, Failure> {
         severity_table(&self.profile, &self.labelled)
     }
@@ -226,7 +226,7 @@ impl Summary {
     /// Writes the summary as text, with `top` call paths.
     ///
     /// # Errors
-    /// What `out` fails with.
+    /// Returns the write errors of `out`.
     pub fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let creator = self
             .creator

@@ -17,7 +17,7 @@ const CYCLES: u32 = 42_000_059;
 /// Reads the parameters of a clustering.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause, and for algorithms that are not DBSCAN.
+/// Returns [`Failure::Input`] with the place and cause, also for algorithms other than DBSCAN.
 pub fn definition(path: &Path) -> Result<Definition, Failure> {
     let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
     let text = std::fs::read(path).map_err(failed)?;
@@ -93,7 +93,8 @@ fn metric(name: &str) -> String {
 /// nanoseconds.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause, [`Failure::Usage`] for metrics it does not have.
+/// Returns [`Failure::Input`] with the place and cause, and [`Failure::Usage`] if the table does
+/// not have a metric.
 pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     let data = Data::open(path, &Limits::default()).map_err(input)?;
     let raw = data.columns.iter().filter(|of| of.role == Role::Raw);

@@ -40,7 +40,7 @@ impl Axis {
     /// Parses a list of axes, separated by commas.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a list of none.
+    /// Returns [`Failure::Usage`] for an empty list.
     pub fn list(text: &str) -> Result<Vec<Self>, Failure> {
         let names = text.split(',').map(str::trim);
         let axes: Vec<Self> = names
@@ -56,7 +56,7 @@ impl Axis {
     /// Returns the name of the metric.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a formula that is none.
+    /// Returns [`Failure::Usage`] for an invalid formula.
     pub fn name(&self) -> Result<String, Failure> {
         let formula = Formula::parse(&self.formula).map_err(usage)?;
         Ok(formula.name().to_owned())
@@ -111,7 +111,7 @@ const DROPPED: f64 = 0.01;
 /// twice because together they may not fit into memory.
 ///
 /// # Errors
-/// Those of [`gather`].
+/// Returns the errors of [`gather`].
 pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered>, Failure> {
     if paths.len() > 1 && wanted.min_duration.is_none() {
         let mut cuts = Vec::new();
@@ -138,8 +138,8 @@ fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
 /// none, and prints the dropped bursts and the findings of the reader to standard error.
 ///
 /// # Errors
-/// [`Failure::Input`] for recordings and where no burst is left, [`Failure::Usage`] for metrics that
-/// they do not have.
+/// Returns [`Failure::Input`] if the recording cannot be read or no burst remains, and
+/// [`Failure::Usage`] if the recording does not have a metric.
 pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     let found = match Data::is_one(path) {
         true => definition::table(path, wanted)?,
@@ -212,7 +212,7 @@ fn extracted(extract: &Extract, trace: &Trace, name: &str) -> Result<(Bursts, Dr
 /// counter that a burst has.
 ///
 /// # Errors
-/// None but that nothing can be extracted at all.
+/// Returns [`Failure`] if bursts cannot be extracted.
 pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
     let known = ["ipc", "instructions"].map(String::from).to_vec();
     let mut params = Extract::params();

@@ -69,7 +69,8 @@ impl ClusterArgs {
     /// Returns the options of the method; reads the file of `--like`.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a list of no metrics, [`Failure::Input`] for a file that cannot be read.
+    /// Returns [`Failure::Usage`] for a list without metrics, and [`Failure::Input`] if a file
+    /// cannot be read.
     pub fn read(&self) -> Result<ClusterOptions, Failure> {
         let axes = self.metrics.as_deref().map(Axis::list).transpose()?;
         let like = self

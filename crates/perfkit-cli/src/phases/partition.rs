@@ -70,8 +70,8 @@ impl ClusterOptions {
 /// space share the radii.
 ///
 /// # Errors
-/// [`Failure::Usage`] for parameters that make no sense, [`Failure::Input`] where points give no
-/// radius.
+/// Returns [`Failure::Usage`] for parameters out of range, and [`Failure::Input`] if no radius can
+/// be chosen.
 pub fn partitions(
     inputs: &[Input<'_>],
     scaled: &Scaled,

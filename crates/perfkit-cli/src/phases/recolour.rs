@@ -13,7 +13,7 @@ use std::path::Path;
 /// the cluster of any other burst follows from its kind.
 ///
 /// # Errors
-/// [`Failure::Usage`] for bursts that are of no trace of Paraver.
+/// Returns [`Failure::Usage`] if the bursts are not from a Paraver trace.
 pub fn coloured(
     bursts: &Bursts,
     (objects, clock): (&[Option<Object>], Clock),
@@ -46,8 +46,8 @@ pub fn coloured(
 /// Writes the trace of a recording again with the clusters of the bursts.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause, [`Failure::Usage`] where the trace would be written
-/// over and for recordings that are no trace of Paraver.
+/// Returns [`Failure::Input`] with the place and cause, and [`Failure::Usage`] if the output would
+/// replace the trace or the recording is not a Paraver trace.
 pub fn write(from: &Gathered, to: &Path, bursts: &[Coloured]) -> Result<(), Failure> {
     let name = from.path.to_string_lossy();
     if !(name.ends_with(".prv") || name.ends_with(".prv.gz")) {

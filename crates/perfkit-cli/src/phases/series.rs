@@ -110,7 +110,7 @@ impl ClusterOptions {
     /// Returns the points of experiments in the space of the axes.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for metrics that the bursts do not have.
+    /// Returns [`Failure::Usage`] if the bursts do not have a metric.
     pub fn scale(&self, axes: &[Axis], frames: &[&Bursts]) -> Result<Scaled, Failure> {
         let mut scale = self.mode().scale(Scale::params());
         for axis in axes {
@@ -125,7 +125,7 @@ impl ClusterOptions {
     /// Returns the parameters of tracking.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a confidence out of range.
+    /// Returns [`Failure::Usage`] for a confidence out of range.
     pub fn tracking(&self) -> Result<TrackChecked, Failure> {
         let mut params = self.mode().track(Tracking::params());
         if let Some(least) = self.min_confidence {
@@ -137,7 +137,7 @@ impl ClusterOptions {
     /// Creates the alignment of sequences of bursts.
     ///
     /// # Errors
-    /// None: the parameters are valid.
+    /// Returns no error at present, because the parameters are valid.
     pub fn align(&self) -> Result<Align, Failure> {
         self.mode().align(Align::params()).check().map_err(usage)
     }
@@ -184,8 +184,8 @@ pub struct Series {
 /// Reads recordings and tracks them.
 ///
 /// # Errors
-/// [`Failure::Input`] for recordings, [`Failure::Usage`] for metrics that they do not have and
-/// parameters that make no sense.
+/// Returns [`Failure::Input`] if a recording cannot be read, and [`Failure::Usage`] for metrics
+/// that it does not have and for parameters out of range.
 pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Failure> {
     let mut wanted = options.wanted();
     let mut recordings = gather_all(paths, &mut wanted)?;
@@ -251,7 +251,7 @@ pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
 /// Returns the clusters of points without clusters below a share of the time.
 ///
 /// # Errors
-/// None but that labels are not one a point.
+/// Returns [`Failure`] if the number of labels differs from the number of points.
 pub fn drop_small(
     bursts: &mut Bursts,
     scaled: &ScaledFrame,

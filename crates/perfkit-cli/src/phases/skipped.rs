@@ -80,7 +80,7 @@ pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
 /// Writes a table of the dropped bursts; nothing if there are none.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write(dropped: &Dropped, out: &mut dyn Write) -> io::Result<()> {
     let reasons = reasons(dropped);
     if !reasons.is_empty() {

@@ -23,7 +23,7 @@ fn parts(balance: &TimeBalance, is_tracked: bool) -> Vec<(&'static str, Amount)>
 /// experiment has are skipped.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write(
     balances: &[(String, TimeBalance)],
     is_tracked: bool,
@@ -64,7 +64,7 @@ pub fn write(
 /// the CPU time.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write_min(
     min: Nanos,
     is_chosen: bool,

@@ -55,7 +55,7 @@ impl Balance<'_> {
     /// Returns all findings about the distribution of time.
     ///
     /// # Errors
-    /// [`Failure::Input`] if a window of the trace makes no profile.
+    /// Returns [`Failure::Input`] if no profile of a window of the trace can be computed.
     pub(super) fn part(&self) -> Result<Part, Failure> {
         let mut part = Part::default();
         if self.times.threads == 0 || self.times.total <= 0.0 {
@@ -388,7 +388,7 @@ impl Balance<'_> {
         }));
     }
 
-    /// Returns computing call paths whose times differ between members, by falling saving.
+    /// Returns computing call paths with different times of the members, by falling saving.
     fn uneven(&self) -> Vec<(&PathTime, Spread)> {
         let times = self.times;
         let computing = times

@@ -28,7 +28,7 @@ const MAX_VIEWS: usize = 4;
 /// Returns the call paths that correlate with the most uneven one over the grid of the recording.
 ///
 /// # Errors
-/// [`Failure`] for a grid that does not fit the recording.
+/// Returns [`Failure`] if the grid does not apply to the recording.
 pub(super) fn part(
     source: &Source,
     profile: &Profile,

@@ -21,7 +21,7 @@ const MAX_COUNTERS: usize = 3;
 /// Returns the counters of a profile that are distributed unequally. Times are compared by [`super::balance`].
 ///
 /// # Errors
-/// [`Failure::Input`] for rows that cannot be read.
+/// Returns [`Failure::Input`] if a row cannot be read.
 pub(super) fn part(source: &Source, profile: &Profile) -> Result<Part, Failure> {
     let mut part = Part::default();
     let locations = profile.system().locations().len();

@@ -60,7 +60,7 @@ struct Sum<'a> {
 /// Returns the findings about the devices of a trace, and their part of the page.
 ///
 /// # Errors
-/// [`Failure::Input`] if the work of devices cannot be read.
+/// Returns [`Failure::Input`] if the work of the devices cannot be read.
 pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failure> {
     let mut part = Part::default();
     let system = &recording.trace.definitions().system;
@@ -105,7 +105,7 @@ pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failu
 /// Returns the timeline of the devices for the page.
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub(super) fn section(
     source: &Source,
     recording: &Recording,

@@ -45,9 +45,9 @@ pub enum Kind {
     DeviceGap,
     /// Devices are busy for unequal times.
     DeviceImbalance,
-    /// Communication on devices beside which nothing computes.
+    /// Communication on devices without concurrent computation.
     ExposedCommunication,
-    /// Copies and sets of memory on devices beside which nothing computes.
+    /// Copies and sets of memory on devices without concurrent computation.
     ExposedCopies,
     /// Messages or collectives contradict the clocks.
     ClockViolation,

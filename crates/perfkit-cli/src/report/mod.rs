@@ -151,8 +151,8 @@ impl Part {
 /// Analyses recordings, prints the findings and writes the page.
 ///
 /// # Errors
-/// [`Failure::Usage`] if an output file is a recording, [`Failure::Input`] if no recording can be opened or an output
-/// file cannot be written.
+/// Returns [`Failure::Usage`] if an output file is a recording, and [`Failure::Input`] if no
+/// recording can be opened or an output file cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     for written in std::iter::once(&options.html).chain(&options.csv) {

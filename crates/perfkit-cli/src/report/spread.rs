@@ -88,7 +88,7 @@ pub(super) fn names(of: &[usize], times: &Times) -> String {
         1 => times.noun,
         _ => plural(times.noun),
     };
-    // `Master thread` states what it names.
+    // The name `Master thread` needs no noun in front of it.
     let is_stated = words
         .iter()
         .all(|word| word.to_lowercase().contains(times.noun));

@@ -199,7 +199,7 @@ impl Times {
     /// computed, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Input`] for a profile without times, and for rows that cannot be read.
+    /// Returns [`Failure::Input`] if the profile has no times or a row cannot be read.
     pub(super) fn of(profile: &Profile, view: Option<TraceView<'_>>) -> Result<Self, Failure> {
         let (metric, factor) = time_metric(profile)
             .ok_or_else(|| Failure::Input("no metric of the profile is a time".into()))?;
@@ -306,7 +306,7 @@ impl Times {
     /// `profile` is that of the window, and `length` its length in nanoseconds.
     ///
     /// # Errors
-    /// [`Failure::Input`] for rows that cannot be read.
+    /// Returns [`Failure::Input`] if a row cannot be read.
     pub(super) fn computing_in(&self, profile: &Profile, length: f64) -> Result<Vec<f64>, Failure> {
         let mut sums = vec![0.0; self.members.len()];
         let mut covered = vec![0.0; self.of.len()];

@@ -72,7 +72,8 @@ impl Options {
 /// Tracks the clusters of recordings and prints the tracked regions.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let clustering = options.clustering()?;
@@ -133,7 +134,8 @@ fn title(series: &Series) -> String {
 /// Returns the tracked regions for drawing.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn found(options: &Options) -> Result<Clusters, Failure> {
     pictures::series(&series::track(&options.paths, &options.clustering()?)?)
 }
@@ -146,7 +148,7 @@ pub fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Picture<'a
 /// Returns the part of a page.
 ///
 /// # Errors
-/// [`Failure::Input`] if drawing fails.
+/// Returns [`Failure::Input`] if drawing fails.
 pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(title, "phases");
     let section = view.section(&Bar::job());
@@ -156,7 +158,7 @@ pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
 /// Returns the metrics of tracked regions that become worse by more than 5 %.
 ///
 /// # Errors
-/// [`Failure::Input`] if metrics cannot be compared.
+/// Returns [`Failure::Input`] if metrics cannot be compared.
 pub(crate) fn flags(series: &Series, clustering: &ClusterOptions) -> Result<Vec<Flag>, Failure> {
     Ok(Report::of(series, clustering)?.flags)
 }

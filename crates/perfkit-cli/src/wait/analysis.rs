@@ -71,7 +71,7 @@ impl Analysis {
     /// Analyses a trace, with at most `top` findings.
     ///
     /// # Errors
-    /// [`Failure::Input`] for a trace that cannot be replayed.
+    /// Returns [`Failure::Input`] if the trace cannot be replayed.
     pub(crate) fn of(view: TraceView<'_>, top: usize) -> Result<Analysed, Failure> {
         let job = Bar::job();
         let activities = Activities::of(view, &job).map_err(input)?;

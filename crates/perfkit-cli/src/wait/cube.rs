@@ -80,7 +80,7 @@ fn metrics(profiles: &[Profile]) -> Vec<ProfileMetric> {
 /// Writes the profile of an analysis as Cube.
 ///
 /// # Errors
-/// [`Failure::Input`](crate::failure::Failure::Input) for a file that cannot be written.
+/// Returns [`Failure::Input`](crate::failure::Failure::Input) if the file cannot be written.
 pub(super) fn write(view: TraceView<'_>, analysis: &Analysis, path: &Path) -> Outcome {
     let profile = joined(view, analysis)?;
     output::whole(path, |to| {

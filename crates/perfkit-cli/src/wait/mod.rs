@@ -75,7 +75,8 @@ pub struct Options {
 /// Reads recordings and prints their wait states and efficiencies.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let written = options

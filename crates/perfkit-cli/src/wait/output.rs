@@ -167,7 +167,7 @@ impl Document {
     /// Writes the results as text.
     ///
     /// # Errors
-    /// [`Failure::Output`](crate::failure::Failure::Output) if `out` cannot be written.
+    /// Returns [`Failure::Output`](crate::failure::Failure::Output) if `out` cannot be written.
     pub(super) fn text(&self, out: &mut dyn Write) -> Outcome {
         for warning in &self.warnings {
             writeln!(out, "warning: {warning}")?;

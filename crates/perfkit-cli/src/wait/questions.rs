@@ -15,7 +15,8 @@ pub(crate) struct Answers(Vec<(String, Answer)>);
 /// Answers what-if questions. Each consists of changes that are separated by semicolons.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a text that is no change, and for a name without a match in the trace.
+/// Returns [`Failure::Usage`] for a text that is not a change, and for a name without a match in
+/// the trace.
 pub(super) fn ask(
     view: TraceView<'_>,
     found: &Analysis,

@@ -61,7 +61,8 @@ struct Run {
 /// Reads all recordings and prints the efficiencies of the series.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options of one recording, [`Failure::Input`] for recordings without waiting.
+/// Returns [`Failure::Usage`] for options of one recording, and [`Failure::Input`] for recordings
+/// without waiting.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let single = "of one recording, not of a series";
     if !options.questions.is_empty() {

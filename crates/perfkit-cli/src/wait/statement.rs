@@ -21,7 +21,7 @@ pub(crate) struct Command {
 }
 
 impl Command {
-    /// Creates commands on files, whose clocks are corrected or as recorded.
+    /// Creates commands on files with corrected or recorded clocks.
     pub(crate) fn new(files: Vec<String>, is_corrected: bool) -> Self {
         Command {
             files,

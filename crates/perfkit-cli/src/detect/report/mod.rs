@@ -89,7 +89,7 @@ impl Detected {
     /// is set.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the store cannot be written.
+    /// Returns [`Failure::Input`] if the store cannot be written.
     pub(crate) fn new(
         shown: Shown,
         monitor: Monitor,
@@ -185,7 +185,7 @@ impl Detected {
     /// Compares the records with those of another run.
     ///
     /// # Errors
-    /// [`Failure::Input`] if a store cannot be read.
+    /// Returns [`Failure::Input`] if a store cannot be read.
     pub(crate) fn compare(&mut self, with: &Path, other: &mut dyn Store) -> Outcome {
         self.compared = Some(Compared::new(with, other, &mut *self.store)?);
         Ok(())
@@ -194,7 +194,7 @@ impl Detected {
     /// Returns the first store error, if any.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the store failed.
+    /// Returns [`Failure::Input`] with the first store error.
     pub(crate) fn outcome(self) -> Outcome {
         self.failed.map_or(Ok(()), |error| Err(input(error)))
     }
@@ -225,7 +225,7 @@ impl Detected {
     /// Writes the results as text.
     ///
     /// # Errors
-    /// What `out` fails with.
+    /// Returns the write errors of `out`.
     pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
         let total = self.report.losses.total();
         let health = self.report.calls.health();
@@ -573,11 +573,11 @@ struct Document<'a, C> {
     health: BTreeMap<&'static str, u64>,
     /// Repairs and losses of the reader.
     findings: Vec<Found>,
-    /// Size of all calls in bytes.
+    /// Size of all events in bytes.
     raw_bytes: u64,
-    /// Size of the kept records in bytes.
+    /// Size of the kept text in bytes.
     kept_bytes: u64,
-    /// Number of records written.
+    /// Number of kept anomalies.
     recorded: u64,
     /// Number of records removed by the final model; `None` without `prune`.
     pruned: Option<u64>,
