@@ -92,7 +92,8 @@ pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
     })
 }
 
-/// Converts a drawing error to a usage error, because sizes come from the arguments.
+/// Converts a drawing error: an excessive size is a usage error because sizes come from the
+/// arguments; any other error is an input error.
 pub fn failed(error: Error) -> Failure {
     match error {
         Error::TooLarge { .. } => Failure::Usage(error.to_string()),
@@ -220,7 +221,7 @@ pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 /// Returns the command that writes a page of a timeline with `fold`, without the options of the
-/// window. The words have to be quoted for a shell.
+/// window. Words are quoted for a shell.
 pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     format!("perfkit fold {} --html closer.html", shell(words))
 }
@@ -310,7 +311,7 @@ pub fn unit(name: &str) -> (Unit, f64) {
     }
 }
 
-/// Creates an empty scene of one line with a title.
+/// Creates a scene of one line with a title.
 pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
     let mut head = Scene::new(width, 34, theme.paper);
     let mark = Mark::Title([16.0, 20.0], Anchor::Start, theme.ink, title.into());

@@ -121,7 +121,7 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     Ok(())
 }
 
-/// Draws one row for each device, with the default operation for its kind of streams.
+/// Draws one row for each device, with the default operations.
 fn draw(
     recording: &Recording,
     (span, devices): (Span, &Devices),

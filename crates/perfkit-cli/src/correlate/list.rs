@@ -148,7 +148,7 @@ struct Document<'a> {
     notes: Vec<String>,
     /// Number of surrogates; `None` without them.
     surrogates: Option<usize>,
-    /// Magnitude of r that surrogates rarely exceed.
+    /// Magnitude of r below which correlations are in the null band.
     null_band: Option<f64>,
     /// Repairs and losses of the reader.
     #[serde(flatten)]

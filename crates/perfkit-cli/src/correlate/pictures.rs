@@ -104,7 +104,7 @@ impl List<'_> {
         Ok((format!("{path}, {metric}"), grid, (unit, factor)))
     }
 
-    /// Describes the content of each cell.
+    /// Returns the names of the locations in each cell.
     fn cells(&self) -> Vec<String> {
         let system = self.profile.system();
         let mut names = vec![String::new(); self.topology.shape().cells()];

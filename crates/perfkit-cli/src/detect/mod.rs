@@ -1,5 +1,5 @@
-//! Detection of abnormal calls, ranks and functions: in a stream of events that may still grow, or in a
-//! recording that is replayed.
+//! Detection of abnormal calls, ranks and functions in a growing stream of events or in a replayed
+//! recording.
 
 mod options;
 mod report;
@@ -210,7 +210,7 @@ fn store(options: &Options) -> Result<Box<dyn Store>, Failure> {
     Ok(Box::new(Lines::create(path).map_err(input)?))
 }
 
-/// Returns how long a growing source is followed; `None` without `--follow`.
+/// Returns the parameters for following a growing source; `None` without `--follow`.
 fn follow(options: &Options) -> Option<Follow> {
     let idle = options.idle.map(|idle| {
         let nanos = u64::try_from(idle.0).unwrap_or_default();

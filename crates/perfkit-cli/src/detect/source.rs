@@ -106,7 +106,7 @@ fn kind_of(format: &str) -> Source {
     }
 }
 
-/// Returns the kind of a file or folder. A followed file may still be empty, so its name decides.
+/// Returns the kind of a file or folder. If a followed file is still empty, its extension decides.
 fn kind(path: &Path, follow: Option<Follow>) -> Result<Source, Failure> {
     let name = path.to_string_lossy();
     let is_text = || {

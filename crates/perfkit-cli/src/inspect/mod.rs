@@ -145,7 +145,7 @@ pub(crate) fn profile_sections(opened: &Profiled, top: usize) -> Result<Vec<Sect
     Ok(ProfileSummary::of(opened, None, top)?.sections())
 }
 
-/// Returns the timeline with one row for each process; `None` without calls.
+/// Returns the timeline with one row for each process as sections of a page; empty without events.
 fn timeline(
     trace: &recording::Recording,
     name: &str,

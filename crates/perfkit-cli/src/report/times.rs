@@ -22,7 +22,7 @@ pub(super) enum Class {
     InputOutput,
     /// Calls of a device runtime.
     DeviceCalls,
-    /// States of a recording in which a location is idle or waits.
+    /// Recorded states of idle or waiting locations.
     Idle,
     /// The measurement system itself.
     Measurement,

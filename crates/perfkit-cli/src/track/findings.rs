@@ -103,7 +103,8 @@ impl Report<'_> {
         }
         writeln!(out, "\nwhy: the weakest link that each object needs")?;
         for object in self.series.tracking.objects.iter().take(top) {
-            // Weaker links are redundant: the bridges alone connect the region.
+            // Links below the confidence of the region are redundant: stronger ones connect its
+            // clusters.
             let needed = object.links.iter();
             let weakest = needed
                 .filter(|link| link.confidence >= object.confidence)

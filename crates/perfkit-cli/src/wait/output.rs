@@ -42,7 +42,7 @@ pub(crate) struct Document {
     pub(crate) findings: Vec<Statement>,
     /// Wait states by kind.
     pub(crate) wait_states: Table,
-    /// Waiting and delays by rank.
+    /// Useful time, waiting and time on the critical path by rank.
     pub(crate) ranks: Table,
     /// Root causes of waiting.
     pub(crate) root_causes: Table,

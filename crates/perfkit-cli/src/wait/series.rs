@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
-/// Smallest loss of a factor that is described, in parts of 1.
+/// Smallest loss of a factor that is described, as a difference of values in `0.0..=1.0`.
 const MIN_LOSS: f64 = 0.02;
 
 /// A factor: name, depth in the tree of factors, and value.

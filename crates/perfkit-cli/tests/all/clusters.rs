@@ -313,7 +313,7 @@ fn epoch_needs_no_radius() {
     }
 }
 
-/// Bursts below a millisecond, the former minimum duration, take 79 % of the time.
+/// Bursts shorter than a millisecond take 79 % of the time.
 #[test]
 fn many_short_bursts_are_a_handful_of_clusters() {
     let file = perf_testdata::bundled::recording("nwchem-md-4");

@@ -75,7 +75,7 @@ fn each_subcommand_has_help_and_the_shared_options() {
     }
 }
 
-/// The gate builds and runs the programs.
+/// Checks the files of new crates; the gate builds and runs the programs.
 #[test]
 fn new_crates_depend_on_the_library_alone_and_replace_nothing() {
     let folder = scratch("new");

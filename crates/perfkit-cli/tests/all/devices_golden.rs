@@ -32,7 +32,8 @@ fn golden(name: &str, command: &str, words: &[&str]) {
 
 /// Returns the busy share that the characters of each row of `fold` show, and the printed one.
 ///
-/// The strip `busy` is the measure where there is one, else the characters that show a state.
+/// The first share is that of the strip `busy` if there is one, else the share of characters that
+/// show a state.
 fn inked(text: &str) -> Vec<(f64, f64)> {
     let mut rows: Vec<(f64, f64)> = Vec::new();
     for line in text.lines() {
@@ -275,8 +276,8 @@ fn a_fold_is_written_for_other_viewers() {
             .filter(|it| it["ph"] == phase && it["name"] == name)
             .count()
     };
-    // One process for the threads and one for each device; a device row shows the most frequent
-    // state of each pixel.
+    // One process for the threads and one for each device. The busiest device has a state in most
+    // pixels.
     assert_eq!(named("M", "process_name"), 7);
     assert!(named("X", "compute") + named("X", "stencil") + events.len() > 300);
     assert!(named("C", "agreement") > 6);
