@@ -53,7 +53,8 @@ pub struct Options {
 /// Reads a recording and prints its bursts.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let (file, files) = (&options.file, &options.files);
@@ -100,13 +101,17 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     report.text(out)
 }
 
+/// Bursts of a recording and the counts to print.
 struct Report<'a> {
+    /// Complete bursts with their metrics.
     bursts: &'a Bursts,
+    /// Bursts that filters drop, by reason.
     dropped: &'a Dropped,
+    /// Repairs and losses of the reader.
     diagnostics: &'a Diagnostics,
 }
 
-/// The quarters of some values: least, first quarter, median, third quarter, largest.
+/// Returns the minimum, the three quartiles and the maximum of some values; `None` without values.
 fn quarters(mut values: Vec<f64>) -> Option<[f64; 5]> {
     values.retain(|value| value.is_finite());
     values.sort_unstable_by(f64::total_cmp);
@@ -209,7 +214,8 @@ impl Report<'_> {
         }
     }
 
-    /// Duration across, the first metric up, a colour a thread.
+    /// Draws the bursts as points: duration on the x axis, the first metric on the y axis, and one
+    /// colour for each thread.
     fn draw(&self, name: &str, files: &Files) -> Outcome {
         let mut scale = Scale::params().dimension(Dimension::new("duration").log(true));
         let mut metrics = self.bursts.columns().iter();

@@ -1,4 +1,5 @@
-//! Treatment of clocks that disagree: the option `--clocks`, and what is said about violations of the clock condition.
+//! Treatment of clocks that disagree: the option `--clocks`, and sentences about violations of the
+//! clock condition.
 
 use crate::failure::{Failure, input};
 use crate::options::words;
@@ -13,7 +14,7 @@ use perfkit::core::{
 use perfkit::wait::clocks::{ClockEstimate, ClockModel, Corrected, Repair};
 use std::path::Path;
 
-/// Share of violated conditions from which times of different ranks cannot be compared.
+/// Smallest share of violated conditions that makes times of different ranks incomparable.
 const MANY: f64 = 0.01;
 
 /// Treatment of clocks that disagree.
@@ -24,7 +25,8 @@ pub enum Clocks {
     Keep,
     /// Times are corrected, so that no message arrives before it is sent.
     Correct,
-    /// Times are corrected where so many conditions are violated that times of different ranks cannot be compared.
+    /// Times are corrected if so many conditions are violated that times of different ranks cannot
+    /// be compared.
     Auto,
 }
 
@@ -51,17 +53,18 @@ pub struct ClocksOfWaits {
     pub clocks: Clocks,
 }
 
-/// Correction of the clocks of a recording.
+/// Rule of the diagnostics under which a correction of the clocks is counted.
 const CORRECTED: Rule = Rule {
     name: "clocks-corrected",
     what: "messages and collectives contradicted the clocks; all times are corrected",
     weight: Weight::Note,
 };
 
-/// Corrects the clocks of a recording if that is chosen and they disagree. A note says so.
+/// Corrects the clocks of a recording if `clocks` selects it and they disagree. A note in the
+/// diagnostics describes the correction.
 ///
 /// # Errors
-/// [`Failure::Input`] if the corrected events are out of order.
+/// Returns [`Failure::Input`] if the corrected events are out of order.
 pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Recording, Failure> {
     let is_kept = match clocks {
         Clocks::Keep => true,
@@ -87,18 +90,18 @@ pub fn apply(clocks: Clocks, recording: Recording, path: &Path) -> Result<Record
 /// A trace with corrected clocks.
 #[derive(Debug)]
 pub struct Correction {
-    /// The trace.
+    /// Trace with corrected times.
     pub trace: Trace,
     /// Violations of the recorded times.
     pub before: ClockViolations,
-    /// Description of the correction, with its uncertainty.
+    /// Description of the correction with its uncertainty, for output.
     pub words: String,
 }
 
 /// Corrects the clocks of a trace; `None` if no condition is violated.
 ///
 /// # Errors
-/// [`Failure::Input`] if the corrected events are out of order.
+/// Returns [`Failure::Input`] if the corrected events are out of order.
 pub fn correct(trace: &Trace) -> Result<Option<Correction>, Failure> {
     let job = Bar::job();
     let estimate = ClockEstimate::of(trace.view(), ClockModel::Auto, &job).map_err(input)?;
@@ -157,7 +160,7 @@ pub fn violated(found: &ClockViolations) -> u64 {
         .saturating_add(found.collectives.violated)
 }
 
-/// Returns `true` if so many conditions are violated that wait states mean nothing.
+/// Returns `true` if so many conditions are violated that wait states are meaningless.
 pub fn are_many(found: &ClockViolations) -> bool {
     let checked = found
         .messages
@@ -169,7 +172,7 @@ pub fn are_many(found: &ClockViolations) -> bool {
 /// Counts the violations of a trace.
 ///
 /// # Errors
-/// [`Failure::Input`] for a trace whose messages cannot be matched.
+/// Returns [`Failure::Input`] if the messages of the trace cannot be matched.
 pub fn violations(trace: &Trace) -> Result<ClockViolations, Failure> {
     let found = match_messages(trace.view(), &Bar::job()).map_err(input)?;
     Ok(found.clock_violations())
@@ -192,7 +195,8 @@ pub fn of(found: &ClockViolations, trace: &Trace) -> Vec<String> {
     sentences(found, definitions.clock, &definitions.system)
 }
 
-/// Returns sentences about messages and collectives that contradict the clocks; none where no condition is violated.
+/// Returns sentences about messages and collectives that contradict the clocks; empty if no
+/// condition is violated.
 pub fn sentences(found: &ClockViolations, clock: Clock, system: &SystemTree) -> Vec<String> {
     let pair = worst_pair(found, system).map_or_else(String::new, |pair| format!(", {pair}"));
     let kinds = [
@@ -214,7 +218,8 @@ pub fn sentences(found: &ClockViolations, clock: Clock, system: &SystemTree) -> 
     violated.map(sentence).collect()
 }
 
-/// Returns the description of the correction of the clocks of a recording that was opened; `None` if they were kept.
+/// Returns the description of the clock correction of an opened recording; `None` if the clocks
+/// were kept.
 pub fn correction(diagnostics: &Diagnostics) -> Option<String> {
     let mut all = diagnostics.iter().filter(|(rule, _)| *rule == CORRECTED);
     let place = all.next()?.1.places.first()?;

@@ -1,4 +1,4 @@
-//! The command line as a whole: subcommands and their dispatch.
+//! The command line: subcommands and their dispatch.
 
 use crate::failure::{self, Failure, Outcome};
 use crate::{
@@ -80,8 +80,8 @@ fn completions(shell: Shell, out: &mut dyn Write) -> Outcome {
 /// Runs a command line without the name of the program, such as `["inspect", "traces.otf2"]`.
 ///
 /// # Errors
-/// [`Failure::Usage`] for wrong arguments, [`Failure::Help`] with the text of `--help` or `--version`, and the
-/// errors of the subcommand.
+/// Returns [`Failure::Usage`] for wrong arguments, [`Failure::Help`] with the text of `--help` or
+/// `--version`, and the errors of the subcommand.
 pub fn run(words: &[OsString], out: &mut dyn Write) -> Outcome {
     failure::parse::<Cli>(words)?.run(words, out)
 }
@@ -89,7 +89,7 @@ pub fn run(words: &[OsString], out: &mut dyn Write) -> Outcome {
 /// Runs a command line as [`run`] and returns the text that it prints.
 ///
 /// # Errors
-/// Those of [`run`].
+/// Returns the errors of [`run`].
 pub fn output<W: Into<OsString>>(words: impl IntoIterator<Item = W>) -> Result<String, Failure> {
     let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
     let mut out = Vec::new();

@@ -11,13 +11,13 @@ use std::process::ExitCode;
 /// Reason why a command stopped.
 #[derive(Debug)]
 pub enum Failure {
-    /// The arguments are wrong: exit code 2.
+    /// Wrong arguments; exit code 2.
     Usage(String),
-    /// The input is wrong: exit code 1.
+    /// Wrong input; exit code 1.
     Input(String),
-    /// Standard output cannot be written, for example after `| head`.
+    /// Failure to write to standard output, for example after `| head`.
     Output(io::Error),
-    /// `--help` or `--version` was given: the text to print, exit code 0.
+    /// Text of `--help` or `--version`; exit code 0.
     Help(String),
 }
 
@@ -30,7 +30,7 @@ impl From<clap::Error> for Failure {
         match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => Failure::Help(text),
             ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Failure::Usage(text),
-            // The usage line is added where the error is printed, to all errors alike.
+            // The usage line is added when an error is printed, to all errors alike.
             _ => {
                 let text = text.strip_prefix("error: ").unwrap_or(&text);
                 let end = text
@@ -48,12 +48,12 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Any error of the libraries is about the input.
+/// Converts an error of the libraries to an input error.
 pub fn input(error: impl std::error::Error) -> Failure {
     Failure::Input(message(error))
 }
 
-/// An error with its causes, which follow after colons.
+/// Formats an error with its causes, separated by colons.
 pub fn message(error: impl std::error::Error) -> String {
     let mut message = String::new();
     // Writing into a string cannot fail.
@@ -61,10 +61,10 @@ pub fn message(error: impl std::error::Error) -> String {
     message
 }
 
-/// Refuses to write a file over the one that is read.
+/// Refuses to write a file over an input file.
 ///
 /// # Errors
-/// [`Failure::Usage`] if both paths are of one file.
+/// Returns [`Failure::Usage`] if both paths refer to one file.
 pub fn spare(read: &Path, written: &Path) -> Outcome {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     match (real(read), real(written)) {
@@ -79,14 +79,16 @@ pub fn spare(read: &Path, written: &Path) -> Outcome {
 /// Parses arguments without the name of the program.
 ///
 /// # Errors
-/// [`Failure::Usage`] for wrong arguments, [`Failure::Help`] with the text of `--help` or `--version`.
+/// Returns [`Failure::Usage`] for wrong arguments, and [`Failure::Help`] with the text of `--help`
+/// or `--version`.
 pub fn parse<T: Parser>(words: &[OsString]) -> Result<T, Failure> {
     let program = OsString::from(T::command().get_name());
     let all = std::iter::once(program).chain(words.iter().cloned());
     Ok(T::try_parse_from(all)?)
 }
 
-/// Work of a program: arguments in, without the name of the program, and text out.
+/// Main function of a program: takes the arguments without the name of the program, and writes
+/// text.
 pub type Run = fn(&[OsString], &mut dyn Write) -> Outcome;
 
 /// Runs the `main` of a program: prints errors to standard error, with the usage of `command`, and returns the
@@ -99,14 +101,14 @@ pub fn main(command: Command, run: Run) -> ExitCode {
         other => other,
     };
     let outcome = match outcome {
-        // A report is printed although something else could not be written.
+        // Print the report although another output could not be written.
         Err(Failure::Input(message)) => out
             .flush()
             .map_err(Failure::Output)
             .and(Err(Failure::Input(message))),
         other => other.and_then(|()| Ok(out.flush()?)),
     };
-    // What is left in the buffer after an error has nowhere to go.
+    // The rest of the buffer cannot be written after an error.
     drop(out.into_parts());
     match outcome {
         Ok(()) | Err(Failure::Help(_)) => ExitCode::SUCCESS,
@@ -125,7 +127,7 @@ pub fn main(command: Command, run: Run) -> ExitCode {
     }
 }
 
-/// Returns the usage line of the subcommand, or of the program where there is none.
+/// Returns the usage line of the subcommand, or that of the program without one.
 fn usage(mut command: Command, words: &[OsString]) -> String {
     command.build();
     let mut name = command.get_name().to_string();
@@ -150,7 +152,7 @@ fn fail(code: u8, message: &str) -> ExitCode {
 /// Parses the options of a subcommand, without its name.
 ///
 /// # Errors
-/// As [`parse`].
+/// Returns the errors of [`parse`].
 pub fn options<T: Args, W: Into<OsString> + Clone>(
     words: impl IntoIterator<Item = W>,
 ) -> Result<T, Failure> {

@@ -1,4 +1,4 @@
-//! What a reader skipped, repaired or noted: as lines, on standard error and in JSON.
+//! Skips, repairs and notes of a reader: as lines, on standard error and in JSON.
 
 use crate::failure::Failure;
 use crate::messages;
@@ -7,7 +7,7 @@ use perfkit::core::{Diagnostics, Finding, ReplayCounts, Rule, Weight};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// Finding of a reader: a rule, and how often it was applied.
+/// Finding of a reader: a rule, and the number of its applications.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// Name of the rule.
@@ -15,14 +15,14 @@ pub struct Found {
     /// `true` for repairs and losses, `false` for notes.
     #[serde(rename = "repair")]
     pub is_repair: bool,
-    /// `true` if it is usual in recordings of its format and changes no answer.
+    /// `true` if the finding is usual in recordings of its format and does not change the results.
     #[serde(rename = "ordinary")]
     pub is_ordinary: bool,
     /// Number of places.
     pub count: u64,
     /// Description of the rule.
     pub what: &'static str,
-    /// First place; empty if there is none.
+    /// First place; empty if the finding has none.
     pub first: String,
 }
 
@@ -50,7 +50,9 @@ impl Found {
 /// Findings of a reader and of the replay, for `--json`.
 #[derive(Debug, Serialize)]
 pub struct Findings {
+    /// Findings of the reader.
     findings: Vec<Found>,
+    /// Repairs of the replay.
     replay: ReplayCounts,
 }
 
@@ -81,13 +83,13 @@ impl std::fmt::Display for Found {
     }
 }
 
-/// What was found, by rule.
+/// Returns the findings of a reader by rule.
 pub fn found(diagnostics: &Diagnostics) -> Vec<Found> {
     diagnostics.iter().map(Found::of).collect()
 }
 
-/// Lines about what was found: one a rule, each with the word that it begins with, and one for all rules that
-/// are ordinary.
+/// Returns one line for each rule with its first word, and one line for all rules that are
+/// ordinary.
 pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
     let (ordinary, others): (Vec<_>, Vec<_>) = found(diagnostics)
         .into_iter()
@@ -112,7 +114,7 @@ pub fn lines(diagnostics: &Diagnostics) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Frames of a trace that had to be mended, by what was wrong with them.
+/// Returns the numbers of repaired frames of a trace by cause.
 pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
     [
         ("leaves that closed inner frames", counts.nearest),
@@ -122,10 +124,10 @@ pub fn mended(counts: &ReplayCounts) -> [(&'static str, u64); 4] {
     ]
 }
 
-/// Writes the [`lines`] and one for each kind of mended frames; none where all is well.
+/// Writes the [`lines`] and one line for each kind of repaired frames; nothing without findings.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write(
     diagnostics: &Diagnostics,
     counts: &ReplayCounts,
@@ -142,7 +144,7 @@ pub fn write(
     Ok(())
 }
 
-/// As [`write()`], to standard error.
+/// Writes the findings as [`write()`] does, to standard error.
 pub fn tell(diagnostics: &Diagnostics, counts: &ReplayCounts) {
     let mut text = Vec::new();
     // Writing to memory cannot fail.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// Errors alone.
+    /// Errors only.
     Quiet,
     /// Notes and warnings, and progress bars on a terminal.
     Usual,
@@ -15,7 +15,7 @@ pub enum Level {
     Verbose,
 }
 
-/// One for the process, since standard error is one.
+/// Amount for the whole process, because standard error is shared.
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Usual as u8);
 
 /// Sets the amount of text.
@@ -45,7 +45,7 @@ pub fn error(line: &str) {
 
 fn print(level: Level, line: &str) {
     if prints(level) {
-        // Without standard error there is no reader.
+        // Messages are lost if standard error cannot be written.
         let _ = writeln!(io::stderr(), "{line}");
     }
 }

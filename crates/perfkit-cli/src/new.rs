@@ -33,7 +33,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The program.
+    /// Returns the source code of the program.
     fn program(self) -> &'static str {
         match self {
             Kind::Experiment => include_str!("../templates/experiment.rs"),
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// Name and text of a recording that lies beside the program.
+    /// Returns name and text of the sample recording of the program, if there is one.
     fn sample(self) -> Option<(&'static str, &'static str)> {
         match self {
             Kind::Experiment | Kind::Detector => None,
@@ -51,14 +51,14 @@ impl Kind {
     }
 }
 
-/// Words that are no names of crates because the language or this program uses them.
+/// Words that cannot be names of crates because the language or this program uses them.
 const RESERVED: [&str; 7] = ["perfkit", "core", "std", "alloc", "self", "super", "crate"];
 
 /// Writes the crate and prints the next commands.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a name that is none and a folder without the library, [`Failure::Input`] if the folder exists
-/// or cannot be written.
+/// Returns [`Failure::Usage`] if the name is invalid or the folder of the library does not contain
+/// it, and [`Failure::Input`] if the new folder exists or cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let name = &options.name;
     check(name)?;
@@ -106,8 +106,8 @@ fn check(name: &str) -> Outcome {
     }
 }
 
-/// Returns the value of the dependency: the given folder, that of the checkout around the working directory, that of the
-/// checkout in which this command was built, or the version of this command.
+/// Returns the value of the dependency: the given folder, the checkout around the working
+/// directory, the checkout in which this command was built, or the version of this command.
 fn library(given: Option<&Path>) -> Result<String, Failure> {
     let is_library = |folder: &Path| {
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
@@ -130,7 +130,7 @@ fn library(given: Option<&Path>) -> Result<String, Failure> {
     };
     let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
     let folder = std::fs::canonicalize(&folder).map_err(failed)?;
-    // A string of JSON is a string of TOML.
+    // Strings of JSON are valid strings of TOML.
     let path = serde_json::to_string(&folder.to_string_lossy());
     let path = path.map_err(|error| Failure::Input(error.to_string()))?;
     Ok(format!("{{ path = {path} }}"))

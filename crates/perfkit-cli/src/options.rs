@@ -31,7 +31,7 @@ impl General {
     /// Sets the amount of messages and the number of threads.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if the threads of the process were already started.
+    /// Returns [`Failure::Usage`] if the threads of the process were already started.
     pub fn apply(&self) -> Outcome {
         messages::set_level(match (self.quiet, self.verbose) {
             (true, _) => Level::Quiet,
@@ -71,14 +71,14 @@ pub struct UnifyBy {
     pub unify: Unify,
 }
 
-/// A recording with events, for help texts.
+/// Formats with events, for help texts.
 pub const TRACE: &str = "OTF2 (its anchor, .otf2, or its folder), Paraver (.prv), Chrome or Kineto JSON, rocprofv3 \
     JSON, event streams (.tsv, .ndjson, .bp), export of Nsight Systems (.sqlite)";
 
 /// Parses a time: `1.5s`, `20ms`, `7us`, `12ns`; a bare number is in seconds.
 ///
 /// # Errors
-/// Returns a sentence if the text is no time.
+/// Returns a message if the text is not a time.
 pub fn time(text: &str) -> Result<Nanos, String> {
     recording::parse_time(text).map_err(|failure| match failure {
         Failure::Usage(what) | Failure::Input(what) | Failure::Help(what) => what,
@@ -86,7 +86,8 @@ pub fn time(text: &str) -> Result<Nanos, String> {
     })
 }
 
-/// Returns a time in nanoseconds as the options `--from` and `--to` take it, exact to a microsecond.
+/// Returns a time in nanoseconds in the syntax of the options `--from` and `--to`, exact to a
+/// microsecond.
 ///
 /// ```
 /// use perfkit_cli::options::time_option;
@@ -103,7 +104,7 @@ pub fn time_option(nanos: i64) -> String {
 /// Parses a time above 0.
 ///
 /// # Errors
-/// Returns a sentence if the text is no time, or the time is not above 0.
+/// Returns a message if the text is not a time, or the time is not above 0.
 pub fn positive_time(text: &str) -> Result<Nanos, String> {
     match time(text)? {
         time if time.0 > 0 => Ok(time),
@@ -114,7 +115,7 @@ pub fn positive_time(text: &str) -> Result<Nanos, String> {
 /// Parses a finite number above 0.
 ///
 /// # Errors
-/// Returns a sentence for anything else.
+/// Returns a message for any other text.
 pub fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
@@ -125,7 +126,7 @@ pub fn positive(text: &str) -> Result<f64, String> {
 /// Parses `NAME=GLOB`, such as `MPI=MPI_*`.
 ///
 /// # Errors
-/// Returns a sentence if there is no `=`.
+/// Returns a message if there is no `=`.
 pub fn named_glob(text: &str) -> Result<(String, String), String> {
     let (name, glob) = text.split_once('=').ok_or("expected NAME=GLOB")?;
     Ok((name.into(), glob.into()))

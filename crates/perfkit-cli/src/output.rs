@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Output files that are either complete or absent.
 
 use crate::failure::{Failure, Outcome};
 use perfkit::core::Table;
@@ -8,20 +8,20 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes a file under another name and renames it once it is whole, so that nobody reads half of
-/// it, and what was there before stays if writing fails.
+/// Writes a file under a temporary name and renames it when it is complete. No other program reads
+/// a part of it, and an existing file stays if writing fails.
 ///
 /// # Errors
-/// [`Failure::Input`] with the path where the system cannot write or rename, and what `write` fails
-/// with.
+/// Returns [`Failure::Input`] with the path if the system cannot write or rename the file, and the
+/// errors of `write`.
 pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outcome {
     let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
     let told = |failure| match failure {
-        // It is this file that could not be written, not standard output.
+        // The error is about this file, not about standard output.
         Failure::Output(error) => failed(error),
         other => other,
     };
-    // What is behind a link is replaced, not the link.
+    // Replaces the target of a link, not the link itself.
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let name = real.file_name().filter(|_| !real.is_dir());
     let Some(name) = name else {
@@ -29,7 +29,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
         return Err(Failure::Input(what));
     };
     if real.exists() && !real.is_file() {
-        // A pipe or terminal has no other name.
+        // A pipe or terminal cannot be renamed.
         let mut to = BufWriter::new(File::create(&real).map_err(failed)?);
         write(&mut to).map_err(told)?;
         return to.flush().map_err(failed);
@@ -49,7 +49,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
     };
     let done = fill();
     if done.is_err() {
-        // It may not be there at all.
+        // The file may not exist.
         let _ = std::fs::remove_file(&part);
     }
     done
@@ -58,7 +58,7 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
 /// Writes a table as CSV, if a path is given.
 ///
 /// # Errors
-/// Those of [`whole`] and of `table`.
+/// Returns the errors of [`whole`] and of `table`.
 pub fn csv(path: Option<&PathBuf>, table: impl FnOnce() -> Result<Table, Failure>) -> Outcome {
     match path {
         Some(path) => {
@@ -72,7 +72,7 @@ pub fn csv(path: Option<&PathBuf>, table: impl FnOnce() -> Result<Table, Failure
 /// Writes a result as one JSON object on one line.
 ///
 /// # Errors
-/// [`Failure::Output`] if `out` cannot be written.
+/// Returns [`Failure::Output`] if `out` cannot be written.
 pub fn json(out: &mut dyn Write, result: &impl Serialize) -> Outcome {
     serde_json::to_writer(&mut *out, result).map_err(std::io::Error::from)?;
     Ok(writeln!(out)?)

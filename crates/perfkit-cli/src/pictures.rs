@@ -1,4 +1,4 @@
-//! Pictures and pages: where they go, and what several examples draw.
+//! Pictures and pages: their files, and scenes that several subcommands share.
 
 use crate::clocks;
 use crate::failure::{Failure, Outcome, input, message};
@@ -30,20 +30,20 @@ pub struct Files {
 }
 
 impl Files {
-    /// Whether there are none.
+    /// Returns `true` if no file is written.
     pub fn is_empty(&self) -> bool {
         self.html.is_none() && self.png.is_none() && self.svg.is_none()
     }
 
-    /// All of them.
+    /// Returns all files.
     pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
         [&self.html, &self.png, &self.svg].into_iter().flatten()
     }
 
-    /// Draws and writes what was options for: a picture, and a page of sections with a title.
+    /// Draws and writes the selected files: a picture, and a page of sections with a title.
     ///
     /// # Errors
-    /// What drawing fails with, and [`Failure::Input`] for files that cannot be written.
+    /// Returns the errors of drawing, and [`Failure::Input`] if a file cannot be written.
     pub fn write(
         &self,
         title: &str,
@@ -66,7 +66,8 @@ impl Files {
 /// Writes a picture.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it is too large, [`Failure::Input`] for a file that cannot be written.
+/// Returns [`Failure::Usage`] if the picture is too large, and [`Failure::Input`] if the file
+/// cannot be written.
 pub fn png(path: &Path, scene: &Scene) -> Outcome {
     let bytes = scene.png().map_err(failed)?;
     output::whole(path, |to| Ok(to.write_all(&bytes)?))
@@ -75,7 +76,7 @@ pub fn png(path: &Path, scene: &Scene) -> Outcome {
 /// Writes a picture of lines.
 ///
 /// # Errors
-/// [`Failure::Input`] for a file that cannot be written.
+/// Returns [`Failure::Input`] if the file cannot be written.
 pub fn svg(path: &Path, scene: &Scene) -> Outcome {
     output::whole(path, |to| Ok(to.write_all(scene.svg().as_bytes())?))
 }
@@ -83,7 +84,7 @@ pub fn svg(path: &Path, scene: &Scene) -> Outcome {
 /// Writes a page.
 ///
 /// # Errors
-/// [`Failure::Input`] for a file that cannot be written.
+/// Returns [`Failure::Input`] if the file cannot be written.
 pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
     let page = sections.into_iter().fold(page, Page::with);
     output::whole(path, |to| {
@@ -91,7 +92,8 @@ pub fn html(path: &Path, page: Page, sections: Vec<Section>) -> Outcome {
     })
 }
 
-/// What drawing fails with: sizes come from the arguments.
+/// Converts a drawing error: an excessive size is a usage error because sizes come from the
+/// arguments; any other error is an input error.
 pub fn failed(error: Error) -> Failure {
     match error {
         Error::TooLarge { .. } => Failure::Usage(error.to_string()),
@@ -99,7 +101,8 @@ pub fn failed(error: Error) -> Failure {
     }
 }
 
-/// The name of a recording for titles: that of its file or folder without what tells its format.
+/// Returns the name of a recording for titles: that of its file or folder without the extension of
+/// the format.
 pub fn name(path: &Path) -> String {
     let name = experiments::name(path);
     let ends = [
@@ -112,18 +115,18 @@ pub fn name(path: &Path) -> String {
     ends.iter().fold(name, cut)
 }
 
-/// The timelines of a trace, a state a function.
+/// Returns the timelines of a trace with one state for each function.
 ///
 /// # Errors
-/// [`Failure::Input`] for a trace whose calls cannot be replayed.
+/// Returns [`Failure::Input`] if the calls of the trace cannot be replayed.
 pub fn timelines(trace: &Trace) -> Result<Timelines, Failure> {
     timelines_by(trace, Unify::default())
 }
 
-/// The timelines of a trace, with a rule that decides which regions are one function.
+/// Returns the timelines of a trace, with a rule that decides which regions are one function.
 ///
 /// # Errors
-/// As [`timelines`].
+/// Returns the errors of [`timelines`].
 pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
     let map = RegionGroups::new()
         .unify(unify)
@@ -132,7 +135,7 @@ pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
     Timelines::new(trace.view(), &map, &Bar::job()).map_err(input)
 }
 
-/// What an operation shows, as the rest of a sentence.
+/// Describes an operation as the end of a sentence.
 pub fn words(op: &str) -> String {
     match op.split_once('=') {
         Some(("any", state)) => format!("where any stream is in {state}"),
@@ -153,7 +156,7 @@ pub fn words(op: &str) -> String {
 /// Returns a row for the streams of each device, without rows of threads and of annotations.
 ///
 /// # Errors
-/// What grouping fails with.
+/// Returns the errors of grouping.
 pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
     let groups = Groups::by(timelines, GroupBy::Device);
     let is_device = |id: &&GroupId| {
@@ -164,11 +167,11 @@ pub fn device_rows(timelines: &Timelines) -> Result<Groups, Failure> {
     groups.with_rows(&rows).map_err(input)
 }
 
-/// One fold of a window, by default all of the recording, as a picture. Without an operation each kind of
-/// row has its own.
+/// Draws one fold of a window, by default of the whole recording. Without an operation, each kind
+/// of row has its own.
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub fn folded(
     timelines: &Timelines,
     (groups, op): (Groups, Option<Op>),
@@ -188,7 +191,7 @@ pub fn folded(
 /// Draws all locations below one another, and under them the folds of all with max, min and diff.
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
     let of = (Groups::by(timelines, GroupBy::Location), Some(Op::Max));
     let all = folded(timelines, of, (1440, None), |one| one.titled(title))?;
@@ -217,19 +220,20 @@ pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.join(" ")
 }
 
-/// The command that writes a page of a timeline with `fold`, but for the window: words as they are
-/// quoted for a shell.
+/// Returns the command that writes a page of a timeline with `fold`, without the options of the
+/// window. Words are quoted for a shell.
 pub fn fold_command<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     format!("perfkit fold {} --html closer.html", shell(words))
 }
 
-/// Draws a timeline in a page, with the messages of the trace. A second section follows if messages or collectives
-/// show that clocks disagree. `command` writes a page of another window, see
-/// [`View::command`](timeline::View::command); it is empty where the trace is in no file.
-/// `has_own_spans` sets the span of busy shares, see [`View::own_spans`](timeline::View::own_spans).
+/// Draws a timeline in a page, with the messages of the trace. A second section follows if messages
+/// or collectives show that clocks disagree. `command` writes a page of another window, see
+/// [`View::command`](timeline::View::command); it is empty if the trace is in no file.
+/// `has_own_spans` sets the span of busy shares, see
+/// [`View::own_spans`](timeline::View::own_spans).
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub fn timeline(
     (trace, timelines): (&Trace, &Timelines),
     (groups, op): (Groups, Option<Op>),
@@ -262,10 +266,10 @@ pub fn timeline(
     Ok(sections)
 }
 
-/// What tracking found, to be drawn.
+/// Returns the results of tracking for drawing.
 ///
 /// # Errors
-/// None but that a series does not fit together.
+/// Returns [`Failure`] if the parts of the series are inconsistent.
 pub fn series(series: &Series) -> Result<Clusters, Failure> {
     let labels: Vec<&[ClusterId]> = series
         .frames
@@ -276,10 +280,10 @@ pub fn series(series: &Series) -> Result<Clusters, Failure> {
     found.map_err(failed)
 }
 
-/// Adds durations and all metrics of bursts that are points of one frame.
+/// Adds durations and all metrics of the bursts that are points of an experiment.
 ///
 /// # Errors
-/// None but that points and bursts do not fit together.
+/// Returns [`Failure`] if points and bursts are inconsistent.
 pub fn metrics(clusters: &mut Clusters, bursts: &Bursts, frame: &ScaledFrame) -> Outcome {
     let of = |values: &[f64]| -> Vec<f64> {
         let row = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);
@@ -307,7 +311,7 @@ pub fn unit(name: &str) -> (Unit, f64) {
     }
 }
 
-/// A line of paper with a title on it.
+/// Creates a scene of one line with a title.
 pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
     let mut head = Scene::new(width, 34, theme.paper);
     let mark = Mark::Title([16.0, 20.0], Anchor::Start, theme.ink, title.into());
@@ -315,7 +319,7 @@ pub fn headed(title: &str, width: u32, theme: Theme) -> Scene {
     head
 }
 
-/// Several pictures: the first at full width, the others beside one another below it.
+/// Arranges several pictures: the first at full width, the others side by side below it.
 pub fn together(title: &str, first: &Scene, others: &[Scene], theme: Theme) -> Scene {
     const GAP: f64 = 4.0;
     let below: f64 = others

@@ -1,11 +1,11 @@
-//! A progress bar on a terminal, nothing in a pipe.
+//! Progress bar on a terminal; nothing in a pipe.
 
 use crate::messages::{self, Level};
 use indicatif::{ProgressBar, ProgressStyle};
 use perfkit::core::{Job, Progress};
 use std::sync::Mutex;
 
-/// Shows the phase that reported last. On standard error, and only on a terminal.
+/// Progress bar of the phase that reported last, on standard error if that is a terminal.
 #[derive(Debug, Default)]
 pub struct Bar(Mutex<Option<(&'static str, ProgressBar)>>);
 

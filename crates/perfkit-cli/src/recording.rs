@@ -9,23 +9,23 @@ use perfkit::core::{
 use perfkit::formats::{Content, OpenOptions};
 use std::path::{Path, PathBuf};
 
-/// A trace with what its reader said about it.
+/// Trace with the findings of its reader.
 #[derive(Debug)]
 pub struct Recording {
-    /// What happened.
+    /// Events and definitions.
     pub trace: Trace,
     /// Name of the format.
     pub format: &'static str,
-    /// What was repaired.
+    /// Repairs and losses of the reader.
     pub diagnostics: Diagnostics,
 }
 
-/// A recording of either kind.
+/// Recording of either kind.
 #[derive(Debug)]
 pub enum Any {
-    /// Events.
+    /// Trace, with events.
     Trace(Box<Recording>),
-    /// Severities.
+    /// Profile, with severities.
     Profile(Profiled),
 }
 
@@ -55,7 +55,7 @@ impl From<Clocks> for Reading {
 /// Opens any recording, with a progress bar on a terminal.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn any(path: &Path) -> Result<Any, Failure> {
     any_by(path, Reading::default())
 }
@@ -63,7 +63,7 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
 /// Opens any recording as [`any`], with rules for functions and clocks.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> {
     let Reading { unify, clocks } = reading.into();
     let options = OpenOptions::new().unify(unify);
@@ -93,8 +93,8 @@ pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> 
     }
 }
 
-/// What opening fails with. Of no format is also what is empty: what people have after a run that wrote
-/// nothing.
+/// Converts the error of opening a recording. An empty file or folder, such as after a run without
+/// output, gets an error of its own instead of an unknown format.
 pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
     let is_empty = match std::fs::read_dir(path) {
         Ok(mut inside) => inside.next().is_none(),
@@ -110,7 +110,7 @@ pub fn unreadable(path: &Path, error: perfkit::formats::Error) -> Failure {
 /// Opens any recording that has a trace, with a progress bar on a terminal.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open(path: &Path) -> Result<Recording, Failure> {
     open_by(path, Reading::default())
 }
@@ -118,7 +118,7 @@ pub fn open(path: &Path) -> Result<Recording, Failure> {
 /// Opens any recording that has a trace as [`open`], with rules for functions and clocks.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open_by(path: &Path, reading: impl Into<Reading>) -> Result<Recording, Failure> {
     match any_by(path, reading)? {
         Any::Trace(recording) => Ok(*recording),
@@ -129,31 +129,32 @@ pub fn open_by(path: &Path, reading: impl Into<Reading>) -> Result<Recording, Fa
     }
 }
 
-/// A call-path profile with what its reader said about it.
+/// Call-path profile with the findings of its reader.
 #[derive(Debug)]
 pub struct Profiled {
     /// Severities by metric, call path and location.
     pub profile: Profile,
     /// Name of the format.
     pub format: &'static str,
-    /// What was repaired.
+    /// Repairs and losses of the reader.
     pub diagnostics: Diagnostics,
-    /// Frames that were mended, where the profile is that of a trace.
+    /// Numbers of repaired frames, if the profile is that of a trace.
     pub counts: ReplayCounts,
 }
 
 /// Opens any recording as a call-path profile: of a trace, the profile that follows from it.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn profile(path: &Path) -> Result<Profiled, Failure> {
     profile_by(path, Unify::default())
 }
 
-/// As [`profile`], with a rule that decides which regions of a trace are one function.
+/// Opens a recording as [`profile`] does, with a rule that decides which regions of a trace are one
+/// function.
 ///
 /// # Errors
-/// As [`profile`].
+/// Returns the errors of [`profile`].
 pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
     match any_by(path, unify)? {
         Any::Profile(profiled) => Ok(profiled),
@@ -175,7 +176,7 @@ pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
 /// of Chrome JSON, of rocprofv3 or of Nsight Systems.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
     open_ranks_by(paths, Reading::default())
 }
@@ -183,7 +184,7 @@ pub fn open_ranks(paths: &[PathBuf]) -> Result<Recording, Failure> {
 /// Opens several recordings as [`open_ranks`], with rules for functions and clocks.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause.
+/// Returns [`Failure::Input`] with the place and cause.
 pub fn open_ranks_by(paths: &[PathBuf], reading: impl Into<Reading>) -> Result<Recording, Failure> {
     let reading = reading.into();
     if let [only] = paths {
@@ -209,10 +210,10 @@ pub fn open_ranks_by(paths: &[PathBuf], reading: impl Into<Reading>) -> Result<R
     clocks::apply(reading.clocks, recording, first)
 }
 
-/// A time as people write it: `1.5s`, `20ms`, `7us`, `12ns`; a bare number is in seconds.
+/// Parses a time such as `1.5s`, `20ms`, `7us` or `12ns`; a bare number is in seconds.
 ///
 /// # Errors
-/// [`Failure::Usage`] for anything else.
+/// Returns [`Failure::Usage`] for any other text.
 pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
     let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("", 1e9)];
     let wrong = || {
@@ -224,7 +225,7 @@ pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
         .iter()
         .find_map(|(unit, scale)| Some((text.strip_suffix(unit)?, scale)))
         .ok_or_else(wrong)?;
-    // Whole numbers stay whole: a float has 53 bits.
+    // Integers are parsed as integers because a float has only 53 bits.
     if let (Ok(whole), true) = (number.trim().parse::<i64>(), *scale >= 1.0) {
         let nanos = whole.checked_mul(*scale as i64).ok_or_else(wrong)?;
         return Ok(Nanos(nanos));
@@ -238,12 +239,12 @@ pub fn parse_time(text: &str) -> Result<Nanos, Failure> {
     }
 }
 
-/// The window between two times of the clock, which may reach beyond what was recorded: shares are of
-/// all of it. An end that is not given is that of `all`.
+/// Returns the window between two times of the clock. It may exceed the recording, because shares
+/// refer to the whole window. An end without an option is that of `all`.
 ///
 /// # Errors
-/// [`Failure::Usage`] if it is empty, if nothing of `all` lies in it, or if it begins before the clock
-/// does.
+/// Returns [`Failure::Usage`] if the window is empty, does not overlap `all`, or begins before the
+/// clock.
 pub fn window(
     all: TimeRange,
     clock: Clock,
@@ -285,8 +286,8 @@ pub fn window(
     })
 }
 
-/// The first tick at or after a time, so that a time that was printed finds its event again; tick
-/// 0 before there are any.
+/// Returns the first tick at or after a time, so that a printed time selects its event again; tick
+/// 0 for times before the clock begins.
 fn first_tick(clock: Clock, at: Nanos) -> Ticks {
     match clock.ticks(at) {
         Some(tick) if clock.nanos(tick).is_some_and(|nanos| nanos < at) => Ticks(tick.0 + 1),

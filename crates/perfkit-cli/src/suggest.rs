@@ -1,14 +1,15 @@
 //! Suggestions for names that are misspelt.
 
-/// Letters of a name that are compared, since names of files are of any length and the distance takes quadratic time.
+/// Largest number of compared letters of a name. Names have any length, and the edit distance takes
+/// quadratic time.
 const MAX_LETTERS: usize = 200;
 
-/// Similarity, 0 to 1, above which a name is suggested.
+/// Similarity above which a name is suggested, in `0.0..=1.0`.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// Returns at most `most` of the known names that may be meant by one that is not known, the most likely first: names
-/// that contain it, in any case of letters, then names of small edit distance. If there are none, those that are part
-/// of it.
+/// Returns at most `most` known names that resemble an unknown name, the most similar first: names
+/// that contain it in any case of letters, then names of small edit distance. If there are none,
+/// returns names that are part of it.
 ///
 /// ```
 /// use perfkit_cli::suggest::near;
@@ -51,7 +52,7 @@ fn start(name: &str) -> &str {
     &name[..end.map_or(name.len(), |(end, _)| end)]
 }
 
-/// Returns the end of a message about a name that is not known: the names that may be meant, or all if they are few.
+/// Returns the end of a message about an unknown name: similar names, or all names if they are few.
 ///
 /// ```
 /// use perfkit_cli::suggest::hint;

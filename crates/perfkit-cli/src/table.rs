@@ -23,7 +23,7 @@ pub fn print(out: &mut dyn Write, table: &Table, most: usize) -> io::Result<()> 
     out.write_all(table.to_text().as_bytes())
 }
 
-/// `12345678` as `12 345 678`.
+/// Groups the digits of a number by three: `12345678` as `12 345 678`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -36,7 +36,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// At most `most` characters of `text`, the middle left out.
+/// Returns at most `most` characters of `text`; longer text loses its middle.
 pub fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most || most < 5 {
@@ -49,13 +49,13 @@ pub fn shortened(text: &str, most: usize) -> String {
     format!("{start}...{end}")
 }
 
-/// `1 row`, `2 rows`.
+/// Formats a count with its noun: `1 row`, `2 rows`.
 pub fn counted(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", grouped(count as u64))
 }
 
-/// A number with three digits and a prefix for powers of 1000.
+/// Formats a number with three digits and a prefix for powers of 1000.
 pub fn short(value: f64) -> String {
     let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")];
     let size = value.abs();

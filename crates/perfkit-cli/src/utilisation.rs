@@ -62,7 +62,8 @@ pub struct Options {
 /// Reads a recording and prints the utilisation of its devices.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let recording = recording::open_ranks(&options.files)?;
@@ -120,7 +121,7 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     Ok(())
 }
 
-/// A row a device, each with what is usual for its streams.
+/// Draws one row for each device, with the default operations.
 fn draw(
     recording: &Recording,
     (span, devices): (Span, &Devices),
@@ -128,7 +129,7 @@ fn draw(
     (title, command): (&str, &str),
 ) -> Outcome {
     let timelines = pictures::timelines(&recording.trace)?;
-    // What is drawn is the span of the shares, or all of the recording where each device has its own.
+    // The window is the span of the shares, or the whole recording if each device has its own span.
     let window = match span {
         Span::Own => timelines.range(),
         _ => devices
@@ -158,10 +159,10 @@ fn work(rule: &str) -> Result<(Work, String), String> {
     Ok((work, glob.into()))
 }
 
-/// Most names of work that the message about a pattern without a match lists.
+/// Largest number of names of work in the message about a pattern without a match.
 const MAX_NAMES: usize = 4;
 
-/// Most letters of each of them.
+/// Largest number of letters of each name.
 const MAX_NAME: usize = 60;
 
 /// Refuses patterns of `--work` that match no work of any device.
@@ -210,7 +211,7 @@ fn span(recording: &Recording, options: &Options) -> Result<Span, Failure> {
         (None, None, _) | (.., None) => Span::Own,
         (from, to, Some(range)) => {
             let clock = recording.trace.definitions().clock;
-            // A range holds its last event.
+            // The range includes its last event.
             let end = perfkit::core::Ticks(range.end.0.saturating_add(1));
             let all = TimeRange { end, ..range };
             Span::Window(recording::window(all, clock, from, to)?)
@@ -218,7 +219,7 @@ fn span(recording: &Recording, options: &Options) -> Result<Span, Failure> {
     })
 }
 
-/// Most rows that the message about a recording without work lists.
+/// Largest number of rows in the message about a recording without work.
 const MAX_ROWS: usize = 12;
 
 /// Describes the rows of a recording of which no work of a device was recognised.
@@ -259,13 +260,17 @@ fn no_work(recording: &Recording, names: &str) -> String {
     }
 }
 
-/// What is printed.
+/// Results for output.
 struct Shown<'a> {
+    /// Recording.
     recording: &'a Recording,
+    /// Devices with their activities.
     devices: &'a Devices,
+    /// Results for comparison with Holistic Trace Analysis, if they are an option.
     hta: Option<&'a [Hta]>,
+    /// Number of gaps to list for each device.
     gaps: usize,
-    /// The span that all shares are of.
+    /// Denominator of all shares.
     span: Span,
 }
 
@@ -364,7 +369,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Keeps the parts of the longest gaps of each device, which begin at different times.
+    /// Keeps the parts of the longest gaps of each device; gaps are identified by their start.
     fn longest_gaps(&self, all: Table) -> Table {
         let mut rows = Vec::new();
         let mut first = 0;
@@ -470,7 +475,7 @@ impl Shown<'_> {
             }
         }
         self.hta_text(out)?;
-        // What the reader left out or mended, so that nothing goes in silence.
+        // Repairs and losses of the reader are always printed.
         let mut found = Vec::new();
         findings::write(
             &self.recording.diagnostics,
@@ -512,7 +517,7 @@ impl Shown<'_> {
     }
 }
 
-/// The longest gaps of a device, the earlier of equals first.
+/// Returns the longest gaps of a device, and the earlier of equal gaps first.
 fn longest(device: &Device, count: usize) -> Vec<perfkit::fold::Gap> {
     let mut gaps = device.gaps.clone();
     gaps.sort_by_key(|gap| (std::cmp::Reverse(gap.range.len()), gap.range.start));

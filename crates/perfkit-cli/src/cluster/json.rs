@@ -102,12 +102,12 @@ impl Found {
             })
     }
 
-    /// Returns the unit of a metric for people; empty for plain counts.
+    /// Returns the unit of a metric for output; empty for plain counts.
     fn unit(&self, metric: &str) -> String {
         match self.bursts().column(metric) {
             Ok(column) if column.unit == "#" => String::new(),
             Ok(column) => column.unit.clone(),
-            // Durations are in none of the columns.
+            // Durations have no column.
             Err(_) => "ns".into(),
         }
     }

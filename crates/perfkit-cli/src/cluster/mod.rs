@@ -55,7 +55,8 @@ pub struct Options {
 /// Reads a recording and prints the clusters of its bursts.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     if options.refine && options.clustering.has_eps() {
@@ -78,33 +79,43 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     found.text(options.sweep, out)
 }
 
-/// How clusters were found.
+/// Origin of the radius, and thereby of the clusters.
 enum How {
-    /// With a radius that was given.
+    /// The radius is an option.
     Given,
-    /// With one that was found.
+    /// The radius was chosen from the distances between the points.
     Chosen(EpsChoice),
-    /// With several, one after the other: which, and what they made.
+    /// The radii of a refinement in their order, and the nodes of the resulting tree.
     Refined(Vec<f64>, Vec<RefineNode>),
 }
 
-/// Bursts, their points and clusters.
+/// Bursts of a recording with their points and clusters.
 struct Found {
+    /// Recording as bursts.
     from: Gathered,
+    /// Points in the space of the axes.
     scaled: Scaled,
-    /// The cluster of each burst.
+    /// Cluster of each burst.
     labels: Labels,
+    /// Names of the axes.
     metrics: Vec<String>,
+    /// Mode of the clustering: published or optimal.
     mode: Mode,
+    /// Origin of the radius.
     how: How,
+    /// Radius of a neighbourhood.
     eps: f64,
+    /// Number of points of a dense neighbourhood.
     min_points: usize,
-    /// Second radius and number of points, for what the first ones leave in noise.
+    /// Second radius and number of points, used to cluster the noise of the first ones.
     rest: Option<(f64, usize)>,
+    /// Minimum duration of the bursts.
     min_duration: Nanos,
+    /// `true` if the minimum duration was chosen from the bursts.
     is_chosen: bool,
+    /// Division of the CPU time by class of bursts.
     balance: TimeBalance,
-    /// Score of each cluster, noise first, and of the whole.
+    /// Score of each cluster, noise first, and of the whole clustering.
     score: perfkit::track::SpmdScore,
 }
 
@@ -143,7 +154,7 @@ impl Found {
             let of = Input {
                 name: &from.name,
                 bursts: &from.bursts,
-                // Clusters that a table brings are found anew.
+                // Clusters from a table are computed again.
                 labels: None,
             };
             let found = partitions(&[of], &scaled, options)?.swap_remove(0);
@@ -183,7 +194,7 @@ impl Found {
         &self.from.bursts
     }
 
-    /// The values of the metrics; durations are in none of the columns.
+    /// Returns the values of all metrics; durations are added because they have no column.
     fn values(&self) -> Vec<Vec<f64>> {
         let values = |name: &String| match self.bursts().column(name) {
             Ok(column) => column.values.clone(),
@@ -192,7 +203,8 @@ impl Found {
         self.metrics.iter().map(values).collect()
     }
 
-    /// Bursts and time of each cluster, noise first, and the means of their metrics.
+    /// Returns the number and time of the bursts of each cluster, noise first, with the means of
+    /// their metrics.
     fn clusters(&self) -> Vec<(Amount, Vec<f64>)> {
         let columns = self.values();
         let none = (Amount::default(), vec![0.0; columns.len()]);
@@ -213,7 +225,7 @@ impl Found {
         all
     }
 
-    /// The trace again with the cluster of each burst, and its names beside it.
+    /// Writes the trace again with the cluster of each burst, and a file with the cluster names.
     fn recolour(&self, to: &Path) -> Outcome {
         let of = |row: usize| match self.labels.as_slice().get(row) {
             Some(id) if !id.is_noise() => Cluster::Id(id.0),

@@ -9,7 +9,7 @@ use perfkit::track::ClusterId;
 use perfkit::view::track::{Clusters, Picture, View};
 
 impl Found {
-    /// The points in the space they were clustered in, a colour a cluster.
+    /// Draws the points in the space of the clustering, with one colour for each cluster.
     pub(super) fn draw(&self, files: &Files) -> Outcome {
         let frame = &self.scaled.frames[0];
         let of = |row: &u32| self.labels.as_slice().get(*row as usize).copied();

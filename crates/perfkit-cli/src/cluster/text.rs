@@ -1,4 +1,4 @@
-//! What is said about clusters, as text.
+//! Clusters as text.
 
 use super::{Found, How};
 use crate::failure::Outcome;
@@ -64,7 +64,7 @@ impl Found {
         Ok(())
     }
 
-    /// Complete bursts that are no points, by the axis that keeps them from it.
+    /// Returns the complete bursts that are no points, by the axis that excludes them.
     pub(super) fn no_points(&self) -> Vec<(&str, perfkit::track::Amount)> {
         let amounts = &self.scaled.frames[0].left_out;
         let all = self.metrics.iter().map(String::as_str).zip(amounts);

@@ -2,15 +2,22 @@
 
 use perfkit::core::{Column, Event, Nanos, Table, Trace};
 
-/// Cells of the table by column.
+/// Columns of the table.
 #[derive(Default)]
 struct Cells {
+    /// Name of the location of each event.
     locations: Vec<String>,
+    /// Time of each event; `None` if it cannot be represented in nanoseconds.
     times: Vec<Option<Nanos>>,
+    /// Kind of each event.
     events: Vec<String>,
+    /// Region that the event enters or leaves.
     regions: Vec<Option<String>>,
+    /// Rank at the other end of a message in its communicator.
     peers: Vec<Option<u64>>,
+    /// Tag of a message.
     tags: Vec<Option<u64>>,
+    /// Length of a message in bytes.
     bytes: Vec<Option<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Formats that can be written, and the files that they consist of.
+//! Formats that can be written, and their files.
 
 use crate::failure::Failure;
 use crate::options::words;
@@ -6,18 +6,24 @@ use clap::builder::TypedValueParser;
 use perfkit::formats::otf2::WriteOptions;
 use std::path::{Path, PathBuf};
 
-/// A format that can be written.
+/// Format that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
+    /// OTF2 archive.
     Otf2,
+    /// Paraver trace.
     Paraver,
+    /// Chrome JSON.
     Chrome,
+    /// Perfetto trace.
     Perfetto,
+    /// Cube profile.
     Cube,
+    /// Table of values separated by commas.
     Csv,
 }
 
-/// Names of the formats, and what a recording becomes.
+/// Names of the formats with their help texts.
 const FORMATS: [(&str, Format, &str); 6] = [
     ("otf2", Format::Otf2, "OTF2 archive: a folder"),
     (
@@ -43,7 +49,7 @@ const FORMATS: [(&str, Format, &str); 6] = [
     ),
 ];
 
-/// Extensions of files.
+/// File extensions of the formats.
 const EXTENSIONS: [(&str, Format); 8] = [
     (".otf2", Format::Otf2),
     (".prv", Format::Paraver),
@@ -69,7 +75,7 @@ impl Format {
     /// Returns the format of a path by its extension; a path without one is the folder of an archive.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for any other extension.
+    /// Returns [`Failure::Usage`] for any other extension.
     pub(super) fn of(path: &Path) -> Result<Self, Failure> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let found = EXTENSIONS.iter().find(|(end, _)| name.ends_with(end));
@@ -97,7 +103,7 @@ impl Format {
     }
 }
 
-/// Returns the files of names and objects beside a Paraver trace; none for any other file.
+/// Returns the files with the names and objects of a Paraver trace; empty for any other file.
 pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
     let text = path.to_string_lossy();
     let plain = text.strip_suffix(".gz").unwrap_or(&text);

@@ -41,14 +41,15 @@ pub struct Options {
     general: General,
 }
 
-/// Amounts of a conversion.
+/// Numbers of written and lost records of a conversion.
 struct Written {
-    /// Number and kind of the records that were written.
+    /// Number of the records that were written.
     records: u64,
+    /// Kind of the records that were written.
     what: &'static str,
     /// Losses and completions by rule.
     diagnostics: Diagnostics,
-    /// Number of events that are not written, or not wholly, and the reason.
+    /// Number of events that are dropped or written incompletely, and the reason.
     lost: (u64, &'static str),
 }
 
@@ -66,8 +67,9 @@ impl Written {
 /// Reads the recording and writes it.
 ///
 /// # Errors
-/// [`Failure::Usage`] for an unknown format, one that cannot hold the recording, and for an output that would replace
-/// the input; [`Failure::Input`] for what cannot be read or written.
+/// Returns [`Failure::Usage`] if the format is unknown or cannot represent the recording, or if the
+/// output would replace the input. Returns [`Failure::Input`] if the recording cannot be read or
+/// the output cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let (from, to) = (&options.from, &options.to);
@@ -134,7 +136,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Events without a place in Chrome JSON and Perfetto traces.
+/// Events that Chrome JSON and Perfetto traces cannot represent.
 const NO_CALLS: &str = "ends of messages without the other end, collectives, remote access, requests, switches of \
     recording, samples of call paths";
 

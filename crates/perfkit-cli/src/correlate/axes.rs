@@ -8,9 +8,9 @@ use std::str::FromStr;
 /// Weights of the variation along axes.
 #[derive(Clone, Debug)]
 pub(crate) enum Axes {
-    /// A weight for each axis of the grid, in its order.
+    /// Weight of each axis of the grid, in the order of the axes.
     Weights(Vec<f64>),
-    /// Weights of axes by name, and the weight of all others.
+    /// Weights of axes by name, and the weight of all other axes.
     Named(Vec<(String, f64)>, f64),
 }
 
@@ -42,7 +42,8 @@ impl Axes {
     /// Returns a weight for each axis of a grid.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if the number of weights is not that of the axes, or the grid has no axis of a name.
+    /// Returns [`Failure::Usage`] if the number of weights differs from the number of axes, or if
+    /// the grid has no axis of a name.
     pub(super) fn weights(&self, shape: &Shape) -> Result<Vec<f64>, Failure> {
         let axes = shape.axes();
         let (named, others) = match self {

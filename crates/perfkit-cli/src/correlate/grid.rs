@@ -1,4 +1,4 @@
-//! Where locations lie: the rules of `--topology`.
+//! Grids of locations: the rules of `--topology`.
 
 use super::Options;
 use crate::failure::Failure;
@@ -11,18 +11,18 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Where locations lie.
+/// Rule that assigns locations to the cells of a grid.
 #[derive(Clone, Debug)]
 pub(crate) enum Rule {
-    /// A grid of the recording, by name or number.
+    /// Grid of the recording, by name or number.
     Named(String),
-    /// Processes in order over axes of these lengths.
+    /// Axes of these lengths, filled with the processes in order.
     Lengths(Vec<usize>),
-    /// Levels of the machine.
+    /// Levels of the machine, one for each axis.
     Places(Vec<Place>),
-    /// A file of coordinates.
+    /// File of coordinates.
     Table(PathBuf),
-    /// A property of locations, processes or nodes that holds coordinates.
+    /// Property of locations, processes or nodes that holds coordinates.
     Metadata(String),
 }
 
@@ -56,25 +56,27 @@ impl FromStr for Rule {
     }
 }
 
-/// A topology, and what a reader of the results has to know about it.
+/// Topology with the notes that are needed to interpret results on it.
 #[derive(Debug)]
 pub(super) struct Grid {
+    /// Cells of the locations.
     pub(super) topology: Topology,
-    /// Option or file that the lengths are from, for errors.
+    /// Option or file that defines the lengths, for error messages.
     pub(super) source: String,
+    /// Notes about cells that are shared, empty or few.
     pub(super) notes: Vec<String>,
 }
 
-/// Fewest occupied cells of a grid that is chosen by default. Views of random numbers reach |r| above 0.9 at
-/// some shift in 3 of 10 pairs on four cells, and in 1 of 50 pairs on eight.
+/// Smallest number of occupied cells of a default grid. Views of random numbers reach |r| above 0.9
+/// at some shift in 3 of 10 pairs on four cells, and in 1 of 50 pairs on eight.
 const MIN_CELLS: usize = 8;
 
-/// Upper bound on the cells for each process of a grid whose lengths are an option: most of a larger one is
-/// empty, and empty cells count as the mean.
+/// Upper bound on the number of cells for each process if the lengths are an option. Most cells of
+/// a larger grid are empty, and empty cells count as the mean.
 const MAX_CELLS_PER_PROCESS: usize = 64;
 
 impl Grid {
-    /// Lays the locations of a profile over the grid of a rule, or over the default one.
+    /// Maps the locations of a profile to the grid of a rule, or to the default grid.
     pub(super) fn of(profile: &Profile, options: &Options) -> Result<Self, Failure> {
         match &options.rule {
             Some(rule) => Self::by_rule(profile, rule),
@@ -108,8 +110,8 @@ impl Grid {
         })
     }
 
-    /// The first grid of the recording with several axes, else its first one, else a balanced one, which
-    /// is a guess. Grids that say nothing are refused.
+    /// Selects the first grid of the recording with several axes, else its first grid, else a
+    /// balanced one, which is a guess. Grids on which correlations are meaningless are refused.
     fn by_default(profile: &Profile, file: &Path) -> Result<Self, Failure> {
         let file = file.display();
         let grids = profile.topologies();
@@ -170,7 +172,8 @@ impl Grid {
     }
 }
 
-/// Reason why a grid of the recording cannot be meant: it puts processes of different nodes in one cell.
+/// Returns the reason why a grid of the recording is implausible: it puts processes of different
+/// nodes into one cell.
 fn contradicts(topology: &Topology, sharing: &Sharing) -> Option<String> {
     let Sharing {
         of_nodes, occupied, ..
@@ -184,7 +187,8 @@ fn contradicts(topology: &Topology, sharing: &Sharing) -> Option<String> {
     })
 }
 
-/// Reason why locations share cells by accident: their numbers differ from cell to cell.
+/// Returns the reason why the shared cells of a grid are probably unintended: their numbers of
+/// locations differ.
 fn accidental(sharing: &Sharing, locations: usize) -> Option<String> {
     let Sharing {
         occupied,
@@ -201,7 +205,7 @@ fn accidental(sharing: &Sharing, locations: usize) -> Option<String> {
     })
 }
 
-/// Reason why correlations over few cells mean little.
+/// Returns the reason why correlations over few cells are weak evidence.
 fn few(sharing: &Sharing) -> String {
     let cells = counted(sharing.occupied, "cell");
     format!("locations occupy {cells}, fewer than {MIN_CELLS}: over so few, |r| near 1 is chance")
@@ -226,8 +230,8 @@ impl fmt::Display for Rule {
 }
 
 impl Rule {
-    /// Lays the locations of a profile over a grid. Sizes are checked before anything is allocated by
-    /// them; errors name `source`.
+    /// Maps the locations of a profile to a grid. Sizes are checked before they size an allocation;
+    /// error messages name `source`.
     fn lay(&self, profile: &Profile, source: &str) -> Result<Topology, Failure> {
         let system = profile.system();
         let locations = system.locations().len();
@@ -250,7 +254,7 @@ impl Rule {
                     )));
                 }
                 let grid = Topology::by_process(shape, AxisOrder::LastFastest, system);
-                // More cells than processes can be meant, fewer hardly.
+                // A grid with more cells than processes is plausible; one with fewer cells is not.
                 match grid.check().outside {
                     0 => Ok(grid),
                     outside => Err(Failure::Usage(format!(
@@ -262,7 +266,7 @@ impl Rule {
             Rule::Places(places) => Topology::from_system(system, places).map_err(usage),
             Rule::Table(file) => table_of(file, locations),
             Rule::Metadata(name) => {
-                // What `BGP Coords` lie in is `BGP Size`.
+                // The lengths for `BGP Coords` are in `BGP Size`.
                 let size = name.replace("Coords", "Size");
                 let size = profile.properties().iter().find(|(own, _)| *own == size);
                 let lens = size.and_then(|(_, text)| coordinates_in(text));
@@ -274,14 +278,14 @@ impl Rule {
     }
 }
 
-/// Number of processes, at least 1. A device has no place of its own: its streams count for their process.
+/// Returns the number of processes, at least 1. Streams of a device count for their process.
 fn processes(profile: &Profile) -> usize {
     let is_process = |group: &&LocationGroup| group.kind != GroupKind::Accelerator;
     let groups = profile.system().groups().iter();
     groups.filter(is_process).count().max(1)
 }
 
-/// Lays processes in order over a grid of three axes that are as equal as their number allows.
+/// Maps processes in order to a grid of three axes with lengths as equal as their number permits.
 fn guessed(profile: &Profile, source: &str) -> Result<Topology, Failure> {
     let system = profile.system();
     let shape = Shape::of(&balanced(processes(profile), 3))
@@ -301,7 +305,7 @@ fn of_recording(profile: &Profile, cart: &CartTopology, source: &str) -> Result<
         .map_err(|error| Failure::Input(format!("{source}: {error}")))
 }
 
-/// A grid by its name; many have none, so that a number does as well.
+/// Finds a grid of the profile by name, or by number because many grids have no name.
 fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failure> {
     let known = profile.topologies();
     let by_number = || known.get(name.parse::<usize>().ok()?);
@@ -317,7 +321,8 @@ fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failu
     })
 }
 
-/// What a grid lacks, for people; nothing where each location has a cell of its own.
+/// Describes locations without a cell and shared or empty cells; empty if each location has a cell
+/// of its own.
 fn lacks(check: &Check, is_table: bool) -> Vec<String> {
     let Check {
         locations,
@@ -372,7 +377,8 @@ fn lacks(check: &Check, is_table: bool) -> Vec<String> {
     found.map(|(_, text)| text).collect()
 }
 
-/// Coordinates from a file: a line a location, in order. The grid is as large as they need.
+/// Reads coordinates from a file with one line for each location, in order. The lengths of the grid
+/// are the largest coordinates plus 1.
 fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
     let wrong = |what: String| Failure::Input(format!("{}: {what}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
@@ -396,7 +402,7 @@ fn table_of(file: &Path, locations: usize) -> Result<Topology, Failure> {
         return Err(wrong("no coordinates".into()));
     }
     let axes = all.iter().map(Vec::len).max().unwrap_or_default();
-    // Lines for locations that are not there make no room.
+    // Lines beyond the number of locations do not enlarge the grid.
     let used = all.iter().take(locations.max(1));
     let along = |axis: usize| used.clone().filter_map(move |at: &Vec<usize>| at.get(axis));
     let lens: Vec<usize> = (0..axes)

@@ -1,4 +1,4 @@
-//! The ordered list, and how it is written.
+//! The ordered list of views and its output.
 
 use super::grid::Grid;
 use super::{Options, Related, call_path, metric};
@@ -17,101 +17,153 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 
-/// The ordered list, and what it was made of.
+/// Ordered list of views with the data behind it.
 #[derive(Debug)]
 pub(super) struct List<'a> {
+    /// Profile of the views.
     pub(super) profile: &'a Profile,
+    /// Grid of the locations.
     pub(super) topology: Topology,
+    /// Weight of each axis.
     pub(super) axes: Vec<f64>,
+    /// Variance of the reference by axis.
     power: AxisPower,
+    /// Metric and call path of the reference.
     pub(super) reference: (MetricId, CallPathId),
-    /// The number of the reference among the rows.
+    /// Index of the reference in `rows`.
     pub(super) own: usize,
+    /// Metric and call path of each compared view.
     pub(super) rows: Vec<(MetricId, CallPathId)>,
+    /// Spectra of the views, in the order of `rows`.
     pub(super) spectra: Spectra<f64>,
+    /// Correlations of the views, the best first.
     pub(super) matches: Vec<Match>,
-    /// Whether some of them are equally close.
+    /// `true` if some matches are equally close.
     has_ties: bool,
-    /// Of the matches, if it was options for.
+    /// Probabilities of the matches by chance; `None` without surrogates.
     chances: Option<Chances>,
     /// Notes about the grid.
     grid_notes: Vec<String>,
+    /// Parameters of the ranking.
     params: CheckedRank,
 }
 
-/// What the correlations are worth.
+/// Probabilities of the correlations by chance.
 #[derive(Debug)]
 struct Chances {
+    /// Number of surrogates.
     surrogates: usize,
+    /// Probabilities of each match.
     confidence: Confidence,
 }
 
 /// Metric and call path of a view, for `--json`.
 #[derive(Serialize)]
 struct ViewName {
+    /// Name of the metric.
     metric: String,
+    /// Scope of the metric: `inclusive`, `exclusive` or empty.
     scope: String,
+    /// Names of the regions of the call path.
     path: String,
 }
 
 /// Correlation of a view, for `--json`.
 #[derive(Serialize)]
 struct Listed {
+    /// Metric and call path of the view.
     #[serde(flatten)]
     view: ViewName,
+    /// Correlation that decides the position in the list, in `-1.0..=1.0`.
     r: f64,
+    /// Shift of `r`, one offset for each axis.
     shift: Vec<usize>,
+    /// Largest correlation over all shifts.
     max: f64,
+    /// Shift of the largest correlation.
     max_shift: Vec<usize>,
+    /// Smallest correlation over all shifts.
     min: f64,
+    /// Shift of the smallest correlation.
     min_shift: Vec<usize>,
+    /// Correlation without a shift.
     zero: f64,
+    /// Pearson's r without filter and shift, in `-1.0..=1.0`; `None` if it was not computed.
     pearson: Option<f64>,
+    /// Number of cells without a value.
     missing: usize,
+    /// Probability of the correlation by chance for one view.
     p: Option<f64>,
+    /// Probability that the strongest of all views reaches the correlation by chance.
     p_of_all: Option<f64>,
 }
 
+/// Axis of the grid, for `--json`.
 #[derive(Serialize)]
 struct Axis {
+    /// Name of the axis.
     name: String,
+    /// Number of cells along the axis.
     len: usize,
+    /// `true` if the axis is periodic.
     periodic: bool,
 }
 
 /// Result of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
+    /// Metric and call path of the reference.
     reference: ViewName,
+    /// Weight of each axis.
     axes: &'a [f64],
+    /// Number of cells along each axis.
     dims: Vec<usize>,
+    /// Name, length and periodicity of each axis.
     axis_names: Vec<Axis>,
+    /// Share of the variance of the reference along each axis.
     axis_power: &'a [f64],
+    /// Weights that remove the dominant axis.
     suggested_axes: Vec<f64>,
+    /// Number of cells without a location.
     cells_missing: usize,
+    /// Number of cells with several locations.
     cells_shared: usize,
+    /// Number of locations of the profile.
     locations: usize,
+    /// Number of locations that have a cell.
     locations_placed: usize,
+    /// Number of locations without coordinates.
     locations_unplaced: usize,
+    /// Number of locations with coordinates outside the grid.
     locations_outside: usize,
+    /// Number of further cells of locations that already have one; these cells are ignored.
     locations_repeated: usize,
+    /// Number of coordinates of unknown locations.
     locations_unknown: usize,
+    /// Relative difference within which magnitudes of r count as equal.
     tolerance: f64,
+    /// Name of the score that orders the list.
     score: &'static str,
+    /// Notes about the grid, the filter and the order.
     notes: Vec<String>,
+    /// Number of surrogates; `None` without them.
     surrogates: Option<usize>,
+    /// Magnitude of r below which correlations are in the null band.
     null_band: Option<f64>,
+    /// Repairs and losses of the reader.
     #[serde(flatten)]
     findings: Findings,
+    /// First views of the list.
     views: Vec<Listed>,
 }
 
-/// Weights of axes with commas between them, as `--axes` takes them.
+/// Formats the weights of axes in the syntax of `--axes`.
 pub(super) fn weights(f: &[f64]) -> String {
     f.iter().map(f64::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Correlations that differ by less are equal: transforms round in another order on other machines.
+/// Difference of correlations below which they are equal: the rounding of transforms depends on the
+/// machine.
 const TIE: f64 = 1e-9;
 
 impl<'a> List<'a> {
@@ -194,7 +246,7 @@ impl<'a> List<'a> {
         })
     }
 
-    /// What one should know about the grid, the filter and the order of the first `top` views, in whole
+    /// Returns notes about the grid, the filter and the order of the first `top` views, as complete
     /// sentences.
     pub(super) fn notes(&self, top: usize) -> Vec<String> {
         let mut notes = self.grid_notes.clone();
@@ -232,12 +284,13 @@ impl<'a> List<'a> {
         notes
     }
 
-    /// Whether it is ordered by the largest R, whatever the smallest is.
+    /// Returns `true` if the order is by the largest R, as in the paper, instead of the largest
+    /// |R|.
     fn is_paper(&self) -> bool {
         self.params.score() == Score::Paper
     }
 
-    /// The best views under other weights of the axes, in the same order.
+    /// Returns the best views under other weights of the axes, in the same order.
     pub(super) fn under(&self, f: &[f64], top: usize) -> perfkit::spectral::Result<Vec<Match>> {
         let mut matches = match f == self.axes {
             true => self.matches.clone(),
@@ -256,20 +309,21 @@ impl<'a> List<'a> {
         Ok(matches)
     }
 
-    /// The chances of the match at a place of the list: alone, and among all.
+    /// Returns the probabilities of the match at a position of the list: for one view, and for all
+    /// views.
     fn chance(&self, at: usize) -> Option<(f64, f64)> {
         let confidence = &self.chances.as_ref()?.confidence;
         Some((*confidence.p.get(at)?, *confidence.p_of_all.get(at)?))
     }
 
-    /// The same as text.
+    /// Returns the probabilities of [`Self::chance`] as text.
     fn chance_texts(&self, at: usize) -> Option<[String; 2]> {
         let surrogates = self.chances.as_ref()?.surrogates;
         let (p, of_all) = self.chance(at)?;
         Some([p, of_all].map(|p| chance_text(p, surrogates)))
     }
 
-    /// The largest magnitude that surrogates reach, as a sentence; `None` without surrogates.
+    /// Describes the largest magnitude that surrogates reach; `None` without surrogates.
     fn band(&self) -> Option<String> {
         let Chances {
             surrogates,
@@ -282,7 +336,8 @@ impl<'a> List<'a> {
         ))
     }
 
-    /// The chances of the first `top` views as part of a page; `None` without surrogates.
+    /// Returns the probabilities of the first `top` views as a section of a page; `None` without
+    /// surrogates.
     pub(super) fn chances_section(&self, top: usize) -> Option<Section> {
         let words = format!(
             "{}. p: the share of surrogates that are as close to a view as the reference is, the reference \
@@ -304,7 +359,8 @@ impl<'a> List<'a> {
         )
     }
 
-    /// Returns metric and call path for people: a metric whose name does not state its scope has it added.
+    /// Returns metric and call path for output. The scope is appended to the name of a metric that
+    /// does not state it.
     pub(super) fn label(&self, row: (MetricId, CallPathId)) -> (String, String) {
         let (name, path) = self.name(row);
         let scope = self.scope(row.0);
@@ -315,7 +371,8 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Returns `inclusive` or `exclusive`; empty for a metric that does not add up, which has no scope.
+    /// Returns `inclusive` or `exclusive`; empty for a metric that is not additive, because it has
+    /// no scope.
     fn scope(&self, metric: MetricId) -> String {
         let metric = self.profile.metrics().get(metric.index());
         let metric = metric.filter(|metric| metric.combine == Combine::Sum);
@@ -328,7 +385,7 @@ impl<'a> List<'a> {
         self.rows.get(found.view).copied().unwrap_or(self.reference)
     }
 
-    /// The shift that is reported, with commas between the axes.
+    /// Returns the reported shift with commas between the axes.
     pub(super) fn shift(&self, found: &Match) -> String {
         let shift = self.spectra.plan().shift(found.peak);
         let shift: Vec<String> = shift.iter().map(usize::to_string).collect();
@@ -397,7 +454,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The list as text.
+    /// Writes the list as text.
     pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let (metric, path) = self.label(self.reference);
         let lens: Vec<String> = self
@@ -431,7 +488,7 @@ impl<'a> List<'a> {
             () if self.axes.iter().all(|weight| *weight == 0.0) => "everything is filtered away; ",
             () => "",
         };
-        // Behind the only axis that varies lies nothing.
+        // No variation remains if only one axis varies.
         let left_out = self.power.share.iter().zip(behind.f());
         let mut left_out = left_out.filter(|(share, weight)| **share > 0.0 && **weight == 0.0);
         let rest = match left_out.next().is_some() {
@@ -458,7 +515,7 @@ impl<'a> List<'a> {
         Ok(table::print(out, &self.listed(top, ""), 56)?)
     }
 
-    /// Returns the first `top` views with the names that people read.
+    /// Returns the first `top` views with labels for output.
     fn listed(&self, top: usize, description: impl Into<Cow<'static, str>>) -> Table {
         let matches = || self.matches.iter().take(top);
         let labels: Vec<_> = matches().map(|it| self.label(self.row(it))).collect();
@@ -563,13 +620,13 @@ impl<'a> List<'a> {
         views.map(view).collect()
     }
 
-    /// What the metrics are about that [`results`](super::results) adds to the profile.
+    /// Describes the metrics that [`results`](super::results) adds to the profile.
     pub(super) fn about(&self) -> String {
         let (metric, path) = self.name(self.reference);
         format!("{metric} of {path}, axes {:?}", self.axes)
     }
 
-    /// Metric, call path, largest and smallest R of all that was compared.
+    /// Returns metric, call path, and largest and smallest R of all compared views.
     pub(super) fn extremes(&self) -> impl Iterator<Item = (MetricId, CallPathId, [f64; 2])> + '_ {
         self.matches.iter().map(|found| {
             let (metric, path) = self.row(found);
@@ -579,10 +636,11 @@ impl<'a> List<'a> {
     }
 }
 
-/// A p-value. The smallest that so many surrogates can show is an upper bound.
+/// Formats a p-value. The smallest p-value that the number of surrogates can show is marked as an
+/// upper bound.
 fn chance_text(p: f64, surrogates: usize) -> String {
     let all = surrogates as f64 + 1.0;
-    // Enough digits for one in all of them.
+    // Enough digits for one in `all`.
     let digits = (all.log10().ceil() as usize).max(3);
     match p * all < 1.5 {
         true => format!("<= {p:.digits$}"),
@@ -590,17 +648,18 @@ fn chance_text(p: f64, surrogates: usize) -> String {
     }
 }
 
-/// Refuses spectra and scores of surrogates that would take more than the memory budget, before any memory
-/// is taken for them.
+/// Refuses spectra and scores of surrogates that would exceed the memory budget, before they are
+/// allocated.
 fn check_memory(
     topology: &Topology,
     views: usize,
     options: &Options,
     source: &str,
 ) -> Result<(), Failure> {
-    /// Bytes of a GiB.
+    /// Number of bytes in a GiB.
     const GIB: f64 = (1u64 << 30) as f64;
-    // Beside the spectra: views and spectra of a batch, and working space for each thread.
+    // Rows in addition to the spectra: views and spectra of a batch, and working space for each
+    // thread.
     const BESIDE: usize = 64;
     let cells = topology.shape().cells();
     let spectra = views.saturating_add(BESIDE).saturating_mul(cells);
@@ -621,7 +680,8 @@ fn check_memory(
     )))
 }
 
-/// Ranks all views by their correlation with one of them. The flag is `true` if some are equally close.
+/// Ranks all views by their correlation with one of them. The flag is `true` if some views are
+/// equally close.
 fn ranked(
     spectra: &Spectra<f64>,
     own: usize,
@@ -638,8 +698,7 @@ fn ranked(
     Ok((matches, has_ties))
 }
 
-/// Puts views that are equally close in the order of metrics and call paths, and says whether there
-/// are any.
+/// Sorts views that are equally close by metric and call path, and returns `true` if there are any.
 fn order(matches: &mut [Match]) -> bool {
     let mut has_ties = false;
     let mut rest = matches;

@@ -23,7 +23,8 @@ use std::io::Write;
 /// Correlates the views of a profile and prints the list.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     for written in options
@@ -71,19 +72,20 @@ fn title(options: &Options) -> String {
     format!("{name}: what varies as {} does", options.path)
 }
 
-/// Returns the part of a page, with a heading.
+/// Returns the section of a page, with a heading.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn section(options: &Options, heading: &str) -> Result<Section, Failure> {
     let opened = recording::profile(&options.file)?;
     List::of(&opened.profile, options)?.section(heading)
 }
 
-/// Returns the part of a page about a profile that is open.
+/// Returns the section of a page about an opened profile.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the profile.
+/// Returns [`Failure::Usage`] if the options do not apply to the profile.
 pub(crate) fn section_of(
     profile: &Profile,
     options: &Options,
@@ -95,22 +97,23 @@ pub(crate) fn section_of(
 /// View that correlates with the reference.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Related {
-    /// Call path of the view.
+    /// Call path.
     pub(crate) id: CallPathId,
-    /// Its name.
+    /// Name of the call path.
     pub(crate) path: String,
     /// Correlation, in `-1.0..=1.0`.
     pub(crate) r: f64,
-    /// Shift of the correlation, an offset an axis.
+    /// Shift of the correlation, with one offset for each axis.
     pub(crate) shift: String,
-    /// Probability that the strongest of all views reaches it by chance; `None` without `--surrogates`.
+    /// Probability that the strongest of all views reaches `r` by chance; `None` without
+    /// `--surrogates`.
     pub(crate) chance: Option<f64>,
 }
 
-/// Returns the views of a profile that is open in the order of their correlation with the reference.
+/// Returns the views of an opened profile in the order of their correlation with the reference.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the profile.
+/// Returns [`Failure::Usage`] if the options do not apply to the profile.
 pub(crate) fn related(profile: &Profile, options: &Options) -> Result<Vec<Related>, Failure> {
     Ok(List::of(profile, options)?.related())
 }
@@ -118,7 +121,8 @@ pub(crate) fn related(profile: &Profile, options: &Options) -> Result<Vec<Relate
 /// Returns the picture on light and on dark paper.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn scenes(options: &Options, title: &str) -> Result<[Scene; 2], Failure> {
     let opened = recording::profile(&options.file)?;
     let list = List::of(&opened.profile, options)?;
@@ -140,7 +144,7 @@ fn metric(profile: &Profile, name: Option<&str>) -> Result<MetricId, Failure> {
     })
 }
 
-/// A call path by number or by the names of its regions.
+/// Finds a call path by its number or by the names of its regions.
 fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
     let count = profile.calls().paths().len();
     let ids = || (0..count).filter_map(CallPathId::from_index);
@@ -160,7 +164,7 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
         [path] => return Ok(*path),
         [] => {}
         [path, others @ ..] => {
-            // Files may tell call sites apart that have the same names.
+            // A file may have several call paths with the same names.
             let others: Vec<_> = others.iter().map(|path| path.0.to_string()).collect();
             let (first, others) = (path.0, others.join(", "));
             messages::say(&format!(
@@ -170,7 +174,7 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
         }
     }
     let names: Vec<String> = ids().map(name).collect();
-    // The innermost functions are enough if no other path ends in them.
+    // The innermost functions suffice if no other path ends with them.
     let end = format!(" > {text}");
     let ends: Vec<_> = ids()
         .filter(|path| names[path.index()].ends_with(&end))
@@ -178,7 +182,8 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
     if let [path] = ends.as_slice() {
         return Ok(*path);
     }
-    // Whole paths that hold the text or are like it, else those that end in what it ends in.
+    // Suggestions: whole paths that contain the text or resemble it, else paths that end with the
+    // same function.
     let last = text.rsplit(" > ").next().unwrap_or(text);
     let named = |part: &str| near(part, names.iter().map(String::as_str), 3);
     let mut alike = named(text);

@@ -1,4 +1,4 @@
-//! The list as a picture and as part of a page.
+//! The list as a picture and as a section of a page.
 
 use super::list::{List, weights};
 use crate::failure::Failure;
@@ -11,14 +11,15 @@ use perfkit::topology::{Aggregate, Grid};
 use perfkit::view::topology::{Picture, View};
 use perfkit::view::{Scene, Section, Theme, Unit};
 
-/// Views that go with the reference, for each choice of axes.
+/// Number of views listed for each choice of axes.
 pub(super) const TOP: usize = 12;
 
-/// Characters of a title above cubes.
+/// Largest number of characters of a title above a grid.
 const TITLE: usize = 60;
 
 impl List<'_> {
-    /// Both grids with the list between them, for the choice of axes and others.
+    /// Returns a section with both grids and the list of views, for the selected weights of the
+    /// axes and for others.
     pub(super) fn section(&self, heading: &str) -> Result<Section, Failure> {
         let job = Bar::job();
         let grid = |at: usize| {
@@ -33,7 +34,8 @@ impl List<'_> {
         view.cells(self.cells()).section(&job).map_err(failed)
     }
 
-    /// The reference, and beside it what correlates most. With a filter both are drawn as it lets them pass.
+    /// Draws the reference and the view that correlates best. With a filter both are drawn
+    /// filtered.
     pub(super) fn scene(&self, title: &str, theme: Theme) -> Result<Scene, Failure> {
         let filter = AxisFilter::new(&self.axes).map_err(|error| failed(error.into()))?;
         let is_filtered = self.axes.iter().any(|weight| *weight != 1.0);
@@ -82,8 +84,8 @@ impl List<'_> {
         Ok(pictures::together(&title, &head, &scenes, theme))
     }
 
-    /// Returns the label of a view, its values on the grid, and their unit with the factor that they were
-    /// multiplied by.
+    /// Returns the label of a view, its values on the grid, and their unit with the factor by which
+    /// they were multiplied.
     fn grid(
         &self,
         (metric, path): (MetricId, CallPathId),
@@ -102,7 +104,7 @@ impl List<'_> {
         Ok((format!("{path}, {metric}"), grid, (unit, factor)))
     }
 
-    /// What each cell holds.
+    /// Returns the names of the locations in each cell.
     fn cells(&self) -> Vec<String> {
         let system = self.profile.system();
         let mut names = vec![String::new(); self.topology.shape().cells()];
@@ -126,8 +128,8 @@ impl List<'_> {
     }
 }
 
-/// Averages grids of one shape over all but three of the axes that are longer than 1. Those are kept over which the
-/// first grid varies most. Returns the names of the others.
+/// Averages grids of one shape over all but three of the axes that are longer than 1. The three
+/// axes along which the first grid varies most are kept. Returns the names of the others.
 fn flatten(drawn: &mut [(String, Grid, Unit)]) -> Result<Option<String>, perfkit::topology::Error> {
     let variance = |grid: &Grid| {
         let cells = grid.values().iter().zip(grid.mask());

@@ -1,10 +1,11 @@
 //! Correlations as metrics of the profile they come from.
 //!
-//! A viewer adds up what it shows: over locations, and over the call paths below one that is folded up. A
-//! correlation is nothing to be added. So the largest R of a call path is a metric of largest values and the
-//! smallest R one of smallest values, each the same at all locations: the whole machine has the value of one
-//! location, and a call path that is folded up the strongest one below it. The largest R is never below 0 and
-//! the smallest never above, since R adds up to 0 over all shifts.
+//! A viewer aggregates values over locations, and over the call paths below a collapsed one. The
+//! sum of correlations is meaningless. The largest R of a call path is therefore a metric that
+//! aggregates by the maximum, and the smallest R one that aggregates by the minimum, each with the
+//! same value at all locations. The whole machine has the value of one location, and a collapsed
+//! call path has the strongest value below it. The largest R is never below 0 and the smallest
+//! never above 0, because the sum of R over all shifts is 0.
 
 use super::list::List;
 use crate::failure::{Failure, input};
@@ -19,13 +20,16 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a profile, and one value for all locations in each row of the metrics that were added.
+/// Rows of a profile, with one value for all locations in each row of an added metric.
 #[derive(Debug)]
 struct Results {
+    /// Rows of the original profile.
     base: Arc<dyn RowStore>,
-    /// The first metric that was added.
+    /// First added metric.
     first: MetricId,
+    /// Number of locations.
     locations: usize,
+    /// Value of each row of an added metric.
     values: BTreeMap<(MetricId, CallPathId), f64>,
 }
 
@@ -81,7 +85,7 @@ impl RowStore for Results {
     }
 }
 
-/// The profile with two more metrics for each that was compared.
+/// Returns the profile with two more metrics for each compared metric.
 fn with_results(profile: &Profile, list: &List<'_>) -> std::result::Result<Profile, Failure> {
     let first = MetricId::from_index(profile.metrics().len());
     let first = first.ok_or_else(|| Failure::Input("too many metrics".into()))?;
@@ -135,7 +139,7 @@ fn with_results(profile: &Profile, list: &List<'_>) -> std::result::Result<Profi
     Ok(profile.with_rows(Arc::new(rows)))
 }
 
-/// The name, or that with a number, where the profile has the results of another run already.
+/// Returns the name, with a number appended if the profile already has the results of another run.
 fn free(profile: &Profile, name: String) -> String {
     let mut numbered = (2..).map(|number| format!("{name} ({number})"));
     match profile.metric(&name) {
@@ -147,8 +151,8 @@ fn free(profile: &Profile, name: String) -> String {
     }
 }
 
-/// Writes the profile with the results, and what else its file holds if that is an archive of this format.
-/// Says what had no place.
+/// Writes the profile with the results. An archive of this format keeps its other content; a note
+/// names the content that cannot be kept.
 pub(super) fn write(
     profile: &Profile,
     list: &List<'_>,

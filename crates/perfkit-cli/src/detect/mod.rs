@@ -1,5 +1,5 @@
-//! Detection of abnormal calls, ranks and functions: in a stream of events that may still grow, or in a
-//! recording that is replayed.
+//! Detection of abnormal calls, ranks and functions in a growing stream of events or in a replayed
+//! recording.
 
 mod options;
 mod report;
@@ -36,7 +36,8 @@ use std::path::PathBuf;
 /// Judges the calls of a source and prints ranks, functions and the worst calls.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let files = &options.output;
@@ -57,17 +58,18 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 /// Returns the part of a page.
 ///
 /// # Errors
-/// [`Failure::Input`] if drawing fails.
+/// Returns [`Failure::Input`] if drawing fails.
 pub fn section(found: &Anomalies, heading: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(heading, "anomalies");
     let section = view.section(&Bar::job());
     section.map_err(pictures::failed)
 }
 
-/// Returns the anomalies as they are drawn.
+/// Returns the anomalies for drawing.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn anomalies(options: &Options) -> Result<Anomalies, Failure> {
     let found = find(options.clone(), true, &mut std::io::sink())?;
     let drawn = found.drawn().cloned();
@@ -80,7 +82,7 @@ fn find(mut options: Options, draws: bool, out: &mut dyn Write) -> Result<Detect
     options.files = files;
     spare_sources(&options, kind)?;
     means_something(&options, kind)?;
-    // What cannot be read is said before anything is written.
+    // Inputs are opened first, so that an unreadable one is reported before any output is written.
     let other = options.compare.as_ref().map(open).transpose();
     let mut other = other.map_err(input)?;
     let monitor = monitor(&options)?;
@@ -112,13 +114,14 @@ fn shown(options: &Options, draws: bool) -> Shown {
     }
 }
 
-/// Worst calls that [`judge`] keeps.
+/// Number of worst calls that [`judge`] keeps.
 const JUDGED_CALLS: &str = "50";
 
-/// Judges the calls of an opened recording with the default options. `files` are those that it was read from.
+/// Judges the calls of an opened recording with the default options. `files` are the files of the
+/// recording.
 ///
 /// # Errors
-/// [`Failure::Input`] if the recording cannot be replayed.
+/// Returns [`Failure::Input`] if the recording cannot be replayed.
 pub(crate) fn judge(files: &[PathBuf], recording: &Recording) -> Result<Detected, Failure> {
     let words = files.iter().map(|file| file.clone().into_os_string());
     let listed = ["--top", JUDGED_CALLS, "--"].map(OsString::from);
@@ -154,7 +157,7 @@ fn monitor(options: &Options) -> Result<Monitor, Failure> {
         Method::Hbos => Box::new(Hbos::new(strict().map_err(usage)?)),
         Method::Copod => Box::new(Copod::new(strict().map_err(usage)?)),
     };
-    // What is to be compared with another tool's labels sees the calls which that tool sees.
+    // Methods for comparison with the labels of another tool see the same calls as that tool.
     let repair = match options.method {
         Method::Default => Repair::Mend,
         _ => Repair::Strict,
@@ -179,7 +182,7 @@ fn monitor(options: &Options) -> Result<Monitor, Failure> {
         .watch_drift(drift)
         .start_over(options.restart);
     monitor = server.share(monitor);
-    // Thresholds last, so that `--ignore '*' --threshold solve=9` asks for one function alone.
+    // Thresholds come last, so that `--ignore '*' --threshold solve=9` judges one function alone.
     for pattern in &options.ignore {
         monitor = monitor.ignore(pattern);
     }
@@ -207,7 +210,7 @@ fn store(options: &Options) -> Result<Box<dyn Store>, Failure> {
     Ok(Box::new(Lines::create(path).map_err(input)?))
 }
 
-/// How a source that grows is followed.
+/// Returns the parameters for following a growing source; `None` without `--follow`.
 fn follow(options: &Options) -> Option<Follow> {
     let idle = options.idle.map(|idle| {
         let nanos = u64::try_from(idle.0).unwrap_or_default();
@@ -253,7 +256,7 @@ fn watch_text(
     Ok((monitor, streams.diagnostics().clone()))
 }
 
-/// Reads what TAU writes through ADIOS2.
+/// Reads streams that TAU writes through ADIOS2.
 fn watch_adios(
     options: &Options,
     mut monitor: Monitor,
@@ -293,7 +296,7 @@ fn replay(
     Ok((monitor, recording.diagnostics))
 }
 
-/// Replays a recording that is open.
+/// Replays an opened recording.
 fn replay_opened(
     options: &Options,
     recording: &Recording,
@@ -323,10 +326,10 @@ fn replay_opened(
     Ok(monitor)
 }
 
-/// What is to be said after a step where one follows a stream: its worst anomalies, and functions that
-/// changed. Whether one goes on: where the store fails one does not.
+/// Prints the worst anomalies and the changed functions of a step if the stream is followed.
+/// Returns `false` if the analysis has to stop because of an error.
 fn step(options: &Options, monitor: &mut Monitor, out: &mut dyn Write) -> Result<bool, Failure> {
-    // A store that fails costs its records, which are counted, and not the analysis.
+    // A store error loses records, which are counted, but does not stop the analysis.
     let goes_on = |error: &anomaly::Error| matches!(error, anomaly::Error::Store { .. });
     if monitor.error().is_some_and(|error| !goes_on(error)) {
         return Ok(false);
@@ -346,7 +349,7 @@ fn step(options: &Options, monitor: &mut Monitor, out: &mut dyn Write) -> Result
     let of_stream = |id| Some(calls.stream_key(id)?.program);
     let mut programs = calls.streams().iter().filter_map(|id| of_stream(*id));
     let first = programs.next();
-    // Whose something is, where there are several, or one that has a number.
+    // The program is named if there are several, or if its number is not 0.
     let many = programs.any(|program| Some(program) != first);
     let of = |program| match many || program != 0 {
         true => format!(" of program {program}"),

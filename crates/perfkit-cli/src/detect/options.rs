@@ -115,12 +115,16 @@ pub struct Options {
     pub(crate) general: General,
 }
 
-/// Method of detection.
+/// Detection method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Method {
+    /// Default method, which bounds the rate of false alarms.
     Default,
+    /// Deviation from the mean in standard deviations.
     Sstd,
+    /// Histogram-based outlier score.
     Hbos,
+    /// Copula-based outlier detection.
     Copod,
 }
 
@@ -141,12 +145,13 @@ fn threshold(text: &str) -> Result<(String, f64), String> {
     rule.ok_or_else(|| "expected GLOB=X, where X is a number".into())
 }
 
-/// Parameters that the library refuses come from the arguments.
+/// Converts an error about parameters to a usage error, because all parameters come from the
+/// arguments.
 pub(crate) fn usage(error: perfkit::anomaly::Error) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-/// Options that the source has no use for are wrong.
+/// Refuses options that do not apply to the kind of the source.
 pub(crate) fn means_something(options: &Options, kind: Source) -> Outcome {
     let wrong = |what: &str| Err(Failure::Usage(what.into()));
     if options.false_alarms.is_some() && options.method != Method::Default {
@@ -168,8 +173,8 @@ pub(crate) fn means_something(options: &Options, kind: Source) -> Outcome {
     }
 }
 
-/// Sources must be there before anything is written, unless one waits for them, and must not be what is
-/// written.
+/// Refuses sources that do not exist, unless they are followed, and sources that an output would
+/// replace.
 pub(crate) fn spare_sources(options: &Options, kind: Source) -> Outcome {
     if let (Some(other), Some(written)) = (&options.compare, &options.provenance) {
         failure::spare(other, written)?;
@@ -191,7 +196,7 @@ pub(crate) fn spare_sources(options: &Options, kind: Source) -> Outcome {
     Ok(())
 }
 
-/// The heading of pictures and pages.
+/// Returns the heading of pictures and pages.
 pub(crate) fn title(options: &Options) -> String {
     let names = options.files.iter().map(|file| pictures::name(file));
     let names: Vec<String> = names.take(3).collect();

@@ -1,22 +1,24 @@
-//! A parameter server that is told what is found, where one wants it.
+//! Connection of `detect` to a parameter server.
 
 use crate::failure::Failure;
 use perfkit::anomaly::Monitor;
 use perfkit::anomaly::provenance::Store;
 use std::path::{Path, PathBuf};
 
-/// A server, or none.
+/// Connection to a parameter server; does nothing without an address.
 #[derive(Debug)]
 pub(crate) struct Server {
+    /// Connection; `None` without an address.
     #[cfg(feature = "live")]
     link: Option<perf_live::client::Link>,
 }
 
 impl Server {
-    /// The server at an address, if one is given.
+    /// Connects to the server at an address, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Input`] if it does not answer, [`Failure::Usage`] without the feature `live`.
+    /// Returns [`Failure::Input`] if the server does not answer, and [`Failure::Usage`] without the
+    /// feature `live`.
     #[cfg(feature = "live")]
     pub(crate) fn open(
         url: Option<&str>,
@@ -33,7 +35,7 @@ impl Server {
         let file = token.ok_or_else(|| Failure::Usage("--server needs --token".into()))?;
         let text = std::fs::read_to_string(file);
         let text = text.map_err(|error| Failure::Input(format!("{}: {error}", file.display())))?;
-        // A reader that was stopped and starts again on the same streams is the same client.
+        // A reader that is restarted on the same streams is the same client.
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let paths = sources.iter().map(|path| {
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
@@ -47,10 +49,11 @@ impl Server {
         Ok(Server { link: Some(link) })
     }
 
-    /// None, since this was built without the feature `live`.
+    /// Returns a server without connection, because this program was built without the feature
+    /// `live`.
     ///
     /// # Errors
-    /// [`Failure::Usage`] if one is wanted all the same.
+    /// Returns [`Failure::Usage`] if there is an address.
     #[cfg(not(feature = "live"))]
     pub(crate) fn open(
         url: Option<&str>,
@@ -66,7 +69,7 @@ impl Server {
         }
     }
 
-    /// A store whose entries the server has, too.
+    /// Returns a store whose entries are also sent to the server.
     pub(crate) fn keep(&self, store: Box<dyn Store>) -> Box<dyn Store> {
         #[cfg(feature = "live")]
         if let Some(link) = &self.link {
@@ -75,7 +78,7 @@ impl Server {
         store
     }
 
-    /// A monitor that shares what it learns.
+    /// Returns a monitor that exchanges its model with the server.
     pub(crate) fn share(&self, monitor: Monitor) -> Monitor {
         #[cfg(feature = "live")]
         if let Some(link) = &self.link {

@@ -1,4 +1,4 @@
-//! What the sources of `detect` are.
+//! Kinds of sources of `detect`.
 
 use crate::failure::Failure;
 use crate::recording::unreadable;
@@ -7,23 +7,23 @@ use perfkit::formats::streams::{self, Follow};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// How a source is read.
+/// Kind of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// Tables and JSON.
+    /// Streams of text: tables and JSON.
     Text,
     /// Files of ADIOS2.
     Adios,
-    /// A recording.
+    /// Trace.
     Trace,
 }
 
-/// Returns the kind of the sources, and the files that they stand for. A folder of streams stands for these, unless it is
-/// followed: then it stays, because more may appear in it.
+/// Returns the kind of the sources, and their files. A folder of streams is replaced by its
+/// streams, unless it is followed, because further streams may appear in it.
 ///
 /// # Errors
-/// [`Failure::Usage`] for sources of several kinds, and several recordings; [`Failure::Input`] for what
-/// cannot be read.
+/// Returns [`Failure::Usage`] for sources of several kinds and for several recordings, and
+/// [`Failure::Input`] if a source cannot be read.
 pub(crate) fn find(
     paths: &[PathBuf],
     follow: Option<Follow>,
@@ -31,7 +31,7 @@ pub(crate) fn find(
     let mut files = Vec::new();
     let mut first: Option<(Source, &Path)> = None;
     for path in paths {
-        // More may appear in a folder that is followed.
+        // Further streams may appear in a followed folder.
         let inside = match follow {
             None => streams_in(path),
             Some(_) => Vec::new(),
@@ -66,7 +66,7 @@ pub(crate) fn find(
     Ok((kind, files))
 }
 
-/// The streams in a folder that is nothing else, in order of their numbers.
+/// Returns the streams in a folder without other files, in the order of their numbers.
 fn streams_in(path: &Path) -> Vec<PathBuf> {
     match perfkit::formats::probe(path) {
         Ok(_) => Vec::new(),
@@ -74,7 +74,7 @@ fn streams_in(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Returns the kind of a folder that is followed, once something in it tells.
+/// Waits for the first files of a followed folder, and returns its kind.
 fn folder_kind(path: &Path, follow: Follow) -> Result<Source, Failure> {
     let since = Instant::now();
     loop {
@@ -92,7 +92,7 @@ fn folder_kind(path: &Path, follow: Follow) -> Result<Source, Failure> {
     }
 }
 
-/// The failure of a source that was waited for in vain.
+/// Returns the error for a source that did not appear in time.
 pub(crate) fn absent(path: &Path, idle: Nanos) -> Failure {
     let path = path.display();
     Failure::Input(format!("{path}: no stream appeared within {idle}"))
@@ -106,7 +106,7 @@ fn kind_of(format: &str) -> Source {
     }
 }
 
-/// Returns the kind of a file or folder. One that is followed may have nothing yet to tell it by but its name.
+/// Returns the kind of a file or folder. If a followed file is still empty, its extension decides.
 fn kind(path: &Path, follow: Option<Follow>) -> Result<Source, Failure> {
     let name = path.to_string_lossy();
     let is_text = || {

@@ -23,11 +23,12 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 
-/// Folds a recording and prints a row of letters for each row of the fold. `words` are the arguments, for the
-/// command in the page that draws another window.
+/// Folds a recording and prints a row of letters for each row of the fold. `words` are the
+/// arguments, used in the page for the command that draws another window.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let reading = Reading {
@@ -88,14 +89,18 @@ fn overlay(recording: &Recording, names: &str) -> Result<Overlay, Failure> {
     }
 }
 
-/// A fold with what is said about its rows.
+/// Fold of a recording with the statistics of its rows.
 #[derive(Debug)]
 struct View {
+    /// Folder that was used.
     folder: Folder,
+    /// Rows of the fold.
     fold: Fold,
+    /// Statistics of each row.
     usage: Vec<Usage>,
+    /// Name of the operation.
     op: String,
-    /// The operation, where one is given.
+    /// Operation, if it is an option.
     chosen: Option<Op>,
 }
 

@@ -80,12 +80,12 @@ fn columns(text: &str) -> Result<usize, String> {
 }
 
 impl Options {
-    /// All files.
+    /// Returns the names of all files.
     pub(crate) fn names(&self) -> String {
         file_names(&self.files)
     }
 
-    /// The recording in a word: the first file, and how many follow.
+    /// Returns the name of the first file, and the number of further files.
     pub(crate) fn name(&self) -> String {
         let first = self
             .files
@@ -97,7 +97,7 @@ impl Options {
         }
     }
 
-    /// The command that writes the same page, but for the window.
+    /// Returns the command that writes the same page, without the options of the window.
     pub(crate) fn again(&self, args: &[OsString]) -> String {
         const REPLACED: [&str; 8] = [
             "--from",
@@ -116,7 +116,7 @@ impl Options {
             if !REPLACED.contains(&option.unwrap_or(word)) {
                 kept.push(word);
             } else if value.is_none() {
-                // The value is a word of its own.
+                // The value is a separate argument.
                 words.next();
             }
         }
@@ -124,25 +124,30 @@ impl Options {
         pictures::fold_command(kept)
     }
 
-    /// What stands above the picture.
+    /// Returns the heading of the picture.
     pub(crate) fn title(&self, op: &str) -> String {
         let sentence = || format!("{}: {}", self.name(), pictures::words(op));
         self.title.clone().unwrap_or_else(sentence)
     }
 }
 
-/// An operation of the fold. States are names until the recording is read.
+/// Operation of the fold. States are names until the recording is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
     /// Text of the option.
     pub(crate) name: String,
+    /// Kind of the operation.
     kind: Kind,
 }
 
+/// Operation with or without a state of the recording.
 #[derive(Clone, Debug)]
 enum Kind {
+    /// Operation without a state.
     Known(Op),
+    /// `any` of the state of this name.
     Any(String),
+    /// `count` of the state of this name.
     Count(String),
 }
 
@@ -182,7 +187,7 @@ impl Operation {
         Ok(Operation { name, kind })
     }
 
-    /// The operation, with the states of the recording.
+    /// Returns the operation with the identifier of its state in the recording.
     pub(crate) fn find(&self, timelines: &Timelines) -> Result<Op, Failure> {
         let state = |name: &String| {
             let classes = timelines.classes();

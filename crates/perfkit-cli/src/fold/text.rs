@@ -11,7 +11,7 @@ use std::io::Write;
 use std::ops::Range;
 
 impl View {
-    /// The share of a row's cells that paint each state.
+    /// Returns the share of the cells of a row that show each state.
     fn shares(&self, cells: &[Cell]) -> Vec<(ClassId, f64)> {
         let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();
         for class in cells.iter().filter_map(Cell::picture) {
@@ -26,7 +26,7 @@ impl View {
         shares
     }
 
-    /// The exact busy share of some streams in the time of each character.
+    /// Returns the exact busy share of some streams for each character, as shades.
     fn shades(&self, streams: &[u32], pieces: &[Range<usize>]) -> String {
         let (timelines, edges) = (self.folder.timelines(), self.fold.edges());
         let shade = |piece: &Range<usize>| {
@@ -77,7 +77,7 @@ impl View {
         let rows = || self.fold.rows();
         let mean = rows().map(|row| {
             let numbers = row.cells().iter().filter_map(|cell| cell.value.number());
-            // Operations that give states have no mean.
+            // Operations that result in states have no mean.
             numbers.clone().map(f64::from).sum::<f64>() / numbers.count() as f64
         });
         Table::new("rows", "Rows of the folded timeline.")
@@ -113,7 +113,7 @@ impl View {
             .with(Column::floats("share", "%", rows.iter().map(|row| row.2)))
     }
 
-    /// Rows of letters, and what they mean.
+    /// Writes rows of letters with their legend.
     pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
         let (start, end) = self.times(self.fold.window());
         let streams: usize = self.fold.rows().map(|row| row.streams()).sum();
@@ -200,40 +200,45 @@ impl View {
     }
 }
 
-/// Most characters of a strip. Each stands for the same number of cells, or one more.
+/// Largest number of characters of a strip. The numbers of cells for each character differ by at
+/// most one.
 const STRIP: usize = 80;
 
-/// Shades for the busy share of a character's time, from 0 to 100 % in equal steps.
+/// Shades for the busy share of the time of a character, from 0 to 100 % in equal steps.
 const SHADES: &str = " .:-=+*#%@";
 
-/// Largest difference between the share of a strip that shows a state and the busy share of the row.
-/// Beyond it the busy share is printed character by character as well.
+/// Largest difference between the share of a strip that shows a state and the busy share of the
+/// row. Above it the busy share is also printed for each character.
 const MAX_INK_ERROR: f64 = 0.05;
 
-/// The cells that each character of a strip stands for.
+/// Returns the range of cells of each character of a strip.
 fn pieces(cells: usize) -> Vec<Range<usize>> {
     let count = cells.min(STRIP);
     let edge = |at: usize| at * cells / count.max(1);
     (0..count).map(|at| edge(at)..edge(at + 1)).collect()
 }
 
-/// Letters for the states of most cells, and digits for numbers.
+/// Letters for the most frequent states, and digits for numbers.
 #[derive(Debug)]
 struct Letters {
+    /// Letter of each state.
     given: BTreeMap<ClassId, char>,
-    /// The number that is written as 9.
+    /// Number that is printed as 9.
     largest: f32,
+    /// Characters that were printed, for the legend.
     seen: BTreeSet<char>,
-    /// Characters that each state of the row is short of, in proportion to its cells.
+    /// Number of characters that each state of the row still lacks, in proportion to its cells.
     due: BTreeMap<ClassId, f64>,
 }
 
 impl Letters {
-    /// The character for some neighbouring cells: the mean of numbers, else a class.
+    /// Returns the character for some neighbouring cells: their mean if they hold numbers, else the
+    /// letter of a state.
     ///
-    /// Of several classes the one that is most due is shown, so that along a row each has as many
-    /// characters as its cells ask for. Cells that show no class outvote none: short events stay
-    /// visible, in lower case if the class has less than half of the cells.
+    /// Of several states, the one that lacks the most characters is shown. Along a row the number
+    /// of characters of a state is therefore proportional to its cells. Cells without a state do
+    /// not count, so that short events stay visible; a letter is in lower case if its state has
+    /// less than half of the cells.
     fn of(&mut self, cells: &[Cell]) -> char {
         let mut counts: BTreeMap<ClassId, usize> = BTreeMap::new();
         for class in cells.iter().filter_map(Cell::picture) {

@@ -1,5 +1,5 @@
-//! Summary of a recording. Of a trace: locations, regions, events, duration, repairs, the top call
-//! paths. Of a profile: the machine, grids over it, metrics with their severities, the top call paths.
+//! Summary of a recording. For a trace: locations, regions, events, duration, repairs, the top call
+//! paths. For a profile: the machine, its grids, metrics with their severities, the top call paths.
 
 mod profile;
 mod severities;
@@ -53,7 +53,8 @@ pub struct Options {
 /// Reads the recording and prints the summary.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let Options {
@@ -123,7 +124,8 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 /// Returns the summary, the `top` call paths and the timeline of a trace as parts of a page.
 ///
 /// # Errors
-/// [`Failure::Input`] if the trace makes no profile, and what folding and drawing fail with.
+/// Returns [`Failure::Input`] if no profile of the trace can be computed, and the errors of folding
+/// and drawing.
 pub(crate) fn trace_sections(
     recording: &Recording,
     files: &[PathBuf],
@@ -138,12 +140,12 @@ pub(crate) fn trace_sections(
 /// Returns the metrics and the `top` call paths of a profile as parts of a page.
 ///
 /// # Errors
-/// [`Failure::Input`] for rows that cannot be read.
+/// Returns [`Failure::Input`] if a row cannot be read.
 pub(crate) fn profile_sections(opened: &Profiled, top: usize) -> Result<Vec<Section>, Failure> {
     Ok(ProfileSummary::of(opened, None, top)?.sections())
 }
 
-/// A row a process, where anything was called.
+/// Returns the timeline with one row for each process as sections of a page; empty without events.
 fn timeline(
     trace: &recording::Recording,
     name: &str,

@@ -1,4 +1,4 @@
-//! What is in a call-path profile, as text and as JSON.
+//! Summary of a call-path profile, as text and as JSON.
 
 use crate::failure::{Failure, Outcome, input};
 use crate::findings::{self, Findings, Found};
@@ -16,36 +16,44 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// A call path with what it has of the metric that was options for.
+/// Call path with its values of the selected metric.
 #[derive(Debug)]
 struct Path {
+    /// Names of the regions of the call path.
     name: String,
+    /// Exclusive value.
     exclusive: f64,
+    /// Inclusive value.
     inclusive: f64,
+    /// Number of visits; `None` if the profile has no such metric.
     visits: Option<f64>,
 }
 
-/// What is in a profile.
+/// Summary of a profile.
 #[derive(Debug)]
 pub(crate) struct ProfileSummary<'a> {
+    /// Profile with the findings of its reader.
     opened: &'a Profiled,
+    /// Severities of each metric.
     metrics: Vec<About>,
-    /// The metric that call paths are ordered by.
+    /// Metric that orders the call paths.
     by: Option<MetricId>,
+    /// Top call paths.
     paths: Vec<Path>,
-    /// What all call paths have of it.
+    /// Sum of the exclusive values over all call paths.
     exclusive: f64,
+    /// Number of call paths without a caller.
     roots: usize,
-    /// Call paths on the way to the deepest one, that included.
+    /// Depth of the call tree in call paths.
     deepest: usize,
 }
 
 impl<'a> ProfileSummary<'a> {
-    /// Looks at a whole profile. The `top` call paths are those with most of the metric of this name;
-    /// without one of the first that is a time, else of the first that adds up.
+    /// Summarises a profile. The `top` call paths are those with the largest values of the metric
+    /// of this name. Without a name the metric is the first time, else the first additive metric.
     ///
     /// # Errors
-    /// [`Failure::Input`] for a metric that is not there, and for rows that cannot be read.
+    /// Returns [`Failure::Input`] if the metric does not exist or a row cannot be read.
     pub(crate) fn of(
         opened: &'a Profiled,
         metric: Option<&str>,
@@ -65,7 +73,7 @@ impl<'a> ProfileSummary<'a> {
         let calls = profile.calls();
         let mut depths: Vec<usize> = Vec::with_capacity(calls.paths().len());
         for path in calls.paths() {
-            // A parent comes before its children.
+            // A parent precedes its children.
             let above = path.parent.and_then(|id| depths.get(id.index()).copied());
             depths.push(above.unwrap_or_default() + 1);
         }
@@ -127,7 +135,7 @@ impl<'a> ProfileSummary<'a> {
             .with(Column::text("error", all().map(|it| it.failed.as_deref())))
     }
 
-    /// Returns the top call paths, `None` without a metric to order them by.
+    /// Returns the top call paths; `None` without a metric that orders them.
     fn call_paths(&self) -> Option<Table> {
         let by = self.metric(self.by?);
         let (unit, factor) = pictures::unit(&by.metric.unit);
@@ -155,7 +163,7 @@ impl<'a> ProfileSummary<'a> {
         Some(table)
     }
 
-    /// The top call paths of the recording `name` as bars of their exclusive values.
+    /// Draws the top call paths of the recording `name` as bars of their exclusive values.
     pub(crate) fn bars(&self, name: &str) -> Scene {
         let by = self.by.map(|by| self.metric(by));
         let (unit, factor) = pictures::unit(by.map_or("", |by| &by.metric.unit));
@@ -229,10 +237,10 @@ impl<'a> ProfileSummary<'a> {
         self.opened.diagnostics.repairs() + self.opened.counts.repairs()
     }
 
-    /// The summary as text.
+    /// Writes the summary as text.
     ///
     /// # Errors
-    /// What `out` fails with.
+    /// Returns the write errors of `out`.
     pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
         let profile = &self.opened.profile;
         let system = profile.system();
@@ -288,7 +296,7 @@ impl<'a> ProfileSummary<'a> {
         self.write_call_paths(out)
     }
 
-    /// Nodes with what is on them, as far as a few lines go.
+    /// Writes the nodes with their contents, in a few lines.
     fn machine(&self, out: &mut dyn Write) -> Outcome {
         const MOST: usize = 6;
         let system = self.opened.profile.system();
@@ -323,7 +331,7 @@ impl<'a> ProfileSummary<'a> {
         Ok(())
     }
 
-    /// Metrics, parts of others further in.
+    /// Writes the metrics, with the parts of a metric indented below it.
     fn metrics(&self, out: &mut dyn Write) -> Outcome {
         writeln!(
             out,
@@ -382,7 +390,7 @@ fn unknown(profile: &Profile, name: &str) -> Failure {
     Failure::Input(format!("--metric {name}: no such metric{hint}"))
 }
 
-/// Nodes by class.
+/// Counts the nodes by class.
 fn classes(profile: &Profile) -> BTreeMap<String, usize> {
     let mut classes = BTreeMap::new();
     for node in profile.system().nodes() {
@@ -422,7 +430,8 @@ fn described(cart: &CartTopology) -> String {
     )
 }
 
-/// The call paths with most of a metric, the first of them first, and what all have of it.
+/// Returns the call paths with the largest values of a metric, the largest first, and the sum over
+/// all call paths.
 fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64), Failure> {
     let of = |metric: MetricId, path, scope| -> Result<f64, Failure> {
         let row = profile.scoped(metric, path, scope).map_err(input)?;
@@ -444,7 +453,7 @@ fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64)
             break;
         }
         let inclusive = of(by, path, Scope::Inclusive)?;
-        // Roots whose values all belong to call paths that begin elsewhere.
+        // Roots without values are skipped: their values belong to call paths below other roots.
         if exclusive == 0.0 && inclusive == 0.0 {
             continue;
         }

@@ -1,42 +1,42 @@
-//! What a profile has of a metric, over all call paths.
+//! Severities of a metric over all call paths.
 
 use perfkit::core::{Combine, MetricId, Profile, Severities};
 
-/// A metric and its severities.
+/// Metric with its severities.
 #[derive(Debug)]
 pub(crate) struct About {
-    /// Which one.
+    /// The metric.
     pub(crate) id: MetricId,
-    /// How many metrics it is part of, one within the other.
+    /// Number of metrics above it in the tree of metrics.
     pub(crate) depth: usize,
-    /// Call paths that have a row of it.
+    /// Number of call paths that have a row of the metric.
     pub(crate) rows: usize,
-    /// Over all call paths, by location; `None` for what nothing combines, or cannot be read.
+    /// Severities by location over all call paths; `None` if the metric cannot be combined or read.
     pub(crate) severities: Option<Spread>,
-    /// Why it cannot be read.
+    /// Reason why the metric cannot be read, if it cannot.
     pub(crate) failed: Option<String>,
 }
 
-/// Severities of locations.
+/// Distribution of severities over the locations.
 #[derive(Debug)]
 pub(crate) struct Spread {
-    /// Of all locations, as the metric combines them.
+    /// Combined severity of all locations.
     pub(crate) total: f64,
-    /// The smallest.
+    /// Smallest severity.
     pub(crate) min: f64,
-    /// Their mean.
+    /// Mean severity.
     pub(crate) mean: f64,
-    /// The largest.
+    /// Largest severity.
     pub(crate) max: f64,
 }
 
-/// Looks at a metric of all call paths.
+/// Summarises a metric over all call paths.
 pub(crate) fn about(profile: &Profile, id: MetricId) -> About {
     let metric = &profile.metrics()[id.index()];
     let mut depth = 0;
     let mut above = metric.metric.parent;
     while let Some(parent) = above.and_then(|id| profile.metrics().get(id.index())) {
-        // A metric that is part of itself is no reason to go on for ever.
+        // Ends the loop for a metric that is part of itself.
         if depth > profile.metrics().len() {
             break;
         }
@@ -56,11 +56,11 @@ pub(crate) fn about(profile: &Profile, id: MetricId) -> About {
     }
 }
 
-/// A metric of all call paths by location.
+/// Returns the distribution of a metric over the locations, combined over all call paths.
 fn spread(profile: &Profile, id: MetricId) -> perfkit::core::Result<Option<Spread>> {
     let combine = profile.metrics()[id.index()].combine;
     if !matches!(combine, Combine::Sum | Combine::Minimum | Combine::Maximum) {
-        // An expression that cannot be evaluated is found out by evaluating it.
+        // Evaluates an expression for one call path to find errors in it.
         for path in profile.paths(id).into_iter().take(1) {
             profile.row(id, path)?;
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// missing cell has no value in the recording.
 ///
 /// # Errors
-/// [`Failure::Input`] if a row of the profile cannot be read.
+/// Returns [`Failure::Input`] if a row of the profile cannot be read.
 pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Table, Failure> {
     let system = profile.system();
     let locations: Vec<LocationId> = (0..system.locations().len())
@@ -55,7 +55,7 @@ pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Ta
     let columns = cells.into_iter().zip(profile.metrics());
     Ok(columns.fold(table, |table, (cells, metric)| {
         let name = metric.metric.name.clone();
-        // Of two metrics that differ in scope alone, one has it in its name.
+        // The scope is appended to the name if two metrics differ by their scope alone.
         let name = match metric.scope {
             Scope::Inclusive if !name.contains("inclusive") => format!("{name} (inclusive)"),
             _ => name,
@@ -64,11 +64,14 @@ pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Ta
     }))
 }
 
-/// Cells of a metric. Whole numbers keep all their digits, which a float does not have.
+/// Cells of a metric. Integers are stored apart because a float cannot represent all of them.
 #[derive(Clone, Debug, Default)]
 struct Cells {
+    /// Values of integer rows.
     whole: Vec<Option<u64>>,
+    /// Values of all rows as floating-point numbers.
     floats: Vec<Option<f64>>,
+    /// `true` if a row is not of integers.
     has_floats: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is in a recording, as text and as JSON.
+//! Summary of a trace, as text and as JSON.
 
 use super::severity_table::severity_table;
 use crate::clocks;
@@ -16,71 +16,97 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-/// A call path with its times and visits, summed over all locations.
+/// Call path with its times and visits, summed over all locations.
 #[derive(Clone, Debug)]
 struct Path {
+    /// Names of the regions of the call path.
     name: String,
+    /// Exclusive time in nanoseconds.
     exclusive: u64,
+    /// Inclusive time in nanoseconds.
     inclusive: u64,
+    /// Number of visits.
     visits: u64,
 }
 
-/// Summary of a recording.
+/// Summary of a trace.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
+    /// Name of the format.
     format: &'static str,
+    /// Program that wrote the trace, if it is stated.
     creator: Option<String>,
+    /// Number of locations.
     locations: usize,
+    /// Number of locations whose events are absent.
     absent_locations: usize,
+    /// Number of location groups.
     groups: usize,
+    /// Number of nodes.
     nodes: usize,
+    /// Number of regions.
     regions: usize,
+    /// Number of events.
     events: u64,
+    /// Number of events of each kind.
     event_kinds: BTreeMap<String, u64>,
+    /// Time of the first event.
     start_ns: Nanos,
+    /// Time of the last event.
     end_ns: Nanos,
+    /// Number of repairs.
     repairs: u64,
+    /// Numbers of messages and collectives.
     messages: MessageCounts,
+    /// Call paths, the largest exclusive time first.
     #[serde(skip)]
     paths: Vec<Path>,
+    /// Clock of the trace.
     #[serde(skip)]
     clock: Clock,
+    /// Violations of the clock condition.
     #[serde(skip)]
     clocks: ClockViolations,
+    /// Repairs and losses of the reader.
     #[serde(skip)]
     diagnostics: Diagnostics,
+    /// Repairs of the replay.
     #[serde(skip)]
     counts: ReplayCounts,
+    /// Profile of the calls.
     #[serde(skip)]
     profile: Profile,
-    /// Regions of the profile, named apart.
+    /// Regions of the profile with distinct names.
     #[serde(skip)]
     labelled: Vec<Region>,
 }
 
-/// Numbers of messages and of their ends.
+/// Numbers of messages, collectives and unmatched ends.
 #[derive(Clone, Debug, Serialize)]
 struct MessageCounts {
+    /// Number of matched messages.
     matched: usize,
+    /// Number of collectives.
     collectives: usize,
+    /// Number of remote memory accesses.
     remote_accesses: usize,
-    /// Ends without the other one, by cause.
+    /// Number of ends without a counterpart, by cause.
     unmatched: BTreeMap<String, usize>,
 }
 
 impl Summary {
-    /// Looks at a whole recording.
+    /// Summarises a recording.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the trace makes no profile.
+    /// Returns [`Failure::Input`] if no profile of the trace can be computed.
     pub fn of(recording: &Recording) -> Result<Self, Failure> {
         Self::by(recording, Unify::default())
     }
 
-    /// Looks at a whole recording, with a rule that decides which regions are one function.
+    /// Summarises a recording, with a rule that decides which regions are one function.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the trace makes no profile.
+    /// Returns [`Failure::Input`] if no profile of the trace can be computed.
     pub fn by(recording: &Recording, unify: Unify) -> Result<Self, Failure> {
         let trace = &recording.trace;
         let definitions = trace.definitions();
@@ -149,7 +175,7 @@ impl Summary {
     /// Returns the times and visits of each call path on each location.
     ///
     /// # Errors
-    /// [`Failure::Input`] if a row of the profile cannot be read.
+    /// Returns [`Failure::Input`] if a row of the profile cannot be read.
     pub fn table(&self) -> Result<Table, Failure> {
         severity_table(&self.profile, &self.labelled)
     }
@@ -197,10 +223,10 @@ impl Summary {
             .with(Column::unsigned("visits", "", paths().map(|it| it.visits)))
     }
 
-    /// The summary as text, with `top` call paths.
+    /// Writes the summary as text, with `top` call paths.
     ///
     /// # Errors
-    /// What `out` fails with.
+    /// Returns the write errors of `out`.
     pub fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let creator = self
             .creator
@@ -284,7 +310,7 @@ impl Summary {
 }
 
 impl Summary {
-    /// What is in the recording, and its top call paths, as parts of a page.
+    /// Returns the summary and the top call paths as sections of a page.
     pub fn sections(&self, top: usize) -> Vec<Section> {
         let facts = [
             ("format", self.format.to_string()),
@@ -313,7 +339,7 @@ impl Summary {
         ]
     }
 
-    /// The top call paths as bars of exclusive time.
+    /// Draws the top call paths as bars of exclusive time.
     pub fn bars(&self, top: usize, title: &str) -> Scene {
         let mut bars = Bars::new(Unit::Nanos).titled(title);
         for path in self.paths.iter().take(top) {
@@ -323,7 +349,7 @@ impl Summary {
     }
 }
 
-/// All call paths, the one with most exclusive time first.
+/// Returns all call paths, the largest exclusive time first.
 fn paths(profile: &Profile, regions: &[Region]) -> Result<Vec<Path>, Failure> {
     let total = |metric: &str, path: CallPathId| -> Result<u64, Failure> {
         let Some(metric) = profile.metric(metric) else {
@@ -350,7 +376,7 @@ fn paths(profile: &Profile, regions: &[Region]) -> Result<Vec<Path>, Failure> {
     named.collect()
 }
 
-/// The regions of a profile, named so that those that have call paths are told apart.
+/// Returns the regions of a profile with names that distinguish all regions with call paths.
 fn labelled(profile: &Profile, unify: Unify) -> Vec<Region> {
     let mut regions = profile.regions().to_vec();
     let used = profile.calls().paths().iter();

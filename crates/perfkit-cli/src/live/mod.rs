@@ -12,7 +12,8 @@ use std::io::Write;
 /// Runs a server until the process ends, or plays a recording to one.
 ///
 /// # Errors
-/// [`Failure::Input`] if a database, recording or address cannot be opened, or a parameter is out of range.
+/// Returns [`Failure::Input`] if a database, recording or address cannot be opened, or a parameter
+/// is out of range.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let done = match &options.command {
         Command::Serve(serve) => program::serve(&serve.file, &serve.options(), out, messages::say),

@@ -1,4 +1,4 @@
-//! What the established burst clustering writes: its parameters as ours, its tables as bursts.
+//! Input from the established burst clustering: its parameters as options, its tables as bursts.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::{Axis, Gathered, Wanted, name, usage};
@@ -17,7 +17,7 @@ const CYCLES: u32 = 42_000_059;
 /// Reads the parameters of a clustering.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause, and for algorithms that are not DBSCAN.
+/// Returns [`Failure::Input`] with the place and cause, also for algorithms other than DBSCAN.
 pub fn definition(path: &Path) -> Result<Definition, Failure> {
     let failed = |error| Failure::Input(format!("{}: {error}", path.display()));
     let text = std::fs::read(path).map_err(failed)?;
@@ -32,7 +32,7 @@ pub fn definition(path: &Path) -> Result<Definition, Failure> {
     Ok(found)
 }
 
-/// Radius and number of points of a definition.
+/// Returns the radius and the number of points of a definition.
 pub fn density(definition: &Definition) -> (Option<f64>, Option<usize>) {
     let get = |name: &str| definition.algorithm.parameters.get(name).copied();
     (
@@ -41,7 +41,7 @@ pub fn density(definition: &Definition) -> (Option<f64>, Option<usize>) {
     )
 }
 
-/// The axes of a definition, by the names that counters have in a trace.
+/// Returns the axes of a definition, with the names of the counters in a trace.
 pub fn axes(definition: &Definition, trace: &Path) -> Vec<Axis> {
     let stem = match trace.extension().is_some_and(|end| end == "gz") {
         true => trace.with_extension(""),
@@ -79,7 +79,7 @@ pub fn axes(definition: &Definition, trace: &Path) -> Vec<Axis> {
     duration.into_iter().chain(all).collect()
 }
 
-/// What a metric of a table is called here.
+/// Returns the name in this crate of a metric of a table.
 fn metric(name: &str) -> String {
     match name {
         "PAPI_TOT_INS" => "instructions".into(),
@@ -89,10 +89,12 @@ fn metric(name: &str) -> String {
     }
 }
 
-/// The bursts of a table with their clusters. Times of a table have no unit; nanoseconds are taken.
+/// Reads the bursts of a table with their clusters. Times of a table have no unit and are taken as
+/// nanoseconds.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause, [`Failure::Usage`] for metrics it does not have.
+/// Returns [`Failure::Input`] with the place and cause, and [`Failure::Usage`] if the table does
+/// not have a metric.
 pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     let data = Data::open(path, &Limits::default()).map_err(input)?;
     let raw = data.columns.iter().filter(|of| of.role == Role::Raw);
@@ -128,7 +130,7 @@ pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
         }));
     }
     let mut dropped = Dropped::default();
-    // A table was filtered when it was written.
+    // The table was filtered when it was written.
     let least = wanted.min_duration.unwrap_or_default();
     let (mut kinds, mut labels) = (Vec::new(), Vec::new());
     for row in &data.rows {

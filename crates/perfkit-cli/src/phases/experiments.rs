@@ -1,4 +1,4 @@
-//! Recordings as bursts: which metrics, what was left out, and what to say where nothing is left.
+//! Recordings as bursts: choice of the metrics, dropped bursts, and errors if no burst remains.
 
 use crate::failure::{Failure, input};
 use crate::phases::definition;
@@ -11,22 +11,22 @@ use perfkit::formats::paraver::clustered::{Data, Definition};
 use perfkit::track::{Bursts, Dropped, DurationCut, Error, Extract, Formula, Labels, Mode};
 use std::path::{Path, PathBuf};
 
-/// A metric that is an axis of the space.
+/// Axis of the space of the points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// How it is computed.
+    /// Formula of the metric.
     pub formula: String,
-    /// Whether its logarithm is the coordinate.
+    /// `true` if the coordinate is the logarithm of the metric.
     pub log: bool,
-    /// How much it weighs.
+    /// Weight of the axis.
     pub factor: f64,
-    /// Bursts out of this range are left out.
+    /// Range of the metric; bursts outside are dropped.
     pub range: Option<(f64, f64)>,
 }
 
 impl Axis {
-    /// An axis of a metric: ratios as they are, all else, which spans orders of magnitude, by its
-    /// logarithm.
+    /// Creates an axis of a metric. Ratios are used directly, and other metrics, which span orders
+    /// of magnitude, by their logarithm.
     pub fn of(formula: impl Into<String>) -> Self {
         let formula = formula.into();
         Axis {
@@ -37,10 +37,10 @@ impl Axis {
         }
     }
 
-    /// The axes of a list with commas.
+    /// Parses a list of axes, separated by commas.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a list of none.
+    /// Returns [`Failure::Usage`] for an empty list.
     pub fn list(text: &str) -> Result<Vec<Self>, Failure> {
         let names = text.split(',').map(str::trim);
         let axes: Vec<Self> = names
@@ -53,65 +53,65 @@ impl Axis {
         }
     }
 
-    /// What the metric is called.
+    /// Returns the name of the metric.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a formula that is none.
+    /// Returns [`Failure::Usage`] for an invalid formula.
     pub fn name(&self) -> Result<String, Failure> {
         let formula = Formula::parse(&self.formula).map_err(usage)?;
         Ok(formula.name().to_owned())
     }
 }
 
-/// What bursts are made of.
+/// Parameters of the extraction of bursts.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The axes; empty for IPC and instructions where the recording has them, else durations and its
-    /// first counter. What is chosen for the first recording holds for all.
+    /// Axes of the space. If empty, they are IPC and instructions if the recording has both, else
+    /// durations and its first counter. The choice for the first recording applies to all.
     pub axes: Vec<Axis>,
-    /// Instead of them, those of a definition of the established tool.
+    /// Definition of the established tool that replaces the axes.
     pub like: Option<Definition>,
-    /// Shorter bursts are dropped. If it is `None`, the first recording sets it to the largest
+    /// Minimum duration of bursts. If it is `None`, the first recording sets it to the largest
     /// duration below which bursts take at most 1 % of the CPU time.
     pub min_duration: Option<Nanos>,
-    /// As published, or ours.
+    /// Mode of the clustering: published or optimal.
     pub mode: Mode,
-    /// The rule that decides which regions are one function.
+    /// Rule that decides which regions are one function.
     pub unify: Unify,
-    /// Whether the minimum duration was chosen from the bursts.
+    /// `true` if the minimum duration was chosen from the bursts.
     pub is_chosen: bool,
 }
 
-/// A recording as bursts.
+/// Recording as bursts.
 #[derive(Debug)]
 pub struct Gathered {
-    /// Its name.
+    /// Name of the recording.
     pub name: String,
-    /// Its file.
+    /// Path of the recording.
     pub path: PathBuf,
-    /// Its bursts.
+    /// Bursts of all kinds.
     pub bursts: Bursts,
-    /// What was left out.
+    /// Bursts and samples that were dropped.
     pub dropped: Dropped,
-    /// The cluster of each burst, where the file has them.
+    /// Cluster of each burst, if the file contains it.
     pub labels: Option<Labels>,
-    /// What the reader found.
+    /// Repairs and losses of the reader.
     pub diagnostics: Diagnostics,
-    /// The thread in a trace of Paraver of each thread of the bursts.
+    /// Thread of a Paraver trace that corresponds to each thread of the bursts.
     pub objects: Vec<Option<paraver::Object>>,
-    /// Its clock.
+    /// Clock of the recording.
     pub clock: Clock,
 }
 
-/// Largest share of the CPU time that a minimum duration drops where none is given.
+/// Largest share of the CPU time that the default minimum duration drops.
 const DROPPED: f64 = 0.01;
 
-/// Reads recordings, as [`gather`] does, with one minimum duration for all of them: where none is
-/// given, in no recording more than 1 % of the CPU time is in shorter bursts. To find it, several
-/// recordings are read twice, since together they may not fit in memory.
+/// Reads recordings as [`gather`] does, with one minimum duration for all. By default, shorter
+/// bursts take at most 1 % of the CPU time of each recording. Several recordings are then read
+/// twice because together they may not fit into memory.
 ///
 /// # Errors
-/// Those of [`gather`].
+/// Returns the errors of [`gather`].
 pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered>, Failure> {
     if paths.len() > 1 && wanted.min_duration.is_none() {
         let mut cuts = Vec::new();
@@ -127,19 +127,19 @@ pub fn gather_all(paths: &[PathBuf], wanted: &mut Wanted) -> Result<Vec<Gathered
     paths.iter().map(|path| gather(path, wanted)).collect()
 }
 
-/// The minimum duration of the bursts of a trace.
+/// Returns the largest minimum duration that bursts of a trace permit.
 fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
     let extract = Extract::default();
     let (bursts, _) = extracted(&extract, trace, name)?;
     DurationCut::of(&bursts, DROPPED).map_err(input)
 }
 
-/// Reads a recording, or a table of bursts of the established tool. Sets the axes if there are none,
-/// and says on standard error what was left out and what the reader found.
+/// Reads a recording, or a table of bursts of the established tool. Sets the axes if there are
+/// none, and prints the dropped bursts and the findings of the reader to standard error.
 ///
 /// # Errors
-/// [`Failure::Input`] for recordings and where no burst is left, [`Failure::Usage`] for metrics that
-/// they do not have.
+/// Returns [`Failure::Input`] if the recording cannot be read or no burst remains, and
+/// [`Failure::Usage`] if the recording does not have a metric.
 pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     let found = match Data::is_one(path) {
         true => definition::table(path, wanted)?,
@@ -208,11 +208,11 @@ fn extracted(extract: &Extract, trace: &Trace, name: &str) -> Result<(Bursts, Dr
     })
 }
 
-/// IPC and instructions where bursts of the recording have them, else durations and the first
-/// counter that any burst has.
+/// Returns IPC and instructions if bursts of the recording have them, else durations and the first
+/// counter that a burst has.
 ///
 /// # Errors
-/// None but that nothing can be extracted at all.
+/// Returns [`Failure`] if bursts cannot be extracted.
 pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
     let known = ["ipc", "instructions"].map(String::from).to_vec();
     let mut params = Extract::params();
@@ -231,12 +231,13 @@ pub fn usual(trace: &Trace) -> Result<Vec<String>, Failure> {
     let mut columns = bursts.columns().iter();
     let counter = columns.find(|column| has_values(&column.values));
     let mut metrics = vec!["duration".to_owned()];
-    // Names of counters are any text, those of formulas are words or stand in quotes.
+    // Names of counters are arbitrary text; in formulas they have to be words or quoted.
     metrics.extend(counter.map(|of| format!("\"{}\"", of.name.replace('"', ""))));
     Ok(metrics)
 }
 
-/// The name of a file or folder without its extension; of an anchor file that of its folder.
+/// Returns the name of a file or folder without its extension; for an anchor file, that of its
+/// folder.
 pub fn name(path: &Path) -> String {
     let is_anchor = path
         .extension()
@@ -252,7 +253,7 @@ pub fn name(path: &Path) -> String {
     text[..ends.min().unwrap_or(text.len())].to_owned()
 }
 
-/// An error of the libraries that is about what was options for.
+/// Converts an error of the libraries to a usage error.
 pub fn usage(error: Error) -> Failure {
     Failure::Usage(error.to_string())
 }

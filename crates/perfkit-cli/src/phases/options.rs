@@ -41,10 +41,12 @@ pub struct ClusterArgs {
     mode: Option<Mode>,
 }
 
-/// A radius that is given, or is to be found.
+/// Value of the option for the radius.
 #[derive(Clone, Copy, Debug)]
 enum Eps {
+    /// The radius is chosen from the points.
     Auto,
+    /// The radius is this number.
     Given(f64),
 }
 
@@ -67,7 +69,8 @@ impl ClusterArgs {
     /// Returns the options of the method; reads the file of `--like`.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a list of no metrics, [`Failure::Input`] for a file that cannot be read.
+    /// Returns [`Failure::Usage`] for a list without metrics, and [`Failure::Input`] if a file
+    /// cannot be read.
     pub fn read(&self) -> Result<ClusterOptions, Failure> {
         let axes = self.metrics.as_deref().map(Axis::list).transpose()?;
         let like = self

@@ -1,4 +1,5 @@
-//! Points to clusters: radii that all frames of a space share, and a second density for what is left.
+//! Clustering of points: radii that all experiments of a space share, and a second density for the
+//! noise.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::usage;
@@ -8,39 +9,40 @@ use crate::table::counted;
 use perfkit::track::cluster::{Clusterer, Dbscan, EpsChoice, EpsSearch, EpsWhy, Remainder};
 use perfkit::track::{Bursts, ClusterId, Error, Labels, Mode, Points, Scaled, ScaledFrame};
 
-/// Largest share of the time of the points that is left in noise without a second density.
+/// Largest share of the time of the points that remains noise without a second density.
 const MAX_NOISE: f64 = 0.1;
-/// Least share of the time of the points that makes a cluster of the second density.
+/// Smallest share of the time of the points that makes a cluster of the second density.
 const MIN_SHARE: f64 = 0.01;
 
-/// The bursts of a frame.
+/// Bursts of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
-    /// Its name.
+    /// Name of the experiment.
     pub name: &'a str,
-    /// The bursts.
+    /// Bursts of all kinds.
     pub bursts: &'a Bursts,
-    /// The cluster of each burst, where the file has them.
+    /// Cluster of each burst, if the file contains it.
     pub labels: Option<&'a Labels>,
 }
 
-/// The clusters of the points of a frame.
+/// Clusters of the points of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Partition {
-    /// The cluster of each point.
+    /// Cluster of each point.
     pub labels: Labels,
-    /// Radius of a neighbourhood; `None` where clusters were read.
+    /// Radius of a neighbourhood; `None` if the clusters were read from a file.
     pub eps: Option<f64>,
-    /// Points of a dense neighbourhood.
+    /// Number of points of a dense neighbourhood.
     pub min_points: usize,
-    /// How the radius was found, where none was given.
+    /// Choice of the radius; `None` if the radius is an option.
     pub choice: Option<EpsChoice>,
-    /// Second radius and number of points, with which the noise of the first ones was clustered.
+    /// Second radius and number of points, used to cluster the noise of the first ones.
     pub rest: Option<(f64, usize)>,
 }
 
 impl ClusterOptions {
-    /// Finds the radius of a neighbourhood of so many points. `floor` is the smallest one.
+    /// Chooses the radius of a neighbourhood of `min_points` points. `floor` is the smallest
+    /// radius.
     fn search(
         &self,
         points: Points<'_>,
@@ -64,12 +66,12 @@ impl ClusterOptions {
     }
 }
 
-/// Clusters the points of frames, numbered by time. In a space that all frames share the radii are
-/// one for all.
+/// Clusters the points of experiments and numbers the clusters by time. Experiments that share a
+/// space share the radii.
 ///
 /// # Errors
-/// [`Failure::Usage`] for parameters that make no sense, [`Failure::Input`] where points give no
-/// radius.
+/// Returns [`Failure::Usage`] for parameters out of range, and [`Failure::Input`] if no radius can
+/// be chosen.
 pub fn partitions(
     inputs: &[Input<'_>],
     scaled: &Scaled,
@@ -106,10 +108,10 @@ pub fn partitions(
             .map_or(0.0, |of| scaled.resolution(frame, of.bursts));
         let points = rest.points().map_err(input)?;
         match options.search(points, time, (floor, least)) {
-            // What lies scattered between the clusters is no phase.
+            // Points scattered between the clusters are no phase.
             Ok(choice) if is_scattered(&choice, all[frame].choice.as_ref()) => {}
             Ok(choice) => choices.push(choice),
-            // Too few to be clusters.
+            // Too few points for a cluster.
             Err(Error::NoScale) => {}
             Err(error) => return Err(input(error)),
         }
@@ -139,7 +141,7 @@ fn is_scattered(rest: &EpsChoice, first: Option<&EpsChoice>) -> bool {
     rest.why == EpsWhy::Single && first.is_none_or(ties)
 }
 
-/// What is left in noise with its time, if that is much.
+/// Returns the noise with its time, if its share of the time exceeds [`MAX_NOISE`].
 fn remainder(
     points: Points<'_>,
     labels: &Labels,
@@ -151,7 +153,7 @@ fn remainder(
     Ok(is_much.then_some((rest, own)))
 }
 
-/// Clusters without those that take less than `least` of the time.
+/// Returns the labels with clusters below `least` of the time changed to noise.
 fn without_small(labels: &Labels, time: &[f64], least: f64) -> Labels {
     let mut sums = vec![0.0; labels.clusters() + 1];
     for (id, time) in labels.as_slice().iter().zip(time) {
@@ -166,7 +168,7 @@ fn without_small(labels: &Labels, time: &[f64], least: f64) -> Labels {
     Labels::new(labels.as_slice().iter().map(kept).collect())
 }
 
-/// The first radius of each frame.
+/// Returns the first radius of each experiment.
 fn radii(
     inputs: &[Input<'_>],
     scaled: &Scaled,
@@ -192,7 +194,7 @@ fn radii(
                         found.eps = Some(choice.eps);
                         found.choice = Some(choice);
                     }
-                    // A frame of few bursts takes the radius of the others.
+                    // An experiment with few bursts takes the radius of the others.
                     Err(Error::NoScale) => {
                         failed.get_or_insert_with(|| no_scale(of.name, frame, min_points));
                         found.eps = Some(0.0);

@@ -1,9 +1,9 @@
-//! The radius that was found: why it is that, and how much it matters.
+//! Description of the chosen radius: the reason for it, and the sensitivity of the clusters.
 
 use perfkit::track::cluster::{EpsChoice, EpsWhy};
 use serde::Serialize;
 
-/// One sentence.
+/// Describes the choice of a radius in one sentence.
 pub fn sentence(choice: &EpsChoice) -> String {
     let why = match choice.why {
         EpsWhy::Stable { low, high } => {
@@ -32,7 +32,9 @@ pub fn sentence(choice: &EpsChoice) -> String {
 /// Radius of a neighbourhood, and its points, for `--json`.
 #[derive(Debug, Serialize)]
 pub struct Neighbourhood {
+    /// Radius.
     eps: f64,
+    /// Number of points.
     min_points: usize,
 }
 

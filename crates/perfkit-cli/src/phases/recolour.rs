@@ -1,4 +1,4 @@
-//! Traces of Paraver with a cluster or an object for each burst.
+//! Paraver traces with a cluster or a tracked region for each burst.
 
 use crate::failure::{Failure, input};
 use crate::phases::experiments::Gathered;
@@ -9,10 +9,11 @@ use perfkit::formats::paraver::{Cluster, Coloured, Object, recolour_files};
 use perfkit::track::{Bursts, Kind};
 use std::path::Path;
 
-/// Bursts with what they are: by its kind, where that is complete by `of` with its row.
+/// Assigns a cluster to each burst. A complete burst has the cluster that `of` returns for its row;
+/// the cluster of any other burst follows from its kind.
 ///
 /// # Errors
-/// [`Failure::Usage`] for bursts that are of no trace of Paraver.
+/// Returns [`Failure::Usage`] if the bursts are not from a Paraver trace.
 pub fn coloured(
     bursts: &Bursts,
     (objects, clock): (&[Option<Object>], Clock),
@@ -42,11 +43,11 @@ pub fn coloured(
     Ok(coloured)
 }
 
-/// Writes the trace of a recording again with these bursts coloured.
+/// Writes the trace of a recording again with the clusters of the bursts.
 ///
 /// # Errors
-/// [`Failure::Input`] with the place and cause, [`Failure::Usage`] where the trace would be written
-/// over and for recordings that are no trace of Paraver.
+/// Returns [`Failure::Input`] with the place and cause, and [`Failure::Usage`] if the output would
+/// replace the trace or the recording is not a Paraver trace.
 pub fn write(from: &Gathered, to: &Path, bursts: &[Coloured]) -> Result<(), Failure> {
     let name = from.path.to_string_lossy();
     if !(name.ends_with(".prv") || name.ends_with(".prv.gz")) {

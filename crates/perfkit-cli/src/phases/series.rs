@@ -1,4 +1,4 @@
-//! Recordings to tracked objects: bursts, points in one space, clusters, objects, trends.
+//! Tracking of recordings: bursts, points in one space, clusters, tracked regions, trends.
 
 use crate::failure::{Failure, input};
 use crate::phases::definition;
@@ -18,30 +18,30 @@ use perfkit::track::{
 };
 use std::path::PathBuf;
 
-/// How recordings are tracked.
+/// Parameters of clustering and tracking.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// The axes of the space; empty for IPC and instructions where the recording has them, else
+    /// Axes of the space. If empty, they are IPC and instructions if the recording has both, else
     /// durations and its first counter.
     pub axes: Vec<Axis>,
-    /// Parameters of the established clustering, for all that is not said otherwise.
+    /// Parameters of the established clustering, used for all parameters without an option.
     pub like: Option<Definition>,
-    /// Radius of a neighbourhood; `None` finds one for each frame.
+    /// Radius of a neighbourhood; `None` chooses one for each experiment.
     pub eps: Option<f64>,
-    /// Points of a dense neighbourhood; `None` takes as many as suit the number of points.
+    /// Number of points of a dense neighbourhood; `None` chooses it by the number of points.
     pub min_points: Option<usize>,
-    /// Shorter bursts are dropped; `None` drops those that take at most 1 % of the CPU time.
+    /// Minimum duration of bursts; `None` drops those that take at most 1 % of the CPU time.
     pub min_duration: Option<Nanos>,
-    /// As published, or optimal: that as a rule, as published with `like`.
+    /// Mode of the clustering: published or optimal. The default is optimal, with `like` published.
     pub mode: Option<Mode>,
-    /// The rule that decides which regions are one function.
+    /// Rule that decides which regions are one function.
     pub unify: Unify,
-    /// Cuts each recording into this many windows.
+    /// Number of windows into which each recording is divided.
     pub windows: usize,
-    /// Whether clusters that mix call sites are split where another frame tells them apart.
+    /// `true` if clusters that mix call sites are split when another experiment distinguishes them.
     pub split: bool,
-    /// Confidence below which nothing is stated about the trend of an object; `None` for the
-    /// default of [`Tracking::params`].
+    /// Confidence below which no trend is reported for a tracked region; `None` for the default of
+    /// [`Tracking::params`].
     pub min_confidence: Option<f64>,
 }
 
@@ -63,7 +63,7 @@ impl Default for ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// As published, or optimal.
+    /// Returns the mode of the clustering.
     pub fn mode(&self) -> Mode {
         let usual = match self.like {
             Some(_) => Mode::Published,
@@ -72,7 +72,7 @@ impl ClusterOptions {
         self.mode.unwrap_or(usual)
     }
 
-    /// Radius of a neighbourhood, if it is known.
+    /// Returns the radius of a neighbourhood, if it is an option or part of the definition.
     pub fn eps(&self) -> Option<f64> {
         let like = self
             .like
@@ -81,7 +81,7 @@ impl ClusterOptions {
         self.eps.or(like)
     }
 
-    /// Points of a dense neighbourhood among so many points.
+    /// Returns the number of points of a dense neighbourhood among `points` points.
     pub fn min_points(&self, points: usize) -> usize {
         let like = self
             .like
@@ -94,7 +94,7 @@ impl ClusterOptions {
         self.min_points.or(like).unwrap_or(usual)
     }
 
-    /// What bursts are made of.
+    /// Returns the parameters of the extraction of bursts.
     pub fn wanted(&self) -> Wanted {
         let like = self.like.as_ref().map(|like| like.min_duration);
         Wanted {
@@ -107,10 +107,10 @@ impl ClusterOptions {
         }
     }
 
-    /// The points of frames in the space of these axes.
+    /// Returns the points of experiments in the space of the axes.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for metrics that the bursts do not have.
+    /// Returns [`Failure::Usage`] if the bursts do not have a metric.
     pub fn scale(&self, axes: &[Axis], frames: &[&Bursts]) -> Result<Scaled, Failure> {
         let mut scale = self.mode().scale(Scale::params());
         for axis in axes {
@@ -122,10 +122,10 @@ impl ClusterOptions {
         scaled.map_err(input)
     }
 
-    /// The parameters of tracking.
+    /// Returns the parameters of tracking.
     ///
     /// # Errors
-    /// [`Failure::Usage`] for a confidence out of range.
+    /// Returns [`Failure::Usage`] for a confidence out of range.
     pub fn tracking(&self) -> Result<TrackChecked, Failure> {
         let mut params = self.mode().track(Tracking::params());
         if let Some(least) = self.min_confidence {
@@ -134,58 +134,58 @@ impl ClusterOptions {
         params.check().map_err(usage)
     }
 
-    /// Aligns sequences of bursts.
+    /// Creates the alignment of sequences of bursts.
     ///
     /// # Errors
-    /// None: the parameters are valid.
+    /// Returns no error at present, because the parameters are valid.
     pub fn align(&self) -> Result<Align, Failure> {
         self.mode().align(Align::params()).check().map_err(usage)
     }
 }
 
-/// One frame, clustered.
+/// Experiment with its clusters.
 #[derive(Debug)]
 pub struct Clustered {
     /// Bursts of all kinds, and the cluster of each after splitting.
     pub frame: Frame,
-    /// Which recording it is of: index into [`Series::recordings`].
+    /// Index of the recording in [`Series::recordings`].
     pub recording: usize,
-    /// Which burst each point is.
+    /// Index of the burst of each point.
     pub rows: Vec<u32>,
-    /// The cluster of each point.
+    /// Cluster of each point.
     pub labels: Vec<ClusterId>,
-    /// Which clusters those past the first ones are parts of.
+    /// Original cluster of each cluster that was created by splitting.
     pub parts: Vec<ClusterId>,
-    /// How its clusters came about, before they were split.
+    /// Clusters of the points before splitting.
     pub partition: Partition,
 }
 
-/// A series of frames with what tracking found.
+/// Series of experiments with the results of tracking.
 #[derive(Debug)]
 pub struct Series {
-    /// The recordings; their bursts are those of the frames.
+    /// Recordings; their bursts have been moved to the experiments.
     pub recordings: Vec<Gathered>,
-    /// The frames.
+    /// Experiments in their order.
     pub frames: Vec<Clustered>,
-    /// Their points in one space.
+    /// Points of all experiments in one space.
     pub scaled: Scaled,
-    /// The objects.
+    /// Tracked regions.
     pub tracking: Tracking,
-    /// How they change.
+    /// Trends of the tracked regions.
     pub trends: Trends,
-    /// The axes of the space.
+    /// Names of the axes.
     pub metrics: Vec<String>,
-    /// Shortest bursts that were kept.
+    /// Minimum duration of the bursts.
     pub min_duration: Nanos,
-    /// Whether it was chosen from the bursts.
+    /// `true` if the minimum duration was chosen from the bursts.
     pub is_chosen: bool,
 }
 
 /// Reads recordings and tracks them.
 ///
 /// # Errors
-/// [`Failure::Input`] for recordings, [`Failure::Usage`] for metrics that they do not have and
-/// parameters that make no sense.
+/// Returns [`Failure::Input`] if a recording cannot be read, and [`Failure::Usage`] for metrics
+/// that it does not have and for parameters out of range.
 pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Failure> {
     let mut wanted = options.wanted();
     let mut recordings = gather_all(paths, &mut wanted)?;
@@ -240,7 +240,7 @@ pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Fail
     })
 }
 
-/// How long the bursts last that are points.
+/// Returns the durations of the bursts that are points.
 pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
     let durations = bursts.durations();
     let rows = scaled.rows().iter();
@@ -248,10 +248,10 @@ pub fn times(bursts: &Bursts, scaled: &ScaledFrame) -> Vec<f64> {
         .collect()
 }
 
-/// Clusters of points without those that take less than a share of the time.
+/// Returns the clusters of points without clusters below a share of the time.
 ///
 /// # Errors
-/// None but that labels are not one a point.
+/// Returns [`Failure`] if the number of labels differs from the number of points.
 pub fn drop_small(
     bursts: &mut Bursts,
     scaled: &ScaledFrame,
@@ -265,15 +265,19 @@ pub fn drop_small(
     Ok(Labels::new(scaled.rows().iter().filter_map(of).collect()))
 }
 
-/// The bursts of a frame before they are points.
+/// Bursts of an experiment before clustering.
 struct Cut {
+    /// Name of the experiment.
     name: String,
+    /// Index of the recording.
     recording: usize,
+    /// Bursts of all kinds.
     bursts: Bursts,
+    /// Cluster of each burst, if the file contains it.
     labels: Option<Labels>,
 }
 
-/// Takes the bursts out of recordings, each as a frame or as several windows.
+/// Moves the bursts out of recordings, as one experiment each or as several windows.
 fn cut(recordings: &mut [Gathered], options: &ClusterOptions) -> Result<Vec<Cut>, Failure> {
     let mut all = Vec::new();
     for (recording, of) in recordings.iter_mut().enumerate() {

@@ -1,4 +1,5 @@
-//! What filters left out: as a table, a sentence, JSON, and on standard error with what readers found.
+//! Bursts that filters drop: as a table, a sentence, JSON, and on standard error with the findings
+//! of readers.
 
 use crate::findings;
 use crate::messages;
@@ -7,7 +8,7 @@ use perfkit::core::{Column, Diagnostics, Nanos, Table};
 use perfkit::track::{Amount, Dropped};
 use std::io::{self, Write};
 
-/// What was left out, with why.
+/// Returns the dropped bursts by reason.
 pub fn reasons(dropped: &Dropped) -> Vec<(String, Amount)> {
     let mut all = vec![("duration".to_owned(), dropped.duration)];
     let missing = dropped.missing.iter();
@@ -20,7 +21,7 @@ pub fn reasons(dropped: &Dropped) -> Vec<(String, Amount)> {
     all
 }
 
-/// What else was counted on the way, as long as there is any of it.
+/// Returns other counts of the extraction that are above 0.
 pub fn counted(dropped: &Dropped) -> Vec<(&'static str, u64)> {
     let mut all = vec![
         ("calls of no duration", dropped.empty),
@@ -37,7 +38,7 @@ pub fn counted(dropped: &Dropped) -> Vec<(&'static str, u64)> {
     all
 }
 
-/// A part of all, from 0 to 1.
+/// Returns the share of a part, in `0.0..=1.0`.
 pub fn share(part: Nanos, all: Nanos) -> f64 {
     match all.0 {
         0 => 0.0,
@@ -45,7 +46,7 @@ pub fn share(part: Nanos, all: Nanos) -> f64 {
     }
 }
 
-/// All of it in one sentence.
+/// Describes all dropped bursts in one sentence.
 pub fn sentence(dropped: &Dropped) -> String {
     let reasons = reasons(dropped);
     if dropped.found.bursts == 0 && reasons.is_empty() {
@@ -66,7 +67,7 @@ pub fn sentence(dropped: &Dropped) -> String {
     format!("of {all} bursts {}", each.join(", "))
 }
 
-/// Says on standard error what was left out of a recording, and what its reader found.
+/// Prints the dropped bursts of a recording and the findings of its reader to standard error.
 pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     if !reasons(dropped).is_empty() {
         messages::say(&format!("note: {name}: left out: {}", sentence(dropped)));
@@ -76,10 +77,10 @@ pub fn tell(name: &str, dropped: &Dropped, diagnostics: &Diagnostics) {
     }
 }
 
-/// A table of what was left out; nothing where nothing was.
+/// Writes a table of the dropped bursts; nothing if there are none.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write(dropped: &Dropped, out: &mut dyn Write) -> io::Result<()> {
     let reasons = reasons(dropped);
     if !reasons.is_empty() {

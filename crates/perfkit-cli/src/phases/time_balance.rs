@@ -1,4 +1,4 @@
-//! The division of the CPU time of experiments: as a table, and the minimum duration.
+//! Division of the CPU time of experiments as a table, and the minimum duration.
 
 use crate::table;
 use perfkit::core::{Column, Nanos, Table};
@@ -9,7 +9,8 @@ use std::io::{self, Write};
 /// Definition of the time that is divided, for tables.
 pub const TOTAL: &str = "CPU time: the time of all bursts, before any filter";
 
-/// Classes with their names. Experiments that were not tracked have one class of clusters.
+/// Returns the classes with their names. Experiments that were not tracked have one class of
+/// clusters.
 fn parts(balance: &TimeBalance, is_tracked: bool) -> Vec<(&'static str, Amount)> {
     let mut parts = balance.parts().to_vec();
     if !is_tracked {
@@ -18,11 +19,11 @@ fn parts(balance: &TimeBalance, is_tracked: bool) -> Vec<(&'static str, Amount)>
     parts
 }
 
-/// Writes a row for each experiment, and one for all of them if there are several. Classes that no experiment has
-/// are left out.
+/// Writes a row for each experiment, and one for all of them if there are several. Classes that no
+/// experiment has are skipped.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write(
     balances: &[(String, TimeBalance)],
     is_tracked: bool,
@@ -58,11 +59,12 @@ pub fn write(
     table::print(out, &table, 60)
 }
 
-/// Writes the minimum duration and its origin. Nothing if there is none. `window` is the window of a
-/// recording of whose CPU time it drops the largest share, if recordings are cut into windows.
+/// Writes the minimum duration and its origin; nothing if there is none. If recordings are divided
+/// into windows, `window` is the window of which the minimum duration drops the largest share of
+/// the CPU time.
 ///
 /// # Errors
-/// What `out` fails with.
+/// Returns the write errors of `out`.
 pub fn write_min(
     min: Nanos,
     is_chosen: bool,
@@ -92,7 +94,7 @@ pub fn write_min(
 /// Minimum duration of bursts, for `--json`.
 #[derive(Debug, Serialize)]
 pub struct MinDuration {
-    /// The minimum.
+    /// Minimum duration in nanoseconds.
     pub ns: Nanos,
     /// `true` if it was chosen from the bursts.
     #[serde(rename = "chosen")]

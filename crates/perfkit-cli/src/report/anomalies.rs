@@ -18,7 +18,7 @@ const MIN_LOST_SHARE: f64 = 0.005;
 const MIN_SLOWDOWN: f64 = 1.1;
 /// Smallest share of the time that a slowdown concerns.
 const MIN_SLOWDOWN_SHARE: f64 = 0.005;
-/// Smallest part of the run before a slowdown: what is usual before has to be known.
+/// Smallest part of the run before a slowdown, from which the usual time is known.
 const MIN_BEFORE: f64 = 0.05;
 /// Largest number of slowdowns.
 const MAX_SLOWDOWNS: usize = 3;
@@ -28,7 +28,7 @@ const AROUND: i64 = 2;
 /// Judges the calls of a trace, and returns the findings and the part of the page.
 ///
 /// # Errors
-/// [`Failure::Input`] if the trace cannot be replayed.
+/// Returns [`Failure::Input`] if the trace cannot be replayed.
 pub(super) fn part(source: &Source, recording: &Recording, times: &Times) -> Result<Part, Failure> {
     let mut part = Part::default();
     if recording.trace.is_empty() {

@@ -13,7 +13,8 @@ use perfkit::core::TraceView;
 
 /// Smallest share of the time in a class of regions that is a finding.
 const MIN_CLASS_SHARE: f64 = 0.05;
-/// Smallest share of the time outside all regions that is a finding. Threads that start late and end early are usual.
+/// Smallest share of the time outside all regions that is a finding. Late starts and early ends of
+/// threads are usual.
 const MIN_IDLE_SHARE: f64 = 0.1;
 /// Smallest ratio of the largest to the mean computing time that is a load imbalance.
 const MIN_MAX_TO_MEAN: f64 = 1.05;
@@ -38,11 +39,13 @@ fn group(class: Class) -> &'static [&'static str] {
     }
 }
 
-/// A source with its times.
+/// Recording with its times.
 pub(super) struct Balance<'a> {
+    /// Recording.
     pub(super) source: &'a Source,
+    /// Exclusive times of its CPU threads.
     pub(super) times: &'a Times,
-    /// The trace that the times are of.
+    /// Trace of the times, if they are not of a profile.
     pub(super) view: Option<TraceView<'a>>,
     /// `true` if the recording has a grid of its ranks.
     pub(super) has_grid: bool,
@@ -52,7 +55,7 @@ impl Balance<'_> {
     /// Returns all findings about the distribution of time.
     ///
     /// # Errors
-    /// [`Failure::Input`] if a window of the trace makes no profile.
+    /// Returns [`Failure::Input`] if no profile of a window of the trace can be computed.
     pub(super) fn part(&self) -> Result<Part, Failure> {
         let mut part = Part::default();
         if self.times.threads == 0 || self.times.total <= 0.0 {
@@ -65,7 +68,7 @@ impl Balance<'_> {
             let waits =
                 self.times.class(Class::Communication) + self.times.class(Class::Synchronisation);
             if saving >= MIN_EXPLAINED * waits {
-                // The cause of waiting precedes it.
+                // The cause of waiting is listed before it.
                 finding.weight = finding.weight.max(self.times.share(waits) + f64::EPSILON);
             }
             part.findings.push(finding);
@@ -385,7 +388,7 @@ impl Balance<'_> {
         }));
     }
 
-    /// Returns computing call paths whose times differ between members, by falling saving.
+    /// Returns computing call paths with different times of the members, by falling saving.
     fn uneven(&self) -> Vec<(&PathTime, Spread)> {
         let times = self.times;
         let computing = times
@@ -419,7 +422,7 @@ impl Balance<'_> {
         }
         let computing = times.class(Class::Computing);
         for (path, spread) in self.uneven().into_iter().take(MAX_UNEVEN_PATHS) {
-            // The only computing call path of the recording repeats the load imbalance.
+            // A single computing call path repeats the load imbalance.
             if path.sum >= MAX_SAME_SHARE * computing {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Findings about profiles over a grid: call paths that vary as another does.
+//! Findings about profiles over a grid: call paths with correlated times.
 
 use super::Part;
 use super::findings::{Finding, Kind, list};
@@ -12,11 +12,11 @@ use std::ffi::OsString;
 
 /// Smallest |r| of a finding.
 const MIN_R: f64 = 0.8;
-/// |r| from which on a view of a caller or callee is the same view.
+/// Smallest |r| at which a view of a caller or callee is identical.
 const SAME_R: f64 = 0.999;
-/// Largest probability that one of all views reaches the correlation by chance.
+/// Largest probability by chance of a correlation that is reported.
 const MAX_CHANCE: f64 = 0.05;
-/// Random references for that probability.
+/// Number of random references for that probability.
 const SURROGATES: &str = "99";
 /// Largest number of letters of a call path in a sentence.
 const MAX_NAME: usize = 60;
@@ -28,7 +28,7 @@ const MAX_VIEWS: usize = 4;
 /// Returns the call paths that correlate with the most uneven one over the grid of the recording.
 ///
 /// # Errors
-/// [`Failure`] for a grid that does not fit the recording.
+/// Returns [`Failure`] if the grid does not apply to the recording.
 pub(super) fn part(
     source: &Source,
     profile: &Profile,
@@ -56,7 +56,8 @@ pub(super) fn part(
         return Ok(part);
     };
     let metric = exclusive(profile).unwrap_or(metric);
-    // Inclusive times of a caller hold those of its callees, which would correlate by construction.
+    // The inclusive time of a caller contains that of its callees, so both correlate by
+    // construction.
     let is_inclusive = profile.metrics()[metric.index()].scope == Scope::Inclusive;
     let is_leaf = |path: &PathTime| profile.calls().children(Some(path.id)).next().is_none();
     let computing = times
@@ -94,7 +95,7 @@ pub(super) fn part(
         let words = words.into_iter().map(OsString::from);
         failure::options(words.chain(["--".into(), file.clone()]))
     };
-    // Of the most uneven call paths, the one with the strongest correlation.
+    // Of the most uneven call paths, select the one with the strongest correlation.
     let mut chosen: Option<(f64, &PathTime, Vec<Related>)> = None;
     for (_, path) in references.into_iter().take(MAX_REFERENCES) {
         let related = correlate::related(profile, &options(path, true)?)?;
@@ -167,13 +168,14 @@ fn deviation(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).abs()).sum()
 }
 
-/// Returns the exclusive time of a profile that has it beside the inclusive one.
+/// Returns the exclusive time of a profile that also has the inclusive time.
 fn exclusive(profile: &Profile) -> Option<MetricId> {
     profile.metric("exclusive time")
 }
 
-/// Returns the views that are no chance, each with the number of identical views of callers and callees. Views of the
-/// kin of the reference are dropped if they equal it, or if times are inclusive and thus hold each other.
+/// Returns the views that are unlikely by chance, each with the number of identical views of
+/// callers and callees. Views of callers and callees of the reference are dropped if they equal it,
+/// or if times are inclusive and therefore contain each other.
 fn folded<'a>(
     related: &'a [Related],
     calls: &CallTree,

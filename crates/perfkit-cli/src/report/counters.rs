@@ -13,7 +13,7 @@ use perfkit::view::Unit;
 const MIN_MAX_TO_MEAN: f64 = 1.5;
 /// Smallest number of locations that are compared.
 const MIN_LOCATIONS: usize = 2;
-/// Metrics that count calls, which say more about the instrumentation than about the run.
+/// Metrics that count calls; they describe the instrumentation rather than the run.
 const CALLS: [&str; 3] = ["visits", "calls", "subroutines"];
 /// Largest number of counters.
 const MAX_COUNTERS: usize = 3;
@@ -21,7 +21,7 @@ const MAX_COUNTERS: usize = 3;
 /// Returns the counters of a profile that are distributed unequally. Times are compared by [`super::balance`].
 ///
 /// # Errors
-/// [`Failure::Input`] for rows that cannot be read.
+/// Returns [`Failure::Input`] if a row cannot be read.
 pub(super) fn part(source: &Source, profile: &Profile) -> Result<Part, Failure> {
     let mut part = Part::default();
     let locations = profile.system().locations().len();
@@ -32,7 +32,7 @@ pub(super) fn part(source: &Source, profile: &Profile) -> Result<Part, Failure> 
     for id in (0..profile.metrics().len()).filter_map(MetricId::from_index) {
         let metric = &profile.metrics()[id.index()];
         let is_time = pictures::unit(&metric.metric.unit).0 == Unit::Nanos;
-        // Parts of another metric follow it.
+        // Metrics that are parts of another metric follow it.
         let counts_calls = CALLS.contains(&metric.metric.name.as_str());
         if is_time
             || counts_calls

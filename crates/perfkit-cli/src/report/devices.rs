@@ -14,7 +14,7 @@ use perfkit::fold::{Cause, Device, DeviceParams, Devices, GroupBy, Groups, Op, W
 
 /// Smallest share of idle time of the devices that is a finding.
 const MIN_IDLE_SHARE: f64 = 0.1;
-/// Smallest share of a device's span that its longest gap takes and that is a finding.
+/// Smallest share of the longest gap in the span of its device that is a finding.
 const MIN_GAP_SHARE: f64 = 0.05;
 /// Smallest share of exposed communication or copies that is a finding.
 const MIN_EXPOSED_SHARE: f64 = 0.05;
@@ -45,9 +45,13 @@ fn name(device: &Device) -> String {
     }
 }
 
+/// Devices of a recording with the sum of their spans.
 struct Sum<'a> {
+    /// Recording with its name and files.
     source: &'a Source,
+    /// Trace of the recording.
     recording: &'a Recording,
+    /// Devices with work.
     devices: Vec<&'a Device>,
     /// Sum of the spans in ticks.
     span: f64,
@@ -56,7 +60,7 @@ struct Sum<'a> {
 /// Returns the findings about the devices of a trace, and their part of the page.
 ///
 /// # Errors
-/// [`Failure::Input`] if the work of devices cannot be read.
+/// Returns [`Failure::Input`] if the work of the devices cannot be read.
 pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failure> {
     let mut part = Part::default();
     let system = &recording.trace.definitions().system;
@@ -101,7 +105,7 @@ pub(super) fn part(source: &Source, recording: &Recording) -> Result<Part, Failu
 /// Returns the timeline of the devices for the page.
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub(super) fn section(
     source: &Source,
     recording: &Recording,
@@ -317,7 +321,7 @@ impl Sum<'_> {
         );
         let idle = self.sum(Device::all_idle) / self.span;
         if share >= MIN_EXPLAINED * idle {
-            // The cause of idle time precedes it.
+            // The cause of idle time is listed before it.
             finding.weight = finding.weight.max(idle + f64::EPSILON);
         }
         part.findings

@@ -15,7 +15,7 @@ use std::io::Write;
 pub enum Kind {
     /// Parts of the recording are missing.
     Loss,
-    /// A rank holds others up.
+    /// A rank delays others.
     Delay,
     /// One rank works while the others wait.
     SerialSection,
@@ -45,9 +45,9 @@ pub enum Kind {
     DeviceGap,
     /// Devices are busy for unequal times.
     DeviceImbalance,
-    /// Communication on devices beside which nothing computes.
+    /// Communication on devices without concurrent computation.
     ExposedCommunication,
-    /// Copies and sets of memory on devices beside which nothing computes.
+    /// Copies and sets of memory on devices without concurrent computation.
     ExposedCopies,
     /// Messages or collectives contradict the clocks.
     ClockViolation,
@@ -55,7 +55,7 @@ pub enum Kind {
     AbnormalCalls,
     /// A function became slower during the run.
     Slowdown,
-    /// Calls of communication or synchronisation became longer during the run.
+    /// Waits in communication or synchronisation became longer during the run.
     LongerWaits,
     /// Threads are outside all recorded regions.
     OutsideRegions,
@@ -71,7 +71,7 @@ pub enum Kind {
     Phases,
     /// A counter is distributed unequally over the locations.
     UnevenMetric,
-    /// Call paths whose times vary over the grid as those of another do.
+    /// Call paths with times that correlate over the grid.
     Correlation,
 }
 
@@ -138,7 +138,7 @@ pub struct Figure {
     pub unit: String,
 }
 
-/// Place of a finding: the parts that are known.
+/// Place of a finding, of which some parts may be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Name of the recording.
@@ -149,7 +149,7 @@ pub struct Place {
     pub location: Option<String>,
     /// Call path, its regions separated by ` > `.
     pub call_path: Option<String>,
-    /// Begin in nanoseconds of the clock of the recording.
+    /// Start in nanoseconds of the clock of the recording.
     pub from_ns: Option<i64>,
     /// End in nanoseconds of the clock of the recording.
     pub to_ns: Option<i64>,
@@ -174,11 +174,11 @@ pub struct Finding {
     pub rank: usize,
     /// Subject.
     pub kind: Kind,
-    /// Statement in plain words; it names the denominator of each share.
+    /// Statement as a sentence, with the denominator of each share.
     pub sentence: String,
     /// Main number.
     pub figure: Figure,
-    /// Share of the time that the finding concerns, in `0.0..=1.0`; `None` if it concerns no time.
+    /// Affected share of the time, in `0.0..=1.0`; `None` if the finding is not about time.
     pub share: Option<f64>,
     /// Denominator of the share.
     pub share_of: &'static str,
@@ -186,7 +186,8 @@ pub struct Finding {
     pub place: Place,
     /// Next command to run.
     pub command: String,
-    /// Share that decides the position: that of the symptom for a cause that explains it.
+    /// Share that decides the position. A cause that explains a symptom has the share of the
+    /// symptom.
     #[serde(skip)]
     pub(super) weight: f64,
 }
@@ -251,8 +252,8 @@ impl Finding {
     }
 }
 
-/// Orders findings and numbers them: problems by falling share of the time that they concern, then descriptions.
-/// Losses precede everything, because they qualify it.
+/// Orders and numbers findings: problems by falling share of the affected time, then descriptions.
+/// Losses come first because they qualify all other findings.
 pub(super) fn rank(findings: &mut [Finding]) {
     let class = |finding: &Finding| match finding.kind {
         Kind::Loss => 0,
@@ -269,7 +270,7 @@ pub(super) fn rank(findings: &mut [Finding]) {
     }
 }
 
-/// Returns a sentence with its first letter in upper case. Names of functions stay as they are.
+/// Returns a sentence with its first letter in upper case. Names of functions are unchanged.
 fn capital(sentence: &str) -> String {
     let nouns = [
         "rank",
@@ -300,7 +301,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// Returns a time given in nanoseconds for people.
+/// Formats a time in nanoseconds.
 pub(super) fn time(nanos: f64) -> String {
     Nanos(nanos.round() as i64).to_string()
 }

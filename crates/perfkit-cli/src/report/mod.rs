@@ -44,7 +44,8 @@ use waits::Waits;
 
 /// Call paths in the tables of the page.
 const TOP: usize = 15;
-/// Smallest share of the function names of two traces in their union that makes them runs of one program.
+/// Smallest ratio of common to all function names of two traces that makes them runs of one
+/// program.
 const MIN_COMMON_NAMES: f64 = 0.5;
 
 /// Writes one page with every analysis that the recordings support, beginning with ranked findings
@@ -86,16 +87,16 @@ pub struct Remark {
     pub recording: String,
     /// Name of the analysis.
     pub analysis: String,
-    /// Reason why it does not apply or why it failed, or its result if it found nothing.
+    /// Reason why the analysis does not apply or failed, or its result if it found nothing.
     pub text: String,
 }
 
 /// Recording of a report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Subject {
-    /// Name, different from that of all others.
+    /// Name, unique among the recordings.
     pub name: String,
-    /// Files.
+    /// Files of the recording.
     pub files: Vec<PathBuf>,
     /// Content in a few words.
     pub content: String,
@@ -108,7 +109,7 @@ pub struct Report {
     pub recordings: Vec<Subject>,
     /// Findings, the most important first.
     pub findings: Vec<Finding>,
-    /// Results of analyses that found nothing.
+    /// Results of analyses without a finding.
     pub healthy: Vec<Remark>,
     /// Analyses that do not apply or failed.
     pub skipped: Vec<Remark>,
@@ -125,9 +126,13 @@ pub struct Report {
 /// Result of one analysis.
 #[derive(Debug, Default)]
 struct Part {
+    /// Findings.
     findings: Vec<Finding>,
+    /// Results without a finding.
     healthy: Vec<String>,
+    /// Names of analyses that do not apply or failed, with the reasons.
     skipped: Vec<(String, String)>,
+    /// Sections of the page.
     sections: Vec<Section>,
 }
 
@@ -146,8 +151,8 @@ impl Part {
 /// Analyses recordings, prints the findings and writes the page.
 ///
 /// # Errors
-/// [`Failure::Usage`] if an output file is a recording, [`Failure::Input`] if no recording can be opened or an output
-/// file cannot be written.
+/// Returns [`Failure::Usage`] if an output file is a recording, and [`Failure::Input`] if no
+/// recording can be opened or an output file cannot be written.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     for written in std::iter::once(&options.html).chain(&options.csv) {
@@ -176,7 +181,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-/// Refuses to write over a recording: one of the arguments or any other file that is one.
+/// Refuses to write over a recording: one of the arguments or one of its files.
 fn spare(files: &[PathBuf], written: &Path) -> Outcome {
     for file in files {
         failure::spare(file, written)?;
@@ -192,8 +197,8 @@ fn spare(files: &[PathBuf], written: &Path) -> Outcome {
 }
 
 impl Report {
-    /// Analyses recordings. `topology` is the grid of their locations; without one that of the recording is taken.
-    /// `clocks` is the treatment of clocks that disagree.
+    /// Analyses recordings. `topology` is the grid of their locations; the default is the grid of
+    /// the recording. `clocks` is the treatment of clocks that disagree.
     pub fn of(files: &[PathBuf], topology: Option<&str>, clocks: Clocks) -> Self {
         let mut report = Report::default();
         let sources = sources::open(files, clocks, &mut report);
@@ -244,7 +249,8 @@ impl Report {
         }
     }
 
-    /// Adds the findings about waiting. They replace findings that say the same without the cause.
+    /// Adds the findings about waiting. They replace findings about the same time that do not state
+    /// the cause.
     fn waiting(&mut self, source: &Source, mut waits: Waits) {
         let found = &mut waits.part.findings;
         let of_source = |it: &Finding| it.place.recording == source.name;
@@ -253,7 +259,7 @@ impl Report {
         let symptom = self.findings.iter().filter(|it| of_source(it));
         let mut symptom = symptom.filter(|it| it.kind == Kind::Communication);
         if let Some(symptom) = symptom.next().map(|it| it.weight) {
-            // They are the parts of the time in MPI, and precede it.
+            // They explain the time in MPI and are listed before it.
             for finding in found {
                 let own = finding.weight;
                 finding.weight = own.max(symptom + own * f64::EPSILON.sqrt());

@@ -12,7 +12,7 @@ impl Report {
     /// Writes recordings, findings and remarks as text.
     ///
     /// # Errors
-    /// [`Failure::Output`] if `out` cannot be written.
+    /// Returns [`Failure::Output`] if `out` cannot be written.
     pub fn text(&self, out: &mut dyn Write) -> Outcome {
         for subject in &self.recordings {
             writeln!(out, "{}: {}", subject.name, subject.content)?;
@@ -101,7 +101,7 @@ impl Report {
     /// Returns the report as one object, with the name of the page.
     ///
     /// # Errors
-    /// [`Failure::Input`] if a value has no JSON form.
+    /// Returns [`Failure::Input`] if a value has no JSON form.
     pub fn json(&self, page: &str) -> Result<serde_json::Value, Failure> {
         let mut object = serde_json::to_value(self).map_err(input)?;
         object["page"] = page.into();
@@ -111,7 +111,7 @@ impl Report {
     /// Writes the page. The default title names the recordings.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the file cannot be written.
+    /// Returns [`Failure::Input`] if the file cannot be written.
     pub fn write(&self, path: &Path, title: Option<&str>) -> Outcome {
         let names: Vec<&str> = self
             .recordings

@@ -17,7 +17,7 @@ const MIN_CLUSTERED_SHARE: f64 = 0.3;
 const MIN_PHASE_SHARE: f64 = 0.05;
 /// Largest number of clusters that are described.
 const MAX_PHASES: usize = 4;
-/// Smallest share of the CPU time of a tracked region whose change is a finding.
+/// Smallest share of the CPU time of a tracked region from which its change is a finding.
 const MIN_REGION_SHARE: f64 = 0.02;
 /// Smallest factor by which a metric becomes worse that is a finding.
 const MIN_FACTOR: f64 = 1.1;
@@ -27,7 +27,7 @@ const CPU_TIME: &str = "CPU time of all bursts";
 /// Returns the phases of one trace.
 ///
 /// # Errors
-/// [`Failure`] if the trace has no bursts, or they cannot be clustered.
+/// Returns [`Failure`] if the trace has no bursts, or they cannot be clustered.
 pub(super) fn single(source: &Source) -> Result<Part, Failure> {
     let mut part = Part::default();
     let series = series::track(&source.paths, &ClusterOptions::default())?;
@@ -108,7 +108,7 @@ pub(super) fn single(source: &Source) -> Result<Part, Failure> {
 /// Returns the changes of the phases through several traces of one program.
 ///
 /// # Errors
-/// [`Failure`] if bursts cannot be clustered or tracked.
+/// Returns [`Failure`] if bursts cannot be clustered or tracked.
 pub(super) fn tracked(name: &str, paths: &[PathBuf], command: &str) -> Result<Part, Failure> {
     let mut part = Part::default();
     let options = ClusterOptions::default();

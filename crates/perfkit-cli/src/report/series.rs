@@ -68,7 +68,7 @@ pub(super) fn part(name: &str, series: &[(String, Shares)], command: &str) -> Pa
         figure,
         sentence,
     );
-    // The development of the series precedes the findings about its parts.
+    // The trend of the series is listed before the findings about its parts.
     finding.weight = first.waiting.max(last.waiting) + f64::EPSILON;
     part.findings.push(finding.next(command.into()));
     part

@@ -8,33 +8,36 @@ use crate::recording::{self, Any, Profiled, Recording};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Formats of which several files are the ranks of one job.
+/// Formats in which several files are the ranks of one job.
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
 /// Subcommands that take several files as the ranks of one job.
 const SEVERAL_FILES: [&str; 3] = ["fold", "utilisation", "wait"];
 
-/// A recording that was opened.
+/// Opened recording.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// Name for people, different from that of all others.
+    /// Name for output, unique among the recordings.
     pub(super) name: String,
-    /// Files: several are the ranks of one job.
+    /// Files; several files are the ranks of one job.
     pub(super) paths: Vec<PathBuf>,
-    /// Its content.
+    /// Content of the recording.
     pub(super) content: Content,
 }
 
 /// Content of a recording.
 #[derive(Debug)]
 pub(super) enum Content {
+    /// Trace with the findings of its reader.
     Trace(Box<Recording>),
+    /// Profile with the findings of its reader.
     Profile(Profiled),
 }
 
 impl Source {
-    /// Returns a command on its files: the words before and after them. A subcommand that takes one file is replaced by
-    /// the timeline of all files if there are several.
+    /// Returns a command on the files of the recording, from the words before and after them. If
+    /// there are several files, a subcommand that takes one file is replaced by the timeline of all
+    /// files.
     pub(super) fn command(&self, before: &[&str], after: &[&str]) -> String {
         let takes_several = before.iter().any(|word| SEVERAL_FILES.contains(word));
         if self.paths.len() > 1 && !takes_several {
@@ -128,7 +131,7 @@ fn source(paths: Vec<PathBuf>, content: Content) -> Source {
     }
 }
 
-/// Replaces names that several recordings have by their paths.
+/// Replaces names that are not unique by paths.
 fn distinct(sources: &mut [Source]) {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for source in sources.iter() {

@@ -3,12 +3,13 @@
 use super::findings::list;
 use super::times::Times;
 
-/// Largest relative distance to the largest computing time of ranks that are listed as the slowest.
+/// Largest relative distance from the largest computing time at which ranks are listed as the
+/// slowest.
 const SLOWEST_WITHIN: f64 = 0.1;
 /// Largest number of slowest ranks that are listed.
 const MAX_LISTED: usize = 6;
 
-/// Time that the slowest member has more than the others.
+/// Excess time of the slowest member over the others.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
     /// Largest value.
@@ -17,7 +18,7 @@ pub(super) struct Spread {
     pub(super) mean: f64,
     /// Members within [`SLOWEST_WITHIN`] of the largest value, by falling value.
     pub(super) slowest: Vec<usize>,
-    /// Sum over the members of the largest value less their own, in thread time.
+    /// Sum over the members of the difference from the largest value, in thread time.
     pub(super) saving: f64,
 }
 
@@ -87,7 +88,7 @@ pub(super) fn names(of: &[usize], times: &Times) -> String {
         1 => times.noun,
         _ => plural(times.noun),
     };
-    // `Master thread` is a name that says what it is.
+    // The name `Master thread` needs no noun in front of it.
     let is_stated = words
         .iter()
         .all(|word| word.to_lowercase().contains(times.noun));

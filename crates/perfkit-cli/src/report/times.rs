@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub(super) enum Class {
     /// Work of the program: every region of no other class.
     Computing,
-    /// MPI, SHMEM and other communication.
+    /// Communication, such as MPI and SHMEM.
     Communication,
     /// OpenMP barriers, critical sections and waits for tasks.
     Synchronisation,
@@ -22,7 +22,7 @@ pub(super) enum Class {
     InputOutput,
     /// Calls of a device runtime.
     DeviceCalls,
-    /// States of a recording in which a location is idle or waits.
+    /// Recorded states of idle or waiting locations.
     Idle,
     /// The measurement system itself.
     Measurement,
@@ -131,15 +131,18 @@ impl Member {
     }
 }
 
-/// A call path with its exclusive time.
+/// Call path with its exclusive time.
 #[derive(Clone, Debug)]
 pub(super) struct PathTime {
+    /// Identifier in the profile.
     pub(super) id: CallPathId,
+    /// Names of the regions of the call path.
     pub(super) name: String,
+    /// Class of the innermost region.
     pub(super) class: Class,
     /// Exclusive time of each member in nanoseconds, over its threads.
     pub(super) members: Vec<f64>,
-    /// Sum over the members.
+    /// Sum over all members in nanoseconds.
     pub(super) sum: f64,
 }
 
@@ -154,8 +157,8 @@ pub(super) struct Times {
     pub(super) paths: Vec<PathTime>,
     /// CPU threads with events.
     pub(super) threads: usize,
-    /// Denominator of all shares in nanoseconds: of a trace threads times its duration, of a profile the
-    /// exclusive time of all call paths.
+    /// Denominator of all shares in nanoseconds. For a trace it is the number of threads times the
+    /// duration, for a profile the exclusive time of all call paths.
     pub(super) total: f64,
     /// Duration of the trace in nanoseconds.
     pub(super) duration: Option<f64>,
@@ -167,7 +170,7 @@ pub(super) struct Times {
     computes: Vec<bool>,
 }
 
-/// Returns the first metric of a profile that is a time and adds up, with the factor to nanoseconds.
+/// Returns the first metric of a profile that is an additive time, with the factor to nanoseconds.
 pub(super) fn time_metric(profile: &Profile) -> Option<(MetricId, f64)> {
     let metrics = profile.metrics().iter().enumerate();
     let mut times = metrics.filter_map(|(at, metric)| {
@@ -179,10 +182,10 @@ pub(super) fn time_metric(profile: &Profile) -> Option<(MetricId, f64)> {
     times.next()
 }
 
-/// Begin of the names of regions that repeat the time of other rows of a timeline.
+/// Prefix of the names of regions that repeat the time of other rows of a timeline.
 const ANNOTATION: &str = "PyTorch Profiler";
 
-/// Name of the state in which a thread computes. Its bursts are no calls of one function.
+/// Name of the state in which a thread computes. Its bursts are not calls of one function.
 pub(super) const RUNNING: &str = "Running";
 
 /// Returns the last region of a call path.
@@ -192,10 +195,11 @@ fn region_of(profile: &Profile, path: CallPathId) -> Option<&Region> {
 }
 
 impl Times {
-    /// Sums the exclusive times of a profile. `view` is the trace that it was made of.
+    /// Sums the exclusive times of a profile. `view` is the trace from which the profile was
+    /// computed, if there is one.
     ///
     /// # Errors
-    /// [`Failure::Input`] for a profile without times, and for rows that cannot be read.
+    /// Returns [`Failure::Input`] if the profile has no times or a row cannot be read.
     pub(super) fn of(profile: &Profile, view: Option<TraceView<'_>>) -> Result<Self, Failure> {
         let (metric, factor) = time_metric(profile)
             .ok_or_else(|| Failure::Input("no metric of the profile is a time".into()))?;
@@ -208,7 +212,7 @@ impl Times {
                 .scoped(metric, id, Scope::Exclusive)
                 .map_err(input)?;
             let Some(row) = row else { continue };
-            // Exclusive times below 0 are rounding of files that state inclusive ones.
+            // Exclusive times below 0 are rounding errors of files that state inclusive times.
             let values = row
                 .to_f64()
                 .into_iter()
@@ -272,7 +276,7 @@ impl Times {
                 let (Some(member), Some(own)) = (of[at], spans[at]) else {
                     continue;
                 };
-                // A thread whose recording has no region of the program computes between the calls it has.
+                // A thread without regions of the program computes between its recorded calls.
                 let between = match computes[at] {
                     true => 0.0,
                     false => (own - covered[at]).max(0.0),
@@ -302,7 +306,7 @@ impl Times {
     /// `profile` is that of the window, and `length` its length in nanoseconds.
     ///
     /// # Errors
-    /// [`Failure::Input`] for rows that cannot be read.
+    /// Returns [`Failure::Input`] if a row cannot be read.
     pub(super) fn computing_in(&self, profile: &Profile, length: f64) -> Result<Vec<f64>, Failure> {
         let mut sums = vec![0.0; self.members.len()];
         let mut covered = vec![0.0; self.of.len()];
@@ -435,7 +439,7 @@ fn members(profile: &Profile, cpus: &[LocationId]) -> Members {
     (members, of, noun)
 }
 
-/// Returns the number that is in a name, if it holds one number.
+/// Returns the number in a name that contains exactly one number.
 fn number(name: &str) -> Option<u64> {
     let mut numbers = name
         .split(|letter: char| !letter.is_ascii_digit())

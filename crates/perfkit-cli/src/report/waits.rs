@@ -1,4 +1,5 @@
-//! Findings about waiting: the ranks, call paths and steps that hold others up, and the run time that a fix would save.
+//! Findings about waiting: the ranks, call paths and steps that delay others, and the run time that
+//! a fix would save.
 
 use super::Part;
 use super::findings::{Finding, Kind};
@@ -9,22 +10,23 @@ use crate::recording::Recording;
 use crate::wait::{self, Analysed, Analysis, Command, Statement};
 use perfkit::view::Section;
 
-/// Most findings of a recording.
+/// Largest number of findings of a recording.
 const MAX_FINDINGS: usize = 5;
 /// Smallest factor by which slow ranks exceed the others in a load imbalance.
 const MIN_FACTOR: f64 = 1.05;
 /// Denominator of the shares.
 const RUN_TIME: &str = "run time";
 
-/// Findings about waiting.
+/// Results of the analysis of waiting.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
+    /// Findings with their sections.
     pub(super) part: Part,
-    /// Correction of the clocks that was necessary.
+    /// Description of the clock correction, if one was necessary.
     pub(super) correction: Option<String>,
 }
 
-/// Analyses the waiting of a recording. Clocks that disagree are corrected for it.
+/// Analyses the waiting of a recording after correcting clocks that disagree.
 pub(super) fn waits(
     source: &Source,
     recording: &Recording,
@@ -108,7 +110,8 @@ fn finding(source: &Source, statement: &Statement) -> Finding {
     })
 }
 
-/// Returns `true` if a finding of another analysis says what one about waiting says with its cause and its cost.
+/// Returns `true` if a finding about waiting covers a finding of another analysis and adds its
+/// cause and its cost.
 pub(super) fn repeats(finding: &Finding, waits: &[Finding]) -> bool {
     let has = |kinds: &[Kind]| waits.iter().any(|it| kinds.contains(&it.kind));
     let causes = [Kind::Delay, Kind::LoadImbalance, Kind::SerialSection];

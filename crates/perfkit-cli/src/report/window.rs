@@ -16,9 +16,9 @@ const MAX_WINDOW_PART: f64 = 0.6;
 /// Part of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
-    /// Share of the imbalance that it holds.
+    /// Share of the imbalance in this window.
     pub(super) share: f64,
-    /// Begin in nanoseconds of the clock.
+    /// Start in nanoseconds of the clock.
     pub(super) from: i64,
     /// End in nanoseconds of the clock.
     pub(super) to: i64,
@@ -63,7 +63,7 @@ impl Window {
                 break;
             }
         }
-        // A window as long as its share of the imbalance says nothing.
+        // A window that is as long as its share of the imbalance is not informative.
         let even = |count: usize| count as f64 / WINDOWS as f64 > 0.8 * MIN_WINDOW_SHARE;
         Ok(shortest
             .filter(|(_, count)| total > 0.0 && !even(*count))

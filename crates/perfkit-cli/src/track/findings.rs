@@ -1,4 +1,4 @@
-//! What is said about a series, as text: its objects and what becomes of them.
+//! Results of a series as text: tracked regions and their trends.
 
 use super::{Report, ids, percent};
 use crate::failure::Outcome;
@@ -8,8 +8,8 @@ use perfkit::track::tracking::{Event, Mixture, Object, Occurrence};
 use perfkit::track::trend::Flag;
 use std::io::Write;
 
-/// Call sites as short as they differ: of each the fewest callers, from the innermost on, that no
-/// other has.
+/// Shortens call sites as far as they stay different: each keeps the fewest callers, from the
+/// innermost on, that distinguish it from all others.
 fn sites(chains: &[String]) -> Vec<String> {
     let head = |chain: &str, depth: usize| -> String {
         let callers: Vec<&str> = chain.split(" < ").take(depth).collect();
@@ -95,7 +95,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// The weakest link that each object needs, and what every evaluator says of it.
+    /// Writes the weakest necessary link of each tracked region with the votes of all evaluators.
     pub(super) fn why(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let linked = self.series.tracking.objects.iter().take(top);
         if linked.clone().all(|object| object.links.is_empty()) {
@@ -103,7 +103,8 @@ impl Report<'_> {
         }
         writeln!(out, "\nwhy: the weakest link that each object needs")?;
         for object in self.series.tracking.objects.iter().take(top) {
-            // Weaker ones are there besides bridges that hold the object together.
+            // Links below the confidence of the region are redundant: stronger ones connect its
+            // clusters.
             let needed = object.links.iter();
             let weakest = needed
                 .filter(|link| link.confidence >= object.confidence)
@@ -158,7 +159,8 @@ impl Report<'_> {
         }
     }
 
-    /// The call sites that an object mixes: the innermost callers that tell them apart.
+    /// Returns the call sites that a tracked region mixes, as the innermost callers that
+    /// distinguish them.
     fn mixture(&self, mixture: &Mixture) -> String {
         const MOST: usize = 4;
         let names = sites(&mixture.sites);
@@ -279,7 +281,7 @@ impl Report<'_> {
         Ok(table::print(out, &table, 60)?)
     }
 
-    /// Durations and the axes of the space.
+    /// Returns the names of the metrics: duration and the axes of the space.
     pub(super) fn metrics(&self) -> Vec<&str> {
         let axes = self.series.metrics.iter().map(String::as_str);
         let mut metrics = vec!["duration"];
@@ -287,7 +289,7 @@ impl Report<'_> {
         metrics
     }
 
-    /// The objects that are in all frames, in words.
+    /// Describes the tracked regions that are in all experiments.
     pub(super) fn words(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let (report, series) = (self, self.series);
         let mut is_first = true;
@@ -342,7 +344,8 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Objects of several experiments that nothing is stated about, and why.
+    /// Writes the tracked regions of several experiments for which no trend is reported, and the
+    /// reasons.
     pub(super) fn unstated(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let objects = self.series.tracking.objects.iter().take(top);
         let unstated = objects.filter(|object| object.frames() > 1 && !object.is_reliable);

@@ -15,50 +15,76 @@ use std::collections::BTreeMap;
 /// Confidence level of the intervals of power laws.
 const LEVEL: f64 = 0.95;
 
+/// Recording of the series.
 #[derive(Serialize)]
 struct Recording<'a> {
+    /// Name of the recording.
     name: &'a str,
+    /// Bursts that filters drop, by reason.
     extraction: &'a Dropped,
+    /// Repairs and losses of the reader.
     findings: Vec<Found>,
 }
 
-/// A cluster that was split off another one.
+/// Cluster that was split off another one.
 #[derive(Serialize)]
 struct Part {
+    /// Number of the cluster.
     id: usize,
+    /// Number of the original cluster.
     of: ClusterId,
 }
 
+/// Experiment with its clusters.
 #[derive(Serialize)]
 struct Frame<'a> {
+    /// Clusters with their tracked regions.
     #[serde(flatten)]
     tracked: &'a TrackedFrame,
-    /// Position in `recordings`.
+    /// Index in `recordings`.
     recording: usize,
+    /// Number of bursts that are points.
     bursts: usize,
+    /// Radius of a neighbourhood; `None` if the clusters were read from a file.
     eps: Option<f64>,
+    /// Choice of the radius; `None` if the radius is an option.
     eps_choice: Option<&'a EpsChoice>,
+    /// Neighbourhood in which the noise was clustered again.
     noise_again: Option<Neighbourhood>,
+    /// Complete bursts that are no points, by the axis that excludes them.
     no_points: BTreeMap<&'a str, Amount>,
+    /// Clusters that were split off.
     parts: Vec<Part>,
 }
 
+/// Result of `--json`.
 #[derive(Serialize)]
 struct Document<'a> {
+    /// Mode of the clustering.
     mode: String,
+    /// Names of the axes.
     metrics: &'a [String],
+    /// Minimum duration of the bursts.
     min_duration: MinDuration,
+    /// Recordings in the order of the arguments.
     recordings: Vec<Recording<'a>>,
+    /// Experiments in their order.
     frames: Vec<Frame<'a>>,
+    /// Division of the CPU time of all experiments.
     balance: Option<TimeBalance>,
-    /// Tracked share of the CPU time of each frame.
+    /// Tracked share of the CPU time of each experiment.
     coverage: Vec<f64>,
+    /// Tracked regions.
     objects: &'a [Object],
+    /// Metrics of each tracked region by experiment.
     trends: Table,
+    /// Power laws that fit the trends.
     power_laws: Table,
-    /// Metric in place of the instructions in `time_changes`.
+    /// Metric that replaces the instructions in `time_changes`.
     work: Option<&'a str>,
+    /// Changes of the time between experiments, by factor.
     time_changes: Option<Table>,
+    /// Flagged changes of tracked regions.
     flags: Table,
 }
 

@@ -72,7 +72,8 @@ impl Options {
 /// Tracks the clusters of recordings and prints the tracked regions.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let clustering = options.clustering()?;
@@ -97,7 +98,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         let title = title(&series);
         let scene = || Ok(picture(&found, &title, Theme::light()).scene());
         let sections = || Ok(vec![section(&found, &title)?]);
-        // What moves is for SVG alone: a picture would have an empty place.
+        // Only SVG can show the animation.
         if let Some(path) = &options.files.svg {
             let moving = picture(&found, &title, Theme::light()).moving(true);
             pictures::svg(path, &moving.scene())?;
@@ -118,7 +119,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     report.text(options.top, out)
 }
 
-/// What was found, in a sentence.
+/// Describes the results in a sentence.
 fn title(series: &Series) -> String {
     let names = series.frames.iter().map(|of| of.frame.name());
     let names: Vec<&str> = names.collect();
@@ -130,10 +131,11 @@ fn title(series: &Series) -> String {
     }
 }
 
-/// Returns the tracked regions as they are drawn.
+/// Returns the tracked regions for drawing.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn found(options: &Options) -> Result<Clusters, Failure> {
     pictures::series(&series::track(&options.paths, &options.clustering()?)?)
 }
@@ -146,7 +148,7 @@ pub fn picture<'a>(found: &'a Clusters, title: &str, theme: Theme) -> Picture<'a
 /// Returns the part of a page.
 ///
 /// # Errors
-/// [`Failure::Input`] if drawing fails.
+/// Returns [`Failure::Input`] if drawing fails.
 pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
     let view = View::new(found).named(title, "phases");
     let section = view.section(&Bar::job());
@@ -156,7 +158,7 @@ pub fn section(found: &Clusters, title: &str) -> Result<Section, Failure> {
 /// Returns the metrics of tracked regions that become worse by more than 5 %.
 ///
 /// # Errors
-/// [`Failure::Input`] if metrics cannot be compared.
+/// Returns [`Failure::Input`] if metrics cannot be compared.
 pub(crate) fn flags(series: &Series, clustering: &ClusterOptions) -> Result<Vec<Flag>, Failure> {
     Ok(Report::of(series, clustering)?.flags)
 }
@@ -203,13 +205,15 @@ fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
     Ok(())
 }
 
-/// What is said about a series.
+/// Results of a series for output.
 struct Report<'s> {
+    /// Series with its tracked regions.
     series: &'s Series,
-    /// The metric that is the work, and what time is made of.
+    /// Metric that measures the work, and the counters that divide changes of time into factors.
     counters: Option<(String, Counters)>,
+    /// Flagged changes of tracked regions.
     flags: Vec<Flag>,
-    /// Confidence below which nothing is stated about an object.
+    /// Confidence below which no trend of a tracked region is reported.
     min_confidence: f64,
 }
 
@@ -226,7 +230,7 @@ impl<'s> Report<'s> {
             let counters = Counters::with_ipc("duration", "instructions", "ipc");
             Some(("instructions".to_owned(), counters))
         } else {
-            // Any other counter as the work: a rate in place of IPC, and no frequency.
+            // Any other counter measures the work: it has a rate in place of IPC, and no frequency.
             let work = series
                 .metrics
                 .iter()
@@ -268,7 +272,7 @@ impl<'s> Report<'s> {
             .flatten()
     }
 
-    /// Frames in which an object is seen, and in which it is seen next.
+    /// Returns the pairs of consecutive experiments that contain a tracked region.
     fn steps(object: &Object) -> Vec<(usize, usize)> {
         let seen = object
             .members

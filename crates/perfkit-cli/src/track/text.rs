@@ -1,4 +1,4 @@
-//! What is said about a series, as text: its frames and how they came about.
+//! Results of a series as text: experiments and their clustering.
 
 use super::Report;
 use crate::failure::Outcome;
@@ -66,7 +66,7 @@ impl Report<'_> {
         Ok(table::print(out, &table, 60)?)
     }
 
-    /// The CPU time of each frame and of all.
+    /// Writes the CPU time of each experiment and of all.
     fn balance(&self, out: &mut dyn Write) -> Outcome {
         let tracking = &self.series.tracking;
         let frames = tracking.frames.iter();
@@ -91,7 +91,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// How the radius was found.
+    /// Writes the choice of the radius of each experiment.
     fn radii(&self, out: &mut dyn Write) -> Outcome {
         let found = self.series.frames.iter();
         let found: Vec<_> = found
@@ -131,7 +131,7 @@ impl Report<'_> {
         Ok(())
     }
 
-    /// Bursts of a frame that are no points, by the axis that keeps them from it.
+    /// Returns the bursts of an experiment that are no points, by the axis that excludes them.
     pub(super) fn no_points(&self, frame: usize) -> Vec<(&str, Amount)> {
         let scaled = self.series.scaled.frames.get(frame);
         let amounts = scaled.map_or(&[][..], |scaled| &scaled.left_out);
@@ -140,7 +140,7 @@ impl Report<'_> {
         some.map(|(name, amount)| (name, *amount)).collect()
     }
 
-    /// What filters and axes left out of each recording.
+    /// Writes the bursts of each recording that filters and axes drop.
     fn left_out(&self, out: &mut dyn Write) -> Outcome {
         let mut rows = Vec::new();
         for of in &self.series.recordings {

@@ -13,17 +13,22 @@ use perfkit::wait::training::{Slowdowns, TrainingJob};
 use perfkit::wait::waits::WaitStates;
 use perfkit::wait::whatif::Change;
 
-/// Wait states of a trace and what follows from them.
+/// Wait states of a trace with the results derived from them.
 #[derive(Debug)]
 pub(crate) struct Analysis {
+    /// Activities of all locations.
     pub(crate) activities: Activities,
+    /// Wait states.
     pub(crate) waits: WaitStates,
+    /// Delay costs of the wait states.
     pub(crate) delays: DelayCosts,
+    /// Critical path.
     pub(crate) path: CriticalPath,
+    /// Findings, the one that saves most first.
     pub(crate) findings: Findings,
-    /// Efficiencies of the ranks, where they call MPI.
+    /// Efficiencies of the ranks; `None` if they do not call MPI.
     pub(crate) efficiencies: Option<Efficiencies>,
-    /// Efficiencies of threads and accelerators, where there are some.
+    /// Efficiencies of threads and accelerators; `None` without them.
     pub(crate) hybrid: Option<HybridEfficiencies>,
     /// Collective operations of accelerators.
     pub(crate) exchanges: DeviceCollectives,
@@ -33,11 +38,14 @@ pub(crate) struct Analysis {
     pub(crate) labels: Vec<String>,
 }
 
-/// Slowdowns of a training job and what follows from them.
+/// Slowdowns of a training job with the findings about them.
 #[derive(Debug)]
 pub(crate) struct Training {
+    /// Activities of all locations.
     pub(crate) activities: Activities,
+    /// Findings, the one that saves most first.
     pub(crate) findings: Findings,
+    /// Slowdowns of steps, ranks and operations.
     pub(crate) slowdowns: Slowdowns,
     /// Number of operations.
     pub(crate) operations: usize,
@@ -46,15 +54,15 @@ pub(crate) struct Training {
 /// Result of the analysis of a trace.
 #[derive(Debug)]
 pub(crate) enum Analysed {
-    /// The trace has waiting or could have.
+    /// Wait states of a trace in which locations can wait.
     Found(Box<Analysis>),
-    /// The trace is that of a training job with pipeline stages and data-parallel ranks.
+    /// Slowdowns of a training job with pipeline stages and data-parallel ranks.
     Training(Box<Training>),
-    /// Nothing is recorded that a location could wait for.
+    /// No location of the trace can wait for another one.
     Nothing {
         /// The reason.
         reason: String,
-        /// Subcommand that answers more.
+        /// Subcommand for such recordings.
         hint: &'static str,
     },
 }
@@ -63,7 +71,7 @@ impl Analysis {
     /// Analyses a trace, with at most `top` findings.
     ///
     /// # Errors
-    /// [`Failure::Input`] for a trace that cannot be replayed.
+    /// Returns [`Failure::Input`] if the trace cannot be replayed.
     pub(crate) fn of(view: TraceView<'_>, top: usize) -> Result<Analysed, Failure> {
         let job = Bar::job();
         let activities = Activities::of(view, &job).map_err(input)?;

@@ -12,7 +12,8 @@ use perfkit::formats::cube;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of several profiles over one call tree. The metrics of each follow those of the one before.
+/// Rows of several profiles over one call tree. The metrics of each profile follow those of the
+/// previous one.
 #[derive(Debug)]
 struct Joined(Vec<Profile>);
 
@@ -79,7 +80,7 @@ fn metrics(profiles: &[Profile]) -> Vec<ProfileMetric> {
 /// Writes the profile of an analysis as Cube.
 ///
 /// # Errors
-/// [`Failure::Input`](crate::failure::Failure::Input) for a file that cannot be written.
+/// Returns [`Failure::Input`](crate::failure::Failure::Input) if the file cannot be written.
 pub(super) fn write(view: TraceView<'_>, analysis: &Analysis, path: &Path) -> Outcome {
     let profile = joined(view, analysis)?;
     output::whole(path, |to| {
@@ -89,8 +90,8 @@ pub(super) fn write(view: TraceView<'_>, analysis: &Analysis, path: &Path) -> Ou
     })
 }
 
-/// Returns times, wait states, delay costs and critical path as one profile. The times are there if the call tree of the
-/// trace is that of the analysis, as it is without accelerators.
+/// Returns times, wait states, delay costs and critical path as one profile. The times are included
+/// if the call tree of the trace is that of the analysis, as it is without accelerators.
 fn joined(
     view: TraceView<'_>,
     analysis: &Analysis,

@@ -25,7 +25,7 @@ pub(crate) use statement::{Command, Statement};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Formats of which several files are the ranks of one job.
+/// Formats in which several files are the ranks of one job.
 const RANK_FORMATS: [&str; 3] = ["chrome", "rocprof", "nsys"];
 
 /// Prints the ranks and calls that hold a parallel run up, and the run time that a fix would save
@@ -72,7 +72,8 @@ pub struct Options {
 /// Reads recordings and prints their wait states and efficiencies.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options that do not fit the recording, [`Failure::Input`] for one that cannot be read.
+/// Returns [`Failure::Usage`] if the options do not apply to the recording, and [`Failure::Input`]
+/// if the recording cannot be read.
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let written = options

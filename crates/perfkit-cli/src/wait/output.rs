@@ -14,20 +14,25 @@ use std::io::Write;
 
 /// Largest number of letters of a call path in a table.
 const MAX_NAME: usize = 60;
-/// Smallest error of the replay that is worth a note.
+/// Smallest error of the replay that a note reports.
 const MIN_REPLAY_ERROR: f64 = 0.001;
 
 /// Results about one recording.
 #[derive(Debug, Serialize)]
 pub(crate) struct Document {
+    /// Name of the format.
     format: &'static str,
     /// Reason why there are no results.
     #[serde(skip_serializing_if = "Option::is_none")]
     nothing: Option<String>,
+    /// Run time.
     #[serde(rename = "run_time_ns")]
     runtime: Nanos,
+    /// Number of processes.
     processes: usize,
+    /// Number of messages.
     messages: usize,
+    /// Number of collectives.
     collectives: usize,
     /// Violations of the clock condition; after a correction, those that remain.
     clocks: Table,
@@ -35,18 +40,24 @@ pub(crate) struct Document {
     clocks_corrected: Option<String>,
     /// Findings, the one that saves most first.
     pub(crate) findings: Vec<Statement>,
+    /// Wait states by kind.
     pub(crate) wait_states: Table,
+    /// Useful time, waiting and time on the critical path by rank.
     pub(crate) ranks: Table,
+    /// Root causes of waiting.
     pub(crate) root_causes: Table,
+    /// Call paths of the critical path.
     pub(crate) critical_path: Table,
+    /// Efficiencies of the ranks.
     pub(crate) efficiencies: Table,
     /// Efficiencies of threads and accelerators.
     pub(crate) hybrid: Table,
     /// Communication of accelerators with collective operations.
     pub(crate) exchanges: Table,
-    /// Noun for a member of the run: rank, or thread without MPI.
+    /// Noun for a member of the run: `rank`, or `thread` without MPI.
     #[serde(skip)]
     noun: &'static str,
+    /// Answers to what-if questions.
     what_if: Table,
     /// Number of operations of a training job.
     operations: usize,
@@ -54,6 +65,7 @@ pub(crate) struct Document {
     steps: Table,
     /// Slowdowns of the parts of a training job.
     parts: Table,
+    /// Relative error of the replay without changes.
     #[serde(skip)]
     replay_error: f64,
     /// Sentences about clocks that disagree.
@@ -155,7 +167,7 @@ impl Document {
     /// Writes the results as text.
     ///
     /// # Errors
-    /// [`Failure::Output`](crate::failure::Failure::Output) if `out` cannot be written.
+    /// Returns [`Failure::Output`](crate::failure::Failure::Output) if `out` cannot be written.
     pub(super) fn text(&self, out: &mut dyn Write) -> Outcome {
         for warning in &self.warnings {
             writeln!(out, "warning: {warning}")?;

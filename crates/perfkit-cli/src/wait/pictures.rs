@@ -13,15 +13,15 @@ use perfkit::wait::efficiency::{Scaling, Series};
 use perfkit::wait::waits::WaitState;
 use std::collections::BTreeSet;
 
-/// Pixels of the timeline.
+/// Width of the timeline in pixels.
 const COLUMNS: usize = 1200;
-/// Longest waits that have an arrow from their cause.
+/// Largest number of waits that have an arrow from their cause.
 const MAX_ARROWS: usize = 24;
 
-/// Draws what the options ask for.
+/// Draws and writes the files that the options name.
 ///
 /// # Errors
-/// What folding and drawing fail with, and [`Failure::Input`] for files that cannot be written.
+/// Returns the errors of folding and drawing, and [`Failure::Input`] if a file cannot be written.
 pub(super) fn write(
     files: &Files,
     name: &str,
@@ -77,7 +77,7 @@ fn items(findings: &[Statement]) -> Section {
 /// Returns the coloured table of efficiencies and the timeline with waits and critical path as sections of a page.
 ///
 /// # Errors
-/// What folding and drawing fail with.
+/// Returns the errors of folding and drawing.
 pub(crate) fn sections(
     view: TraceView<'_>,
     analysis: &Analysis,
@@ -101,7 +101,7 @@ pub(crate) fn sections(
 /// Returns a timeline with waits as a section of a page, from its pictures on light and on dark paper.
 ///
 /// # Errors
-/// What drawing fails with.
+/// Returns the errors of drawing.
 pub(crate) fn timeline_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
     let draw = |theme: Theme| match theme == Theme::dark() {
         true => dark.clone(),

@@ -12,10 +12,11 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug)]
 pub(crate) struct Answers(Vec<(String, Answer)>);
 
-/// Answers questions, each of changes that are separated by semicolons.
+/// Answers what-if questions. Each consists of changes that are separated by semicolons.
 ///
 /// # Errors
-/// [`Failure::Usage`] for a text that is no change, and for a name without a match in the trace.
+/// Returns [`Failure::Usage`] for a text that is not a change, and for a name without a match in
+/// the trace.
 pub(super) fn ask(
     view: TraceView<'_>,
     found: &Analysis,
@@ -73,7 +74,7 @@ fn change(text: &str, found: &Analysis) -> Result<Change, Failure> {
     let likely = near(&word, names.iter().map(String::as_str), 4);
     let all = names.iter().map(String::as_str);
     let likely = match (likely.is_empty(), &change) {
-        // A function without the word in front reads as a call of MPI.
+        // A function without the prefix `region` is parsed as an MPI call.
         (true, Change::Calls { .. }) => format!("; a function is `region {pattern} x FACTOR`"),
         _ => hint(&word, all),
     };

@@ -16,7 +16,7 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::Path;
 
-/// Smallest loss of a factor, in parts of 1, that is worth a sentence.
+/// Smallest loss of a factor that is described, as a difference of values in `0.0..=1.0`.
 const MIN_LOSS: f64 = 0.02;
 
 /// A factor: name, depth in the tree of factors, and value.
@@ -41,23 +41,28 @@ pub(crate) const FACTORS: [Factor; 10] = [
 /// First factor of scaling.
 const SCALING: usize = 6;
 
-/// Factors that others are products of.
+/// Factors at the leaves of the tree, of which all others are products.
 const LEAVES: [usize; 4] = [2, 4, 5, 6];
 
 /// A run of a series.
 struct Run {
+    /// Name of the run.
     name: String,
+    /// Efficiencies of the ranks.
     efficiencies: Efficiencies,
-    /// First finding.
+    /// Sentence of the first finding, if there is one.
     first: Option<String>,
+    /// Sentences about clocks that disagree.
     warnings: Vec<String>,
+    /// Description of the clock correction, if there was one.
     corrected: Option<String>,
 }
 
 /// Reads all recordings and prints the efficiencies of the series.
 ///
 /// # Errors
-/// [`Failure::Usage`] for options of one recording, [`Failure::Input`] for recordings without waiting.
+/// Returns [`Failure::Usage`] for options of one recording, and [`Failure::Input`] for recordings
+/// without waiting.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let single = "of one recording, not of a series";
     if !options.questions.is_empty() {
@@ -194,7 +199,7 @@ fn by_factor(series: &Series, names: &[&str]) -> Table {
 /// Returns the factors that at least one run has.
 fn present(series: &Series) -> impl Iterator<Item = Factor> + '_ {
     let has = |(_, _, value): &Factor| series.rows.iter().any(|row| value(row).is_some());
-    // One run does not scale.
+    // A single run does not scale.
     let (from, to) = match series.rows.len() {
         1 => (1, SCALING),
         _ => (0, FACTORS.len()),
@@ -225,7 +230,7 @@ pub(crate) fn grades(series: &Series, names: &[&str]) -> Grades {
     grades
 }
 
-/// Returns the factor that is lost most of between the first and the last run, as a sentence.
+/// Describes the factor with the largest loss between the first and the last run.
 fn words(series: &Series, names: &[&str]) -> String {
     let (Some(first), Some(last)) = (series.rows.first(), series.rows.last()) else {
         return String::new();

@@ -8,19 +8,20 @@ use perfkit::wait::findings::{Finding, FindingKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Functions that the evidence of slow transfers names.
+/// Largest number of functions in the evidence of slow transfers.
 const MAX_FUNCTIONS: usize = 3;
 
 /// Commands on the files of a recording.
 #[derive(Clone, Debug)]
 pub(crate) struct Command {
+    /// Files of the recording.
     files: Vec<String>,
-    /// `true` if the clocks are corrected, which the commands repeat.
+    /// `true` if the clocks are corrected; the commands then include that option.
     is_corrected: bool,
 }
 
 impl Command {
-    /// Creates commands on files, whose clocks are corrected or as recorded.
+    /// Creates commands on files with corrected or recorded clocks.
     pub(crate) fn new(files: Vec<String>, is_corrected: bool) -> Self {
         Command {
             files,
@@ -62,9 +63,9 @@ impl Command {
 pub(crate) struct Statement {
     /// Kind in one or two words.
     pub(crate) kind: &'static str,
-    /// The finding.
+    /// Finding as a sentence.
     pub(crate) sentence: String,
-    /// Measurements that it follows from.
+    /// Measurements that support the finding.
     pub(crate) evidence: String,
     /// Name of the location.
     pub(crate) location: Option<String>,
@@ -73,14 +74,14 @@ pub(crate) struct Statement {
     /// Run time that a fix would save.
     #[serde(rename = "saved_ns")]
     pub(crate) saved: Nanos,
-    /// The same as a share of the run time.
+    /// Saved share of the run time, in `0.0..=1.0`.
     pub(crate) share: f64,
     /// Factor by which the location is slower than its peers.
     pub(crate) factor: Option<f64>,
-    /// Waiting time that it causes, or time lost, over all ranks.
+    /// Waiting time that the cause leads to, or time lost, over all ranks.
     #[serde(rename = "cost_ns")]
     pub(crate) cost: Nanos,
-    /// Begin and end of the window to look at.
+    /// Start and end of the window that shows the finding.
     #[serde(rename = "window_ns")]
     pub(crate) window: Option<(Nanos, Nanos)>,
     /// Next command to run.
@@ -249,7 +250,7 @@ impl Analysis {
                 *time = time.saturating_sub(state.ticks);
             }
         }
-        // Begin and end of MPI are not transfers.
+        // Start and end of MPI are not transfers.
         let is_setup = |name: &str| name.starts_with("MPI_Init") || name == "MPI_Finalize";
         let mut times: Vec<_> = times.into_iter().filter(|it| !is_setup(&it.0)).collect();
         times.sort_by_key(|(_, (time, _))| std::cmp::Reverse(*time));

@@ -1,4 +1,4 @@
-//! Tables of wait states: by kind with the rank that waits longest, by rank, and all of them.
+//! Tables of wait states: by kind with the rank that waits longest, by rank, and all wait states.
 
 use super::Analysis;
 use perfkit::core::{CallPathId, Column, LocationId, Nanos, Table, Ticks};
@@ -9,8 +9,11 @@ use std::collections::BTreeMap;
 /// Sums of one kind.
 #[derive(Default)]
 struct Sums {
+    /// Number of wait states.
     count: u64,
+    /// Waiting time in ticks.
     ticks: u64,
+    /// Waiting time of each location in ticks.
     by_location: BTreeMap<LocationId, u64>,
 }
 

@@ -1,4 +1,4 @@
-//! The subcommands `cluster` and `track` on traces of others and on what bursts may be.
+//! The subcommands `cluster` and `track` on traces of other tools and on unusual bursts.
 
 use perfkit::core::Job;
 use perfkit::formats::OpenOptions;
@@ -15,8 +15,8 @@ fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// A trace of two threads that compute twice each step: 20 steps of which each third has a burst
-/// without an instruction, and in the last a burst whose counters were not read.
+/// Writes a trace of two threads with two bursts in each of 20 steps. Every third step has a burst
+/// without an instruction, and in the last step the counters of a burst were not read.
 fn with_bursts_without_a_logarithm(path: &Path) {
     let mut text = String::from("#Paraver (1/1/20 at 1:00):200000000_ns:1(2):1:2(1:1,1:1)\n");
     for step in 0..20_u64 {
@@ -58,7 +58,8 @@ fn bursts_without_a_logarithm_are_missing_data() {
             Reader::open(path, &OpenOptions::new(), &Job::default()).expect("it is a trace");
         let found = colours(&mut reader).expect("it is whole");
         let of = |cluster| found.iter().filter(|of| of.cluster == cluster).count();
-        // 7 steps of two threads without an instruction, and one whose counters were not read.
+        // For both threads, 7 steps have a burst without an instruction, and the last one a burst
+        // without counters.
         assert_eq!(of(Cluster::MissingData), 16);
         assert_eq!((of(Cluster::Id(1)), of(Cluster::Id(2))), (40, 24));
         assert_eq!(of(Cluster::Noise), 0);
@@ -139,7 +140,7 @@ fn clusters_as_the_established_tool_has_them() {
         3_336
     );
 
-    // The traces have their objects as colours, and are packed as they were.
+    // The colours of the traces are the tracked regions. The traces are compressed as before.
     let path = folder.join("epoch_2proc.prv.gz");
     let packed = std::fs::read(&path).expect("it was written");
     assert!(packed.starts_with(&[0x1f, 0x8b]));
@@ -152,11 +153,11 @@ fn clusters_as_the_established_tool_has_them() {
     let pcf = Pcf::parse(&pcf);
     assert_eq!(pcf.value(90_000_001, 6), Some("Cluster 1"));
 
-    // One of them alone, and what cannot be.
+    // A single trace, and invalid options.
     let words = [traces[2].as_str(), "--like", &definition, "--json"];
     let printed = print("cluster", &words).expect("it clusters");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
-    // One row is noise.
+    // One of the rows is noise.
     let clusters = result["clusters"]["rows"].as_array();
     assert_eq!(clusters.map(Vec::len), Some(19 + 1));
     let refused = print("track", &[a, "--recolour", &colour]).expect_err("a table is no trace");
@@ -204,8 +205,9 @@ fn epoch_on_2_4_and_16_tasks() {
     };
     let result = run(&[]);
     let object = |id: usize| &result["objects"][id - 1];
-    // The dominant cluster of 2 and 4 tasks mixes two call sites, which 16 tasks tell apart: split by
-    // callers they are two clean tracks, and each divides its instructions by the tasks.
+    // The dominant cluster of 2 and 4 tasks mixes two call sites, which are different clusters on
+    // 16 tasks. Split by callers it results in two tracked regions, and each divides its
+    // instructions by the number of tasks.
     assert_eq!(object(1)["members"], serde_json::json!([[1], [1], [1]]));
     let second = object(3)["members"].as_array().expect("a set a frame");
     assert_eq!(second[2], serde_json::json!([3]));
@@ -231,13 +233,13 @@ fn epoch_on_2_4_and_16_tasks() {
                 .is_some_and(|confidence| confidence > 0.9)
         );
     }
-    // Of the CPU time: on 2 tasks 8.7 % are noise.
+    // Shares of the CPU time: on 2 tasks 8.7 % are noise.
     let coverage = result["coverage"].as_array().expect("one a frame");
     for (share, least) in coverage.iter().zip([0.9, 0.98, 0.96]) {
         assert!(share.as_f64().is_some_and(|share| share > least), "{share}");
     }
 
-    // Whole, it is one object that splits.
+    // Without splitting, one tracked region divides into two.
     let result = run(&["--whole"]);
     let first = &result["objects"][0]["members"];
     assert_eq!(
@@ -252,7 +254,7 @@ fn epoch_on_2_4_and_16_tasks() {
         "{first}"
     );
 
-    // As published: clusters, noise and objects of each frame in its own space.
+    // The published mode: clusters, noise and tracked regions of each experiment in its own space.
     let result = run(&["--mode", "published"]);
     let clusters: Vec<_> = [0, 1, 2]
         .map(|frame| result["frames"][frame]["clusters"].as_u64())
@@ -272,7 +274,7 @@ fn share(balance: &serde_json::Value, class: &str) -> f64 {
     time(class) / time("total")
 }
 
-/// Without a hand on the radius: little of the time is noise, and both tracks are there.
+/// With a chosen radius, little of the time is noise, and both regions are tracked.
 #[test]
 fn epoch_needs_no_radius() {
     let file =
@@ -293,13 +295,14 @@ fn epoch_needs_no_radius() {
     for share in result["coverage"].as_array().expect("one a frame") {
         assert!(share.as_f64().is_some_and(|share| share > 0.89), "{share}");
     }
-    // No more than 1 % of the time of any of them is in bursts that are too short.
+    // At most 1 % of the time of each trace is in bursts below the minimum duration.
     let min = &result["min_duration"];
     assert_eq!(min["chosen"], true);
     let shares = [0, 1, 2].map(|frame| share(&result["frames"][frame]["balance"], "duration"));
     assert!(shares.iter().all(|share| *share <= 0.01), "{shares:?}");
     assert!(shares[2] > 0.0099, "{shares:?}");
-    // The shared radius keeps modes apart in every run, so that the first region has two clusters in small ones.
+    // The shared radius separates modes in every run, so that the first region has two clusters in
+    // small runs.
     for (object, last, most) in [(0, 1, 2), (2, 3, 1)] {
         let members = result["objects"][object]["members"]
             .as_array()
@@ -310,7 +313,7 @@ fn epoch_needs_no_radius() {
     }
 }
 
-/// Bursts of a microsecond take 79 % of the time where a millisecond was the least.
+/// Bursts shorter than a millisecond take 79 % of the time.
 #[test]
 fn many_short_bursts_are_a_handful_of_clusters() {
     let file = perf_testdata::bundled::recording("nwchem-md-4");
@@ -322,7 +325,8 @@ fn many_short_bursts_are_a_handful_of_clusters() {
     assert!(share(balance, "untracked") > 0.95, "{balance}");
     let clusters = result["clusters"]["rows"].as_array().expect("a list");
     assert!((6..=13).contains(&clusters.len()), "{}", clusters.len());
-    // The four longest, one a rank, are a cluster in spite of 14,355 shorter ones.
+    // The four longest bursts, one for each rank, are a cluster although there are 14,355 shorter
+    // ones.
     assert!(clusters.iter().any(|of| {
         of["bursts"] == 4 && of["CPU time"].as_f64().is_some_and(|share| share > 16.0)
     }));

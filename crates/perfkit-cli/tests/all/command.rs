@@ -1,4 +1,4 @@
-//! The command line: help, completions, exit codes, tables as CSV, and names that are misspelt.
+//! The command line: help, completions, exit codes, tables as CSV, and misspelt names.
 
 use perf_testdata::bundled::{devices, recording};
 use perfkit_cli::command::output;
@@ -21,7 +21,7 @@ fn complaint(words: &[&str]) -> String {
     }
 }
 
-/// Exit code, standard output and standard error of the program.
+/// Runs the program and returns its exit code, standard output and standard error.
 fn perfkit(words: &[&str]) -> (Option<i32>, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_perfkit"))
         .args(words)
@@ -75,7 +75,7 @@ fn each_subcommand_has_help_and_the_shared_options() {
     }
 }
 
-/// The gate builds and runs the programs.
+/// Checks the files of new crates; the gate builds and runs the programs.
 #[test]
 fn new_crates_depend_on_the_library_alone_and_replace_nothing() {
     let folder = scratch("new");
@@ -168,7 +168,7 @@ fn quiet_prints_errors_alone_and_verbose_prints_durations() {
     assert!(complaint(&["fold", &file, "--threads", "0"]).contains("1..=1024"));
 }
 
-/// Headings and number of rows of the table of a subcommand.
+/// Returns the headings and the number of rows of the table of a subcommand.
 fn table(name: &str, words: &[&str]) -> (String, usize) {
     let path = scratch(&format!("command-{name}.csv"));
     let file = text(path.clone());
@@ -187,7 +187,7 @@ fn tables_are_complete() {
         "call path,location,time (inclusive) [ns],exclusive time [ns],visits [#],\
          bytes sent [bytes],bytes received [bytes]"
     );
-    // Each of the 11 call paths on each of the 4 ranks that has it, whatever `--top` is.
+    // A row for each of the 11 call paths on each of the 4 ranks that has it, for any `--top`.
     let inspected: serde_json::Value = serde_json::from_str(
         &output(["inspect", &small, "--json", "--top", "99"]).expect("it prints"),
     )
@@ -281,14 +281,14 @@ fn the_end_of_a_call_path_is_enough_if_no_other_has_it() {
     );
     let longer = reference("exchange_halo > MPI_Recv").expect("one path");
     assert_eq!(longer, "Working > exchange_halo > MPI_Recv");
-    // The whole of a path goes before the end of another.
+    // A whole path takes precedence over the end of another path.
     assert_eq!(reference("Working").expect("the root"), "Working");
     let none = reference("halo > MPI_Recv").expect_err("a part of a name");
     assert!(matches!(none, Failure::Input(_)), "{none:?}");
 }
 
-/// A grid in text has its last axis fastest, as the program and the library count: the cloud over ranks 16 to 47
-/// lies in the middle of the first axis.
+/// The last axis of a grid in text varies fastest, in the program as in the library: the cloud over
+/// ranks 16 to 47 is in the middle of the first axis.
 #[test]
 fn grids_count_as_the_library_does() {
     let file = text(recording("jacobi-64"));

@@ -1,4 +1,5 @@
-//! `convert`: recordings come back from each format with what it holds, and what it cannot hold is counted.
+//! `convert`: a recording read back from each format has the content that the format can represent,
+//! and the rest is counted.
 
 use perf_testdata::bundled::recording;
 use perfkit_cli::command::output;
@@ -6,7 +7,7 @@ use perfkit_cli::failure::Failure;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A new folder for the files of a test.
+/// Creates a new folder for the files of a test.
 fn scratch(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("convert-{name}"));
     let _ = std::fs::remove_dir_all(&folder);
@@ -36,7 +37,7 @@ fn traces_come_back() {
         let to = folder.join(name).display().to_string();
         let written = json(&["convert", &from, &to]);
         let after = json(&["inspect", &to]);
-        // Times of Chrome JSON begin at the first event that is written.
+        // Times of Chrome JSON are relative to the first written event.
         let length = |of: &Value| {
             of["end_ns"].as_i64().expect("a time") - of["start_ns"].as_i64().expect("a time")
         };
@@ -50,7 +51,7 @@ fn traces_come_back() {
             assert_eq!(after["messages"]["matched"], 800, "{name}");
             assert_eq!(after["messages"]["collectives"], 51, "{name}");
         } else {
-            // Two events a collective.
+            // Two events for each collective.
             assert_eq!(written["events_lossy"], 2 * 204);
             assert_eq!(
                 after["event_kinds"]["Enter"],
@@ -98,7 +99,7 @@ fn events_as_a_table_are_complete() {
     let sends = rows.lines().filter(|row| row.contains(",Send,"));
     assert!(sends.clone().all(|row| !row.ends_with(",,")));
     assert_eq!(sends.count(), 800);
-    // Samples of metrics, ends of collectives, begins and ends of threads.
+    // Samples of metrics, ends of collectives, starts and ends of threads.
     assert_eq!(written["events_lossy"], 2_000 + 204 + 8);
 }
 
@@ -115,7 +116,7 @@ fn inputs_are_kept_and_formats_refused() {
     let before = std::fs::read(folder.join("a.pcf")).expect("it is there");
     for (from, to, is_usage) in [
         ("a.prv", "a.prv", true),
-        // Names and objects lie beside both.
+        // Both names have the same files of names and objects.
         ("a.prv", "a.prv.gz", true),
         ("archive", "archive", true),
         ("a.prv", "archive", false),

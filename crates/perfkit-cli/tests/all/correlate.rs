@@ -1,5 +1,5 @@
-//! `correlate` on each kind of profile and with each kind of topology, and what it says to input
-//! that does not fit.
+//! `correlate` on each kind of profile and with each kind of topology, and its messages about
+//! invalid input.
 
 mod agreement;
 
@@ -25,7 +25,7 @@ fn json(file: &Path, words: &[&str]) -> serde_json::Value {
     }
 }
 
-/// What is said about input that does not fit.
+/// Returns the message about invalid input.
 fn complaint(file: &Path, words: &[&str]) -> String {
     match run(file, words) {
         Err(Failure::Input(text) | Failure::Usage(text)) => text,
@@ -37,8 +37,8 @@ fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// A TAU profile of four processes with two metrics. `work` of process p has the values given,
-/// `idle` what is left of 20.
+/// Writes a TAU profile of four processes with two metrics. `work` of each process has the given
+/// values, and `idle` is the rest up to 20.
 fn multi(name: &str, values: [[u32; 4]; 2]) -> PathBuf {
     let folder = scratch(name);
     for (metric, values) in ["TIME", "PAPI_FP_OPS"].iter().zip(values) {
@@ -71,7 +71,7 @@ fn a_folder_of_several_metrics() {
             .find(|view| view["metric"] == metric && view["path"] == path);
         found.expect("it is a view of the profile")["r"].as_f64()
     };
-    // Twice as much work is the same pattern, what is left its opposite.
+    // Twice the work has the same pattern, and the rest has the opposite one.
     let near = |r: Option<f64>, expected: f64| (r.expect("a number") - expected).abs() < 1e-12;
     assert!(near(view("PAPI_FP_OPS", "work"), 1.0));
     assert!(near(view("TIME", "idle").map(f64::abs), 1.0));
@@ -100,7 +100,7 @@ fn each_rule_has_its_errors() {
             "{said}"
         );
     }
-    // Lines that lack, are too many or name one cell twice are counted and shown.
+    // Missing lines, extra lines and lines with the same cell are counted and printed.
     for (text, dims, counts, note) in [
         (
             "0 0\n0 1\n1 0\n",
@@ -145,8 +145,8 @@ fn each_rule_has_its_errors() {
     assert!(said.contains("/nowhere"), "{said}");
 }
 
-/// The profile of `jacobi-16` as a Cube file with two grids: one over its 16 locations, one of no
-/// name over its 16 processes.
+/// Writes the profile of `jacobi-16` as a Cube file with two grids: one over its 16 locations, and
+/// one without a name over its 16 processes.
 fn cube_with_grids(name: &str) -> PathBuf {
     use perfkit::core::{CartDimension, CartMembers, CartTopology};
     let recorded = perfkit_cli::recording::profile(&bundled("jacobi-16"));
@@ -192,11 +192,11 @@ fn grids_of_the_file_have_names_and_numbers() {
         assert_eq!(list["axis_names"][0]["periodic"], periodic, "{rule}");
         assert_eq!(list["locations_unplaced"], 0, "{rule}");
     }
-    // The first one is what counts without a rule.
+    // The first grid is the default.
     let unnamed = json(&file, &["--path", "1"]);
     assert_eq!(unnamed, list("cube:torus"));
-    // Ranks in the order of the grid are the same views under another name: the last axis of a grid
-    // of the file is what follows most closely, the first one of `4x4`.
+    // Ranks in the order of the grid result in the same views with other axes: the last axis of a
+    // grid of the file varies fastest, as the first axis of `4x4` does.
     let turned = list("4x4");
     let r = |list: &serde_json::Value| {
         let views = list["views"].as_array().expect("a list").clone();
@@ -279,13 +279,13 @@ fn what_does_not_fit_the_grid_is_said() {
         let said = complaint(&folder, words);
         assert!(said.contains(expected), "{words:?}: {said}");
     }
-    // A digit too many in a table is no reason to take all memory.
+    // An excessive coordinate in a table does not exhaust the memory.
     let table = scratch("digits.txt");
     std::fs::write(&table, "0 0\n16000 16000\n").expect("tests may write here");
     let rule = format!("table:{}", table.display());
     let said = complaint(&folder, &["--path", "work", "--topology", &rule]);
     assert!(said.contains("256032001 cells for 4 locations"), "{said}");
-    // More cells than processes are filled up, and that is said.
+    // Cells without a process are filled, and a note reports them.
     let text = run(&folder, &["--path", "work", "--topology", "3x2"]).expect("it fits");
     assert!(
         text.contains("4 of 4 locations placed, 2 cells empty\n"),
@@ -311,14 +311,14 @@ fn grids_are_checked_before_they_take_memory() {
         let named = said.contains(&format!("--topology {lens}: "));
         assert!(named && said.contains(expected), "{said}");
     }
-    // A grid that is plausible, and views and surrogates that are too many for the memory budget.
+    // The grid is plausible, but the views and surrogates exceed the memory budget.
     let text = said(&["--topology", "4x4", "--memory", "1e-6"]);
     let named = text.contains("--topology 4x4: ");
     assert!(named && text.contains("memory budget"), "{text}");
     let many = ["--surrogates", "1000000", "--memory", "0.01"];
     let text = said(&[&["--topology", "2x2"], &many[..]].concat());
     assert!(text.contains("with --surrogates 1000000"), "{text}");
-    // A damaged length in the file.
+    // The file contains a damaged length.
     let file = scratch("sizes.cubex");
     let opened = perfkit_cli::recording::profile(&folder).expect("it is a profile");
     let dimension = |size| perfkit::core::CartDimension {
@@ -348,7 +348,7 @@ fn grids_are_checked_before_they_take_memory() {
     );
 }
 
-/// A profile of TAU with this many threads for each process.
+/// Writes a TAU profile with the given number of threads for each process.
 fn threads(name: &str, threads: &[usize]) -> PathBuf {
     let folder = scratch(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -372,7 +372,7 @@ fn threads(name: &str, threads: &[usize]) -> PathBuf {
 #[test]
 fn default_grids_that_say_nothing_are_refused() {
     let words = &["--path", "work"][..];
-    // Streams of a job whose processes are no ranks.
+    // Streams of a job with processes that are not ranks.
     let said = complaint(&threads("crowd", &[18, 18, 18, 17]), words);
     let expected = "2 x 2 x 1: 71 locations share 4 cells by accident, between 17 and 18 in each";
     assert!(said.contains(expected), "{said}");
@@ -381,7 +381,7 @@ fn default_grids_that_say_nothing_are_refused() {
         said.contains("locations occupy 4 cells, fewer than 8"),
         "{said}"
     );
-    // Threads of a rank share its cell on purpose.
+    // Threads of a rank share its cell intentionally.
     let teams = threads("teams", &[4; 8]);
     let list = json(&teams, words);
     assert_eq!(list["dims"], serde_json::json!([2, 2, 2]));
@@ -391,7 +391,7 @@ fn default_grids_that_say_nothing_are_refused() {
         notes.contains("2 x 2 x 2 processes in order are a guess"),
         "{notes}"
     );
-    // An explicit grid is taken, and what is wrong with it is a note.
+    // An explicit grid is accepted, and a note reports its problems.
     let few = threads("few", &[1, 1, 1, 1]);
     let text = run(&few, &[words, &["--topology", "2x2"]].concat()).expect("it correlates");
     assert!(
@@ -430,7 +430,7 @@ fn grids_of_one_axis_say_so() {
     let text = run(&file, &["--path", "work"]).expect("it correlates");
     assert!(text.contains("the grid 27 x 1 has one axis"), "{text}");
     assert!(text.contains("such as 3x3x3"), "{text}");
-    // A grid of several axes counts before it.
+    // A grid of several axes takes precedence.
     write(vec![line, cart("plane", [9, 3])]);
     let list = json(&file, &["--path", "work"]);
     assert_eq!(list["dims"], serde_json::json!([9, 3]));
@@ -454,7 +454,7 @@ fn filters_that_take_nothing_or_everything_say_so() {
     assert!(!some.contains("filtered away"), "{some}");
 }
 
-/// As the text of the paper has it: by the largest R, which is never below 0.
+/// The order of the text of the paper: by the largest R, which is never below 0.
 #[test]
 fn opposites_are_last_in_the_order_of_the_paper() {
     let file = bundled("jacobi-16");
@@ -508,7 +508,7 @@ fn one_axis_has_nothing_behind_it() {
     assert!(text("4x4x4").contains("what lies behind: --axes"));
 }
 
-/// Notes are about the views that are listed.
+/// Notes refer to the listed views.
 #[test]
 fn notes_count_listed_views() {
     let list = |top: &str| {
@@ -564,7 +564,7 @@ fn surrogates_tell_what_a_correlation_is_worth() {
     );
     let text = text.expect("it correlates");
     assert!(text.contains("p of all"));
-    // None of nine is as close: one in ten, the reference counted among them.
+    // None of nine surrogates is as close: one in ten, including the reference.
     assert!(text.contains("<= 0.100"), "{text}");
     let page = scratch("chances.html");
     let page_words = ["--surrogates", "9", "--html", &page.display().to_string()];
@@ -594,7 +594,8 @@ fn what_readers_found_is_in_the_object() {
     assert_eq!(missing.expect("a file is missing")["count"], 1);
 }
 
-/// No viewer adds correlations up: over the call tree and over locations they are extremes.
+/// Viewers do not add correlations: over the call tree and over locations they aggregate to
+/// extremes.
 #[test]
 fn correlations_go_back_as_extremes() {
     use perfkit::core::{CallPathId, Combine, Profile, Scope};
@@ -631,12 +632,12 @@ fn correlations_go_back_as_extremes() {
                 .expect("a row");
             let row = row.to_f64();
             assert_eq!(row, vec![row[0]; profile.system().locations().len()]);
-            // Numbers of a text may differ in the last place.
+            // Numbers read from text may differ in the last digit.
             assert!((row[0] - number(&view[key])).abs() < 1e-15, "{view}");
-            // The whole machine has what each location has.
+            // The whole machine has the value of each location.
             let total = profile.total(metric, path).expect("it is read").as_f64();
             assert_eq!(total, row[0]);
-            // What is folded up is an extreme, and within 1.
+            // A collapsed call path has an extreme value in `-1.0..=1.0`.
             let below = profile
                 .scoped(metric, path, Scope::Inclusive)
                 .expect("it is read");
@@ -650,7 +651,8 @@ fn correlations_go_back_as_extremes() {
         let r = if max.abs() >= min.abs() { max } else { min };
         assert!((number(&view["r"]).abs() - r.abs()).abs() < 1e-9, "{view}");
     }
-    // Once more: names stay unique, and results of results are all the same everywhere.
+    // A second run on the results: names stay unique, and its results are also equal at all
+    // locations.
     let again = scratch("extremes-again.cubex");
     let words = [
         "--path",
@@ -674,7 +676,7 @@ fn correlations_go_back_as_extremes() {
     );
 }
 
-/// Results go into the archive they come from: what else was in it stays.
+/// Results are added to the archive of the profile, and its other content stays.
 #[test]
 fn archives_keep_what_they_hold() {
     use perfkit::formats::{OpenOptions, cube::Cube};
@@ -735,8 +737,8 @@ fn misspelled_names_are_guessed() {
     assert!(said.contains("`TIME`"), "{said}");
 }
 
-/// Two runs of one program on 64 processes: their call paths meet by name, and what correlates
-/// with time in one does so with the same call path of the other, across metrics as well.
+/// Two runs of one program on 64 processes: call paths match by name. A call path that correlates
+/// with time in one run does so with the same call path of the other run, also across metrics.
 #[test]
 fn two_runs_meet_by_call_path() {
     use perfkit::core::{Job, MetricId, Profile};
@@ -795,8 +797,8 @@ fn two_runs_meet_by_call_path() {
         .correlate_pairs(&wanted, &filter, &params, &Job::default())
         .expect("views");
     assert_eq!(found.len(), wanted.len());
-    // Without a filter and a shift it is Pearson's coefficient of the rows, which are in the order
-    // of the ranks in both.
+    // Without filter and shift R is Pearson's coefficient of the rows, which are in the order of
+    // the ranks in both runs.
     let row = |view: usize| -> Vec<f64> {
         let (profile, metric, of_large) = [
             (&small, "time", false),

@@ -1,4 +1,4 @@
-//! `detect` on recorded streams, on one that grows, and what it says to input that does not fit.
+//! `detect` on recorded streams and on a growing one, and its messages about invalid input.
 
 use perf_testdata::bundled::recording as bundled;
 use perf_testdata::corpus::corpus;
@@ -39,7 +39,7 @@ fn strict_methods_say_of_streams_what_is_known() {
         assert_eq!(found["events"], 211_839);
         assert_eq!(found["method"], method);
     }
-    // Ranks of one program in files of their own.
+    // Each rank of one program has a file of its own.
     let ranks: Option<Vec<PathBuf>> = (0..6)
         .map(|rank| corpus(&format!("chimbuko/heat2d-{rank}.tsv.gz")))
         .collect();
@@ -80,7 +80,7 @@ fn anomalies_are_written_with_all_that_is_around_them() {
         let mut store = open(&file).expect("it was just written");
         let left = store.query(&query).expect("it was just written");
         assert!(again["pruned"].as_u64() > Some(0) && left.len() < records.len());
-        // All figures are those after.
+        // All numbers are those after pruning.
         assert_eq!(again["recorded"].as_u64(), Some(left.len() as u64));
         assert_eq!(again["anomalies"], again["recorded"]);
         let sum = |key: &str| {
@@ -100,7 +100,7 @@ fn anomalies_are_written_with_all_that_is_around_them() {
     }
 }
 
-/// Rows of a stream: calls of 100 us, with some jitter, and one of 5 ms.
+/// Returns rows of a stream: calls of 100 us, with some jitter, and one of 5 ms.
 fn rows(calls: std::ops::Range<usize>) -> String {
     let row = |at: usize| {
         let (begin, jitter) = (1000 * 10 * at, at * 37 % 11);
@@ -143,7 +143,8 @@ fn a_stream_is_followed_while_it_grows() {
         printed.contains("500 events, 250 calls of 1 function on 1 rank in 5 steps"),
         "{printed}"
     );
-    // What never comes is an error once one has waited, and what is packed will not grow.
+    // A source that never appears is an error after the waiting time, and a compressed source
+    // cannot grow.
     let packed = scratch("packed.tsv.gz");
     std::fs::write(&packed, [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).expect("tests may write here");
     for file in ["/nonexistent/stream.tsv", text(&packed)] {
@@ -157,7 +158,7 @@ fn a_stream_is_followed_while_it_grows() {
     }
 }
 
-/// Two programs of one workflow have ranks of the same number.
+/// Two programs of one workflow have ranks with the same number.
 #[test]
 fn a_followed_stream_says_whose_a_rank_is() {
     let file = scratch("programs.tsv");
@@ -206,10 +207,10 @@ fn functions_have_rules_of_their_own() {
         of(&paths, "Working / MPI_Allreduce", "anomalies"),
         other(&plain)
     );
-    // Deeper calls have more time that is not their own.
+    // Deeper calls have more time in their callees.
     let inclusive = json(&[file, "--runtime", "inclusive"]);
     assert_eq!(inclusive["calls"], plain["calls"]);
-    // In all, nothing is counted twice or lost.
+    // Each anomaly is counted exactly once in all tables.
     let sum = |field: &str| {
         let all = plain[field]["rows"].as_array().expect("a list").iter();
         all.map(|one| one["anomalies"].as_u64().expect("a number"))
@@ -217,7 +218,8 @@ fn functions_have_rules_of_their_own() {
     };
     assert_eq!(Some(sum("by_function")), plain["anomalies"].as_u64());
     assert_eq!(Some(sum("by_rank")), plain["anomalies"].as_u64());
-    // The same events, however fast they come; what was asked for is among what is kept.
+    // The pace does not change the results; the kept records contain the options and therefore
+    // differ in size.
     let mut paced = json(&[file, "--pace", "1000"]);
     paced["kept_bytes"] = plain["kept_bytes"].clone();
     assert_eq!(paced, plain);
@@ -286,7 +288,7 @@ fn files_of_adios_are_judged_as_the_table_beside_them() {
         assert_eq!(files[key], table[key], "{key}");
     }
     assert_eq!(files["events"], 592);
-    // A closed file has nothing to wait for.
+    // A closed file is not waited for.
     let followed = run(&[text(&folder), "--follow"]);
     assert!(followed.is_ok(), "{followed:?}");
     let one = folder.join("tau-metrics-miniapp-1.bp");
@@ -415,7 +417,7 @@ fn files_that_are_not_there_yet_are_followed() {
     assert!(found["calls"].as_u64() > Some(0));
 }
 
-/// Copies a bundled stream of a rank, which its writer has closed, after some time.
+/// Copies a bundled, closed stream of a rank after some time.
 fn copy_later(folder: &Path, rank: u32, millis: u64) {
     std::thread::sleep(std::time::Duration::from_millis(millis));
     let name = format!("tau-metrics-miniapp-{rank}.bp");
@@ -439,7 +441,7 @@ fn a_folder_is_followed_until_nothing_comes_although_writers_closed_their_files(
     let writer = std::thread::spawn(move || copy_later(&to, 1, 600));
     let found = json(&[text(&folder), "--follow", "--idle", "4s"]);
     writer.join().expect("it writes");
-    // The second rank is late: its steps end once more, and are the same steps.
+    // The second rank is late: its steps end later, but are the same steps.
     assert_eq!(found["steps"], 4, "{}", found["findings"]);
     let findings = found["findings"].as_array().expect("a list");
     let late = findings.iter().find(|one| one["rule"] == "late-step");
@@ -454,7 +456,7 @@ fn a_folder_is_followed_until_nothing_comes_although_writers_closed_their_files(
 
 #[test]
 fn text_that_appears_later_is_followed() {
-    // A file that is named, and a folder in which one file appears after the other.
+    // Two sources that appear later: a named file, and a folder with two files.
     let folder = scratch("appears");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("tests may write here");
@@ -473,12 +475,12 @@ fn text_that_appears_later_is_followed() {
     writer.join().expect("it writes");
     let [all, one] = [all, one].map(|found| found.join().expect("it ends"));
     assert_eq!((&all["calls"], &one["calls"]), (&500.into(), &250.into()));
-    // Steps of a rank are its own, however late its file is, and count once.
+    // Steps of a rank are counted once, even if its file is late.
     assert_eq!((&all["steps"], &one["steps"]), (&5.into(), &5.into()));
     for rank in all["by_rank"]["rows"].as_array().expect("a list") {
         assert_eq!(rank["anomalies per step count"], 5, "{rank}");
     }
-    // The slow call of each rank.
+    // One slow call for each rank.
     assert_eq!(all["anomalies"], 2);
     let missing = folder.join("never.tsv");
     let failed = run(&[text(&missing), "--follow", "--idle", "50ms"]);
@@ -531,7 +533,7 @@ fn the_longest_calls_that_were_not_judged_are_listed() {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_report_is_shown_although_nothing_can_be_written() {
-    // Everything that is written there fails.
+    // All writes to this device fail.
     let full = Path::new("/dev/full");
     if !full.exists() {
         return println!("skipped: no such device");
@@ -552,7 +554,7 @@ fn the_report_is_shown_although_nothing_can_be_written() {
     assert!(found["calls"].as_u64() > Some(0));
     let error = found["error"].as_str().unwrap_or_default();
     assert!(error.contains("/dev/full"), "{error}");
-    // What was found and could not be kept is counted.
+    // Records that cannot be kept are counted.
     let file = scratch("full.tsv");
     let rows = (0..200).map(|at| {
         let runtime = if at == 150 { 5000 } else { 100 } + at * 37 % 11;
@@ -581,7 +583,7 @@ fn the_report_is_shown_although_nothing_can_be_written() {
     assert!(command::run(words, &mut out).is_err());
     let printed = String::from_utf8(out).expect("it is text");
     assert!(printed.contains(" records lost"), "{printed}");
-    // Nothing was written, and the summary does not say so.
+    // The summary does not mention a file because nothing was written.
     assert!(!printed.contains("\nwritten to"), "{printed}");
     assert!(
         printed.contains(
@@ -642,7 +644,7 @@ fn runs_are_compared_by_what_they_recorded() {
     assert!(printed.contains("anomalies then"), "{printed}");
     let same = run(&[lammps, "--false-alarms", "1", "--compare", text(&old)]).expect("it ends");
     assert!(same.contains("nothing differs"), "{same}");
-    // What one compares with is neither written over nor missing.
+    // The store of `--compare` must exist and is not overwritten.
     let over = run(&[lammps, "--provenance", text(&old), "--compare", text(&old)]);
     assert!(matches!(over, Err(Failure::Usage(_))), "{over:?}");
     for other in ["/nonexistent/old.jsonl", "/nonexistent"] {

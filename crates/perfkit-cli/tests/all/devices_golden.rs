@@ -1,4 +1,4 @@
-//! The subcommand `utilisation` and folds of devices: planted numbers, and what no file should be.
+//! The subcommand `utilisation` and folds of devices: planted numbers, and malformed files.
 
 use perf_testdata::bundled::{devices as planted, recording as bundled};
 use perfkit_cli::command;
@@ -30,9 +30,10 @@ fn golden(name: &str, command: &str, words: &[&str]) {
     assert.eq(printed, expected);
 }
 
-/// The busy share that a row of `fold` shows by its characters, and the one that it prints.
+/// Returns the busy share that the characters of each row of `fold` show, and the printed one.
 ///
-/// The strip `busy` is the measure where there is one, else the characters that show a state.
+/// The first share is that of the strip `busy` if there is one, else the share of characters that
+/// show a state.
 fn inked(text: &str) -> Vec<(f64, f64)> {
     let mut rows: Vec<(f64, f64)> = Vec::new();
     for line in text.lines() {
@@ -62,7 +63,7 @@ fn inked(text: &str) -> Vec<(f64, f64)> {
 #[test]
 fn the_characters_of_a_fold_agree_with_its_busy_shares() {
     let file = planted().display().to_string();
-    // The kernels recur 240 times: 80 and 240 columns are in step with them.
+    // The kernels recur 240 times, so that 80 and 240 columns are in phase with them.
     for columns in ["7", "80", "240", "1000", "1200"] {
         for by in ["device", "location"] {
             let words = [file.as_str(), "--by", by, "--op", "idle"];
@@ -71,7 +72,7 @@ fn the_characters_of_a_fold_agree_with_its_busy_shares() {
             let rows = inked(&text);
             assert!(rows.len() >= 7, "{text}");
             for (shown, printed) in rows {
-                // Half a shade, and the rounding of the number.
+                // The tolerance is half a shade and the rounding of the number.
                 assert!((shown - printed).abs() < 0.5 / 9.0 + 0.001, "{text}");
             }
         }
@@ -110,7 +111,7 @@ fn planted_numbers_come_out() {
         let busy = device["busy"].as_u64().expect("a number");
         assert_eq!(idle + busy, 60_000_000);
     }
-    // All work is of one kind, whatever the default rules say.
+    // The rule makes all work of one kind, against the default rules.
     let result = json(&[file, "--work", "communication=*", "--json"]);
     let work = &result["work"]["rows"];
     assert_eq!(
@@ -121,7 +122,7 @@ fn planted_numbers_come_out() {
     let result = json(&[file, file, "--json"]);
     assert_eq!(result["devices"]["rows"].as_array().map(Vec::len), Some(6));
     assert_eq!(finding(&result, "same-file"), Some(1));
-    // Shares are of the window that was asked for, however little of it was recorded.
+    // Shares refer to the requested window, even if little of it was recorded.
     let result = json(&[file, "--to", "600ms", "--json"]);
     let device = &result["devices"]["rows"][5];
     assert_eq!(
@@ -141,12 +142,13 @@ fn all_kinds_of_work_have_columns_and_patterns_must_match() {
     let text = print("utilisation", &[&file]).expect("it has a device");
     let kinds = ["compute", "communication", "copy", "set"];
     assert!(kinds.iter().all(|kind| text.contains(kind)), "{text}");
-    // Arguments and flows of Kineto are ordinary: one line, and `inspect` has a line a rule.
+    // Arguments and flows of Kineto are ordinary findings: one line here, and one for each rule in
+    // `inspect`.
     assert_eq!(text.matches("arguments-left-out").count(), 1, "{text}");
     let ordinary =
         "ordinary for the format, without effect on the result: arguments-left-out, loose-flow;";
     assert!(text.contains(ordinary), "{text}");
-    // The rank is named once, not for the process and the device.
+    // The rank is named once, although it is part of the names of process and device.
     let rows = print("fold", &[&file, "--by", "device"]).expect("it folds");
     let row = rows.lines().find(|line| line.contains("GPU 0"));
     assert_eq!(
@@ -164,7 +166,7 @@ fn all_kinds_of_work_have_columns_and_patterns_must_match() {
         "{message}"
     );
 
-    // A device that is busy all of the window has no gap.
+    // A device that is busy during the whole window has no gap.
     let file = planted().display().to_string();
     let result = json(&[&file, "--json", "--gaps", "1"]);
     let gaps = result["gaps"]["rows"].as_array().expect("a list");
@@ -208,7 +210,7 @@ fn files_of_one_format_are_ranks_and_those_of_several_are_not() {
         [busy(0), busy(1)],
         [(0.into(), 40.into()), (1.into(), 90.into())]
     );
-    // What was left out is told with its place.
+    // Skipped sections are reported with their place.
     let text = print("utilisation", &[&first]).expect("it has a device");
     assert!(
         text.contains("warning: 2 x other-section") && text.contains("(first: "),
@@ -274,7 +276,8 @@ fn a_fold_is_written_for_other_viewers() {
             .filter(|it| it["ph"] == phase && it["name"] == name)
             .count()
     };
-    // A process for the threads and one a device; what the busiest device does in most pixels.
+    // One process for the threads and one for each device. The busiest device has a state in most
+    // pixels.
     assert_eq!(named("M", "process_name"), 7);
     assert!(named("X", "compute") + named("X", "stencil") + events.len() > 300);
     assert!(named("C", "agreement") > 6);

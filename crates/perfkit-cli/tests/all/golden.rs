@@ -1,4 +1,5 @@
-//! The subcommands print what their golden files hold. `cargo xtask golden` rewrites the files.
+//! The output of the subcommands equals their golden files. `cargo xtask golden` rewrites the
+//! files.
 //!
 //! The bundled recordings are fixtures, so that the text does not change from run to run.
 
@@ -15,7 +16,7 @@ fn print(command: &str, words: &[&str]) -> Result<String, Failure> {
     command::output([&[command], words].concat())
 }
 
-/// Text without the folder this checkout lies in.
+/// Returns the text without the path of the checkout.
 fn neutral(text: &str) -> String {
     let data = bundled("");
     let text = text.replace(
@@ -47,8 +48,8 @@ fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Width and height of a PNG file, and how many of its pixels have a colour: paper, ink, axes and
-/// the marks of nothing to see are grey or nearly so.
+/// Returns the width and height of a PNG file, and its number of coloured pixels: background, text,
+/// axes and the marks of empty cells are grey or nearly grey.
 fn look(file: &Path) -> (u32, u32, usize) {
     let bytes = std::io::BufReader::new(std::fs::File::open(file).expect("a picture was drawn"));
     let mut reader = png::Decoder::new(bytes).read_info().expect("it is a PNG");
@@ -84,8 +85,8 @@ fn inspect() {
 
 #[test]
 fn inspect_a_profile() {
-    // The profile of a bundled recording. Results of correlation are left out: their last digits are
-    // those of one kind of processor.
+    // Profile of a bundled recording, without results of correlation because their last digits
+    // depend on the processor.
     let cube = scratch("inspect.cubex").display().to_string();
     let file = recording("jacobi-16");
     let trace = perfkit::open(&file).expect("it opens").into_trace();
@@ -111,8 +112,8 @@ fn inspect_a_profile() {
     assert!(matches!(of_trace, Err(Failure::Usage(_))));
 }
 
-/// Flat, with paths of at most two functions, and with whole call paths: `main` has 10 us of its own, `a`
-/// 20, `b` 30 below `a` and 5 below `main`.
+/// TAU profiles that are flat, with paths of at most two functions, and with whole call paths:
+/// `main` has 10 us of exclusive time, `a` 20, `b` 30 below `a` and 5 below `main`.
 #[test]
 fn inspect_profiles_of_tau() {
     let flat = "\"main\" 1 2 10 65\n\"a\" 1 1 20 50\n\"b\" 2 0 35 35\n";
@@ -262,8 +263,8 @@ fn fold() {
 
 #[test]
 fn imbalance_is_seen() {
-    // In truth ranks 5, 6, 9 and 10 do more and more microphysics while all others wait, so that
-    // late in the run ranks differ and the outliers are in microphysics.
+    // Planted: ranks 5, 6, 9 and 10 do increasing microphysics while all others wait. Late in the
+    // run ranks therefore differ, and the outliers are in microphysics.
     let file = recording("jacobi-16");
     let words = [
         file.as_str(),
@@ -299,9 +300,9 @@ fn correlate() {
     let filtered = ["--same-metric", "--axes", "0,0,1", "--top", "8"];
     golden("correlate-filtered.txt", "correlate", &with(&filtered));
 
-    // In truth radiation and surface share a pattern along the first axis of this order, which the
-    // imbalance under the cloud hides: surface is nearly the opposite of radiation, and equal to it
-    // once variation along the other axes is taken away.
+    // Planted: radiation and surface share a pattern along the first axis of this order, which the
+    // imbalance below the cloud hides. Surface is nearly the opposite of radiation, and equals it
+    // after removing the variation along the other axes.
     let printed = print(
         "correlate",
         &with(&["--same-metric", "--axes", "0,0,1", "--json"]),
@@ -321,7 +322,7 @@ fn correlate() {
         "{microphysics} {plain}"
     );
 
-    // Results go back as metrics of the profile they came from, and that is a profile again.
+    // The results become metrics of the original profile, which is read as a profile again.
     let cube = scratch("correlate.cubex").display().to_string();
     let csv = scratch("correlate.csv").display().to_string();
     let write = [words.as_slice(), &["--cube", &cube, "--csv", &csv]].concat();
@@ -357,7 +358,7 @@ fn bursts() {
     let filtered: u64 = filters.iter().map(|name| count(&extraction[name])).sum();
     let missing = extraction["missing"].as_array().expect("a list").iter();
     let missing: u64 = missing.map(count).sum();
-    // Nothing is lost in silence.
+    // All dropped bursts are counted.
     let kept = count(&extraction["complete"]);
     assert_eq!(kept + filtered + missing, count(&extraction["found"]));
     assert!(kept > 0);
@@ -378,7 +379,8 @@ fn bursts() {
 fn detect() {
     let file = recording("nwchem-md-4");
     golden("detect.txt", "detect", &[&file]);
-    // What is kept names the source as it was given, so its length counts: tests run in this folder.
+    // The kept records contain the path of the source, and the tests run in this folder, so that
+    // its length is the same on all machines.
     let words = [
         "../../data/recordings/nwchem-md-4",
         "--method",
@@ -390,15 +392,15 @@ fn detect() {
         "--json",
     ];
     golden("detect-sstd.json", "detect", &words);
-    // Beside what another method wrote.
+    // Comparison with the records of another method.
     let old = scratch("detect-old.jsonl").display().to_string();
     let words = [file.as_str(), "--method", "sstd", "--provenance", &old];
     print("detect", &words).expect("it detects");
     let words = [file.as_str(), "--compare", &old, "--top", "3"];
     golden("detect-compared.txt", "detect", &words);
 
-    // In truth ranks 5, 6, 9 and 10 do more and more microphysics: calls that are slower than any
-    // before are theirs.
+    // Planted: ranks 5, 6, 9 and 10 do increasing microphysics, so that calls slower than all
+    // earlier ones belong to them.
     let printed = print("detect", &[&recording("jacobi-16"), "--json"]).expect("it detects");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
     let worst = result["worst"].as_array().expect("a list");
@@ -468,8 +470,8 @@ fn track() {
         &with(&["--mode", "published", "--top", "4"]),
     );
 
-    // In truth all three phases share one grid of cells, so that the work of a burst goes as one by
-    // the number of ranks.
+    // Planted: all three phases share one grid of cells, so that the work of a burst is inversely
+    // proportional to the number of ranks.
     let outputs =
         ["track.svg", "track.png", "track.csv"].map(|name| scratch(name).display().to_string());
     let [svg, png, csv] = &outputs;
@@ -498,7 +500,7 @@ fn track() {
         let time = |name: &str| balance[name]["time"].as_u64().expect("a time");
         let (tracked, untracked) = (time("tracked"), time("untracked"));
         assert!(untracked * 50 < tracked, "{balance}");
-        // Every nanosecond is in one class.
+        // Every nanosecond belongs to exactly one class.
         let parts = balance.as_object().expect("classes").keys();
         let sum: u64 = parts.map(|name| time(name)).sum();
         assert_eq!(sum, 2 * time("total"));
@@ -510,7 +512,7 @@ fn track() {
     let rows = std::fs::read_to_string(csv).expect("it was written");
     assert!(rows.starts_with("tracked region,experiment,tasks,clusters,metric,unit,"));
 
-    // Windows of one recording are frames, too.
+    // Windows of one recording are experiments, too.
     let cut = [
         few.as_str(),
         "--min-duration",
@@ -529,7 +531,7 @@ fn track() {
 #[test]
 fn wrong_arguments_are_usage_and_wrong_files_are_input() {
     let file = recording("jacobi-4");
-    // A grid of 4 ranks is refused before its options are looked at.
+    // A grid of 4 ranks is refused before its options are checked.
     let grid = recording("jacobi-16");
     let usage: [(&str, &[&str]); 24] = [
         ("utilisation", &[]),

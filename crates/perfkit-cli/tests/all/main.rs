@@ -1,4 +1,4 @@
-//! Tests of the command, one program: each program is linked by itself.
+//! Tests of the command in one program, because each test program is linked on its own.
 
 mod clusters;
 mod command;

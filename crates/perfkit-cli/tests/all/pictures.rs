@@ -1,4 +1,4 @@
-//! Every subcommand draws: a picture that has colours, and a page that holds everything it shows.
+//! All subcommands with pictures write a picture with colours and a page without external files.
 
 use perf_testdata::bundled::{devices as planted, recording as bundled};
 use perfkit_cli::command;
@@ -10,7 +10,7 @@ fn scratch(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-/// Draws both ways, and gives the page.
+/// Writes the picture and the page, and returns the page.
 fn drawn(name: &str, command: &str, words: &[&str]) -> String {
     let (png, html) = (
         scratch(&format!("drawn-{name}.png")),
@@ -86,7 +86,7 @@ fn severities() {
     let words = [&[file.as_str()], words.as_slice(), &["--topology", "4x4x4"]].concat();
     let page = drawn("correlate", "correlate", &words);
     assert!(page.contains("jacobi-64: what varies as Working &gt; radiation does"));
-    // What a cube is, where readers ask it.
+    // The tooltip of a cube names its process.
     assert!(page.contains("P#63"));
 }
 

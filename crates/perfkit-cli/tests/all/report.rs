@@ -60,7 +60,7 @@ fn text_json_table_and_page_agree() {
         })
         .collect();
     assert!(places.is_sorted() && found.len() > 3);
-    // The page begins with the findings about waiting, before the symptom of it.
+    // Findings about waiting precede the finding about its symptom.
     let kinds = found
         .iter()
         .map(|finding| finding["kind"].as_str().unwrap());
@@ -148,7 +148,7 @@ fn uneven_devices_precede_their_idle_time() {
         .map(|finding| finding["kind"].as_str().unwrap());
     let kinds: Vec<_> = kinds.take(2).collect();
     assert_eq!(kinds, ["device_imbalance", "device_idle"]);
-    // Busy shares of 15, 30, 45, 60, 75 and 90 % are planted: 90 / 52.5.
+    // Busy shares of 15, 30, 45, 60, 75 and 90 % are planted, with a ratio of 90 / 52.5.
     let ratio = findings(&object)[0]["figure"]["value"].as_f64().unwrap();
     assert!((ratio - 90.0 / 52.5).abs() < 1e-9, "{ratio}");
     let idle = findings(&object)[1]["share"].as_f64().unwrap();

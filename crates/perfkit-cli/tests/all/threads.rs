@@ -1,11 +1,12 @@
-//! What the subcommands print and draw does not depend on the number of threads.
+//! Output and pictures of the subcommands do not depend on the number of threads.
 
 use perf_testdata::bundled::{devices as planted, recording as bundled};
 use perfkit_cli::command;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What a subcommand prints, and the picture and page it draws, in a pool of so many threads.
+/// Runs a subcommand in a pool of the given number of threads, and returns its output, picture and
+/// page.
 fn run(name: &str, command: &str, words: &[String], draws: bool, threads: usize) -> [Vec<u8>; 3] {
     let file = |end: &str| {
         let name = format!("threads-{name}.{end}");

@@ -25,7 +25,7 @@ fn rows<'a>(document: &'a Json, table: &str) -> &'a Vec<Json> {
     document[table]["rows"].as_array().expect("a table")
 }
 
-/// Sum of the waiting time over all ranks in nanoseconds.
+/// Returns the waiting time of all ranks in nanoseconds.
 fn waiting(document: &Json) -> i64 {
     let all = &rows(document, "wait_states")[0];
     assert_eq!(all["kind"], "all waiting");
@@ -66,7 +66,7 @@ fn csv_and_cube_hold_the_waiting_time_of_the_table() {
         values.sum::<f64>()
     };
     assert_eq!(sum("waiting"), total as f64);
-    // Delay costs are the waiting time by cause.
+    // Delay costs divide the waiting time by cause.
     assert!((sum("delay") / total as f64 - 1.0).abs() < 1e-6);
     assert!(sum("critical path") > 0.0 && sum("exclusive time") > 0.0);
     let path = "Working > microphysics";
@@ -159,7 +159,7 @@ fn all_subcommands_correct_clocks() {
     ] {
         let words = [words, &[&file, "--clocks", "correct"]].concat();
         let document = json(&words);
-        // Each names the correction, or begins before the recorded times do.
+        // Each document names the correction, or starts before the recorded times.
         let text = document.to_string();
         let is_named = text.contains("clocks-corrected") || text.contains("clocks_corrected");
         let is_moved = document["start_ns"].as_i64().is_some_and(|start| start < 0);
@@ -336,7 +336,7 @@ fn recordings_of_others_are_explained() {
     }
 }
 
-/// Pixels of a colour in a picture.
+/// Counts the pixels of a colour in a picture.
 fn pixels_of(file: &str, colour: [u8; 3]) -> usize {
     let bytes = std::io::BufReader::new(std::fs::File::open(file).expect("it is drawn"));
     let mut reader = png::Decoder::new(bytes).read_info().expect("it is a PNG");
@@ -358,7 +358,7 @@ fn timelines_show_waits_and_the_critical_path() {
     command::output([&fold[..], &["--png", &plain]].concat()).expect("it is drawn");
     let drawn = ["--waits", "--png", &waits, "--html", &page];
     command::output([&fold[..], &drawn].concat()).expect("it is drawn");
-    // The critical path is drawn from the begin of the run to its end.
+    // The critical path extends from the start of the run to its end.
     assert_eq!(pixels_of(&plain, ALARM), 0);
     assert!(pixels_of(&waits, ALARM) > 1_000);
     let text = std::fs::read_to_string(&page).expect("a page");

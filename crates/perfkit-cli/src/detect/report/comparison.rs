@@ -1,4 +1,4 @@
-//! The anomalies of this run beside those that another one recorded.
+//! Comparison of the anomalies of this run with those of another run.
 
 use crate::failure::{Failure, Outcome, input};
 use crate::table;
@@ -8,20 +8,22 @@ use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Functions and call paths in JSON, at most.
+/// Largest number of functions and call paths in JSON.
 const MOST: usize = 100;
 
-/// This run and another one.
+/// Comparison of this run with another one.
 #[derive(Debug)]
 pub(super) struct Compared {
+    /// Store of the other run.
     with: PathBuf,
+    /// Result of the comparison.
     found: Comparison,
-    /// Entries of the other run that could not be read.
+    /// Number of entries of the other run that could not be read.
     pub(super) unreadable: u64,
 }
 
 impl Compared {
-    /// Compares what the stores have.
+    /// Compares the contents of two stores.
     pub(super) fn new(
         with: &Path,
         other: &mut dyn Store,
@@ -47,7 +49,7 @@ impl Compared {
             return Ok(writeln!(out, "  nothing differs")?);
         }
         let rows = || all.iter().take(top);
-        // The result has the time that the other run lost more.
+        // A difference is positive if the other run lost more time.
         let more = |one: &&Difference| Nanos(one.more_time_lost().0.saturating_neg());
         let table = Table::new("functions", "Anomalies of each function in two runs.")
             .with(Column::text(

@@ -1,4 +1,4 @@
-//! What `detect` found: ranks, functions and the worst calls, as text and as JSON.
+//! Results of `detect`: ranks, functions and the worst calls, as text and as JSON.
 
 mod comparison;
 mod not_judged;
@@ -22,46 +22,57 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What is to be shown.
+/// Options of the output.
 #[derive(Clone, Debug)]
 pub(crate) struct Shown {
-    /// The sources.
+    /// Files of the source.
     pub(crate) files: Vec<PathBuf>,
-    /// The method.
+    /// Name of the detection method.
     pub(crate) method: &'static str,
-    /// In which order ranks come.
+    /// Order of the ranks.
     pub(crate) ranking: Ranking,
-    /// Where records were written.
+    /// Store of the records, if there is one.
     pub(crate) provenance: Option<PathBuf>,
-    /// Whether records are judged again by the model at the end.
+    /// `true` if records are judged again by the final model.
     pub(crate) prune: bool,
-    /// Ranks, functions and calls to list.
+    /// Number of ranks, functions and calls to list.
     pub(crate) top: usize,
-    /// Whether it is to be drawn, too.
+    /// `true` if a picture or page is written.
     pub(crate) draws: bool,
 }
 
-/// What was found.
+/// Results of a run of the detection.
 #[derive(Debug)]
 pub(crate) struct Detected {
+    /// Options of the output.
     shown: Shown,
+    /// Calls, losses and changes of the monitor.
     report: Report,
+    /// Summaries of the ranks, in the chosen order.
     ranks: Vec<RankSummary>,
-    /// Program, name and what became of the calls.
+    /// Program, name and losses of each function.
     functions: Vec<(u32, String, Loss)>,
-    /// Whether there are several programs.
+    /// `true` if there are several programs.
     many: bool,
+    /// Worst calls.
     worst: Vec<Record>,
+    /// Numbers of recorded and dropped calls, and their sizes.
     reduction: Reduction,
+    /// Result of judging the records again; `None` without `prune`.
     pruned: Option<Pruned>,
+    /// Store of the records.
     store: Box<dyn Store>,
+    /// Comparison with another run, if there is one.
     compared: Option<Compared>,
+    /// Repairs and losses of the reader.
     diagnostics: Diagnostics,
+    /// First store error, if any.
     failed: Option<Error>,
+    /// Anomalies for drawing, if a picture or page is written.
     drawn: Option<Anomalies>,
 }
 
-/// What is said of a function that became slower or faster.
+/// Describes a function that became slower or faster.
 pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
     let how = if change.is_slower() {
         "slowed"
@@ -74,10 +85,11 @@ pub(crate) fn changed(calls: &Calls, change: &Change) -> String {
 }
 
 impl Detected {
-    /// Ends the stream, asks the store for the worst anomalies, and judges them again where wanted.
+    /// Ends the stream, reads the worst anomalies from the store, and judges them again if `prune`
+    /// is set.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the store cannot be written.
+    /// Returns [`Failure::Input`] if the store cannot be written.
     pub(crate) fn new(
         shown: Shown,
         monitor: Monitor,
@@ -137,7 +149,7 @@ impl Detected {
         })
     }
 
-    /// What is to be drawn, where that was asked for and the store did not fail.
+    /// Returns the anomalies for drawing; `None` if no picture is written or the store failed.
     pub(crate) fn drawn(&self) -> Option<&Anomalies> {
         self.drawn.as_ref()
     }
@@ -152,7 +164,7 @@ impl Detected {
         &self.worst
     }
 
-    /// Returns the functions with what became of their calls, by falling time lost.
+    /// Returns the functions with their losses, by falling time lost.
     pub(crate) fn functions_lost(&self) -> Vec<(&str, &Loss)> {
         let functions = self.functions.iter();
         functions
@@ -170,25 +182,25 @@ impl Detected {
             .collect()
     }
 
-    /// Looks at what another run recorded beside this one.
+    /// Compares the records with those of another run.
     ///
     /// # Errors
-    /// [`Failure::Input`] if a store cannot be read.
+    /// Returns [`Failure::Input`] if a store cannot be read.
     pub(crate) fn compare(&mut self, with: &Path, other: &mut dyn Store) -> Outcome {
         self.compared = Some(Compared::new(with, other, &mut *self.store)?);
         Ok(())
     }
 
-    /// Whether all of it could be written where it was to be written.
+    /// Returns the first store error, if any.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the store failed.
+    /// Returns [`Failure::Input`] with the first store error.
     pub(crate) fn outcome(self) -> Outcome {
         self.failed.map_or(Ok(()), |error| Err(input(error)))
     }
 
-    /// What is in none of the figures, by name: events that were lost before they were calls, and
-    /// anomalies and changes without a record.
+    /// Returns the numbers of dropped events and records, by name: events that were lost before
+    /// they became calls, and anomalies and changes without a record.
     fn left_out(&self) -> [(&'static str, u64); 8] {
         let health = self.report.calls.health();
         let lost = self.diagnostics.iter();
@@ -210,10 +222,10 @@ impl Detected {
         ]
     }
 
-    /// Writes it for people.
+    /// Writes the results as text.
     ///
     /// # Errors
-    /// What `out` fails with.
+    /// Returns the write errors of `out`.
     pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
         let total = self.report.losses.total();
         let health = self.report.calls.health();
@@ -251,7 +263,7 @@ impl Detected {
         let names = ranks().map(|rank| self.of_program(rank.program, rank.rank.to_string()));
         let number =
             |name, of: fn(&RankSummary) -> Option<f64>| Column::floats(name, "", ranks().map(of));
-        // Counts, of which statistics are floating-point numbers.
+        // Columns of counts, although the statistics are floating-point numbers.
         let whole = |name, of: fn(&RankSummary) -> Option<f64>| {
             Column::unsigned(
                 name,
@@ -291,7 +303,7 @@ impl Detected {
         self.rest(out)
     }
 
-    /// Says whose something is, where there are several programs.
+    /// Appends the program to a description if there are several programs.
     fn of_program(&self, program: u32, what: String) -> String {
         match self.many {
             true => format!("{what} of program {program}"),
@@ -299,7 +311,7 @@ impl Detected {
         }
     }
 
-    /// Functions that have anomalies.
+    /// Writes a table of the functions that have anomalies.
     fn functions(&self, out: &mut dyn Write) -> Outcome {
         let abnormal = self
             .functions
@@ -326,7 +338,7 @@ impl Detected {
         Ok(table::print(out, &table, 80)?)
     }
 
-    /// Functions that became slower or faster.
+    /// Writes the functions that became slower or faster.
     fn changes(&self, out: &mut dyn Write) -> Outcome {
         let drift = self.report.drift.as_ref();
         let changes = drift.map_or(&[][..], |drift| drift.changes());
@@ -344,7 +356,7 @@ impl Detected {
         Ok(())
     }
 
-    /// The worst calls with their stacks.
+    /// Writes the worst calls with their stacks.
     fn calls(&self, out: &mut dyn Write) -> Outcome {
         if !self.worst.is_empty() {
             writeln!(out, "\nworst calls")?;
@@ -513,37 +525,63 @@ impl Detected {
     }
 }
 
-/// Most call paths in JSON.
+/// Largest number of call paths in JSON.
 const MAX_PATHS: usize = 100;
 
 /// Result of `--json`.
 #[derive(Serialize)]
 struct Document<'a, C> {
+    /// Name of the detection method.
     method: &'static str,
+    /// Number of events.
     events: u64,
+    /// Number of calls.
     calls: u64,
+    /// Number of steps.
     steps: u64,
+    /// Number of anomalies.
     anomalies: u64,
+    /// Number of calls that are too slow.
     too_slow: u64,
+    /// Number of anomalies beyond all calls that the model has seen.
     beyond_experience: u64,
+    /// Number of calls that are too fast.
     too_fast: u64,
+    /// Number of calls that were not judged because the model had not enough data.
     not_enough_data: u64,
+    /// Time lost in abnormal calls.
     time_lost_ns: Nanos,
+    /// Losses by function.
     by_function: Table,
+    /// Anomalies by rank.
     by_rank: Table,
+    /// Losses by call path.
     by_path: Table,
+    /// Losses by step.
     by_step: Table,
+    /// Worst calls.
     worst: &'a [Record],
+    /// Longest calls that were not judged.
     not_judged: Table,
+    /// Functions that became slower or faster.
     changes: Table,
+    /// Comparison with another run, if there is one.
     compared: Option<C>,
+    /// Numbers of dropped events and records, by reason.
     left_out: BTreeMap<&'static str, u64>,
+    /// Numbers of repaired and ignored events, by kind.
     health: BTreeMap<&'static str, u64>,
+    /// Repairs and losses of the reader.
     findings: Vec<Found>,
+    /// Size of all events in bytes.
     raw_bytes: u64,
+    /// Size of the kept text in bytes.
     kept_bytes: u64,
+    /// Number of kept anomalies.
     recorded: u64,
+    /// Number of records removed by the final model; `None` without `prune`.
     pruned: Option<u64>,
+    /// First store error, if any.
     error: Option<String>,
 }
 
@@ -558,7 +596,7 @@ fn ranking_name(ranking: Ranking) -> &'static str {
     }
 }
 
-/// Names of calls, `x 3` for three in a row of the same one.
+/// Returns the names of calls, with `x 3` for three consecutive calls of one function.
 fn neighbours(calls: &[CallRecord]) -> String {
     let runs = calls.chunk_by(|one, other| one.function == other.function);
     let runs = runs.filter_map(|run| {

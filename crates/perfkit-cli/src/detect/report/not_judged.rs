@@ -7,7 +7,7 @@ use perfkit::anomaly::UnjudgedCall;
 use perfkit::core::Table;
 use std::io::Write;
 
-/// Calls in JSON, at most.
+/// Largest number of calls in JSON.
 const CALLS: usize = 20;
 
 impl Detected {

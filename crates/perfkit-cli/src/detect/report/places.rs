@@ -1,4 +1,4 @@
-//! Call paths and steps that lost time, as text.
+//! Call paths and steps that lost time in abnormal calls, as text.
 
 use super::Detected;
 use crate::failure::Outcome;
@@ -8,7 +8,7 @@ use perfkit::core::{CallPathId, Column, Table};
 use std::io::Write;
 
 impl Detected {
-    /// Call paths with anomalies, most time lost first.
+    /// Returns the call paths with anomalies, by falling time lost.
     fn paths(&self) -> impl Iterator<Item = (String, Loss)> {
         let all = self.report.losses.worst_paths().into_iter();
         let abnormal = all.filter(|(_, loss)| loss.anomalies() > 0);
@@ -27,7 +27,7 @@ impl Detected {
         }
     }
 
-    /// Steps with anomalies, most time lost first.
+    /// Returns the steps with anomalies, by falling time lost.
     fn steps(&self) -> Vec<(u64, Loss)> {
         let all = self.report.losses.steps();
         let mut abnormal: Vec<_> = all.filter(|(_, loss)| loss.anomalies() > 0).collect();
@@ -36,7 +36,7 @@ impl Detected {
         abnormal
     }
 
-    /// Tables of both.
+    /// Writes the tables of call paths and steps.
     pub(super) fn places(&self, out: &mut dyn Write) -> Outcome {
         self.table(out, "path", self.paths().collect())?;
         let steps = self.steps().into_iter();

@@ -9,7 +9,7 @@ impl Detected {
     /// Returns a row for each recorded anomaly, the most severe first.
     ///
     /// # Errors
-    /// [`Failure::Input`] if the records cannot be read.
+    /// Returns [`Failure::Input`] if the records cannot be read.
     pub(crate) fn records(&mut self) -> Result<Table, Failure> {
         let query = Query {
             kind: Some(Kind::Anomaly),

@@ -1,4 +1,5 @@
-//! Text, JSON, CSV, page and picture of one command agree, and the sign of what they report is right.
+//! Text, JSON, CSV, page and picture of one command agree, and the signs of their values are
+//! correct.
 
 use super::{complaint, json, multi, run, scratch};
 use perf_testdata::bundled::recording as bundled;
@@ -6,7 +7,7 @@ use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What varies over the 64 ranks as radiation does.
+/// Call paths that vary over the 64 ranks as radiation does.
 const RADIATION: [&str; 5] = [
     "--metric",
     "exclusive time",
@@ -15,7 +16,7 @@ const RADIATION: [&str; 5] = [
     "Working > radiation",
 ];
 
-/// The data of the page that a command writes.
+/// Returns the data and the text of the page that a command writes.
 fn page(file: &Path, words: &[&str], name: &str) -> (Value, String) {
     let path = scratch(name);
     let html = ["--html", path.to_str().expect("a name")];
@@ -38,7 +39,7 @@ fn listed(data: &Value, list: usize) -> Vec<[Value; 4]> {
     list.iter().map(line).collect()
 }
 
-/// The same of the object of a command.
+/// Returns the same values from the JSON object of a command.
 fn printed(object: &Value) -> Vec<[Value; 4]> {
     let line = |view: &Value| {
         let text = |key: &str| view[key].as_str().expect(key).to_string();
@@ -54,8 +55,8 @@ fn printed(object: &Value) -> Vec<[Value; 4]> {
     views.iter().map(line).collect()
 }
 
-/// Along the first axis surface varies exactly as radiation does: one harmonic, of which the maximum and
-/// the minimum are equal but for noise.
+/// Along the first axis surface varies exactly as radiation does. Both are one harmonic, with a
+/// maximum and a minimum that are equal except for noise.
 #[test]
 fn a_wave_that_is_the_same_is_not_called_opposite() {
     let file = bundled("jacobi-64");
@@ -94,7 +95,7 @@ fn a_wave_that_is_the_same_is_not_called_opposite() {
     );
     assert!(html.contains("a share of 0.01 of the largest count as equal"));
 
-    // Strictly, noise decides.
+    // Without tolerance, noise decides.
     let strict = json(&file, &[&words[..], &["--tolerance", "0"]].concat());
     let best = &strict["views"][0];
     let [r, max, min] = ["r", "max", "min"].map(|key| best[key].as_f64().expect(key));
@@ -105,7 +106,7 @@ fn a_wave_that_is_the_same_is_not_called_opposite() {
     }
 }
 
-/// The order of the paper, weights between 0 and 1, and more than five axes.
+/// Covers the order of the paper, weights between 0 and 1, and more than five axes.
 #[test]
 fn pages_begin_with_the_list_of_the_command() {
     let file = bundled("jacobi-64");
@@ -142,13 +143,13 @@ fn pages_begin_with_the_list_of_the_command() {
         let own = listed(&data, 0);
         assert!(own.len() > 4);
         assert_eq!(own[..], printed(&object)[..own.len()], "{more:?}");
-        // Notes count the views that are listed, which are 12 on a page.
+        // Notes count the listed views, which are 12 on a page.
         let of_page = json(&file, &[&words[..], &["--top", "12"]].concat());
         for note in of_page["notes"].as_array().expect("notes") {
             let note = note.as_str().expect("text").replace('>', "&gt;");
             assert!(html.contains(&note), "{more:?}: {note}");
         }
-        // The other lists are what the command prints for their weights.
+        // The other lists equal the output of the command for their weights.
         for (number, list) in data["lists"]
             .as_array()
             .expect("lists")
@@ -164,7 +165,7 @@ fn pages_begin_with_the_list_of_the_command() {
                 .collect();
             let weights = weights.join(",");
             if number % 3 == 1 {
-                // The last of an option counts.
+                // The last value of a repeated option applies.
                 let words = [&words[..], &["--axes", &weights]].concat();
                 let object = json(&file, &words);
                 let found = listed(&data, number);
@@ -174,7 +175,7 @@ fn pages_begin_with_the_list_of_the_command() {
     }
 }
 
-/// Words of the picture of a command.
+/// Returns the text of the picture of a command.
 fn pictured(file: &Path, words: &[&str]) -> String {
     let mut all = vec![OsString::from(file)];
     all.extend(words.iter().map(OsString::from));
@@ -203,11 +204,12 @@ fn pictures_show_what_the_filter_lets_pass_and_the_shift() {
         filtered.contains("r = +0.999, shift 0,0,0: Working > surface"),
         "{filtered}"
     );
-    // Without the mean values lie on both sides of 0.
+    // Without the mean, values are on both sides of 0.
     assert_eq!(filtered.matches("cubes from -").count(), 2, "{filtered}");
     assert!(!plain.contains("cubes from -"), "{plain}");
 
-    // Of work (1, 2, 3, 4) us on 2 x 2 processes the first axis holds what two steps differ by.
+    // With work (1, 2, 3, 4) us on 2 x 2 processes, values along the first axis differ by two
+    // steps.
     let small = multi("pictures", [[1, 2, 3, 4], [4, 2, 3, 1]]);
     let words = [
         "--path",
@@ -224,12 +226,12 @@ fn pictures_show_what_the_filter_lets_pass_and_the_shift() {
         let ends = format!("cubes from -{half}");
         assert!(text.contains(&ends), "{text}");
     }
-    // Along the axis that everything is taken from, nothing is left.
+    // Removing the variation along all axes leaves 0.
     let nothing = shown("0,0");
     assert_eq!(nothing.matches("cubes from 0").count(), 2, "{nothing}");
 }
 
-/// Of more than three axes those are drawn over which the field varies, and the others are named.
+/// Of more than three axes, those along which the field varies are drawn, and the others are named.
 #[test]
 fn pictures_of_many_axes_keep_what_varies() {
     let file = bundled("jacobi-64");
@@ -239,7 +241,7 @@ fn pictures_of_many_axes_keep_what_varies() {
         text.contains("averaged over axis 3, axis 4, axis 5"),
         "{text}"
     );
-    // The cloud over the middle, which lies on both of the first two axes, is kept.
+    // The cloud covers the middle of the first two axes, so both are kept.
     assert!(
         text.contains("cubes from -1.") && text.contains(" to 1."),
         "{text}"
