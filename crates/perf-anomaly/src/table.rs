@@ -425,7 +425,7 @@ impl Histogram {
     /// let histogram = Histogram::from_counts(vec![1, 2, 1], 0.5, 1.0, 1.0, 3.5).expect("they fit");
     /// let table = histogram.table();
     /// assert_eq!(table.cell(1, "from"), Some(Cell::Float(1.5)));
-    /// assert_eq!(table.text_of(1, "share"), "50.0 %");
+    /// assert_eq!(table.text_of(1, "share"), "50 %");
     /// ```
     pub fn table(&self) -> Table {
         let half = self.bin_width() / 2.0;
