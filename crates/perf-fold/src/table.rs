@@ -101,7 +101,7 @@ impl Utilisation {
     /// let table = Utilisation::table("device", [("gpu 0", &found)], Clock::default());
     /// assert_eq!(table.cell(0, "device"), Some(Cell::Text("gpu 0")));
     /// assert_eq!(table.text_of(0, "busy"), "7 ns");
-    /// assert_eq!(table.text_of(0, "utilisation"), "70.0 %");
+    /// assert_eq!(table.text_of(0, "utilisation"), "70 %");
     /// ```
     pub fn table<'a>(
         heading: &'static str,
@@ -230,7 +230,7 @@ impl Tally {
     /// tally.add(State::Idle, 1, 0);
     /// let table = tally.table(&classes);
     /// assert_eq!(table.cell(0, "state"), Some(Cell::Text("solve")));
-    /// assert_eq!(table.text_of(0, "share"), "75.0 %");
+    /// assert_eq!(table.text_of(0, "share"), "75 %");
     /// # Ok::<(), perf_fold::Error>(())
     /// ```
     pub fn table(&self, classes: &Classes) -> Table {

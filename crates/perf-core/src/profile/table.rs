@@ -138,7 +138,7 @@ impl Profile {
     /// let time = profile.metric("time").expect("profiles of traces have it");
     /// let top = profile.top_call_paths(&[(time, Scope::Exclusive)], 1)?;
     /// assert_eq!((top.rows(), top.text_of(0, "call path")), (1, "main > solve".into()));
-    /// assert_eq!(top.text_of(0, "share of exclusive time"), "70.0 %");
+    /// assert_eq!(top.text_of(0, "share of exclusive time"), "70 %");
     /// # Ok::<(), perf_core::Error>(())
     /// ```
     ///

@@ -66,7 +66,7 @@ impl Devices {
     /// let trace = perf_testdata::device::trace();
     /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true), &Job::default())?;
     /// let [devices, work, overlap, causes, streams, gaps] = devices.tables(trace.definitions());
-    /// assert_eq!(devices.text_of(0, "utilisation"), "70.0 %");
+    /// assert_eq!(devices.text_of(0, "utilisation"), "70 %");
     /// assert_eq!(work.cell(0, "work"), Some(Cell::Text("compute")));
     /// let longest = causes.sorted_by("time", true);
     /// assert_eq!(longest.cell(0, "cause"), Some(Cell::Text("host_late")));
@@ -298,7 +298,7 @@ impl Hta {
     /// let trace = perf_testdata::device::trace();
     /// let ranks = Hta::of(trace.view(), &HtaParams::default().round_inwards(false), &Job::default())?;
     /// let table = Hta::table(&ranks);
-    /// assert_eq!((table.text_of(0, "idle"), table.text_of(0, "utilisation")), ("30 ns".into(), "70.0 %".into()));
+    /// assert_eq!((table.text_of(0, "idle"), table.text_of(0, "utilisation")), ("30 ns".into(), "70 %".into()));
     /// # Ok::<(), perf_fold::Error>(())
     /// ```
     pub fn table(ranks: &[Hta]) -> Table {

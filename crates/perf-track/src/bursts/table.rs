@@ -114,7 +114,7 @@ impl Frame {
     /// let [bursts, clusters] = Frame::new("one task", bursts, labels)?.tables();
     /// assert_eq!(bursts.cell(1, "cluster"), Some(Cell::Text("noise")));
     /// assert_eq!(clusters.cell(1, "cluster"), Some(Cell::Text("1")));
-    /// assert_eq!(clusters.text_of(1, "share of time"), "95.0 %");
+    /// assert_eq!(clusters.text_of(1, "share of time"), "95 %");
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn tables(&self) -> [Table; 2] {
@@ -159,7 +159,7 @@ impl Labels {
     /// let table = labels.table();
     /// assert_eq!(table.cell(0, "cluster"), Some(Cell::Text("noise")));
     /// assert_eq!(table.cell(2, "points"), Some(Cell::Unsigned(2)));
-    /// assert_eq!(table.text_of(2, "share of points"), "50.0 %");
+    /// assert_eq!(table.text_of(2, "share of points"), "50 %");
     /// ```
     pub fn table(&self) -> Table {
         let mut points: BTreeMap<_, usize> = BTreeMap::new();
@@ -222,7 +222,7 @@ impl Dropped {
     /// let dropped = Dropped { found, complete, duration, empty: 7, ..Dropped::default() };
     /// let [bursts, counts] = dropped.tables();
     /// assert_eq!(bursts.cell(1, "status"), Some(Cell::Text("duration filter")));
-    /// assert_eq!(bursts.text_of(1, "share of time"), "10.0 %");
+    /// assert_eq!(bursts.text_of(1, "share of time"), "10 %");
     /// assert_eq!(counts.cell(0, "count"), Some(Cell::Unsigned(7)));
     /// ```
     pub fn tables(&self) -> [Table; 2] {
@@ -283,7 +283,7 @@ impl DurationCut {
     /// let cut = DurationCut { min: Nanos(1_000), below: amount(9, 10), total: amount(10, 1_000) };
     /// let table = DurationCut::table([("8 tasks", &cut)]);
     /// assert_eq!(table.text_of(0, "minimum duration"), "1.00 us");
-    /// assert_eq!(table.text_of(0, "dropped share of time"), "1.00 %");
+    /// assert_eq!(table.text_of(0, "dropped share of time"), "1 %");
     /// ```
     pub fn table<'a>(cuts: impl IntoIterator<Item = (&'a str, &'a DurationCut)>) -> Table {
         let cuts: Vec<_> = cuts.into_iter().collect();
@@ -337,7 +337,7 @@ impl TimeBalance {
     /// let balance = TimeBalance { total, tracked, noise, ..TimeBalance::default() };
     /// let table = TimeBalance::table([("8 tasks", &balance)]);
     /// assert_eq!((table.rows(), table.cell(2, "part")), (7, Some(Cell::Text("noise"))));
-    /// assert_eq!(table.text_of(2, "share of time"), "25.0 %");
+    /// assert_eq!(table.text_of(2, "share of time"), "25 %");
     /// ```
     pub fn table<'a>(balances: impl IntoIterator<Item = (&'a str, &'a TimeBalance)>) -> Table {
         let rows = balances.into_iter().flat_map(|(name, balance)| {

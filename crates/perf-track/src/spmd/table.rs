@@ -21,7 +21,7 @@ impl SpmdScore {
     /// let alignment = Alignment::from_rows(&[vec![one, two, one], vec![one, None, one]])?;
     /// let table = alignment.score(&[0.0, 0.8, 0.2]).table();
     /// assert_eq!(table.cell(2, "cluster"), Some(Cell::Text("2")));
-    /// assert_eq!(table.text_of(2, "SPMD score"), "50.0 %");
+    /// assert_eq!(table.text_of(2, "SPMD score"), "50 %");
     /// assert_eq!(table.text_of(2, "weighted SPMD score"), "10.0 %");
     /// # Ok::<(), perf_track::Error>(())
     /// ```
@@ -70,7 +70,7 @@ impl Alignment {
     /// let (one, two) = (Some(ClusterId(1)), Some(ClusterId(2)));
     /// let table = Alignment::from_rows(&[vec![one, two], vec![one, None]])?.table();
     /// assert_eq!((table.rows(), table.cell(1, "cluster")), (2, Some(Cell::Text("2"))));
-    /// assert_eq!(table.text_of(1, "share of threads"), "50.0 %");
+    /// assert_eq!(table.text_of(1, "share of threads"), "50 %");
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn table(&self) -> Table {
