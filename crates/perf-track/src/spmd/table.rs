@@ -22,7 +22,7 @@ impl SpmdScore {
     /// let table = alignment.score(&[0.0, 0.8, 0.2]).table();
     /// assert_eq!(table.cell(2, "cluster"), Some(Cell::Text("2")));
     /// assert_eq!(table.text_of(2, "SPMD score"), "50 %");
-    /// assert_eq!(table.text_of(2, "weighted SPMD score"), "10.0 %");
+    /// assert_eq!(table.text_of(2, "weighted SPMD score"), "10 %");
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn table(&self) -> Table {
