@@ -2,6 +2,7 @@
 
 use perfkit::prelude::*;
 use perfkit::wait::clocks::{ClockEstimate, ClockModel, Repair};
+use perfkit::wait::delay::DelayCosts;
 use perfkit::wait::efficiency::{Efficiencies, IdealNetwork};
 use perfkit::wait::findings::FindingsPlan;
 use perfkit::wait::whatif::{Change, Dependency, WhatIf};
@@ -25,8 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", waits.table(&activities).to_text());
 
     // The causes, by the run time that a fix would save.
+    let delays = DelayCosts::of(trace.view(), &activities, &waits, &job)?;
     let plan = FindingsPlan::default();
-    let found = plan.find(trace.view(), &activities, &waits, &job)?;
+    let found = plan.find(trace.view(), &activities, &waits, &delays, &job)?;
     for finding in &found.findings {
         println!("{}", finding.text(trace.definitions(), &activities));
     }

@@ -208,8 +208,14 @@ impl Sources<'_> {
         let mut balanced = BTreeSet::new();
         for ((location, path, by), ticks) in costs.iter().copied() {
             job.check()?;
-            if found.len() >= most {
+            // Bounds take no place of findings that a fix reaches.
+            let of_devices = found.iter().filter(|it: &&Finding| it.kind.is_of_device());
+            let of_devices = of_devices.count();
+            if found.len() - of_devices >= most {
                 break;
+            }
+            if of_devices >= most && matches!(by, HeldUpBy::Device | HeldUpBy::Host) {
+                continue;
             }
             // Time in MPI beyond waiting is that of transfers; another distribution of work does not change it.
             let is_of_cpu = matches!(by, HeldUpBy::Rank | HeldUpBy::Thread);

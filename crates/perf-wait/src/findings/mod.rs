@@ -143,6 +143,26 @@ pub enum FindingKind {
     },
 }
 
+impl FindingKind {
+    /// Returns `true` if the gain of such a finding is a bound that no fix reaches.
+    ///
+    /// ```
+    /// use perf_wait::findings::FindingKind;
+    /// assert!(FindingKind::Transfers.is_bound());
+    /// ```
+    pub fn is_bound(&self) -> bool {
+        self.is_of_device() || matches!(self, FindingKind::Transfers)
+    }
+
+    /// Returns `true` for work of an accelerator or of its host that the other one waits for.
+    pub fn is_of_device(&self) -> bool {
+        matches!(
+            self,
+            FindingKind::DeviceWork { .. } | FindingKind::HostWork { .. }
+        )
+    }
+}
+
 /// One of the things that cost the run most time.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -367,8 +387,9 @@ impl Findings {
 impl FindingsPlan {
     /// Looks for the things that cost a trace most time. Its clocks have to agree; see [`clocks`](crate::clocks).
     ///
-    /// The findings of a [training job](TrainingJob::of_trace) are its culprits, in their order. `activities` and `waits`
-    /// do not matter then.
+    /// The findings of a [training job](TrainingJob::of_trace) are its culprits, in their order. `activities`, `waits` and
+    /// `delays` do not matter then. Findings whose gain is a bound that no fix reaches come last: transfers that take no
+    /// time, accelerators and hosts without work.
     ///
     /// # Errors
     ///
@@ -379,12 +400,12 @@ impl FindingsPlan {
         view: TraceView<'_>,
         activities: &Activities,
         waits: &WaitStates,
+        delays: &DelayCosts,
         job: &Job,
     ) -> Result<Findings> {
         if let Some(training) = TrainingJob::of_trace(view, job)? {
             return training::findings(&training, view.definitions(), &self.0, job);
         }
-        let delays = DelayCosts::of(view, activities, waits, job)?;
         let none: &[Dependency] = &[];
         let whatif = WhatIf::of(view, activities, none, job)?;
         let mut sums = PeerSums::default();
@@ -392,16 +413,14 @@ impl FindingsPlan {
         let sources = collect::Sources {
             activities,
             waits,
-            delays: &delays,
+            delays,
             whatif: &whatif,
             stragglers: &Stragglers::of(&sums, job)?,
             exchanges: &DeviceCollectives::of(view, activities, waits, job)?,
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
         findings.retain(|it| it.share >= self.0.min_share);
-        // The gain without any time for transfers is a bound that no fix reaches: it comes last.
-        let is_bound = |it: &Finding| matches!(it.kind, FindingKind::Transfers);
-        findings.sort_by_key(|it| (is_bound(it), std::cmp::Reverse(it.saved)));
+        findings.sort_by_key(|it| (it.kind.is_bound(), std::cmp::Reverse(it.saved)));
         findings.truncate(self.0.max_findings);
         Ok(Findings { runtime, findings })
     }

@@ -5,6 +5,9 @@ use crate::activity::Activities;
 use crate::{Error, Result};
 use perf_core::{LocationId, Nanos, fits};
 
+/// Factors of changes. Larger ones take a run of a day beyond the range of nanoseconds.
+const FACTORS: std::ops::RangeInclusive<f64> = 0.0..=10_000.0;
+
 /// A change of the durations of a program.
 ///
 /// ```
@@ -74,8 +77,8 @@ impl Change {
     ///
     /// # Errors
     ///
-    /// Returns [`ChangeError`] for a text of another form, a rank that does not exist and a factor that is not a number of
-    /// at least 0.
+    /// Returns [`ChangeError`] for a text of another form, a rank that does not exist and a factor outside of
+    /// `0.0..=10_000.0`.
     pub fn parse(text: &str, ranks: &[LocationId]) -> std::result::Result<Self, ChangeError> {
         let fault = |expected: &str| ChangeError {
             text: text.to_owned(),
@@ -115,8 +118,8 @@ impl Change {
             .trim()
             .parse()
             .map_err(|_| fault("a number after `x`"))?;
-        if !(factor.is_finite() && factor >= 0.0) {
-            return Err(fault("a factor of at least 0"));
+        if !FACTORS.contains(&factor) {
+            return Err(fault("a factor from 0 to 10,000"));
         }
         let name = name.trim();
         if let Some(location) = rank(name) {
@@ -160,11 +163,11 @@ impl WhatIf<'_> {
     /// Changes durations.
     pub(super) fn apply(&self, change: &Change, durations: &mut [Nanos]) -> Result<()> {
         let factor = change.factor();
-        if !(factor.is_finite() && factor >= 0.0) {
+        if !FACTORS.contains(&factor) {
             return Err(Error::Parameter {
                 name: "factor",
                 value: factor.to_string(),
-                expected: "a number of at least 0",
+                expected: "a number from 0 to 10,000",
             });
         }
         match change {

@@ -74,6 +74,8 @@ pub struct WhatIf<'a> {
     recorded: Vec<Nanos>,
     /// Duration of each activity without imbalance.
     ideal: Vec<Nanos>,
+    /// Run time of the replay with the recorded durations.
+    identity: Nanos,
     bursts: Vec<(ActivityId, Burst)>,
     calls: Vec<(ActivityId, CallId)>,
 }
@@ -155,12 +157,14 @@ impl<'a> WhatIf<'a> {
             activities,
             timelines,
             ideal: built.recorded.clone(),
+            identity: Nanos(0),
             graph: built.graph,
             recorded: built.recorded,
             bursts: built.bursts,
             calls: built.calls,
         };
         this.ideal = this.without_imbalance();
+        this.identity = this.runtime(&this.recorded, &mut Schedule::default(), job)?;
         Ok(this)
     }
 
@@ -168,7 +172,7 @@ impl<'a> WhatIf<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Parameter`] for a factor that is not a number of at least 0, and [`Error::Cancelled`] if the job is
+    /// Returns [`Error::Parameter`] for a factor outside of `0.0..=10_000.0`, and [`Error::Cancelled`] if the job is
     /// cancelled.
     pub fn ask(&self, changes: &[Change], job: &Job) -> Result<Answer> {
         let mut durations = self.recorded.clone();
@@ -184,7 +188,7 @@ impl<'a> WhatIf<'a> {
             .ok_or(Error::Nothing { what: "events" })?;
         Ok(Answer {
             recorded: clock.total(u128::from(range.1.saturating_since(range.0))),
-            identity: self.runtime(&self.recorded, &mut times, job)?,
+            identity: self.identity,
             runtime: self.runtime(&durations, &mut times, job)?,
         })
     }
@@ -196,7 +200,6 @@ impl<'a> WhatIf<'a> {
     /// Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn imbalance(&self, job: &Job) -> Result<Imbalance> {
         let mut times = Schedule::default();
-        let replayed = self.runtime(&self.recorded, &mut times, job)?;
         let ideal = self.runtime(&self.ideal, &mut times, job)?;
         let mut locations: BTreeMap<LocationId, Vec<ActivityId>> = BTreeMap::new();
         let mut paths: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
@@ -219,7 +222,7 @@ impl<'a> WhatIf<'a> {
             Ok::<_, Error>(time.0 as f64 / ideal.0 as f64)
         };
         let mut found = Imbalance {
-            replayed,
+            replayed: self.identity,
             ideal,
             locations: Vec::with_capacity(locations.len()),
             paths: Vec::with_capacity(paths.len()),
@@ -242,9 +245,7 @@ impl<'a> WhatIf<'a> {
                 durations[id.index()] = Nanos(0);
             }
         }
-        let mut times = Schedule::default();
-        let recorded = self.runtime(&self.recorded, &mut times, job)?;
-        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
+        self.saved(&durations, job)
     }
 
     /// Returns the time that balancing the exclusive time of a call path over all locations saves.
@@ -255,9 +256,7 @@ impl<'a> WhatIf<'a> {
             *own = true;
         }
         self.balance(&own, &mut durations);
-        let mut times = Schedule::default();
-        let recorded = self.runtime(&self.recorded, &mut times, job)?;
-        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
+        self.saved(&durations, job)
     }
 
     /// Returns the exclusive time of a location in each call path, in ticks.
@@ -268,6 +267,12 @@ impl<'a> WhatIf<'a> {
         }
         times.truncate(self.timelines.paths());
         times
+    }
+
+    /// Returns the run time that other durations save.
+    fn saved(&self, durations: &[Nanos], job: &Job) -> Result<Nanos> {
+        let runtime = self.runtime(durations, &mut Schedule::default(), job)?;
+        Ok(self.identity.saturating_sub(runtime))
     }
 
     fn runtime(&self, durations: &[Nanos], times: &mut Schedule, job: &Job) -> Result<Nanos> {
@@ -310,9 +315,7 @@ impl<'a> WhatIf<'a> {
             let time = self.activities.clock().total(u128::from(own));
             *slot = slot.saturating_sub(time);
         }
-        let mut times = Schedule::default();
-        let recorded = self.runtime(&self.recorded, &mut times, job)?;
-        Ok(recorded.saturating_sub(self.runtime(&durations, &mut times, job)?))
+        self.saved(&durations, job)
     }
 
     /// Returns the bursts before the n-th call of each call path on all locations.

@@ -86,9 +86,11 @@ fn analyses_of_threads_and_accelerators_stop() {
         stops("device collectives", |job| {
             DeviceCollectives::of(view, &activities, &waits, job).map(|_| ())
         });
+        let delays = DelayCosts::of(view, &activities, &waits, &Job::default()).expect("likewise");
         stops("findings", |job| {
             let plan = FindingsPlan::default();
-            plan.find(view, &activities, &waits, job).map(|_| ())
+            plan.find(view, &activities, &waits, &delays, job)
+                .map(|_| ())
         });
     }
 }

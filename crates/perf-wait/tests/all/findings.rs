@@ -4,6 +4,7 @@ use crate::common::trace;
 use crate::made::{self, Rank};
 use perf_core::{CollectiveOp, Job, LocationId, Trace};
 use perf_wait::activity::Activities;
+use perf_wait::delay::DelayCosts;
 use perf_wait::findings::{Finding, FindingKind, Findings, FindingsPlan};
 use perf_wait::waits::WaitStates;
 
@@ -92,9 +93,10 @@ fn find(trace: &Trace) -> (Activities, Findings) {
     let job = Job::default();
     let activities = Activities::of(trace.view(), &job).expect("it can be read");
     let waits = WaitStates::of_activities(&activities, &job).expect("likewise");
+    let delays = DelayCosts::of(trace.view(), &activities, &waits, &job).expect("likewise");
     let plan = FindingsPlan::default();
     let found = plan
-        .find(trace.view(), &activities, &waits, &job)
+        .find(trace.view(), &activities, &waits, &delays, &job)
         .expect("it can be replayed");
     (activities, found)
 }

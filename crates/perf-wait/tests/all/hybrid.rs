@@ -211,8 +211,10 @@ fn late_launches_are_the_first_finding_where_the_device_is_idle() {
         return;
     };
     let (activities, waits) = read(&trace);
+    let job = Job::default();
+    let delays = DelayCosts::of(trace.view(), &activities, &waits, &job).expect("likewise");
     let plan = FindingsPlan::default();
-    let found = plan.find(trace.view(), &activities, &waits, &Job::default());
+    let found = plan.find(trace.view(), &activities, &waits, &delays, &job);
     let found = found.expect("it can be replayed");
     let first = &found.findings[0];
     println!("{}", first.text(trace.definitions(), &activities));
@@ -330,8 +332,9 @@ fn ranks_that_arrive_late_at_collectives_of_accelerators_are_found() {
     assert_eq!(found.devices_table(&activities).rows(), 4);
     check_laws(&trace, &activities, &waits);
 
+    let delays = DelayCosts::of(trace.view(), &activities, &waits, &job).expect("likewise");
     let plan = FindingsPlan::default();
-    let findings = plan.find(trace.view(), &activities, &waits, &job);
+    let findings = plan.find(trace.view(), &activities, &waits, &delays, &job);
     let findings = findings.expect("it can be replayed").findings;
     for it in &findings {
         println!("{}", it.text(trace.definitions(), &activities));

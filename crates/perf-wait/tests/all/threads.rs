@@ -18,7 +18,7 @@ fn results(trace: &Trace) -> String {
     let delays = DelayCosts::of(view, &activities, &waits, &job).expect("likewise");
     let path = CriticalPath::of(view, &activities, &waits, Extent::Run, &job).expect("likewise");
     let plan = FindingsPlan::default();
-    let findings = plan.find(view, &activities, &waits, &job);
+    let findings = plan.find(view, &activities, &waits, &delays, &job);
     format!(
         "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
         activities.locations(),

@@ -5,6 +5,7 @@ use flate2::read::MultiGzDecoder;
 use perf_core::{Job, Nanos};
 use perf_wait::Error;
 use perf_wait::activity::Activities;
+use perf_wait::delay::DelayCosts;
 use perf_wait::findings::{FindingKind, FindingsPlan};
 use perf_wait::training::{Group, Operation, OperationKind, TrainingJob};
 use perf_wait::waits::WaitStates;
@@ -212,8 +213,9 @@ fn findings_name_the_culprit_first() {
         let job = Job::default();
         let activities = Activities::of(trace.view(), &job).expect("it can be read");
         let waits = WaitStates::of_activities(&activities, &job).expect("likewise");
+        let delays = DelayCosts::of(trace.view(), &activities, &waits, &job).expect("likewise");
         let plan = FindingsPlan::default();
-        let found = plan.find(trace.view(), &activities, &waits, &job);
+        let found = plan.find(trace.view(), &activities, &waits, &delays, &job);
         let found = found.expect("it can be replayed");
         println!("{name} {}", found.runtime);
         for it in &found.findings {

@@ -76,14 +76,17 @@ impl Analysis {
         let job = Bar::job();
         let activities = Activities::of(view, &job).map_err(input)?;
         let training = TrainingJob::of_trace(view, &job).map_err(input)?;
+        let waits = WaitStates::of_activities(&activities, &job).map_err(input)?;
+        let delays = DelayCosts::of(view, &activities, &waits, &job).map_err(input)?;
+        let plan = Findings::params()
+            .max_findings(top)
+            .check()
+            .map_err(input)?;
         if let Some(training) = training {
-            let waits = WaitStates::of_activities(&activities, &job).map_err(input)?;
-            let plan = Findings::params()
-                .max_findings(top)
-                .check()
-                .map_err(input)?;
             return Ok(Analysed::Training(Box::new(Training {
-                findings: plan.find(view, &activities, &waits, &job).map_err(input)?,
+                findings: plan
+                    .find(view, &activities, &waits, &delays, &job)
+                    .map_err(input)?,
                 slowdowns: training.slowdowns(&job).map_err(input)?,
                 operations: training.operations().len(),
                 activities,
@@ -92,11 +95,6 @@ impl Analysis {
         if let Some(nothing) = nothing(view, &activities) {
             return Ok(nothing);
         }
-        let waits = WaitStates::of_activities(&activities, &job).map_err(input)?;
-        let plan = Findings::params()
-            .max_findings(top)
-            .check()
-            .map_err(input)?;
         let has_mpi = activities.calls().any(|(_, call)| !call.kind.is_local());
         let efficiencies = match has_mpi {
             true => {
@@ -113,8 +111,10 @@ impl Analysis {
             false => None,
         };
         Ok(Analysed::Found(Box::new(Analysis {
-            findings: plan.find(view, &activities, &waits, &job).map_err(input)?,
-            delays: DelayCosts::of(view, &activities, &waits, &job).map_err(input)?,
+            findings: plan
+                .find(view, &activities, &waits, &delays, &job)
+                .map_err(input)?,
+            delays,
             path: CriticalPath::of(view, &activities, &waits, Extent::Run, &job).map_err(input)?,
             exchanges: DeviceCollectives::of(view, &activities, &waits, &job).map_err(input)?,
             efficiencies,

@@ -27,13 +27,13 @@ pub(crate) struct Document {
     nothing: Option<String>,
     /// Run time.
     #[serde(rename = "run_time_ns")]
-    runtime: Nanos,
+    runtime: Option<Nanos>,
     /// Number of processes.
-    processes: usize,
+    processes: Option<usize>,
     /// Number of messages.
-    messages: usize,
+    messages: Option<usize>,
     /// Number of collectives.
-    collectives: usize,
+    collectives: Option<usize>,
     /// Violations of the clock condition; after a correction, those that remain.
     clocks: Table,
     /// Correction of the clocks, if there was one.
@@ -89,10 +89,10 @@ impl Document {
         let mut document = Document {
             format: recording.format,
             nothing: None,
-            runtime: Nanos(0),
-            processes: 0,
-            messages: 0,
-            collectives: 0,
+            runtime: None,
+            processes: None,
+            messages: None,
+            collectives: None,
             clocks: violations.table(clock),
             clocks_corrected: clocks::correction(&recording.diagnostics),
             findings: Vec::new(),
@@ -114,7 +114,7 @@ impl Document {
         };
         match found {
             Analysed::Training(training) => {
-                document.runtime = training.findings.runtime;
+                document.runtime = Some(training.findings.runtime);
                 document.operations = training.operations;
                 document.findings = training.statements(command);
                 document.steps = training.slowdowns.steps_table();
@@ -133,10 +133,10 @@ impl Document {
 
     fn fill(&mut self, analysis: &Analysis, command: &Command, top: usize) {
         let activities = &analysis.activities;
-        self.runtime = analysis.findings.runtime;
-        self.processes = analysis.ranks.len();
-        self.messages = activities.messages().len();
-        self.collectives = activities.collectives().len();
+        self.runtime = Some(analysis.findings.runtime);
+        self.processes = Some(analysis.ranks.len());
+        self.messages = Some(activities.messages().len());
+        self.collectives = Some(activities.collectives().len());
         self.findings = analysis.statements(command);
         self.wait_states = tables::kinds(analysis);
         self.ranks = tables::ranks(analysis);
@@ -182,21 +182,20 @@ impl Document {
             writeln!(out, "  {reason}")?;
             return Ok(());
         }
-        match self.operations {
-            0 => writeln!(
+        let runtime = self.runtime.unwrap_or_default();
+        match (self.processes, self.messages, self.collectives) {
+            (Some(processes), Some(messages), Some(collectives)) => writeln!(
                 out,
-                "  {} with {} and {} in {}",
-                counted(self.processes, self.noun),
-                counted(self.messages, "message"),
-                counted(self.collectives, "collective"),
-                self.runtime
+                "  {} with {} and {} in {runtime}",
+                counted(processes, self.noun),
+                counted(messages, "message"),
+                counted(collectives, "collective"),
             )?,
-            operations => writeln!(
+            _ => writeln!(
                 out,
-                "  a training job with {} in {}, replayed in {}",
-                counted(operations, "operation"),
+                "  a training job with {} in {}, replayed in {runtime}",
+                counted(self.operations, "operation"),
                 counted(self.steps.rows(), "step"),
-                self.runtime
             )?,
         }
         self.statements(out)?;

@@ -126,14 +126,8 @@ impl Analysis {
     pub(crate) fn statements(&self, command: &Command) -> Vec<Statement> {
         // A host that waits for a busy accelerator is as it should be, and the begin of a run counts as late launches:
         // `utilisation` has the causes of idle accelerators.
-        let is_of_device = |kind: &FindingKind| {
-            matches!(
-                kind,
-                FindingKind::DeviceWork { .. } | FindingKind::HostWork { .. }
-            )
-        };
         let all = self.findings.findings.iter();
-        all.filter(|finding| !is_of_device(&finding.kind))
+        all.filter(|finding| !finding.kind.is_of_device())
             .map(|finding| self.statement(finding, command))
             .collect()
     }
