@@ -1,8 +1,8 @@
 //! Weights in the order of packed spectra, and the energy along each axis.
 
-use crate::layout::Layout;
+use crate::fft::Transform;
+use crate::fft::layout::Layout;
 use crate::real::Real;
-use crate::transform::Transform;
 use crate::{Filter, Result, Wave};
 use perf_core::Job;
 

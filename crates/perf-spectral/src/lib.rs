@@ -109,48 +109,25 @@
 #![doc(html_root_url = "../")]
 
 mod axes;
-mod butterfly;
-mod coefficient;
-mod collect;
-mod compiled;
-mod dispatch;
 mod energy;
 mod error;
 mod extremes;
+mod fft;
 mod filter;
-mod first;
-mod forward;
-mod gather;
-mod halves;
-mod inverse;
-#[expect(
-    clippy::needless_range_loop,
-    reason = "indices of small arrays are the subscripts of the formulas"
-)]
-mod last;
-mod layout;
-mod lines;
-mod long;
 mod pairs;
 mod params;
-mod points;
-mod prime;
 mod profile;
 mod rank;
 mod real;
 mod reference;
-mod result_table;
 mod spectra;
-mod store;
 mod surrogate;
 mod table;
-mod transform;
-mod turn;
 
 pub use axes::AxisPower;
-pub use collect::SpectraBuilder;
 pub use error::{Error, Result};
 pub use extremes::Peak;
+pub use fft::{Scratch, Transform};
 pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, Without};
 pub use pairs::PairMatch;
 pub use params::{CheckedRank, RankParams, Score};
@@ -158,7 +135,6 @@ pub use profile::{Missing, Skipped, Unfit, same_paths, stored_rows};
 pub use rank::{Match, Ranking};
 pub use real::Real;
 pub use reference::{Bound, Correlation, Reference, TOLERANCE};
-pub use result_table::ViewNames;
-pub use spectra::{Spectra, View};
+pub use spectra::{Spectra, SpectraBuilder, View};
 pub use surrogate::{CheckedNull, Confidence, NullParams};
-pub use transform::{Scratch, Transform};
+pub use table::ViewNames;

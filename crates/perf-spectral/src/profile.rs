@@ -1,7 +1,7 @@
 //! Views from profiles, and matching of call paths between two profiles.
 
-use crate::collect::SpectraBuilder;
 use crate::real::Real;
+use crate::spectra::builder::SpectraBuilder;
 use crate::{Error, Result};
 use perf_core::{CallPathId, Job, MetricId, Profile};
 use perf_topology::Topology;

@@ -1,11 +1,11 @@
 //! [`Real`]: the floating-point types of spectra.
 
-use crate::compiled::Compiled;
-use crate::first::FirstWork;
-use crate::halves::real_axis;
-use crate::lines::{Line, LineSpace};
+use crate::fft::compiled::Compiled;
+use crate::fft::kernel::real_forward::RealForwardWork;
+use crate::fft::line::{Line, LineSpace};
+use crate::fft::packing::real_axis;
+use crate::fft::transpose::{Turning, turn_f32, turn_f64};
 use crate::reference::{Product, Sums};
-use crate::turn::{Turning, turn_f32, turn_f64};
 use pulp::{Arch, Simd};
 use std::fmt::Debug;
 
@@ -20,10 +20,10 @@ impl Real for f32 {}
 
 pub(crate) mod kernel {
     use super::{Debug, Simd};
-    use crate::first::FirstWork;
-    use crate::lines::{Line, LineSpace};
+    use crate::fft::kernel::real_forward::RealForwardWork;
+    use crate::fft::line::{Line, LineSpace};
+    use crate::fft::transpose::Turning;
     use crate::reference::{Product, Sums};
-    use crate::turn::Turning;
 
     /// Operations that the transforms need on numbers and on vectors of them.
     pub trait Kernel:
@@ -96,7 +96,7 @@ pub(crate) mod kernel {
             space: &mut LineSpace<Self>,
         ) -> bool;
         /// Calls [`Line::first_all`], compiled here too.
-        fn first(line: &Line<Self>, work: FirstWork<'_, Self>) -> bool;
+        fn first(line: &Line<Self>, work: RealForwardWork<'_, Self>) -> bool;
         /// Converts between a transform of L/2 slots and one of L samples, compiled here too.
         fn real_axis(
             forward: bool,
@@ -203,7 +203,7 @@ macro_rules! kernel {
                 line.last_all(turns, planes, bounds, space)
             }
             #[inline(never)]
-            fn first(line: &Line<Self>, work: FirstWork<'_, Self>) -> bool {
+            fn first(line: &Line<Self>, work: RealForwardWork<'_, Self>) -> bool {
                 line.first_all(work)
             }
             #[inline(never)]

@@ -2,8 +2,8 @@
 
 use crate::energy::{Run, roots};
 use crate::extremes::Peak;
+use crate::fft::{Scratch, Transform};
 use crate::real::{Real, vectors, vectors_mut};
-use crate::transform::{Scratch, Transform};
 use crate::{Error, Filter, Result};
 use perf_core::{CancellationChecks, Job};
 use pulp::{Simd, WithSimd};

@@ -1,359 +1,370 @@
-//! Format of a file of spectra that can be reopened: a header of [`HEADER`] bytes, the spectra, and
-//! a table of views. All numbers are little-endian.
-//!
-//! | header, byte | what |
-//! |---|---|
-//! | 0 | `PKSPEC`, 0, and the version |
-//! | 8 | bytes of a number, numbers in a row, axes (u32 each) |
-//! | 20 | the real axis, or all ones (u32) |
-//! | 24 | spectra, views, where the table starts, its bytes, its checksum (u64 each) |
-//! | 64 | length of each axis, then whether it is outer, inner or neither (u32 each) |
-//! | 192 | checksum of the bytes before it |
-//!
-//! The offset of the table is 0 until it has been written, which distinguishes an interrupted run
-//! from a complete one.
+//! Tables of rankings, pairs, confidence, axes and views.
 
-use crate::layout::Layout;
-use crate::real::Real;
-use crate::spectra::View;
-use crate::{Error, Result};
+use crate::{AxisPower, Confidence, Match, PairMatch, Ranking, Real, Skipped, Transform, View};
+use perf_core::{CallPathId, Column, MetricId, Profile, Table};
 
-/// Byte offset of the spectra.
-pub(crate) const HEADER: usize = 4096;
-const MAGIC: [u8; 8] = *b"PKSPEC\0\x01";
-const AXES: usize = perf_topology::MAX_AXES;
-const SUM: usize = 64 + 8 * AXES;
-const NONE: u64 = u64::MAX;
-/// Largest number of points accepted for a file without a spectrum, whose length does not confirm
-/// its shape.
-const EMPTY: u64 = 1 << 24;
+/// Names of views by number, for the columns `metric` and `call path` of tables.
+///
+/// ```
+/// use perf_core::{Job, Profile};
+/// use perf_spectral::{ViewNames, stored_rows};
+/// let trace = perf_testdata::cosmo::trace();
+/// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
+/// let metric = profile.metric("exclusive time").expect("profiles of traces have it");
+/// let rows = stored_rows(&profile, &[metric]);
+/// let names = ViewNames::of_rows(&profile, &rows);
+/// assert_eq!(names.metric(0).as_deref(), Some("exclusive time"));
+/// assert_eq!(names.call_path(0), Some(profile.calls().name(rows[0].1, profile.regions())));
+/// assert_eq!(names.call_path(rows.len()), None);
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ViewNames<'a>(Source<'a>);
 
-/// Numbers in the header that do not follow from the shape.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    /// Number of spectra.
-    pub(crate) spectra: u64,
-    /// Number of views.
-    pub(crate) views: u64,
-    /// Byte offset of the table.
-    pub(crate) table: u64,
-    /// Length of the table in bytes.
-    pub(crate) bytes: u64,
-    /// Checksum of the table.
-    pub(crate) sum: u64,
+#[derive(Clone, Copy, Debug)]
+enum Source<'a> {
+    /// Rows of a profile.
+    Rows(&'a Profile, &'a [(MetricId, CallPathId)]),
+    /// Names stored with the views.
+    Views(&'a [View]),
 }
 
-/// Computes a 64-bit checksum (FNV-1a) that detects damage.
-pub(crate) fn checksum(bytes: &[u8]) -> u64 {
-    let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
-}
+impl<'a> ViewNames<'a> {
+    /// Takes the names of rows of a profile, in the order of
+    /// [`SpectraBuilder::add_rows`](crate::SpectraBuilder::add_rows).
+    pub fn of_rows(profile: &'a Profile, rows: &'a [(MetricId, CallPathId)]) -> Self {
+        ViewNames(Source::Rows(profile, rows))
+    }
 
-fn wrong(at: usize, expected: impl Into<String>, found: impl ToString) -> Error {
-    Error::Store {
-        at: at as u64,
-        expected: expected.into(),
-        found: found.to_string(),
+    /// Takes the names stored with the views ([`View::name`]) as call paths, without metrics.
+    pub fn of_views(views: &'a [View]) -> Self {
+        ViewNames(Source::Views(views))
     }
-}
 
-/// Builds the header for spectra of this shape.
-pub(crate) fn header<T: Real>(layout: &Layout, counts: &Counts) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEADER);
-    bytes.extend(MAGIC);
-    let real = layout.real_axis.map_or(u32::MAX, |axis| axis as u32);
-    for number in [size_of::<T>(), layout.width, layout.dims.len()] {
-        bytes.extend((number as u32).to_le_bytes());
+    /// Returns the name of the metric of a view.
+    pub fn metric(&self, view: usize) -> Option<String> {
+        match self.0 {
+            Source::Rows(profile, rows) => {
+                let about = profile.metrics().get(rows.get(view)?.0.index())?;
+                Some(about.metric.name.clone())
+            }
+            Source::Views(_) => None,
+        }
     }
-    bytes.extend(real.to_le_bytes());
-    let Counts {
-        spectra,
-        views,
-        table,
-        bytes: length,
-        sum,
-    } = *counts;
-    for number in [spectra, views, table, length, sum] {
-        bytes.extend(number.to_le_bytes());
-    }
-    for axis in 0..AXES {
-        let len = layout.dims.get(axis).copied().unwrap_or_default();
-        bytes.extend((len as u32).to_le_bytes());
-    }
-    for axis in 0..AXES {
-        bytes.extend(side(layout, axis).to_le_bytes());
-    }
-    bytes.extend(checksum(&bytes).to_le_bytes());
-    bytes.resize(HEADER, 0);
-    bytes
-}
 
-/// Returns the code of an axis: outer, inner or neither. The split determines the order of numbers in a
-/// spectrum.
-fn side(layout: &Layout, axis: usize) -> u32 {
-    if layout.outer_axes.contains(&axis) {
-        1
-    } else if layout.inner_axes.contains(&axis) {
-        2
-    } else {
-        0
+    /// Returns the name of the call path of a view, `main > solve`.
+    pub fn call_path(&self, view: usize) -> Option<String> {
+        match self.0 {
+            Source::Rows(profile, rows) => {
+                let path = rows.get(view)?.1;
+                Some(profile.calls().name(path, profile.regions()))
+            }
+            Source::Views(views) => views.get(view).map(|view| view.name.clone()),
+        }
+    }
+
+    /// Adds the columns `PREFIXview`, `PREFIXmetric` and `PREFIXcall path`.
+    fn columns(&self, table: Table, prefix: &str, views: &[usize]) -> Table {
+        let name = |name: &str| format!("{prefix}{name}");
+        let all = || views.iter().copied();
+        table
+            .with(Column::unsigned(name("view"), "", all()))
+            .with(Column::text(
+                name("metric"),
+                all().map(|view| self.metric(view)),
+            ))
+            .with(Column::text(
+                name("call path"),
+                all().map(|view| self.call_path(view)),
+            ))
     }
 }
 
-/// Parses the shape and counts of a header, for a file of `length` bytes.
-pub(crate) fn read_header<T: Real>(bytes: &[u8], length: u64) -> Result<(Vec<usize>, Counts)> {
-    let mut reader = Reader {
-        bytes,
-        at: 0,
-        start: 0,
+/// Adds the columns of correlations.
+fn correlations<T: Real>(table: Table, plan: &Transform<T>, matches: &[Match]) -> Table {
+    let shift = |peak| {
+        let shift = plan.shift(peak).into_iter().map(|steps| steps.to_string());
+        format!("({})", shift.collect::<Vec<_>>().join(", "))
     };
-    let magic = reader.take(8)?;
-    if magic[..7] != MAGIC[..7] {
-        return Err(wrong(
-            0,
-            "a file of spectra, which starts with PKSPEC",
-            text(magic),
-        ));
-    }
-    if magic[7] != MAGIC[7] {
-        return Err(wrong(7, format!("version {}", MAGIC[7]), magic[7]));
-    }
-    let stored = Reader {
-        bytes,
-        at: SUM,
-        start: 0,
-    }
-    .u64()?;
-    let sum = checksum(bytes.get(..SUM).unwrap_or_default());
-    if stored != sum {
-        return Err(wrong(
-            SUM,
-            format!("checksum {sum:016x} of the header"),
-            format!("{stored:016x}"),
-        ));
-    }
-    let size = reader.u32()? as usize;
-    if size != size_of::<T>() {
-        return Err(wrong(
-            8,
-            format!("{} bytes a number ({})", size_of::<T>(), T::NAME),
-            size,
-        ));
-    }
-    let width = reader.u32()? as usize;
-    if width != T::COLUMNS {
-        return Err(wrong(12, format!("rows of {} numbers", T::COLUMNS), width));
-    }
-    let axes = reader.u32()? as usize;
-    if axes == 0 || axes > AXES {
-        return Err(wrong(16, format!("1 to {AXES} axes"), axes));
-    }
-    reader.at = 24;
-    let counts = Counts {
-        spectra: reader.u64()?,
-        views: reader.u64()?,
-        table: reader.u64()?,
-        bytes: reader.u64()?,
-        sum: reader.u64()?,
+    let of = |name: &'static str, of: fn(&Match) -> f64| {
+        Column::floats(name, "", matches.iter().map(of))
     };
-    let mut dims = Vec::with_capacity(axes);
-    let mut cells = 1_usize;
-    for axis in 0..axes {
-        let (at, len) = (reader.at, reader.u32()? as usize);
-        if len == 0 {
-            return Err(wrong(at, format!("points along axis {axis}"), len));
-        }
-        cells = cells.saturating_mul(len);
-        if cells > perf_topology::MAX_CELLS {
-            let expected = format!("a grid of at most {} points", perf_topology::MAX_CELLS);
-            return Err(wrong(at, expected, format!("{len} along axis {axis}")));
-        }
-        dims.push(len);
-    }
-    if counts.table == 0 {
-        return Err(wrong(
-            40,
-            "where the table of views starts",
-            "0: the file was never saved",
-        ));
-    }
-    let points = dims
-        .iter()
-        .try_fold(size as u64, |all, len| all.checked_mul(*len as u64));
-    let spectra = points.and_then(|points| points.checked_mul(counts.spectra));
-    let table = spectra.and_then(|bytes| bytes.checked_add(HEADER as u64));
-    if table != Some(counts.table) {
-        let expected = format!("a table after {} spectra of shape {dims:?}", counts.spectra);
-        return Err(wrong(40, expected, format!("one at byte {}", counts.table)));
-    }
-    let points = points.map_or(u64::MAX, |bytes| bytes / size as u64);
-    if counts.spectra == 0 && points > EMPTY {
-        let expected = format!("a spectrum, or a shape of at most {EMPTY} points");
-        return Err(wrong(24, expected, format!("{points} points")));
-    }
-    let end = counts.table.checked_add(counts.bytes);
-    if end.is_none_or(|end| end > length) {
-        let expected = format!("a table of {} bytes at byte {}", counts.bytes, counts.table);
-        return Err(Error::Store {
-            at: length,
-            expected,
-            found: "the end of the file".into(),
-        });
-    }
-    Ok((dims, counts))
+    table
+        .with(of("r", Match::r))
+        .with(Column::text(
+            "shift",
+            matches.iter().map(|it| shift(it.peak)),
+        ))
+        .with(of("shift distance", |it| (it.peak.norm as f64).sqrt()))
+        .with(of("unshifted r", |it| it.correlation.zero))
+        .with(of("largest r", |it| it.correlation.max.r))
+        .with(of("smallest r", |it| it.correlation.min.r))
+        .with(Column::floats(
+            "Pearson's r",
+            "",
+            matches.iter().map(|it| it.pearson),
+        ))
+        .with(Column::unsigned(
+            "missing cells",
+            "",
+            matches.iter().map(|it| it.missing),
+        ))
 }
 
-/// Returns an error unless the plan stores spectra in the order that the header states.
-pub(crate) fn check_order(bytes: &[u8], layout: &Layout) -> Result<()> {
-    let real = layout.real_axis.map_or(u32::MAX, |axis| axis as u32);
-    let found = Reader {
-        bytes,
-        at: 20,
-        start: 0,
+impl Ranking {
+    /// Returns the list as a table, best match first.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `position` | unsigned | position in the list, from 1 |
+    /// | `view` | unsigned | number of the view |
+    /// | `metric`, `call path` | text | its names |
+    /// | `r` | float | filtered correlation that the view is ranked by, with its sign |
+    /// | `shift` | text | shift of that value in steps along each axis, `(0, 3)` |
+    /// | `shift distance` | float | Euclidean length of the shift on the torus, in steps |
+    /// | `unshifted r` | float | filtered correlation without shift |
+    /// | `largest r`, `smallest r` | float | extremes of the filtered correlation over all shifts |
+    /// | `Pearson's r` | float | correlation without filter and shift, missing unless it was computed |
+    /// | `missing cells` | unsigned | cells of the view without a location |
+    ///
+    /// `plan` is the plan of the spectra, [`Spectra::plan`](crate::Spectra::plan).
+    ///
+    /// ```
+    /// use perf_core::{Cell, Job, Profile};
+    /// use perf_spectral::{AxisFilter, Missing, RankParams, Spectra, ViewNames, stored_rows};
+    /// use perf_topology::{AxisOrder, Shape, Topology};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
+    /// let ranks = profile.system().locations().len();
+    /// let grid = Topology::by_order(Shape::of(&[8, 5])?, AxisOrder::LastFastest, ranks);
+    /// let metric = profile.metric("time").expect("profiles of traces have it");
+    /// let rows = stored_rows(&profile, &[metric]);
+    /// let mut builder = Spectra::<f64>::builder(&[8, 5])?;
+    /// builder.add_rows(&profile, &grid, &rows, Missing::Fill, &Job::default())?;
+    /// let spectra = builder.finish();
+    /// let params = RankParams::default().top(3).check()?;
+    /// let list = spectra.rank(0, &AxisFilter::all(2), &params, &Job::default())?;
+    /// let table = list.table(spectra.plan(), &ViewNames::of_rows(&profile, &rows));
+    /// assert_eq!(table.rows(), 3);
+    /// assert_eq!(table.cell(0, "r"), Some(Cell::Float(list.matches[0].r())));
+    /// assert_eq!(table.cell(0, "metric"), Some(Cell::Text("time")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn table<T: Real>(&self, plan: &Transform<T>, names: &ViewNames<'_>) -> Table {
+        let views: Vec<usize> = self.matches.iter().map(|found| found.view).collect();
+        let table = Table::new("matches", "Views by their correlation with the reference.")
+            .with(Column::unsigned("position", "", 1..=views.len()));
+        correlations(names.columns(table, "", &views), plan, &self.matches)
     }
-    .u32()?;
-    if found != real {
-        return Err(wrong(20, format!("real axis {real}"), found));
-    }
-    let mut reader = Reader {
-        bytes,
-        at: 64 + 4 * AXES,
-        start: 0,
-    };
-    for axis in 0..AXES {
-        let (at, found) = (reader.at, reader.u32()?);
-        if found != side(layout, axis) {
-            let expected = format!("axis {axis} on side {}", side(layout, axis));
-            return Err(wrong(at, expected, found));
-        }
-    }
-    Ok(())
 }
 
-/// Encodes the table of views.
-pub(crate) fn table(views: &[View]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let number = |number: Option<usize>| number.map_or(NONE, |number| number as u64);
-    for view in views {
-        for value in [view.mean, view.scale, view.total, view.varying] {
-            bytes.extend(value.to_le_bytes());
-        }
-        for value in [view.missing as u64, number(view.same_as), number(view.slot)] {
-            bytes.extend(value.to_le_bytes());
-        }
-        bytes.extend((view.roots.len() as u32).to_le_bytes());
-        bytes.extend((view.name.len() as u32).to_le_bytes());
-        view.energies
-            .iter()
-            .for_each(|energy| bytes.extend(energy.to_le_bytes()));
-        view.roots
-            .iter()
-            .for_each(|root| bytes.extend(root.to_le_bytes()));
-        bytes.extend(view.name.as_bytes());
+impl PairMatch {
+    /// Returns pairs of views as a table, in their order.
+    ///
+    /// The columns are those of [`Ranking::table`], with `reference view`, `reference metric` and `reference call
+    /// path` before `view`.
+    ///
+    /// ```
+    /// use perf_core::{Cell, Job};
+    /// use perf_spectral::{AxisFilter, PairMatch, RankParams, Spectra, ViewNames};
+    /// let mut builder = Spectra::<f64>::builder(&[5])?;
+    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0, 0.0], vec![2.0, 4.0, 3.0, 0.0, 1.0]], &Job::default())?;
+    /// let spectra = builder.finish();
+    /// let params = RankParams::default().check()?;
+    /// let pairs = spectra.pairs(&AxisFilter::all(1), &params, &Job::default())?;
+    /// let table = PairMatch::table(&pairs, spectra.plan(), &ViewNames::of_views(spectra.views()));
+    /// assert_eq!(table.cell(0, "reference view"), Some(Cell::Unsigned(0)));
+    /// assert_eq!(table.text_of(0, "shift"), "(4)");
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn table<T: Real>(
+        pairs: &[PairMatch],
+        plan: &Transform<T>,
+        names: &ViewNames<'_>,
+    ) -> Table {
+        let references: Vec<usize> = pairs.iter().map(|pair| pair.reference).collect();
+        let matches: Vec<Match> = pairs.iter().map(|pair| pair.found).collect();
+        let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
+        let table = Table::new("pairs", "Pairs of views by their correlation.")
+            .with(Column::unsigned("position", "", 1..=views.len()));
+        let table = names.columns(table, "reference ", &references);
+        correlations(names.columns(table, "", &views), plan, &matches)
     }
-    bytes
 }
 
-/// Parses the views of a table that starts at byte `counts.table`, for spectra with `axes` axes.
-pub(crate) fn read_table(bytes: &[u8], counts: &Counts, axes: usize) -> Result<Vec<View>> {
-    let start = counts.table as usize;
-    let sum = checksum(bytes);
-    if sum != counts.sum {
-        let expected = format!("a table of views with checksum {:016x}", counts.sum);
-        return Err(wrong(start, expected, format!("{sum:016x}")));
+impl Confidence {
+    /// Returns the probabilities of matches as a table. `matches` are those whose views were passed
+    /// to [`Spectra::confidence`](crate::Spectra::confidence), in the same order; surplus entries
+    /// of either are dropped.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `view`, `metric`, `call path` | | as in [`Ranking::table`] |
+    /// | `r` | float | filtered correlation that the view is ranked by |
+    /// | `p` | float | share of surrogates that correlate at least as strongly |
+    /// | `p of all views` | float | the same against the best view of each surrogate |
+    /// | `null band` | float | score that the best of all views reaches by chance |
+    /// | `beyond null band` | flag | the magnitude of `r` is larger than that |
+    ///
+    /// ```
+    /// use perf_core::{Cell, Job};
+    /// use perf_spectral::{AxisFilter, NullParams, RankParams, Spectra, ViewNames};
+    /// let mut builder = Spectra::<f64>::builder(&[4])?;
+    /// builder.extend(&[vec![1.0, 2.0, 4.0, 3.0], vec![2.0, 4.0, 3.0, 1.0]], &Job::default())?;
+    /// let (spectra, all) = (builder.finish(), AxisFilter::all(1));
+    /// let list = spectra.rank(0, &all, &Default::default(), &Job::default())?;
+    /// let params = NullParams::default().count(19).check()?;
+    /// let chance = spectra.confidence(0, &[1], &all, &params, &Job::default())?;
+    /// let table = chance.table(&list.matches, &ViewNames::of_views(spectra.views()));
+    /// assert_eq!(table.cell(0, "p"), Some(Cell::Float(chance.p[0])));
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn table(&self, matches: &[Match], names: &ViewNames<'_>) -> Table {
+        let count = matches.len().min(self.p.len()).min(self.p_of_all.len());
+        let matches = &matches[..count];
+        let views: Vec<usize> = matches.iter().map(|found| found.view).collect();
+        let table = Table::new("confidence", "Probability of correlations by chance.");
+        let first = |values: &[f64]| values.iter().copied().take(count).collect::<Vec<_>>();
+        let is_beyond = matches.iter().map(|found| found.r().abs() > self.band);
+        names
+            .columns(table, "", &views)
+            .with(Column::floats("r", "", matches.iter().map(Match::r)))
+            .with(Column::floats("p", "", first(&self.p)))
+            .with(Column::floats("p of all views", "", first(&self.p_of_all)))
+            .with(Column::floats(
+                "null band",
+                "",
+                std::iter::repeat_n(self.band, count),
+            ))
+            .with(Column::flags("beyond null band", is_beyond))
     }
-    let mut reader = Reader {
-        bytes,
-        at: 0,
-        start,
-    };
-    let mut views: Vec<View> = Vec::new();
-    for number in 0..counts.views as usize {
-        let mut value = || reader.u64().map(f64::from_bits);
-        let (mean, scale, total, varying) = (value()?, value()?, value()?, value()?);
-        let missing = reader.u64()? as usize;
-        let same_as = reader.below(number as u64, "the number of an earlier view")?;
-        let slot = reader.below(counts.spectra, "the number of a spectrum")?;
-        let (roots, name) = (reader.u32()? as usize, reader.u32()? as usize);
-        let energies = reader.take(8 * axes)?.as_chunks::<8>().0.iter();
-        let energies = energies.map(|bytes| f64::from_le_bytes(*bytes)).collect();
-        let of_blocks = reader
-            .take(roots.saturating_mul(4))?
-            .as_chunks::<4>()
-            .0
-            .iter();
-        let roots = of_blocks.map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        let name = text(reader.take(name)?);
-        views.push(View {
-            mean,
-            scale,
-            missing,
-            same_as,
-            energies,
-            name,
-            total,
-            varying,
-            roots,
-            slot,
-        });
-    }
-    if reader.at < bytes.len() {
-        let found = format!("{} bytes", bytes.len() - reader.at);
-        return Err(wrong(
-            start + reader.at,
-            "nothing after the last view",
-            found,
-        ));
-    }
-    Ok(views)
 }
 
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
-
-/// Reader of consecutive bytes of a file from `start` on.
-struct Reader<'a> {
-    /// The bytes.
-    bytes: &'a [u8],
-    /// Current index into `bytes`.
-    at: usize,
-    /// Byte offset of `bytes` in the file.
-    start: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let Some(bytes) = rest.get(..count) else {
-            let expected = format!("{count} bytes");
-            return Err(wrong(
-                self.start + self.at,
-                expected,
-                format!("{} bytes", rest.len()),
-            ));
+impl AxisPower {
+    /// Returns the axes as a table. `names` are the names of the axes; further axes are called by
+    /// their numbers.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `axis` | text | name |
+    /// | `share` | float, % | share of the variation along the axis in that of all axes |
+    /// | `share by chance` | float, % | share that noise would have |
+    /// | `stands out` | flag | the axis is one of [`main`](Self::main) |
+    ///
+    /// ```
+    /// use perf_core::{Cell, Job};
+    /// use perf_spectral::Spectra;
+    /// let ramp: Vec<f64> = (0..32).map(|cell| f64::from(cell / 4)).collect();
+    /// let mut builder = Spectra::<f64>::builder(&[8, 4])?;
+    /// builder.extend(&[&ramp], &Job::default())?;
+    /// let table = builder.finish().axis_power(0)?.table(&["x"]);
+    /// assert_eq!((table.text_of(0, "axis"), table.text_of(0, "share")), ("x".into(), "100 %".into()));
+    /// assert_eq!(table.cell(0, "stands out"), Some(Cell::Flag(true)));
+    /// assert_eq!(table.text_of(1, "axis"), "1");
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn table<N: AsRef<str>>(&self, names: &[N]) -> Table {
+        let name = |axis: usize| {
+            let name = names.get(axis).map(|name| name.as_ref().to_string());
+            name.unwrap_or_else(|| axis.to_string())
         };
-        self.at += count;
-        Ok(bytes)
+        let main = self.main();
+        let chance = |axis| self.chance.get(axis).map(|share| 100.0 * share);
+        let axes = 0..self.share.len();
+        Table::new("axes", "Variation of a view along each axis.")
+            .with(Column::text("axis", axes.clone().map(name)))
+            .with(Column::floats(
+                "share",
+                "%",
+                self.share.iter().map(|share| 100.0 * share),
+            ))
+            .with(Column::floats(
+                "share by chance",
+                "%",
+                axes.clone().map(chance),
+            ))
+            .with(Column::flags(
+                "stands out",
+                axes.map(|axis| main.f().get(axis).is_some_and(|f| *f > 0.0)),
+            ))
     }
+}
 
-    fn u32(&mut self) -> Result<u32> {
-        let bytes = self.take(4)?.first_chunk();
-        Ok(bytes.copied().map_or(0, u32::from_le_bytes))
+impl Skipped {
+    /// Returns skipped rows as a table with the columns `view`, `metric`, `call path`, `location` and `value`, the
+    /// text of the value that is infinite or not a number.
+    ///
+    /// ```
+    /// use perf_spectral::{Skipped, Spectra};
+    /// let spectra = Spectra::<f64>::builder(&[4])?.finish();
+    /// assert_eq!(Skipped::table(spectra.skipped()).rows(), 0);
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn table(skipped: &[Skipped]) -> Table {
+        let text = |name: &'static str, of: fn(&Skipped) -> String| {
+            Column::text(name, skipped.iter().map(of))
+        };
+        Table::new(
+            "skipped",
+            "Rows that are skipped because of a value that is not finite.",
+        )
+        .with(Column::unsigned(
+            "view",
+            "",
+            skipped.iter().map(|it| it.view),
+        ))
+        .with(text("metric", |it| it.metric.clone()))
+        .with(text("call path", |it| it.path.clone()))
+        .with(text("location", |it| it.place.clone()))
+        .with(text("value", |it| it.value.to_string()))
     }
+}
 
-    fn u64(&mut self) -> Result<u64> {
-        let bytes = self.take(8)?.first_chunk();
-        Ok(bytes.copied().map_or(0, u64::from_le_bytes))
-    }
-
-    /// Reads a number below a limit, or the marker for none.
-    fn below(&mut self, limit: u64, what: &str) -> Result<Option<usize>> {
-        let at = self.start + self.at;
-        match self.u64()? {
-            NONE => Ok(None),
-            number if number < limit => Ok(Some(number as usize)),
-            number => Err(wrong(at, format!("{what}, below {limit}"), number)),
-        }
+impl View {
+    /// Returns views as a table.
+    ///
+    /// | column | type | meaning |
+    /// |---|---|---|
+    /// | `view`, `metric`, `call path` | | as in [`Ranking::table`] |
+    /// | `mean` | float | mean of the values, missing for skipped views |
+    /// | `largest deviation` | float | largest distance from the mean |
+    /// | `missing cells` | unsigned | cells without a location |
+    /// | `same as` | unsigned | first view with the same values, if there is one |
+    /// | `constant`, `skipped` | flag | all values are equal; a value is not finite |
+    ///
+    /// ```
+    /// use perf_core::{Cell, Job};
+    /// use perf_spectral::{Spectra, View, ViewNames};
+    /// let mut builder = Spectra::<f64>::builder(&[4])?;
+    /// builder.extend(&[vec![1.0, 2.0, 4.0, 1.0], vec![5.0; 4]], &Job::default())?;
+    /// let spectra = builder.finish();
+    /// let table = View::table(spectra.views(), &ViewNames::of_views(spectra.views()));
+    /// assert_eq!(table.cell(0, "mean"), Some(Cell::Float(2.0)));
+    /// assert_eq!(table.cell(1, "constant"), Some(Cell::Flag(true)));
+    /// # Ok::<(), perf_spectral::Error>(())
+    /// ```
+    pub fn table(views: &[View], names: &ViewNames<'_>) -> Table {
+        let numbers: Vec<usize> = (0..views.len()).collect();
+        let all = || views.iter();
+        names
+            .columns(Table::new("views", "Severity views."), "", &numbers)
+            .with(Column::floats("mean", "", all().map(|view| view.mean)))
+            .with(Column::floats(
+                "largest deviation",
+                "",
+                all().map(|view| view.scale),
+            ))
+            .with(Column::unsigned(
+                "missing cells",
+                "",
+                all().map(|view| view.missing),
+            ))
+            .with(Column::unsigned(
+                "same as",
+                "",
+                all().map(|view| view.same_as),
+            ))
+            .with(Column::flags("constant", all().map(View::is_constant)))
+            .with(Column::flags("skipped", all().map(View::is_skipped)))
     }
 }

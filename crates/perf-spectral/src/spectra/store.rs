@@ -1,10 +1,10 @@
 //! Storage of spectra: in memory, or in a file that is written once.
 
 use crate::Result;
+use crate::fft::Transform;
 use crate::real::{Aligned, Real};
 use crate::spectra::View;
-use crate::table::{Counts, HEADER, checksum, header, table};
-use crate::transform::Transform;
+use crate::spectra::file::{Counts, HEADER, checksum, header, table};
 use perf_core::Job;
 use std::fs::File;
 

@@ -2,8 +2,8 @@
 //! their own. Each lane of a vector is a line, so the sum consists of products only. For primes of
 //! this size it is faster than a convolution that processes one line after the other.
 
-use crate::butterfly::{Cx, Part, times};
-use crate::points::{Planes, Sink, Slices, Source};
+use crate::fft::kernel::butterfly::{Cx, Part, times};
+use crate::fft::kernel::points::{Planes, Sink, Slices, Source};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
@@ -23,7 +23,7 @@ pub(crate) fn table<T: Real>(prime: usize) -> Vec<[T; 2]> {
         .collect()
 }
 
-/// One pass, like [`Pass`](crate::butterfly::Pass) for small factors.
+/// One pass, like [`Pass`](crate::fft::kernel::butterfly::Pass) for small factors.
 pub(crate) struct Prime<'a, T> {
     /// The prime factor.
     pub(crate) prime: usize,

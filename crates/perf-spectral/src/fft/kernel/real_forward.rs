@@ -1,22 +1,22 @@
-//! [`First`]: the first step of a forward transform, along the real axis, in one pass. It transforms
+//! [`RealForward`]: the first step of a forward transform, along the real axis, in one pass. It transforms
 //! the samples of some lines and stores their spectra in the working space.
 
-use crate::butterfly::{Steps, middle};
-use crate::points::{Slices, Source};
+use crate::fft::kernel::butterfly::{Steps, middle};
+use crate::fft::kernel::points::{Slices, Source};
 use crate::real::{Real, vectors, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// Forward transform along a real axis of `2 P Q` samples, see the module.
-pub(crate) struct First<'a, T, const P: usize, const Q: usize> {
+pub(crate) struct RealForward<'a, T, const P: usize, const Q: usize> {
     /// Roots and twiddles.
     pub(crate) steps: Steps<'a, T, P, Q>,
     /// Data to transform.
-    pub(crate) work: FirstWork<'a, T>,
+    pub(crate) work: RealForwardWork<'a, T>,
 }
 
 /// Rows of lines and the target of their spectra.
 #[derive(Debug)]
-pub struct FirstWork<'a, T> {
+pub struct RealForwardWork<'a, T> {
     /// Twiddles of the real axis, `exp(2 pi i s / L)`.
     pub(crate) turns: &'a [[T; 2]],
     /// Number of slots.
@@ -40,7 +40,7 @@ pub struct FirstWork<'a, T> {
     pub(crate) step: usize,
 }
 
-impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
+impl<T: Real, const P: usize, const Q: usize> WithSimd for RealForward<'_, T, P, Q> {
     type Output = ();
 
     #[inline(always)]
@@ -103,7 +103,7 @@ impl<T: Real, const P: usize, const Q: usize> WithSimd for First<'_, T, P, Q> {
     }
 }
 
-impl<T: Real> FirstWork<'_, T> {
+impl<T: Real> RealForwardWork<'_, T> {
     /// Copies samples 2 s and 2 s + 1 to slot s.
     pub(crate) fn copy(self) {
         let width = T::COLUMNS;

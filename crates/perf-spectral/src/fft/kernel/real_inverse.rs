@@ -1,14 +1,14 @@
-//! [`Last`]: the last step of an inverse transform, along the real axis, in one pass. It splits the
+//! [`RealInverse`]: the last step of an inverse transform, along the real axis, in one pass. It splits the
 //! spectrum into those of even and odd samples, transforms them back, and finds the extremes of the
 //! output.
 
-use crate::butterfly::{Cx, Steps, middle};
-use crate::points::{Planes, Sink, Source};
+use crate::fft::kernel::butterfly::{Cx, Steps, middle};
+use crate::fft::kernel::points::{Planes, Sink, Source};
 use crate::real::{Real, vectors_mut};
 use pulp::{Simd, WithSimd};
 
 /// Inverse transform along a real axis of `2 P Q` samples, see the module.
-pub(crate) struct Last<'a, T, const P: usize, const Q: usize> {
+pub(crate) struct RealInverse<'a, T, const P: usize, const Q: usize> {
     /// Roots and twiddles.
     pub(crate) steps: Steps<'a, T, P, Q>,
     /// Buffer between the two steps.
@@ -25,7 +25,7 @@ pub(crate) struct Last<'a, T, const P: usize, const Q: usize> {
     pub(crate) low: &'a mut [T],
 }
 
-impl<T: Real, const P: usize, const Q: usize> WithSimd for Last<'_, T, P, Q> {
+impl<T: Real, const P: usize, const Q: usize> WithSimd for RealInverse<'_, T, P, Q> {
     type Output = ();
 
     #[inline(always)]

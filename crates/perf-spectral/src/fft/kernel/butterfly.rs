@@ -4,7 +4,7 @@
 //! All transforms are forward, `exp(-2 pi i k x / L)`. The inverse is the same with real and
 //! imaginary planes swapped.
 
-use crate::points::{Every, Planes, Sink, Slices, Source, Turned};
+use crate::fft::kernel::points::{Every, Planes, Sink, Slices, Source, Turned};
 use crate::real::{Real, vectors, vectors_mut};
 use perf_core::CancellationChecks;
 use pulp::{Simd, WithSimd};

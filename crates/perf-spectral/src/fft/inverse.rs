@@ -2,12 +2,12 @@
 //! views.
 
 use crate::Result;
-use crate::forward::along;
-use crate::halves::rows_in;
-use crate::layout::{Pair, Tile};
+use crate::fft::forward::along;
+use crate::fft::layout::{Pair, Tile};
+use crate::fft::packing::rows_in;
+use crate::fft::transpose::{Blocks, Turning};
+use crate::fft::{Scratch, Transform};
 use crate::real::Real;
-use crate::transform::{Scratch, Transform};
-use crate::turn::{Blocks, Turning};
 use perf_core::CancellationChecks;
 
 impl<T: Real> Transform<T> {

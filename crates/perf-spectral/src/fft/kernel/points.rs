@@ -3,7 +3,7 @@
 //! These are traits rather than closures, because vector code must be inlined into the function
 //! that is compiled for the instruction set, and `#[inline]` is not available for closures.
 
-use crate::butterfly::{Cx, times};
+use crate::fft::kernel::butterfly::{Cx, times};
 use crate::real::Real;
 use pulp::Simd;
 use std::cell::Cell;

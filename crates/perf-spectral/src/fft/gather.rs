@@ -3,10 +3,10 @@
 //! transform along the real axis.
 
 use crate::Result;
-use crate::first::FirstWork;
+use crate::fft::kernel::real_forward::RealForwardWork;
+use crate::fft::transpose::{Strips, Turning};
+use crate::fft::{GROUP, Transform};
 use crate::real::Real;
-use crate::transform::{GROUP, Transform};
-use crate::turn::{Strips, Turning};
 use perf_core::CancellationChecks;
 use pulp::{Arch, Simd, WithSimd};
 use std::ops::Range;
@@ -20,7 +20,7 @@ const INNER: usize = 4;
 const NEXT: usize = 2;
 
 /// Samples of a longer line that are read at once, so that the buffer does not grow with the line.
-/// Lines that [`First`](crate::first::First) transforms as a whole are shorter.
+/// Lines that [`RealForward`](crate::fft::kernel::real_forward::RealForward) transforms as a whole are shorter.
 const PIECE: usize = 1 << 12;
 
 impl<T: Real> Transform<T> {
@@ -33,7 +33,7 @@ impl<T: Real> Transform<T> {
 
     /// Reads the values of some tiles of outer points into their part of the working space.
     /// Transforms them along the real axis if that is possible at the same time, see
-    /// [`First`](crate::first::First); otherwise samples 2 s and 2 s + 1 become slot s. Returns
+    /// [`RealForward`](crate::fft::kernel::real_forward::RealForward); otherwise samples 2 s and 2 s + 1 become slot s. Returns
     /// `true` if the transform was done. Fails only if the job is cancelled.
     pub(crate) fn read(
         &self,
@@ -54,7 +54,7 @@ impl<T: Real> Transform<T> {
         let mut transform = |rows: &[T], slots: usize, start: usize, tiles: usize| {
             done &= T::first(
                 line,
-                FirstWork {
+                RealForwardWork {
                     turns: &self.turns,
                     slots,
                     middle: &mut *middle,

@@ -1,11 +1,16 @@
 //! [`Spectra`]: the spectra of many views, computed once.
 
-use crate::collect::SpectraBuilder;
+pub(crate) mod builder;
+mod coefficient;
+pub(crate) mod file;
+pub(crate) mod store;
+
+use crate::fft::{Scratch, Transform};
 use crate::real::{Aligned, Real};
 use crate::reference::{Bound, Correlation, Reference, TOLERANCE};
-use crate::store::{Store, read};
-use crate::table::{Counts, HEADER, check_order, header, read_header, read_table};
-use crate::transform::{Scratch, Transform};
+pub use crate::spectra::builder::SpectraBuilder;
+use crate::spectra::file::{Counts, HEADER, check_order, header, read_header, read_table};
+use crate::spectra::store::{Store, read};
 use crate::{Error, Filter, Result, Skipped};
 use perf_core::Job;
 use perf_core::parallel::Workspaces;

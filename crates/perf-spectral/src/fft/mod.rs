@@ -5,8 +5,18 @@
 //! transform one line after another, took 47 ms on a similar machine. rustfft is used for prime
 //! factors above 127 and on processors without vectors.
 
-use crate::layout::Layout;
-use crate::lines::{Line, LineSpace};
+pub(crate) mod compiled;
+pub(crate) mod forward;
+pub(crate) mod gather;
+mod inverse;
+pub(crate) mod kernel;
+pub(crate) mod layout;
+pub(crate) mod line;
+pub(crate) mod packing;
+pub(crate) mod transpose;
+
+use crate::fft::layout::Layout;
+use crate::fft::line::{Line, LineSpace};
 use crate::real::{Aligned, Real};
 use crate::{Error, Result};
 use perf_core::Job;

@@ -1,8 +1,8 @@
 //! Access to packed spectra: single coefficients and magnitudes.
 
-use crate::layout::{Place, signed};
+use crate::fft::Transform;
+use crate::fft::layout::{Place, signed};
 use crate::real::Real;
-use crate::transform::Transform;
 
 /// Position of a coefficient in a packed spectrum.
 pub(crate) enum Found {

@@ -1,11 +1,11 @@
 //! [`SpectraBuilder`]: conversion of views to spectra.
 
 use crate::energy::{Energies, roots};
+use crate::fft::{Scratch, Transform};
 use crate::profile::{Skipped, Unfit};
 use crate::real::{Aligned, Real};
+use crate::spectra::store::Store;
 use crate::spectra::{Spectra, View};
-use crate::store::Store;
-use crate::transform::{Scratch, Transform};
 use crate::{Error, Result};
 use perf_core::parallel::{self, Workspaces};
 use perf_core::{CancellationChecks, Job};

@@ -2,12 +2,12 @@
 //! axes, slot by slot, so that the working space is written once and read once.
 
 use crate::Result;
-use crate::halves::rows_out;
-use crate::layout::Tile;
-use crate::lines::{Line, LineSpace};
+use crate::fft::layout::Tile;
+use crate::fft::line::{Line, LineSpace};
+use crate::fft::packing::rows_out;
+use crate::fft::transpose::{Blocks, Turning};
+use crate::fft::{GROUP, Scratch, Transform};
 use crate::real::Real;
-use crate::transform::{GROUP, Scratch, Transform};
-use crate::turn::{Blocks, Turning};
 
 /// Number of tiles of inner places that are transposed at once, so that adjacent values are read
 /// together.

@@ -1,11 +1,11 @@
 //! [`Line`]: the transform along one axis of a tile.
 
-use crate::butterfly::{Double, Part, Pass, Roots, Single, Steps, middle_space};
-use crate::dispatch::{dispatch, has_vectors};
-use crate::first::{First, FirstWork};
-use crate::last::Last;
-use crate::long;
-use crate::prime::{self, Prime};
+use crate::fft::kernel::butterfly::{Double, Part, Pass, Roots, Single, Steps, middle_space};
+use crate::fft::kernel::dispatch::{dispatch, has_vectors};
+use crate::fft::kernel::prime::{self, Prime};
+use crate::fft::kernel::real_forward::{RealForward, RealForwardWork};
+use crate::fft::kernel::real_inverse::RealInverse;
+use crate::fft::kernel::rustfft_plan;
 use crate::real::{Aligned, Real};
 use perf_core::{CancellationChecks, Job};
 use rustfft::Fft;
@@ -145,7 +145,7 @@ impl<T: Real> Way<T> {
             _ => [0, 0],
         };
         match (factors(len), two) {
-            _ if !has_vectors() => Way::Long(long::plan(len)),
+            _ if !has_vectors() => Way::Long(rustfft_plan::plan(len)),
             (_, [_, 1]) => Way::Single(Roots::new(len)),
             (_, [p, q]) if p > 0 => {
                 let twiddles = (0..len).map(|at| root(at / p * (at % p), len));
@@ -169,7 +169,7 @@ impl<T: Real> Way<T> {
                 };
                 Way::Passes(factors.into_iter().map(step).collect())
             }
-            (None, _) => Way::Long(long::plan(len)),
+            (None, _) => Way::Long(rustfft_plan::plan(len)),
         }
     }
 }
@@ -266,7 +266,7 @@ impl<T: Real> Line<T> {
 
     /// Executes the last step of an inverse transform if the axis is a short line of L/2 slots of a
     /// real axis. The step computes everything between the spectrum along the axis and the extremes
-    /// of the output, see [`Last`]. Returns `true` if the length has a kernel.
+    /// of the output, see [`RealInverse`]. Returns `true` if the length has a kernel.
     pub(crate) fn last_all(
         &self,
         turns: &[[T; 2]],
@@ -280,7 +280,7 @@ impl<T: Real> Line<T> {
         let none = [];
         macro_rules! last {
             ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
-                dispatch(Last::<T, $p, $q> {
+                dispatch(RealInverse::<T, $p, $q> {
                     steps: Steps {
                         roots: $roots,
                         twiddles: $twiddles,
@@ -317,13 +317,13 @@ impl<T: Real> Line<T> {
     }
 
     /// Executes the first step of a forward transform if the axis is a short line of L/2 slots of a
-    /// real axis, see [`First`]. Returns `true` if the length has a kernel; for other lengths the
+    /// real axis, see [`RealForward`]. Returns `true` if the length has a kernel; for other lengths the
     /// samples are copied to the working space.
-    pub(crate) fn first_all(&self, work: FirstWork<'_, T>) -> bool {
+    pub(crate) fn first_all(&self, work: RealForwardWork<'_, T>) -> bool {
         let none = [];
         macro_rules! first {
             ($p:literal, $q:literal, $roots:expr, $twiddles:expr) => {
-                dispatch(First::<T, $p, $q> {
+                dispatch(RealForward::<T, $p, $q> {
                     steps: Steps {
                         roots: $roots,
                         twiddles: $twiddles,

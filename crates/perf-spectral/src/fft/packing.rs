@@ -2,9 +2,9 @@
 //! transposed tiles.
 
 use crate::Result;
-use crate::layout::Tile;
+use crate::fft::Transform;
+use crate::fft::layout::Tile;
 use crate::real::{Real, vectors_mut};
-use crate::transform::Transform;
 use perf_core::CancellationChecks;
 use pulp::{Arch, Simd, WithSimd};
 
@@ -21,7 +21,7 @@ impl<T: Real> Transform<T> {
         T::real_axis(false, &self.turns, self.layout.slots, re, im);
     }
 
-    /// Separates the two spectra of slot 0, see [`Layout`](crate::layout::Layout).
+    /// Separates the two spectra of slot 0, see [`Layout`](crate::fft::layout::Layout).
     pub(crate) fn unmix(
         &self,
         first: &[Vec<T>; 2],
@@ -125,7 +125,7 @@ pub(crate) fn real_axis<T: Real, const FORWARD: bool>(
         let back = slots - slot;
         let (low_re, high_re) = re.split_at_mut(back * step);
         let (low_im, high_im) = im.split_at_mut(back * step);
-        arch.dispatch(Turn::<T, FORWARD> {
+        arch.dispatch(Transposed::<T, FORWARD> {
             one: [
                 &mut low_re[slot * step..][..step],
                 &mut low_im[slot * step..][..step],
@@ -191,7 +191,7 @@ impl<T: Real> WithSimd for Middle<'_, T> {
 }
 
 /// Slots s and L/2 - s: the transforms of even and odd samples are their sum and difference.
-struct Turn<'a, T, const FORWARD: bool> {
+struct Transposed<'a, T, const FORWARD: bool> {
     /// Planes of slot s.
     one: [&'a mut [T]; 2],
     /// Planes of slot L/2 - s.
@@ -200,7 +200,7 @@ struct Turn<'a, T, const FORWARD: bool> {
     turn: [T; 2],
 }
 
-impl<T: Real, const FORWARD: bool> WithSimd for Turn<'_, T, FORWARD> {
+impl<T: Real, const FORWARD: bool> WithSimd for Transposed<'_, T, FORWARD> {
     type Output = ();
 
     #[inline(always)]

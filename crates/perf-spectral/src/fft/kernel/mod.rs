@@ -1,0 +1,13 @@
+//! Transforms along one axis: kernels for short lengths, and rustfft for all others.
+
+pub(crate) mod butterfly;
+pub(crate) mod dispatch;
+pub(crate) mod points;
+pub(crate) mod prime;
+pub(crate) mod real_forward;
+#[expect(
+    clippy::needless_range_loop,
+    reason = "indices of small arrays are the subscripts of the formulas"
+)]
+pub(crate) mod real_inverse;
+pub(crate) mod rustfft_plan;
