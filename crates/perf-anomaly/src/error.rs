@@ -33,7 +33,7 @@ pub enum Error {
     },
     /// A message belongs to another session of the server. The server was restarted and does not
     /// know the function numbers that it assigned before. No part of the message was merged.
-    #[error("the server was started anew")]
+    #[error("the server was restarted; reconnect to join the new session")]
     OtherSession {
         /// Session of the server.
         session: u64,
@@ -47,10 +47,10 @@ pub enum Error {
         what: String,
     },
     /// A text is not an entry of a store.
-    #[error("no entry of a store: {0}")]
+    #[error("invalid entry of a store: {0}")]
     Entry(String),
     /// The thread that judges the spans of this process has ended.
-    #[error("the thread that judges spans: {0}")]
+    #[error("the thread that judges spans failed: {0}")]
     Spans(String),
     /// A message to a server, or its answer, was lost.
     #[error("the parameter server cannot be reached: {0}")]

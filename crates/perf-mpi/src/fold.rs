@@ -227,7 +227,9 @@ impl Wire for Grid {
         for _ in 0..runs {
             let run = usize::read(from)?;
             if run > len.saturating_sub(cells.len()) || run == 0 || len > MOST_CELLS {
-                return Err(from.error(0, "as many cells as there are").into());
+                return Err(from
+                    .error(0, "a number of cells that fits the remaining bytes")
+                    .into());
             }
             let entries: Vec<(u32, u64, u32)> = Wire::read(from)?;
             let mut tally = Tally::default();
@@ -238,7 +240,9 @@ impl Wire for Grid {
         }
         match cells.len() == len {
             true => Ok(Grid(cells)),
-            false => Err(from.error(0, "as many cells as there are").into()),
+            false => Err(from
+                .error(0, "a number of cells that fits the remaining bytes")
+                .into()),
         }
     }
 }

@@ -146,7 +146,7 @@ impl<T: Wire> Wire for Vec<T> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let count = from.count64(T::LEAST, "as many values as there are")?;
+        let count = from.count64(T::LEAST, "a number of values that fits the remaining bytes")?;
         (0..count).map(|_| T::read(from)).collect()
     }
 }
@@ -183,7 +183,10 @@ impl<T: Wire, const N: usize> Wire for [T; N] {
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let values: Result<Vec<T>> = (0..N).map(|_| T::read(from)).collect();
         let values = values?.try_into();
-        Ok(values.map_err(|_| from.error(0, "as many values as there are"))?)
+        Ok(
+            values
+                .map_err(|_| from.error(0, "a number of values that fits the remaining bytes"))?,
+        )
     }
 }
 

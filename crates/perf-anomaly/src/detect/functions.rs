@@ -150,7 +150,10 @@ impl<T> Functions<T> {
         least: usize,
         decode: impl Fn(&mut Reader<'_>) -> Result<T>,
     ) -> Result<Self> {
-        let count = from.count(1 + least, "as many functions as there are")?;
+        let count = from.count(
+            1 + least,
+            "a number of functions that fits the remaining bytes",
+        )?;
         // Each entry takes at least that many bytes; in memory it is several times as large.
         let mut functions = Functions::with_room(count.min(4096));
         let mut next = 0_u64;

@@ -360,7 +360,7 @@ impl Histogram {
             0 => Width::Scott,
             bins => Width::Bins(bins),
         };
-        let bins = from.count(1, "as many counts as there are bins")?;
+        let bins = from.count(1, "a number of bins that fits the remaining bytes")?;
         let mut counts = Vec::with_capacity(bins);
         let mut total = 0_u64;
         for _ in 0..bins {

@@ -341,8 +341,8 @@ impl Model {
     }
 
     pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self> {
-        if from.u32("a model")? != MAGIC {
-            return Err(from.error(4, "a model").into());
+        if from.u32("the signature of a model")? != MAGIC {
+            return Err(from.error(4, "the signature of a model").into());
         }
         if from.u16("a version")? != VERSION {
             return Err(from.error(2, "version 2 of a model").into());

@@ -63,8 +63,8 @@ impl Delta {
     /// number in the bytes can cause an allocation larger than their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
-        if from.u32("a delta")? != MAGIC {
-            return Err(from.error(4, "a delta").into());
+        if from.u32("the signature of a delta")? != MAGIC {
+            return Err(from.error(4, "the signature of a delta").into());
         }
         from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
@@ -72,7 +72,7 @@ impl Delta {
             _ => return Err(from.error(2, "version 3 or 4 of a delta").into()),
         };
         let [session, client, sequence, view] = [0; 4].map(|_| from.u64("a number"));
-        let known = from.u32("how many names are known")?;
+        let known = from.u32("the number of known names")?;
         let names = FunctionName::read(&mut from)?;
         let model = Model::read(&mut from)?;
         let functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;

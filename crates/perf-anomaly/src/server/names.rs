@@ -33,7 +33,10 @@ impl FunctionName {
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Vec<FunctionName>> {
-        let count = from.count(Self::LEAST, "as many names as there are")?;
+        let count = from.count(
+            Self::LEAST,
+            "a number of names that fits the remaining bytes",
+        )?;
         let name = |from: &mut Reader<'_>| {
             Ok(FunctionName {
                 program: from.u32("a program")?,

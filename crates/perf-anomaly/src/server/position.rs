@@ -52,7 +52,7 @@ impl Position {
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Vec<Position>> {
-        let count = from.count(4, "as many positions as there are")?;
+        let count = from.count(4, "a number of positions that fits the remaining bytes")?;
         let position = |from: &mut Reader<'_>| {
             Ok(Position {
                 program: from.varint32("a program")?,

@@ -260,7 +260,10 @@ impl Ranks {
     }
 
     pub(super) fn read(from: &mut Reader<'_>, history: usize) -> Result<Self> {
-        let count = from.count(Self::LEAST, "as many ranks as there are")?;
+        let count = from.count(
+            Self::LEAST,
+            "a number of ranks that fits the remaining bytes",
+        )?;
         let mut ranks = Ranks::default();
         for _ in 0..count {
             let key = (from.u32("a program")?, from.u32("a rank")?);

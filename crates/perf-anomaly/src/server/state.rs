@@ -515,8 +515,8 @@ impl Server {
     /// Returns [`Error::Decode`] with the offset of the invalid bytes.
     pub fn decode(params: CheckedServerParams, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
-        if from.u32("a server")? != MAGIC {
-            return Err(from.error(4, "a server").into());
+        if from.u32("the signature of a server state")? != MAGIC {
+            return Err(from.error(4, "the signature of a server state").into());
         }
         from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
@@ -533,19 +533,19 @@ impl Server {
         for name in FunctionName::read(&mut from)? {
             server.names.number(&name, usize::MAX);
         }
-        if from.u8("whether there is a model")? != 0 {
+        if from.u8("the flag for a model")? != 0 {
             server.model = Some(Model::read(&mut from)?);
         }
         server.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         server.ranks = Ranks::read(&mut from, server.params.history)?;
-        for _ in 0..from.count(16, "as many clients as there are")? {
+        for _ in 0..from.count(16, "a number of clients that fits the remaining bytes")? {
             let client = from.u64("a client")?;
             server
                 .clients
                 .insert(client, (from.u64("the last delta")?, 0));
         }
         if from.context.has_beyond_experience {
-            for _ in 0..from.count(12, "as many clients as there are")? {
+            for _ in 0..from.count(12, "a number of clients that fits the remaining bytes")? {
                 let client = from.u64("a client")?;
                 let positions = Position::read(&mut from)?;
                 server.positions.insert(client, positions);

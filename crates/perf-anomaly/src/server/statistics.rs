@@ -90,7 +90,10 @@ impl StepStats {
     }
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Vec<StepStats>> {
-        let count = from.count(Self::LEAST, "as many steps as there are")?;
+        let count = from.count(
+            Self::LEAST,
+            "a number of steps that fits the remaining bytes",
+        )?;
         let step = |from: &mut Reader<'_>| {
             Ok(StepStats {
                 program: from.varint32("a program")?,
@@ -173,9 +176,9 @@ impl FunctionStats {
 
     pub(super) fn read(from: &mut Reader<'_>) -> Result<Self> {
         let loss = Loss::decode(from)?;
-        let flags = from.u8("what is told of a function")?;
+        let flags = from.u8("the flags of a function")?;
         if flags & !(LEAF | ABNORMAL | STEPS) != 0 {
-            return Err(from.error(1, "what is told of a function").into());
+            return Err(from.error(1, "the flags of a function").into());
         }
         let exclusive = Moments::decode(from)?;
         let mut stats = FunctionStats {

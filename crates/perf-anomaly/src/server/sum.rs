@@ -205,8 +205,8 @@ impl Sum {
     /// cause an allocation larger than their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
-        if from.u32("a sum")? != MAGIC {
-            return Err(from.error(4, "a sum").into());
+        if from.u32("the signature of a sum")? != MAGIC {
+            return Err(from.error(4, "the signature of a sum").into());
         }
         from.context.has_beyond_experience = match from.u16("a version")? {
             VERSION => true,
@@ -214,17 +214,17 @@ impl Sum {
             _ => return Err(from.error(2, "version 1 or 2 of a sum").into()),
         };
         let mut sum = Sum {
-            deltas: from.varint("how many deltas there are")?,
-            known: from.u32("how many names are known")?,
+            deltas: from.varint("the number of deltas")?,
+            known: from.u32("the number of known names")?,
             names: FunctionName::read(&mut from)?,
             ..Sum::default()
         };
-        if from.u8("whether there is a model")? != 0 {
+        if from.u8("the flag for a model")? != 0 {
             sum.model = Some(Model::read(&mut from)?);
         }
         sum.functions = Functions::read(&mut from, FunctionStats::LEAST, FunctionStats::read)?;
         sum.steps = StepStats::read(&mut from)?;
-        for _ in 0..from.count(2, "as many clients as there are")? {
+        for _ in 0..from.count(2, "a number of clients that fits the remaining bytes")? {
             let client = from.varint("a client")?;
             sum.clients.push((client, from.varint("its last delta")?));
         }

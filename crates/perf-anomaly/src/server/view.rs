@@ -110,8 +110,8 @@ impl View {
     /// number in the bytes can cause an allocation larger than their content justifies.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
-        if from.u32("a view")? != MAGIC {
-            return Err(from.error(4, "a view").into());
+        if from.u32("the signature of a view")? != MAGIC {
+            return Err(from.error(4, "the signature of a view").into());
         }
         if from.u16("a version")? != VERSION {
             return Err(from.error(2, "version 3 of a view").into());

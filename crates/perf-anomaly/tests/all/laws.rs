@@ -259,7 +259,10 @@ fn models_of_other_detectors_are_refused() {
         }
     ));
     let error = Model::decode(b"something").expect_err("no model");
-    assert_eq!(error.to_string(), "byte 0: expected a model");
+    assert_eq!(
+        error.to_string(),
+        "byte 0: expected the signature of a model"
+    );
 }
 
 #[test]

@@ -215,8 +215,8 @@ impl Drift {
     /// Returns [`Error::Decode`](crate::Error::Decode) with the offset of the invalid bytes.
     pub fn decode(params: DriftChecked, bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
-        if from.u32("a drift")? != MAGIC {
-            return Err(from.error(4, "a drift").into());
+        if from.u32("the signature of a drift detector")? != MAGIC {
+            return Err(from.error(4, "the signature of a drift detector").into());
         }
         if from.u16("a version")? != VERSION {
             return Err(from.error(2, "version 1 of a drift").into());
@@ -227,13 +227,13 @@ impl Drift {
         if count > MOST {
             return Err(before.error(0, "less than 2^53 changes").into());
         }
-        for _ in 0..from.count(27, "as many changes as there are")? {
+        for _ in 0..from.count(27, "a number of changes that fits the remaining bytes")? {
             let change = read_change(&mut from)?;
             drift.insert(change);
         }
         if count < drift.count {
             return Err(from
-                .error(0, "at least as many changes as there are")
+                .error(0, "a number of changes that covers the listed ones")
                 .into());
         }
         drift.count = count;
