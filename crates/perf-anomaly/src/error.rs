@@ -84,13 +84,14 @@ pub(crate) fn within(
     value: impl std::fmt::Display,
     range: &'static str,
 ) -> Result<()> {
-    match is_within {
-        true => Ok(()),
-        false => Err(Error::Parameter {
+    if is_within {
+        Ok(())
+    } else {
+        Err(Error::Parameter {
             name,
             value: value.to_string(),
             range,
-        }),
+        })
     }
 }
 

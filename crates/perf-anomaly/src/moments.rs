@@ -155,9 +155,10 @@ impl Moments {
     /// Returns the excess kurtosis `(M4 / n) / s^4 - 3`: 0 for a normal distribution, and if all
     /// values are equal.
     pub fn kurtosis(&self) -> f64 {
-        match self.m2 > 0.0 {
-            true => self.standard(self.m4, 4) - 3.0,
-            false => 0.0,
+        if self.m2 > 0.0 {
+            self.standard(self.m4, 4) - 3.0
+        } else {
+            0.0
         }
     }
 
@@ -214,9 +215,10 @@ impl Moments {
         }
         number(self.sum, is_short(self.sum), to);
         number(self.min, is_range_short, to);
-        match is_range_short {
-            true => to.varint((self.max as i64).abs_diff(self.min as i64)),
-            false => to.f64(self.max),
+        if is_range_short {
+            to.varint((self.max as i64).abs_diff(self.min as i64))
+        } else {
+            to.f64(self.max)
         }
     }
 
@@ -234,9 +236,10 @@ impl Moments {
         if flags & SAME != 0 {
             let value = take(from, flags & SHORT_MIN != 0)?;
             let moments = Self::repeated(value, count);
-            return match flags & !(SAME | SHORT_MIN) == 0 && moments.sum.is_finite() {
-                true => Ok(moments),
-                false => Err(from.error(1, "moments of finite values").into()),
+            return if flags & !(SAME | SHORT_MIN) == 0 && moments.sum.is_finite() {
+                Ok(moments)
+            } else {
+                Err(from.error(1, "moments of finite values").into())
             };
         }
         let given = match flags & KNOWN_MEAN {
@@ -252,13 +255,12 @@ impl Moments {
         let sum = take(from, flags & SHORT_SUM != 0)?;
         let is_range_short = flags & SHORT_MIN != 0;
         let min = take(from, is_range_short)?;
-        let max = match is_range_short {
-            true => {
-                let more = from.varint(EXPECTED)?;
-                let max = (min as i64).checked_add_unsigned(more);
-                max.map_or(f64::NAN, |max| max as f64)
-            }
-            false => from.f64(EXPECTED)?,
+        let max = if is_range_short {
+            let more = from.varint(EXPECTED)?;
+            let max = (min as i64).checked_add_unsigned(more);
+            max.map_or(f64::NAN, |max| max as f64)
+        } else {
+            from.f64(EXPECTED)?
         };
         let mean = given.unwrap_or(sum / count as f64);
         let moments = Moments {
@@ -276,9 +278,10 @@ impl Moments {
             && all.iter().all(|value| value.is_finite())
             && min <= max
             && m2 >= 0.0;
-        match is_sound {
-            true => Ok(moments),
-            false => Err(from.error(1, "moments of finite values").into()),
+        if is_sound {
+            Ok(moments)
+        } else {
+            Err(from.error(1, "moments of finite values").into())
         }
     }
 }
@@ -302,17 +305,19 @@ fn is_short(value: f64) -> bool {
 }
 
 fn number(value: f64, is_short: bool, to: &mut Writer) {
-    match is_short {
-        true => to.signed(value as i64),
-        false => to.f64(value),
+    if is_short {
+        to.signed(value as i64)
+    } else {
+        to.f64(value)
     }
 }
 
 fn take(from: &mut Reader<'_>, is_short: bool) -> Result<f64> {
     const EXPECTED: &str = "a number of moments";
-    Ok(match is_short {
-        true => from.signed(EXPECTED)? as f64,
-        false => from.f64(EXPECTED)?,
+    Ok(if is_short {
+        from.signed(EXPECTED)? as f64
+    } else {
+        from.f64(EXPECTED)?
     })
 }
 
@@ -388,12 +393,13 @@ mod tests {
             let mut from = Reader::new(&to.0);
             from.u8("a byte before").expect("it is there");
             let read = Moments::decode(&mut from).map_err(|error| error.to_string());
-            match is_read {
-                true => assert_eq!(read.map(|one| (one.count(), one.mean())), Ok((MOST, 7.0))),
-                false => assert_eq!(
+            if is_read {
+                assert_eq!(read.map(|one| (one.count(), one.mean())), Ok((MOST, 7.0)))
+            } else {
+                assert_eq!(
                     read,
                     Err("byte 1: expected a count of less than 2^53".into())
-                ),
+                )
             }
         }
     }

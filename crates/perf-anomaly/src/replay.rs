@@ -175,9 +175,10 @@ impl EventSource for Replay<'_> {
             };
             let times = location.times();
             let rest = times.get(source.done..).unwrap_or_default();
-            let count = match is_last {
-                true => rest.len(),
-                false => rest.partition_point(|at| *at < until),
+            let count = if is_last {
+                rest.len()
+            } else {
+                rest.partition_point(|at| *at < until)
             };
             if self.step == 0 {
                 source.stream = sink.stream(source.key);
@@ -375,12 +376,13 @@ impl Ids {
         self.regions = labels.map(|label| sink.region(0, label)).collect();
         let metrics = definitions.metrics.iter();
         self.metrics = metrics
-            .map(
-                |metric| match self.has_launches && metric.name == CORRELATION {
-                    true => None,
-                    false => Some(sink.counter(&metric.name)),
-                },
-            )
+            .map(|metric| {
+                if self.has_launches && metric.name == CORRELATION {
+                    None
+                } else {
+                    Some(sink.counter(&metric.name))
+                }
+            })
             .collect();
     }
 

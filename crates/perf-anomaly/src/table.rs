@@ -35,9 +35,10 @@ pub(crate) fn call_path(calls: &Calls, path: CallPathId) -> String {
             .map_or("(unknown)", |(_, name)| name)
     };
     let names: Vec<&str> = regions.map(name).collect();
-    match names.is_empty() {
-        true => "(other)".into(),
-        false => names.join(" > "),
+    if names.is_empty() {
+        "(other)".into()
+    } else {
+        names.join(" > ")
     }
 }
 

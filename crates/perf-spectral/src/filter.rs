@@ -98,13 +98,14 @@ pub trait Filter: Sync {
 
 /// Returns an error unless there is one element for each axis.
 fn one_an_axis(what: &'static str, got: usize, dims: &[usize]) -> Result<()> {
-    match got == dims.len() {
-        true => Ok(()),
-        false => Err(Error::Length {
+    if got == dims.len() {
+        Ok(())
+    } else {
+        Err(Error::Length {
             what,
             expected: dims.len(),
             got,
-        }),
+        })
     }
 }
 
@@ -296,11 +297,10 @@ impl Filter for Harmonics {
     fn weight(&self, wave: Wave<'_>) -> f64 {
         let mut multiples = 1..=i64::from(self.count);
         let found = self.k.len() == wave.k.len()
-            && match self.count <= FEW {
-                true => {
-                    multiples.any(|times| self.is_hit(wave, times) || self.is_hit(wave, -times))
-                }
-                false => self.is_any_hit(wave),
+            && if self.count <= FEW {
+                multiples.any(|times| self.is_hit(wave, times) || self.is_hit(wave, -times))
+            } else {
+                self.is_any_hit(wave)
             };
         f64::from(u8::from(found))
     }

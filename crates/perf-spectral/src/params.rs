@@ -124,12 +124,13 @@ impl RankParams {
 
 /// Returns an error unless the tolerance is in `0.0..1.0`.
 pub(crate) fn check_tolerance(share: f64) -> Result<()> {
-    match (0.0..1.0).contains(&share) {
-        true => Ok(()),
-        false => Err(Error::Parameter {
+    if (0.0..1.0).contains(&share) {
+        Ok(())
+    } else {
+        Err(Error::Parameter {
             what: "the tolerance of equal correlations",
             got: share,
-        }),
+        })
     }
 }
 

@@ -179,9 +179,10 @@ impl<T: Real> Spectra<T> {
     ) -> Result<Ranking> {
         let (mut chosen, mut skipped) = (Vec::with_capacity(candidates.len()), Vec::new());
         for view in candidates {
-            match self.view(*view)?.is_skipped() {
-                true => skipped.push(*view),
-                false => chosen.push(*view),
+            if self.view(*view)?.is_skipped() {
+                skipped.push(*view)
+            } else {
+                chosen.push(*view)
             }
         }
         let mut ranking = match reference {

@@ -39,9 +39,10 @@ impl Names {
             return (id, false);
         }
         let is_other = self.regions.len() >= limit;
-        let (program, name) = match is_other {
-            true => (u32::MAX, OTHER),
-            false => (program, name),
+        let (program, name) = if is_other {
+            (u32::MAX, OTHER)
+        } else {
+            (program, name)
         };
         if is_other && let Some(id) = self.region_id(program, name) {
             return (id, true);

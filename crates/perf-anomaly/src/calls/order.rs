@@ -107,14 +107,13 @@ impl Stream {
         let Some(first) = events.first() else {
             return false;
         };
-        let is_first_far = match self.last == Self::NEVER {
-            true => events
+        let is_first_far = if self.last == Self::NEVER {
+            events
                 .get(1)
-                .is_some_and(|it| is_far(first.at, it.at, limits.far)),
-            false => {
-                is_far(first.at, self.last, limits.far)
-                    || (events.len() <= AGREE && is_far(self.last, first.at, limits.far))
-            }
+                .is_some_and(|it| is_far(first.at, it.at, limits.far))
+        } else {
+            is_far(first.at, self.last, limits.far)
+                || (events.len() <= AGREE && is_far(self.last, first.at, limits.far))
         };
         let from = events.len().saturating_sub(AGREE + 1);
         let mut last = events.get(from..).unwrap_or_default().windows(2);
@@ -302,9 +301,10 @@ impl Limits {
             return Verdict::Right;
         }
         let back = below(limit);
-        match back > AGREE && 2 * back > after.len() {
-            true => Verdict::Back,
-            false => Verdict::Wrong(before),
+        if back > AGREE && 2 * back > after.len() {
+            Verdict::Back
+        } else {
+            Verdict::Wrong(before)
         }
     }
 }

@@ -291,9 +291,10 @@ impl Calls {
             ModelBy::CallPath => {
                 let path = self.path(CallPathId(function.0));
                 let names: Vec<&str> = path.iter().filter_map(name).collect();
-                match names.is_empty() {
-                    true => "(other)".into(),
-                    false => names.join(" / "),
+                if names.is_empty() {
+                    "(other)".into()
+                } else {
+                    names.join(" / ")
                 }
             }
         }

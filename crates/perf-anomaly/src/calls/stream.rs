@@ -232,9 +232,10 @@ impl Stream {
             self.pending.sort_by_key(|note| note.at);
             self.pending_sorted = true;
         }
-        self.deepest = match self.overlaps {
-            true => shared.params.depth.min(OVERLAPPING),
-            false => shared.params.depth,
+        self.deepest = if self.overlaps {
+            shared.params.depth.min(OVERLAPPING)
+        } else {
+            shared.params.depth
         };
         let is_first = self.last == Self::NEVER;
         let mut functions = std::mem::take(&mut self.functions);

@@ -53,9 +53,10 @@ fn tail(histogram: &Histogram, below: &[u64], value: f64) -> f64 {
     let total = below.last().copied().unwrap_or_default() as f64;
     let share = histogram.at_most(value, below) / total;
     // The first edge lies below the smallest value, whose own fraction would be 0.
-    let share = match value >= histogram.min() {
-        true => (share + 1.0 / total).min(1.0),
-        false => share,
+    let share = if value >= histogram.min() {
+        (share + 1.0 / total).min(1.0)
+    } else {
+        share
     };
     rarity(share)
 }
@@ -86,9 +87,10 @@ impl Scores for ByTail {
         let (least, most) = scores.fold((highest, -highest), |(least, most), score| {
             (score.min(least), score.max(most))
         });
-        match most < 0.0 {
-            true => -part * (most - least),
-            false => least + part * (most - least),
+        if most < 0.0 {
+            -part * (most - least)
+        } else {
+            least + part * (most - least)
         }
     }
 

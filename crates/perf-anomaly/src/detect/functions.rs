@@ -92,9 +92,10 @@ impl<T> Functions<T> {
             let found = self.entries.binary_search_by_key(&function, |(id, _)| *id);
             return found.ok().map(|slot| slot as u32);
         }
-        match function.0 >= NEAR {
-            true => self.far.get(&function.0).copied(),
-            false => None,
+        if function.0 >= NEAR {
+            self.far.get(&function.0).copied()
+        } else {
+            None
         }
     }
 

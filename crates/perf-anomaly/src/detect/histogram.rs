@@ -236,9 +236,10 @@ impl Histogram {
     /// value.
     pub(crate) fn edges(&self, bin: usize) -> (f64, f64) {
         let lower = self.start + bin as f64 * self.width;
-        match bin + 1 == self.counts.len() {
-            true => (lower, self.max),
-            false => (lower, lower + self.width),
+        if bin + 1 == self.counts.len() {
+            (lower, self.max)
+        } else {
+            (lower, lower + self.width)
         }
     }
 
@@ -376,9 +377,10 @@ impl Histogram {
             counts.push(count);
         }
         let [start, width, min, max] = values;
-        let histogram = match counts.is_empty() {
-            true => Some(Self::default()),
-            false => Self::from_counts(counts, start, width, min, max),
+        let histogram = if counts.is_empty() {
+            Some(Self::default())
+        } else {
+            Self::from_counts(counts, start, width, min, max)
         };
         let histogram = histogram.ok_or_else(|| from.error(0, "a histogram with fitting edges"))?;
         Ok(Histogram { rule, ..histogram })

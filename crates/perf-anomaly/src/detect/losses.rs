@@ -74,9 +74,10 @@ impl Loss {
             too_fast: from.varint(EXPECTED)?,
             not_enough_data: from.varint(EXPECTED)?,
             time: Nanos(from.signed("the time lost")?),
-            beyond_experience: match from.context.has_beyond_experience {
-                true => from.varint(EXPECTED)?,
-                false => 0,
+            beyond_experience: if from.context.has_beyond_experience {
+                from.varint(EXPECTED)?
+            } else {
+                0
             },
         };
         let named = [loss.too_slow, loss.too_fast, loss.not_enough_data];
@@ -84,14 +85,15 @@ impl Loss {
             .iter()
             .try_fold(0_u64, |sum, count| sum.checked_add(*count));
         let is_part = loss.beyond_experience <= loss.too_slow;
-        match named.is_some_and(|named| named <= calls) && is_part && loss.time.0 >= 0 {
-            true => Ok(loss),
-            false => Err(from
+        if named.is_some_and(|named| named <= calls) && is_part && loss.time.0 >= 0 {
+            Ok(loss)
+        } else {
+            Err(from
                 .error(
                     1,
                     "no more anomalies than calls, and time that is not negative",
                 )
-                .into()),
+                .into())
         }
     }
 
@@ -120,9 +122,12 @@ impl Relabelled {
     /// Moves the call to its new label.
     pub(crate) fn apply(&self, loss: &mut Loss) {
         for ((label, time), is_new) in [(self.was, false), (self.is, true)] {
-            let change = |count: &mut u64| match is_new {
-                true => *count += 1,
-                false => *count = count.saturating_sub(1),
+            let change = |count: &mut u64| {
+                if is_new {
+                    *count += 1;
+                } else {
+                    *count = count.saturating_sub(1);
+                }
             };
             if label == Label::BeyondExperience {
                 change(&mut loss.beyond_experience);
@@ -135,9 +140,10 @@ impl Relabelled {
             };
             change(count);
             if label.is_slow() {
-                let sum = match is_new {
-                    true => loss.time.0.saturating_add(time.0),
-                    false => loss.time.0.saturating_sub(time.0),
+                let sum = if is_new {
+                    loss.time.0.saturating_add(time.0)
+                } else {
+                    loss.time.0.saturating_sub(time.0)
                 };
                 loss.time.0 = sum.max(0);
             }

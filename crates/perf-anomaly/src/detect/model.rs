@@ -63,9 +63,10 @@ impl ScoredHistogram {
 
     fn decode(from: &mut Reader<'_>) -> Result<Self> {
         let threshold = from.f64("a threshold")?;
-        match threshold.is_finite() {
-            true => Ok(Self::new(Histogram::decode(from)?, threshold)),
-            false => Err(from.error(8, "a finite threshold").into()),
+        if threshold.is_finite() {
+            Ok(Self::new(Histogram::decode(from)?, threshold))
+        } else {
+            Err(from.error(8, "a finite threshold").into())
         }
     }
 }

@@ -23,9 +23,10 @@ impl Piece {
         let all = self.count as f64;
         let fraction = (at - self.lower) / (self.upper - self.lower);
         let rest = 1.0 - fraction;
-        let below = match rest > fraction {
-            true => (fraction * all + 0.5).floor(),
-            false => all - (rest * all + 0.5).floor(),
+        let below = if rest > fraction {
+            (fraction * all + 0.5).floor()
+        } else {
+            all - (rest * all + 0.5).floor()
         };
         let below = (below as u64).min(self.count);
         self.count -= below;

@@ -32,9 +32,10 @@ impl Rules {
     /// Returns the threshold of a function if it has its own.
     #[inline]
     pub(crate) fn threshold(&self, function: FunctionId) -> Option<f64> {
-        match self.0.is_empty() {
-            true => None,
-            false => self.0.get(function).and_then(|rule| rule.threshold),
+        if self.0.is_empty() {
+            None
+        } else {
+            self.0.get(function).and_then(|rule| rule.threshold)
         }
     }
 }

@@ -86,9 +86,10 @@ pub(super) fn record(
                 value: *value,
             })
             .collect(),
-        accelerator: match calls.is_gpu(call.stream) {
-            true => accelerator(facts),
-            false => Vec::new(),
+        accelerator: if calls.is_gpu(call.stream) {
+            accelerator(facts)
+        } else {
+            Vec::new()
         },
         launch: calls
             .launch(call.key())

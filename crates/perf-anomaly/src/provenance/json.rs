@@ -244,9 +244,10 @@ pub(super) mod direction {
     }
 
     pub(crate) fn serialize<S: Serializer>(is_sent: &bool, to: S) -> Result<S::Ok, S::Error> {
-        match is_sent {
-            true => Direction::Send.serialize(to),
-            false => Direction::Receive.serialize(to),
+        if *is_sent {
+            Direction::Send.serialize(to)
+        } else {
+            Direction::Receive.serialize(to)
         }
     }
 
@@ -263,26 +264,27 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Numbers and texts are written according to `Debug` and the rules of JSON.
-        #[test]
-        fn numbers_and_texts_come_back(bits in any::<u64>(), name in ".*", signed in any::<i64>()) {
-            let number = f64::from_bits(bits);
-            let mut record = Record { kind: Kind::Anomaly, score: number, ..Record::default() };
-            record.host = Some(name.clone());
-            let counter = |value| CounterRecord { at: Nanos(1), name: name.clone(), value };
-            let values = [Value::F64(number), Value::U64(bits), Value::I64(signed)];
-            record.counters = values.map(counter).into();
-            let mut line = String::new();
-            write(&Entry::Call(Box::new(record)), &mut line);
-            let expected = match number.is_finite() {
-                true => format!("{number:?}"),
-                false => "null".into(),
-            };
-            let has = line.contains(&format!(r#""score":{expected},"#));
-            prop_assert!(has);
-            let mut again = String::new();
-            write(&read(&line).map_err(TestCaseError::fail)?, &mut again);
-            prop_assert_eq!(line, again);
+            /// Numbers and texts are written according to `Debug` and the rules of JSON.
+            #[test]
+            fn numbers_and_texts_come_back(bits in any::<u64>(), name in ".*", signed in any::<i64>()) {
+                let number = f64::from_bits(bits);
+                let mut record = Record { kind: Kind::Anomaly, score: number, ..Record::default() };
+                record.host = Some(name.clone());
+                let counter = |value| CounterRecord { at: Nanos(1), name: name.clone(), value };
+                let values = [Value::F64(number), Value::U64(bits), Value::I64(signed)];
+                record.counters = values.map(counter).into();
+                let mut line = String::new();
+                write(&Entry::Call(Box::new(record)), &mut line);
+                let expected = if number.is_finite() {
+    format!("{number:?}")
+    } else {
+    "null".into()
+    };
+                let has = line.contains(&format!(r#""score":{expected},"#));
+                prop_assert!(has);
+                let mut again = String::new();
+                write(&read(&line).map_err(TestCaseError::fail)?, &mut again);
+                prop_assert_eq!(line, again);
+            }
         }
-    }
 }

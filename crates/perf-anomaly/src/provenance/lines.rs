@@ -184,9 +184,10 @@ impl Store for Lines {
                     // Copied unchanged, even if it is unreadable.
                     Revision::Keep => {
                         revised.write(line)?;
-                        match line.ends_with(b"\n") {
-                            true => Ok(()),
-                            false => revised.write(b"\n"),
+                        if line.ends_with(b"\n") {
+                            Ok(())
+                        } else {
+                            revised.write(b"\n")
                         }
                     }
                     Revision::Replace(record) => revised.put(&Entry::Call(record)).map(drop),

@@ -120,9 +120,10 @@ impl Recorder {
         detector: &dyn Detector,
     ) -> Result<()> {
         // Pending entries may leave no space for more.
-        let before = match self.is_behind {
-            true => self.commit(),
-            false => Ok(()),
+        let before = if self.is_behind {
+            self.commit()
+        } else {
+            Ok(())
         };
         let kept = self.judged(calls, judgements, detector);
         match before {
@@ -302,12 +303,11 @@ impl Recorder {
     /// remaining budget.
     fn most(&self) -> usize {
         let (half, kept) = (self.params.budget / 2, self.counts.kept_bytes);
-        match kept <= half {
-            true => self.params.per_function,
-            false => {
-                let left = self.params.budget.saturating_sub(kept) as f64 / half.max(1) as f64;
-                ((self.params.per_function as f64 * left) as usize).max(1)
-            }
+        if kept <= half {
+            self.params.per_function
+        } else {
+            let left = self.params.budget.saturating_sub(kept) as f64 / half.max(1) as f64;
+            ((self.params.per_function as f64 * left) as usize).max(1)
         }
     }
 

@@ -145,9 +145,10 @@ impl Sqlite {
     /// # Errors
     /// Returns [`Error::Store`](crate::Error::Store) if that fails.
     pub fn roll_back(&mut self) -> Result<()> {
-        match self.is_writing() {
-            true => self.fail(self.connection.execute_batch("rollback")),
-            false => Ok(()),
+        if self.is_writing() {
+            self.fail(self.connection.execute_batch("rollback"))
+        } else {
+            Ok(())
         }
     }
 
@@ -171,9 +172,10 @@ impl Sqlite {
     }
 
     fn begin(&self) -> Result<()> {
-        match self.is_writing() {
-            true => Ok(()),
-            false => self.fail(self.connection.execute_batch("begin")),
+        if self.is_writing() {
+            Ok(())
+        } else {
+            self.fail(self.connection.execute_batch("begin"))
         }
     }
 
@@ -192,9 +194,10 @@ impl Sqlite {
                 bound(record.step).into(),
                 record.call.entry.0.into(),
                 record.runtime.0.into(),
-                match record.score.is_finite() {
-                    true => record.score.into(),
-                    false => Value::Null,
+                if record.score.is_finite() {
+                    record.score.into()
+                } else {
+                    Value::Null
                 },
                 record.severity.0.into(),
             ];
@@ -257,9 +260,10 @@ impl Store for Sqlite {
     }
 
     fn commit(&mut self) -> Result<()> {
-        match self.is_writing() {
-            true => self.fail(self.connection.execute_batch("commit")),
-            false => Ok(()),
+        if self.is_writing() {
+            self.fail(self.connection.execute_batch("commit"))
+        } else {
+            Ok(())
         }
     }
 

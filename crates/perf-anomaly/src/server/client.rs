@@ -187,9 +187,10 @@ impl<E: Exchange> Client<E> {
     /// # Errors
     /// Returns the errors of [`step`](Self::step).
     pub(crate) fn catch_up(&mut self, calls: &Calls, detector: &mut dyn Detector) -> Result<()> {
-        match std::mem::take(&mut self.resumed.wants_view) {
-            true => self.sync(calls, detector).map(drop),
-            false => Ok(()),
+        if std::mem::take(&mut self.resumed.wants_view) {
+            self.sync(calls, detector).map(drop)
+        } else {
+            Ok(())
         }
     }
 
@@ -246,9 +247,10 @@ impl<E: Exchange> Client<E> {
     ) -> Result<Synced> {
         self.count(calls, judgements);
         // Merged steps need not be sent.
-        match self.schedule.is_due() && !self.resumed.wants_view {
-            true => self.sync(calls, detector),
-            false => Ok(Synced::default()),
+        if self.schedule.is_due() && !self.resumed.wants_view {
+            self.sync(calls, detector)
+        } else {
+            Ok(Synced::default())
         }
     }
 

@@ -124,9 +124,10 @@ impl Rank {
     /// Adds a step, or a further part of one.
     fn add(&mut self, step: &StepStats, history: usize) {
         let (first, last) = self.range;
-        self.range = match self.is_empty() {
-            true => (step.step, step.step),
-            false => (first.min(step.step), last.max(step.step)),
+        self.range = if self.is_empty() {
+            (step.step, step.step)
+        } else {
+            (first.min(step.step), last.max(step.step))
         };
         self.loss.merge(&step.loss);
         let at = self.place(step.step);

@@ -255,15 +255,14 @@ impl Server {
                 }
             }
         }
-        match names.is_empty() {
-            true => self.functions.merge(functions),
-            false => {
-                for (function, stats) in functions.unordered() {
-                    if let Some(function) = number(function) {
-                        self.functions
-                            .entry(function, FunctionStats::default)
-                            .merge(stats);
-                    }
+        if names.is_empty() {
+            self.functions.merge(functions)
+        } else {
+            for (function, stats) in functions.unordered() {
+                if let Some(function) = number(function) {
+                    self.functions
+                        .entry(function, FunctionStats::default)
+                        .merge(stats);
                 }
             }
         }

@@ -221,9 +221,10 @@ impl Merge for FunctionStats {
         // Most functions have no callees, so that both run times are equal.
         let is_leaf = self.inclusive == self.exclusive && other.inclusive == other.exclusive;
         self.exclusive.merge(&other.exclusive);
-        match is_leaf {
-            true => self.inclusive = self.exclusive,
-            false => self.inclusive.merge(&other.inclusive),
+        if is_leaf {
+            self.inclusive = self.exclusive;
+        } else {
+            self.inclusive.merge(&other.inclusive);
         }
         self.scores.merge(&other.scores);
         self.severities.merge(&other.severities);

@@ -143,9 +143,10 @@ impl Sum {
         };
         if let Some(model) = &other.model {
             let mine = self.model.get_or_insert_with(|| model.emptied());
-            match other.names.is_empty() {
-                true => mine.merge(model)?,
-                false => mine.merge(&model.renumbered(number))?,
+            if other.names.is_empty() {
+                mine.merge(model)?
+            } else {
+                mine.merge(&model.renumbered(number))?
             }
         }
         for (function, stats) in other.functions.unordered() {
@@ -276,9 +277,10 @@ impl Server {
             deltas: 1,
             known,
             names: new.names().to_vec(),
-            model: Some(match delta.names.is_empty() {
-                true => delta.model.clone(),
-                false => delta.model.renumbered(number),
+            model: Some(if delta.names.is_empty() {
+                delta.model.clone()
+            } else {
+                delta.model.renumbered(number)
             }),
             functions,
             steps: delta.steps.clone(),

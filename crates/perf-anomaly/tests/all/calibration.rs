@@ -202,9 +202,10 @@ fn calls_between_modes_do_not_hide_each_other() {
         .map(|at| {
             let is_planted = at > 5000 && random.below(400) == 0;
             planted.push(is_planted);
-            match is_planted {
-                true => 1.3e5 * (1.7 * random.unit()).exp(),
-                false => [1e5, 1e6][at % 2] * (0.02 * random.normal()).exp(),
+            if is_planted {
+                1.3e5 * (1.7 * random.unit()).exp()
+            } else {
+                [1e5, 1e6][at % 2] * (0.02 * random.normal()).exp()
             }
         })
         .collect();

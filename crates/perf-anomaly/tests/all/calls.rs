@@ -477,9 +477,10 @@ fn calls_of_accelerators_end_alone() {
         (60, "other", true),
         (90, ".TAU application", true),
     ] {
-        match is_exit {
-            true => exit(&mut calls, gpu, at, name),
-            false => enter(&mut calls, gpu, at, name),
+        if is_exit {
+            exit(&mut calls, gpu, at, name)
+        } else {
+            enter(&mut calls, gpu, at, name)
         }
     }
     calls.end_step(0);

@@ -152,10 +152,11 @@ proptest! {
                 let from = call.number.saturating_sub(context as u64);
                 // Calls further back than those kept from the last step are dropped.
                 let oldest = u64::saturating_sub(before_step, context as u64);
-                let known = match call.number < oldest {
-                    true => call.number,
-                    false => from.max(oldest),
-                };
+                let known = if call.number < oldest {
+call.number
+} else {
+from.max(oldest)
+};
                 prop_assert_eq!(numbers, (known..call.number).collect::<Vec<_>>());
                 let mut depth = call.depth;
                 for caller in around.stack.iter().rev() {

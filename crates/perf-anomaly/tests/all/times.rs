@@ -32,9 +32,10 @@ fn run(events: &[(i64, bool)], of_step: usize, params: CallsParams) -> (Vec<Call
     let mut all = Vec::new();
     for (step, events) in events.chunks(of_step).enumerate() {
         for (at, is_exit) in events {
-            let event = match is_exit {
-                true => StreamEvent::Exit(work),
-                false => StreamEvent::Enter(work),
+            let event = if *is_exit {
+                StreamEvent::Exit(work)
+            } else {
+                StreamEvent::Enter(work)
             };
             calls.push(stream, Nanos(*at), event);
         }
@@ -282,9 +283,10 @@ fn one_wrong_time_ends_no_step_and_poisons_no_model() {
             let work = watch.region("work");
             for (index, (at, is_exit)) in events.iter().enumerate() {
                 let at = Nanos(if index == place { wrong } else { *at });
-                match is_exit {
-                    true => watch.exit(0, work, at),
-                    false => watch.enter(0, work, at),
+                if *is_exit {
+                    watch.exit(0, work, at)
+                } else {
+                    watch.enter(0, work, at)
                 }
             }
             watch.end_step();
@@ -341,9 +343,10 @@ fn a_strict_method_is_not_poisoned_either() {
     let work = monitor.region(0, "work");
     for (step, events) in events.chunks(80).enumerate() {
         for (at, is_exit) in events {
-            let event = match is_exit {
-                true => StreamEvent::Exit(work),
-                false => StreamEvent::Enter(work),
+            let event = if *is_exit {
+                StreamEvent::Exit(work)
+            } else {
+                StreamEvent::Enter(work)
             };
             monitor.push(stream, Nanos(*at), event);
         }

@@ -40,9 +40,10 @@ impl<T: Real> Transform<T> {
         let mut tiles = layout.tiles.as_slice();
         while let Some(tile) = tiles.first() {
             scratch.check()?;
-            let whole = match layout.rows.is_multiple_of(layout.width) {
-                true => self.whole(tiles, tile.at),
-                false => 0,
+            let whole = if layout.rows.is_multiple_of(layout.width) {
+                self.whole(tiles, tile.at)
+            } else {
+                0
             };
             tiles = &tiles[whole.max(1)..];
             if whole > 0 {
@@ -64,9 +65,10 @@ impl<T: Real> Transform<T> {
     /// belong to the next slot.
     fn whole(&self, tiles: &[Tile], at: usize) -> usize {
         let layout = &self.layout;
-        let most = match layout.by_slot() {
-            true => TILES.min((layout.below - at % layout.below) / layout.width),
-            false => TILES,
+        let most = if layout.by_slot() {
+            TILES.min((layout.below - at % layout.below) / layout.width)
+        } else {
+            TILES
         };
         let whole = |tile: &&Tile| !tile.first && tile.columns == layout.width;
         tiles.iter().take(most).take_while(whole).count()
@@ -228,9 +230,10 @@ pub(crate) fn along<T: Real>(
         return;
     };
     let step = below * T::COLUMNS;
-    let part = match 2 * size_of_val(re) > NEAR {
-        true => step,
-        false => re.len(),
+    let part = if 2 * size_of_val(re) > NEAR {
+        step
+    } else {
+        re.len()
     };
     for (re, im) in re.chunks_exact_mut(part).zip(im.chunks_exact_mut(part)) {
         along(rest, [re, im], columns, space);

@@ -59,9 +59,10 @@ impl Cells<'_> {
     }
 
     fn count(&self) -> usize {
-        match self.mask.is_empty() {
-            true => self.values.len(),
-            false => self.mask.iter().filter(|held| **held).count(),
+        if self.mask.is_empty() {
+            self.values.len()
+        } else {
+            self.mask.iter().filter(|held| **held).count()
         }
     }
 
@@ -353,9 +354,10 @@ impl<T: Real> SpectraBuilder<T> {
         self.pool.with(new, |space| {
             for piece in checks.pieces(0..values.len()) {
                 for at in piece? {
-                    space.values[at] = match cells.holds(at) {
-                        true => T::of(part(values[at])),
-                        false => T::default(),
+                    space.values[at] = if cells.holds(at) {
+                        T::of(part(values[at]))
+                    } else {
+                        T::default()
                     };
                 }
             }

@@ -387,12 +387,13 @@ fn references_of_other_shapes_are_refused() {
             found.push(rank(Some(&given), Some(&given), &[view]));
         }
         for found in found {
-            match shape == dims {
-                true => assert!(found.is_ok(), "{found:?}"),
-                false => assert!(
+            if shape == dims {
+                assert!(found.is_ok(), "{found:?}")
+            } else {
+                assert!(
                     matches!(found, Err(Error::Length { .. })),
                     "{shape:?}: {found:?}"
-                ),
+                )
             }
         }
     }

@@ -82,9 +82,12 @@ fn one_wave_vector_and_its_harmonics() {
         };
         let about = format!("{count} times {k:?}");
         agree(found(&views, &filter), defined(&views, &weight), &about);
-        let rest = |at: &[f64]| match at.iter().all(|k| *k == 0.0) {
-            true => 0.0,
-            false => 1.0 - weight(at),
+        let rest = |at: &[f64]| {
+            if at.iter().all(|k| *k == 0.0) {
+                0.0
+            } else {
+                1.0 - weight(at)
+            }
         };
         let about = format!("without {about}");
         agree(
@@ -258,9 +261,10 @@ fn filters_for_other_axes_are_refused() {
                     .map(|_| ()),
             ];
             for found in found {
-                match is_fit {
-                    true => assert!(found.is_ok(), "{found:?}"),
-                    false => assert!(matches!(found, Err(Error::Length { .. })), "{found:?}"),
+                if is_fit {
+                    assert!(found.is_ok(), "{found:?}")
+                } else {
+                    assert!(matches!(found, Err(Error::Length { .. })), "{found:?}")
                 }
             }
         }

@@ -355,9 +355,10 @@ fn surrogates_are_no_more_than_can_be_kept() {
         (usize::MAX, false),
     ] {
         let checked = NullParams::default().count(count).check();
-        match is_fit {
-            true => assert!(checked.is_ok()),
-            false => assert!(matches!(checked, Err(Error::Parameter { .. })), "{count}"),
+        if is_fit {
+            assert!(checked.is_ok())
+        } else {
+            assert!(matches!(checked, Err(Error::Parameter { .. })), "{count}")
         }
     }
 }

@@ -277,9 +277,10 @@ fn read_change(from: &mut Reader<'_>) -> Result<Change> {
         calls: from.varint("a number of calls")?,
         score: from.f64("a score")?,
     };
-    match change.score.is_finite() {
-        true => Ok(change),
-        false => Err(from.error(8, "a finite score").into()),
+    if change.score.is_finite() {
+        Ok(change)
+    } else {
+        Err(from.error(8, "a finite score").into())
     }
 }
 

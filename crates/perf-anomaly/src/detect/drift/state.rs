@@ -91,16 +91,18 @@ impl State {
     ) -> Option<Change> {
         self.recent.since = self.recent.since.min(step);
         self.recent.calls.push(runtime);
-        match self.recent.calls.count() < params.window() {
-            true => None,
-            false => self.look(params),
+        if self.recent.calls.count() < params.window() {
+            None
+        } else {
+            self.look(params)
         }
     }
 
     pub(super) fn usual(&self, params: &DriftChecked) -> Option<Nanos> {
-        match self.before.count() < params.window() {
-            true => None,
-            false => usual(&self.before),
+        if self.before.count() < params.window() {
+            None
+        } else {
+            usual(&self.before)
         }
     }
 
@@ -125,9 +127,10 @@ impl State {
                 None
             }
             Some(change) if suspect.is_empty() => {
-                match change.is_slower() {
-                    true => self.slower = recent,
-                    false => self.faster = recent,
+                if change.is_slower() {
+                    self.slower = recent;
+                } else {
+                    self.faster = recent;
                 }
                 None
             }
@@ -155,10 +158,7 @@ impl State {
             return None;
         }
         let (from, to) = (usual(&self.before)?, usual(window)?);
-        let (short, long) = match score > 0.0 {
-            true => (from, to),
-            false => (to, from),
-        };
+        let (short, long) = if score > 0.0 { (from, to) } else { (to, from) };
         let difference = long.0.saturating_sub(short.0);
         let is_enough = difference as f64 >= short.0 as f64 * params.least()
             && difference > params.resolution().0.saturating_mul(2);

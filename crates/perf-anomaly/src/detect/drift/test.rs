@@ -12,9 +12,10 @@ pub(super) fn bound(p: f64) -> f64 {
     let (mut low, mut high) = (0.1, 40.0);
     for _ in 0..64 {
         let middle = (low + high) / 2.0;
-        match 2.0 * tail(middle) > p {
-            true => low = middle,
-            false => high = middle,
+        if 2.0 * tail(middle) > p {
+            low = middle;
+        } else {
+            high = middle;
         }
     }
     high
@@ -52,9 +53,10 @@ pub(super) fn rank_sum(old: &Sketch, new: &Sketch) -> f64 {
     let (m, n) = (old.count() as f64, new.count() as f64);
     let all = m + n;
     let variance = n * m / 12.0 * (all + 1.0 - ties / (all * (all - 1.0)));
-    match variance > 0.0 {
-        true => (sum - n * m / 2.0) / variance.sqrt(),
-        false => 0.0,
+    if variance > 0.0 {
+        (sum - n * m / 2.0) / variance.sqrt()
+    } else {
+        0.0
     }
 }
 

@@ -50,9 +50,10 @@ impl Component {
     #[inline]
     fn density(&self, at: f64) -> f64 {
         let z = (at - self.mean) / self.deviation;
-        match z.abs() < FAR {
-            true => self.weight * NORM / self.deviation * (-0.5 * z * z).exp(),
-            false => 0.0,
+        if z.abs() < FAR {
+            self.weight * NORM / self.deviation * (-0.5 * z * z).exp()
+        } else {
+            0.0
         }
     }
 }
@@ -297,9 +298,10 @@ fn excess(bins: &[Bin], all: f64, origin: f64) -> Option<Component> {
     let (mut start, mut sum, mut top) = (0, 0.0, 0.0);
     for (at, bin) in bins.iter().enumerate() {
         let (calls, expected) = (bin.calls, expected(bin));
-        let log = match calls > 0.0 {
-            true => calls * (calls / expected).ln(),
-            false => 0.0,
+        let log = if calls > 0.0 {
+            calls * (calls / expected).ln()
+        } else {
+            0.0
         };
         let deviance = log - (calls - expected);
         sum += if calls > expected {

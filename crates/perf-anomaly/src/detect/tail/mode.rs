@@ -97,9 +97,10 @@ impl Side {
     /// Returns the distance beyond the start of the tail at which a call has the required
     /// probability.
     fn reach(&self, share: f64, probability: f64) -> f64 {
-        match share > probability {
-            true => self.scale * self.from * ((share / probability).powf(1.0 / self.from) - 1.0),
-            false => 0.0,
+        if share > probability {
+            self.scale * self.from * ((share / probability).powf(1.0 / self.from) - 1.0)
+        } else {
+            0.0
         }
     }
 }

@@ -109,12 +109,13 @@ impl Sketch {
     fn widen(&mut self, bucket: usize, count: u64) {
         const SPARE: usize = 15;
         let end = self.first as usize + self.counts.len();
-        let (first, end) = match self.counts.is_empty() {
-            true => (bucket & !SPARE, (bucket | SPARE) + 1),
-            false => (
+        let (first, end) = if self.counts.is_empty() {
+            (bucket & !SPARE, (bucket | SPARE) + 1)
+        } else {
+            (
                 (bucket & !SPARE).min(self.first as usize),
                 end.max((bucket | SPARE) + 1),
-            ),
+            )
         };
         let mut counts = vec![0; end - first];
         let old = self.first as usize - first.min(self.first as usize);

@@ -343,10 +343,11 @@ proptest! {
         for bytes in [first.encode(), view.encode(), local.server(|server| server.encode()).expect("nobody panicked")] {
             let mut bytes = bytes;
             let place = (at * bytes.len() as f64) as usize;
-            match is_cut {
-                true => bytes.truncate(place),
-                false => bytes[place] = to,
-            }
+            if is_cut {
+bytes.truncate(place);
+} else {
+bytes[place] = to;
+}
             if let Ok(delta) = Delta::decode(&bytes) {
                 let before = local.server(|server| server.encode()).expect("nobody panicked");
                 if local.send(&delta).is_err() {
