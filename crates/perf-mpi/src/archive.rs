@@ -20,6 +20,15 @@ pub struct Part {
 }
 
 impl Part {
+    /// Returns the part of a trace that this rank holds. `own` must ascend, and other locations should have no events.
+    pub fn new(trace: Trace, own: Vec<LocationId>) -> Self {
+        Part {
+            trace,
+            own,
+            found: Diagnostics::default(),
+        }
+    }
+
     /// Returns a view of the own locations.
     pub fn view(&self) -> TraceView<'_> {
         self.trace.view().only(&self.own)

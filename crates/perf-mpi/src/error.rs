@@ -94,6 +94,9 @@ pub enum Error {
     /// Clustering failed.
     #[error(transparent)]
     Track(#[from] perf_track::Error),
+    /// Wait states or efficiencies could not be computed.
+    #[error(transparent)]
+    Wait(#[from] perf_wait::Error),
     /// A recording could not be read.
     #[error(transparent)]
     Formats(#[from] perf_formats::Error),

@@ -13,6 +13,7 @@ mod reduce;
 mod scale;
 mod spectra;
 mod tree;
+mod waits;
 mod wire;
 
 pub use archive::{Part, read};
@@ -26,4 +27,5 @@ pub use profile::profile;
 pub use ranks::Ranks;
 pub use scale::{Axis, Space, fit};
 pub use spectra::Shard;
+pub use waits::{Waits, efficiencies, waits};
 pub use wire::{Reader, Wire};

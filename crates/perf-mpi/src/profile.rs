@@ -55,7 +55,7 @@ pub fn profile(ranks: &Ranks, view: TraceView<'_>, job: &Job) -> Result<(Profile
 
 /// Profile of one rank.
 #[derive(Debug)]
-struct Piece {
+pub(crate) struct Piece {
     /// Parent and region of each call path.
     paths: Vec<(Option<u32>, u32)>,
     /// Metric, call path, location and value.
@@ -66,7 +66,34 @@ struct Piece {
 
 impl Piece {
     fn of(profile: &Profile, locations: &[LocationId], counts: ReplayCounts) -> Result<Self> {
-        let paths = profile.calls().paths().iter();
+        let calls = profile.calls();
+        let all: Vec<CallPathId> = (0..calls.paths().len())
+            .filter_map(CallPathId::from_index)
+            .collect();
+        let piece = Self::of_paths(profile, calls, all.len(), &all, locations)?;
+        Ok(Piece {
+            counts: [
+                counts.top,
+                counts.nearest,
+                counts.implicit_closes,
+                counts.renamed,
+                counts.orphan,
+                counts.open_at_end,
+            ],
+            ..piece
+        })
+    }
+
+    /// Returns the profile of some locations. Its call paths are the first `count` of `calls`, in which `numbers` has
+    /// the number of each call path of the profile.
+    pub(crate) fn of_paths(
+        profile: &Profile,
+        calls: &CallTree,
+        count: usize,
+        numbers: &[CallPathId],
+        locations: &[LocationId],
+    ) -> Result<Self> {
+        let paths = calls.paths().iter().take(count);
         let paths = paths.map(|path| (path.parent.map(|parent| parent.0), path.region.0));
         let mut values = Vec::new();
         for metric in (0..profile.metrics().len()).filter_map(MetricId::from_index) {
@@ -78,6 +105,7 @@ impl Piece {
                     if let Some(Value::U64(value)) = row.get(*location)
                         && value != 0
                     {
+                        let path = numbers[path.index()];
                         values.push((metric.0, path.0, location.0, value));
                     }
                 }
@@ -86,14 +114,7 @@ impl Piece {
         Ok(Piece {
             paths: paths.collect(),
             values,
-            counts: [
-                counts.top,
-                counts.nearest,
-                counts.implicit_closes,
-                counts.renamed,
-                counts.orphan,
-                counts.open_at_end,
-            ],
+            counts: [0; 6],
         })
     }
 
@@ -129,7 +150,7 @@ impl Wire for Piece {
 }
 
 /// Merged profile of all ranks.
-struct Whole {
+pub(crate) struct Whole {
     /// Merged call tree.
     calls: CallTree,
     /// Merged values.
@@ -144,7 +165,7 @@ struct Whole {
 }
 
 impl Whole {
-    fn new(own: &Profile, regions: usize) -> Self {
+    pub(crate) fn new(own: &Profile, regions: usize) -> Self {
         let types = vec![ValueType::U64; own.metrics().len()];
         Whole {
             calls: CallTree::default(),
@@ -157,7 +178,7 @@ impl Whole {
 
     /// Adds the profile of one rank. New call paths are appended in the order of the ranks, as if
     /// one process had read all locations.
-    fn add(&mut self, piece: &Piece) -> Result<()> {
+    pub(crate) fn add(&mut self, piece: &Piece) -> Result<()> {
         let unknown = Error::Decode {
             at: 0,
             expected: "call paths after their parents",
@@ -189,7 +210,11 @@ impl Whole {
         Ok(())
     }
 
-    fn finish(mut self, own: &Profile, regions: &[Region]) -> Result<(Profile, ReplayCounts)> {
+    pub(crate) fn finish(
+        mut self,
+        own: &Profile,
+        regions: &[Region],
+    ) -> Result<(Profile, ReplayCounts)> {
         let mut regions = regions.to_vec();
         if !self.bytes_outside.is_empty() {
             regions.push(Region::named("(outside regions)"));

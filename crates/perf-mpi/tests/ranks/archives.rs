@@ -19,14 +19,14 @@ pub(crate) const TESTS: &[(&str, Test)] = &[
     ("an_archive_that_is_not_there_is_an_error_on_all", missing),
 ];
 
-const NAMES: [&str; 3] = ["jacobi-4", "jacobi-16", "nwchem-md-4"];
+pub(crate) const NAMES: [&str; 3] = ["jacobi-4", "jacobi-16", "nwchem-md-4"];
 
-fn path(name: &str) -> PathBuf {
+pub(crate) fn path(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     folder.join("../../data/recordings").join(name)
 }
 
-fn whole(name: &str) -> Result<Trace, perf_formats::Error> {
+pub(crate) fn whole(name: &str) -> Result<Trace, perf_formats::Error> {
     let (trace, _) = Reader::open(&path(name), &OpenOptions::new(), &Job::default())?.read()?;
     Ok(trace)
 }
@@ -62,7 +62,7 @@ fn parts(ranks: &Ranks) -> Outcome {
     Ok(())
 }
 
-fn same_profile(found: &Profile, expected: &Profile) -> Outcome {
+pub(crate) fn same_profile(found: &Profile, expected: &Profile) -> Outcome {
     let paths = |profile: &Profile| profile.calls().paths().to_vec();
     equal("call paths", &paths(found), &paths(expected))?;
     equal("regions", &found.regions(), &expected.regions())?;

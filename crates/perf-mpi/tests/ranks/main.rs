@@ -9,6 +9,7 @@ mod messages;
 mod polled;
 mod reductions;
 mod views;
+mod waits;
 
 use perf_mpi::{Ranks, mpi};
 
@@ -43,6 +44,7 @@ fn main() {
         views::TESTS,
         archives::TESTS,
         clusters::TESTS,
+        waits::TESTS,
     ]
     .concat();
     let (mut passed, mut failed) = (0, 0);

@@ -1,5 +1,7 @@
 //! [`CallKind`]: the role of an MPI call in the exchange of messages.
 
+use perf_core::Region;
+
 /// Role of an MPI call in the exchange of messages.
 ///
 /// ```
@@ -88,6 +90,19 @@ impl CallKind {
             "test" | "testall" | "testany" | "testsome" => CallKind::Test,
             _ => CallKind::Other,
         }
+    }
+
+    /// Returns the role of a region of MPI, by its paradigm or name; `None` for any other region.
+    ///
+    /// ```
+    /// use perf_core::Region;
+    /// use perf_wait::activity::CallKind;
+    /// assert_eq!(CallKind::of_region(&Region::named("mpi_recv_")), Some(CallKind::Receive));
+    /// assert_eq!(CallKind::of_region(&Region::named("solve")), None);
+    /// ```
+    pub fn of_region(region: &Region) -> Option<Self> {
+        let is_mpi = region.is_mpi() || region.name.to_ascii_lowercase().starts_with("mpi_");
+        is_mpi.then(|| CallKind::of(&region.name))
     }
 
     /// Returns `true` for calls of threads and accelerators, which are no MPI calls.

@@ -26,11 +26,8 @@ impl Regions {
     pub(super) fn new(view: TraceView<'_>, is_hybrid: bool) -> Self {
         let definitions = view.definitions();
         let kind = |region: &Region| {
-            let is_mpi = region.is_mpi() || region.name.to_ascii_lowercase().starts_with("mpi_");
-            match is_mpi {
-                true => Some(CallKind::of(&region.name)),
-                false => is_hybrid.then(|| local_kind(region)).flatten(),
-            }
+            let local = || is_hybrid.then(|| local_kind(region)).flatten();
+            CallKind::of_region(region).or_else(local)
         };
         let is_team = |region: &Region| is_hybrid && team(region);
         let mut regions = Regions {

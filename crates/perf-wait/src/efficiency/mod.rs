@@ -78,7 +78,7 @@ impl Efficiencies {
         }
         let ideal = network.replay(activities, job)?;
         let locations: Vec<_> = ideal.locations.clone();
-        let processes = useful::useful_times(view, &locations, job)?;
+        let processes = UsefulTime::of(view, &locations, job)?;
         let (start, end) = activities
             .range()
             .ok_or(Error::Nothing { what: "events" })?;

@@ -135,41 +135,44 @@ fn useful_regions(definitions: &Definitions) -> Vec<bool> {
     regions.iter().map(is_useful).collect()
 }
 
-/// Returns the useful time of each of these locations.
-pub(super) fn useful_times(
-    view: TraceView<'_>,
-    locations: &[LocationId],
-    job: &Job,
-) -> Result<Vec<UsefulTime>> {
-    let definitions = view.definitions();
-    let useful = useful_regions(definitions);
-    let mut found = Vec::with_capacity(locations.len());
-    for id in locations {
-        let Some(location) = view.location(*id) else {
-            continue;
-        };
-        let mut summing = Summing {
-            useful: &useful,
-            has_states: has_states(definitions),
-            stack: Vec::new(),
-            since: location.times().first().copied().unwrap_or_default(),
-            time: 0,
-            counters: Counters {
-                definitions,
-                last: [None; 2],
-                read: [None; 2],
-                sums: [None; 2],
-            },
-        };
-        replay(location, &mut summing, job)?;
-        let [instructions, cycles] = summing.counters.sums;
-        found.push(UsefulTime {
-            location: *id,
-            time: definitions.clock.total(u128::from(summing.time)),
-            instructions,
-            cycles,
-        });
-        job.advance("useful time", 1, locations.len() as u64);
+impl UsefulTime {
+    /// Returns the useful time of each of these locations, without those that are not in the view. Progress is
+    /// reported by location in the phase `useful time`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
+    pub fn of(view: TraceView<'_>, locations: &[LocationId], job: &Job) -> Result<Vec<Self>> {
+        let definitions = view.definitions();
+        let useful = useful_regions(definitions);
+        let mut found = Vec::with_capacity(locations.len());
+        for id in locations {
+            let Some(location) = view.location(*id) else {
+                continue;
+            };
+            let mut summing = Summing {
+                useful: &useful,
+                has_states: has_states(definitions),
+                stack: Vec::new(),
+                since: location.times().first().copied().unwrap_or_default(),
+                time: 0,
+                counters: Counters {
+                    definitions,
+                    last: [None; 2],
+                    read: [None; 2],
+                    sums: [None; 2],
+                },
+            };
+            replay(location, &mut summing, job)?;
+            let [instructions, cycles] = summing.counters.sums;
+            found.push(UsefulTime {
+                location: *id,
+                time: definitions.clock.total(u128::from(summing.time)),
+                instructions,
+                cycles,
+            });
+            job.advance("useful time", 1, locations.len() as u64);
+        }
+        Ok(found)
     }
-    Ok(found)
 }

@@ -90,7 +90,9 @@ impl WaitStates {
         let mut states = messages::wait_states(activities, job)?;
         states.append(&mut collectives::wait_states(activities, job)?);
         states.append(&mut links::wait_states(activities, job)?);
-        let key = |state: &WaitState| (state.call, state.pattern, state.start);
+        // A total order: which of two that overlap is shortened does not depend on the order they were found in.
+        let number = |state: &WaitState| (state.message, state.collective);
+        let key = |state: &WaitState| (state.call, state.pattern, state.start, number(state));
         job.sort_by(&mut states, |a, b| key(a).cmp(&key(b)))?;
         separate(&mut states);
         let profile = profile::profile(activities, &states, job)?;
