@@ -51,7 +51,7 @@ const NOTES: &[(&str, &str)] = &[
     ),
     (
         "NEKBONE f64: forward transforms",
-        "Memory bandwidth limits both: three measurements on one day gave 0.86, 1.04 and 0.81 of the time of the faster \
+        "Memory bandwidth limits both: three measurements on one day gave ratios of 0.86, 1.04 and 0.81 against the faster \
          FFTW variant.",
     ),
     (
@@ -127,7 +127,7 @@ fn page(all: &[(&str, &str, Vec<Value>)], elsewhere: &[Value]) -> String {
         let _ = writeln!(page, "{}. {machine}", at + 1);
     }
     page += "\n## Requirements\n\n\
-        The ratio is the value of the other tool divided by that of perfkit.\n\n\
+        The ratio is the factor by which perfkit is better than the other tool.\n\n\
         | work | requirement | perfkit | other tool | ratio | result |\n|---|---|---|---|---|---|\n";
     for line in all.iter().flat_map(|(_, _, lines)| lines) {
         for asked in list(line, "asked") {
