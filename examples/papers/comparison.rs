@@ -63,42 +63,42 @@ impl Asked {
 
 /// Measured result.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Ours {
+pub(crate) enum Measured {
     /// Number, with its number of decimal places.
     Number(f64, usize),
     /// Any other result.
     Text(String),
 }
 
-impl From<(f64, usize)> for Ours {
+impl From<(f64, usize)> for Measured {
     fn from((value, digits): (f64, usize)) -> Self {
-        Ours::Number(value, digits)
+        Measured::Number(value, digits)
     }
 }
 
-impl From<usize> for Ours {
+impl From<usize> for Measured {
     fn from(count: usize) -> Self {
-        Ours::Number(count as f64, 0)
+        Measured::Number(count as f64, 0)
     }
 }
 
-impl From<String> for Ours {
+impl From<String> for Measured {
     fn from(text: String) -> Self {
-        Ours::Text(text)
+        Measured::Text(text)
     }
 }
 
-impl From<&str> for Ours {
+impl From<&str> for Measured {
     fn from(text: &str) -> Self {
-        Ours::Text(text.into())
+        Measured::Text(text.into())
     }
 }
 
-impl Ours {
+impl Measured {
     fn text(&self) -> String {
         match self {
-            Ours::Number(value, digits) => format!("{value:.digits$}"),
-            Ours::Text(text) => text.clone(),
+            Measured::Number(value, digits) => format!("{value:.digits$}"),
+            Measured::Text(text) => text.clone(),
         }
     }
 }
@@ -107,21 +107,21 @@ impl Ours {
 #[derive(Clone, Debug, PartialEq)]
 struct Row {
     what: String,
-    theirs: String,
-    ours: Ours,
+    published: String,
+    measured: Measured,
     why: String,
 }
 
 impl Row {
-    fn theirs(&self) -> Option<f64> {
-        self.theirs.replace(' ', "").parse().ok()
+    fn published(&self) -> Option<f64> {
+        self.published.replace(' ', "").parse().ok()
     }
 
     /// Returns half of the last digit that was published. Results that are closer are considered
     /// equal.
     fn rounding(&self) -> f64 {
         let digits = self
-            .theirs
+            .published
             .split_once('.')
             .map_or(0, |(_, rest)| rest.len());
         0.5 * 0.1_f64.powi(digits as i32) * (1.0 + 1e-6)
@@ -133,21 +133,21 @@ impl Row {
     /// Returns `None` if one of them is not a number, and 0 if they are equal to the published
     /// precision.
     fn deviation(&self) -> Option<f64> {
-        match (self.theirs(), &self.ours) {
-            (Some(theirs), Ours::Number(ours, _)) => {
-                let by = ours - theirs;
+        match (self.published(), &self.measured) {
+            (Some(published), Measured::Number(measured, _)) => {
+                let by = measured - published;
                 Some(match by.abs() <= self.rounding() {
                     true => 0.0,
-                    false if theirs == 0.0 => by,
-                    false => by / theirs.abs(),
+                    false if published == 0.0 => by,
+                    false => by / published.abs(),
                 })
             }
-            (_, ours) => (self.theirs == ours.text()).then_some(0.0),
+            (_, measured) => (self.published == measured.text()).then_some(0.0),
         }
     }
 
     fn deviation_text(&self) -> String {
-        match (self.deviation(), self.theirs()) {
+        match (self.deviation(), self.published()) {
             (None, _) => String::new(),
             (Some(0.0), _) => "=".into(),
             (Some(by), Some(0.0)) => format!("{by:+.2}"),
@@ -169,9 +169,9 @@ impl Row {
 /// table.text(&mut out)?;
 /// assert_eq!(
 ///     String::from_utf8(out).expect("text"),
-///     "Circles\n  what                            published    ours  deviation\n  \
-///      circumference of a unit circle       3.14  3.1416          =\n  \
-///      its area                              3.5     3.1    -10.2 %  [1]\n  \
+///     "Circles\n  what                            published  measured  deviation  note\n  \
+///      circumference of a unit circle  3.14       3.1416    =          -\n  \
+///      its area                        3.5        3.1       -10.2 %    [1]\n  \
 ///      [1] a square was measured\n",
 /// );
 /// # Ok::<(), std::io::Error>(())
@@ -199,14 +199,14 @@ impl Compared {
     pub(crate) fn row(
         &mut self,
         what: impl Into<String>,
-        theirs: impl Into<String>,
-        ours: impl Into<Ours>,
+        published: impl Into<String>,
+        measured: impl Into<Measured>,
         why: impl Into<String>,
     ) {
         self.rows.push(Row {
             what: what.into(),
-            theirs: theirs.into(),
-            ours: ours.into(),
+            published: published.into(),
+            measured: measured.into(),
             why: why.into(),
         });
     }
@@ -235,9 +235,12 @@ impl Compared {
             .with(Column::text("what", rows().map(|row| row.what.as_str())))
             .with(Column::text(
                 self.against,
-                rows().map(|row| row.theirs.as_str()),
+                rows().map(|row| row.published.as_str()),
             ))
-            .with(Column::text("ours", rows().map(|row| row.ours.text())))
+            .with(Column::text(
+                "measured",
+                rows().map(|row| row.measured.text()),
+            ))
             .with(Column::text("deviation", rows().map(Row::deviation_text)))
             .with(notes);
         table::print(out, &table, 60)?;
@@ -250,13 +253,13 @@ impl Compared {
     fn json(&self) -> TableJson<'_> {
         let rows = self.rows.iter().map(|row| RowJson {
             what: &row.what,
-            theirs: match row.theirs() {
+            published: match row.published() {
                 Some(number) => Figure::Number(number),
-                None => Figure::Text(&row.theirs),
+                None => Figure::Text(&row.published),
             },
-            ours: match &row.ours {
-                Ours::Number(number, _) => Figure::Number(*number),
-                Ours::Text(text) => Figure::Text(text),
+            measured: match &row.measured {
+                Measured::Number(number, _) => Figure::Number(*number),
+                Measured::Text(text) => Figure::Text(text),
             },
             deviation: row.deviation(),
             why: (!row.why.is_empty()).then_some(row.why.as_str()),
@@ -279,8 +282,8 @@ enum Figure<'a> {
 #[derive(Serialize)]
 struct RowJson<'a> {
     what: &'a str,
-    theirs: Figure<'a>,
-    ours: Figure<'a>,
+    published: Figure<'a>,
+    measured: Figure<'a>,
     deviation: Option<f64>,
     why: Option<&'a str>,
 }
@@ -331,11 +334,11 @@ pub(crate) fn write(
 mod tests {
     use super::*;
 
-    fn row(theirs: &str, ours: impl Into<Ours>) -> String {
+    fn row(published: &str, measured: impl Into<Measured>) -> String {
         let row = Row {
             what: String::new(),
-            theirs: theirs.into(),
-            ours: ours.into(),
+            published: published.into(),
+            measured: measured.into(),
             why: String::new(),
         };
         row.deviation_text()

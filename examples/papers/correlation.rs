@@ -99,7 +99,7 @@ fn figure_1() -> Spectral<Compared> {
     let second = correlations(&spectra, &[0.0, 1.0])?;
     table.row(
         "along x2 alone, v0 and v2",
-        "not told",
+        "not published",
         (second[2][1], 4),
         "",
     );

@@ -94,7 +94,7 @@ fn times(trace: &Trace) -> Folding<Compared> {
     let mut table = Compared::new("Times, on this machine", "published");
     table.row(
         "folding 40 streams into 1920 pixels, ms",
-        "not told",
+        "not published",
         (10.0 * begin.elapsed().as_secs_f64(), 3),
         "",
     );

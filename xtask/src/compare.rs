@@ -83,7 +83,7 @@ const COMPARISONS: &[Comparison] = &[
     ),
     Comparison(
         "live",
-        "a parameter server that many ranks tell what they found",
+        "a parameter server with updates of many ranks",
         live::races,
     ),
 ];

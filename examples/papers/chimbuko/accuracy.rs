@@ -71,9 +71,9 @@ pub(super) fn accuracy() -> Detected<Compared> {
         for ranks in [4, 16, 64] {
             let one = single(method, ranks)?;
             let alone: Detected<Vec<Monitor>> = (0..ranks).map(|_| monitor(method)).collect();
-            for (with, many, theirs) in [
+            for (with, many, published) in [
                 ("with a server", shared(method, ranks)?, "97.6"),
-                ("without", alone?, "not told"),
+                ("without", alone?, "not published"),
             ] {
                 let [calls, anomalies] = alike(&one, &distributed(many));
                 let why = match (method, with) {
@@ -81,20 +81,20 @@ pub(super) fn accuracy() -> Detected<Compared> {
                     (Method::Tail, "with a server") => EARLY,
                     _ => "",
                 };
-                let theirs = if method == Method::Sstd {
-                    theirs
+                let published = if method == Method::Sstd {
+                    published
                 } else {
-                    "not told"
+                    "not published"
                 };
                 table.row(
                     format!("{ranks} ranks, {name}, {with}: calls alike"),
-                    theirs,
+                    published,
                     (calls, 2),
                     why,
                 );
                 table.row(
                     "  anomalies of both, of those of either",
-                    "not told",
+                    "not published",
                     (anomalies, 1),
                     "",
                 );

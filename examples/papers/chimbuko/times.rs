@@ -14,8 +14,8 @@ use tracing_subscriber::prelude::*;
 /// Measures the microseconds for each rank and step, from events to labels, including the exchange
 /// with the server.
 pub(super) fn ranks() -> Detected<Compared> {
-    const WHY: &str = "theirs, on Summit at 1280, 2000, 2400, 4000 ranks: 0.31, 15.5, 27.9, 41.6 ms to detect and 1.35, 178, 44, 41 ms \
-                       for the exchange, of steps of a second; ours of 24 calls, all ranks and the server on one core";
+    const WHY: &str = "published for Summit with 1280, 2000, 2400, 4000 ranks: 0.31, 15.5, 27.9, 41.6 ms to detect and 1.35, 178, 44, 41 ms \
+                       for the exchange, in steps of a second; measured with steps of 24 calls, all ranks and the server on one core";
     let mut table = Compared::new("Time a rank and step against ranks", "published");
     for ranks in [1, 10, 100, 1000] {
         for (about, mut all) in [
@@ -71,8 +71,8 @@ fn work(length: usize, is_watched: bool) -> f64 {
 
 /// Measures the shortest of some runs, with watched spans and without spans.
 pub(super) fn overhead() -> Detected<Compared> {
-    const WHY: &str = "theirs is of NWChem with TAU and Chimbuko (TAU alone: 1.85 and 18.27); ours of one thread that enters a span and \
-                       leaves it, the watching thread on the other core";
+    const WHY: &str = "published for NWChem with TAU and Chimbuko (TAU alone: 1.85 and 18.27); measured with one thread that enters and \
+                       leaves a span, and the detecting thread on the other core";
     let mut table = Compared::new(
         "Overhead of being watched, % of the time without",
         "published",
@@ -81,7 +81,7 @@ pub(super) fn overhead() -> Detected<Compared> {
         .period(Duration::from_millis(100))
         .start()?;
     let watched = tracing::Dispatch::new(tracing_subscriber::registry().with(layer));
-    for (length, theirs) in [(20_000, "1.31 at 80 ranks"), (2_000, "24.56 at 2560")] {
+    for (length, published) in [(20_000, "1.31 at 80 ranks"), (2_000, "24.56 at 2560")] {
         let (mut plain, mut with) = (f64::INFINITY, f64::INFINITY);
         for _ in 0..7 {
             plain = plain.min(work(length, false));
@@ -92,7 +92,7 @@ pub(super) fn overhead() -> Detected<Compared> {
         let each = 1e6 * plain / SPANS as f64;
         table.row(
             format!("a thread of calls of {each:.1} us"),
-            theirs,
+            published,
             (100.0 * (with / plain - 1.0), 2),
             WHY,
         );

@@ -69,8 +69,8 @@ pub(super) fn hidden() -> Result<Compared, Failure> {
         ("along c2", [0.0, 0.0, 1.0]),
     ] {
         let both = [&planted, &measured].map(|spectra| correlations(spectra, &f).map_err(input));
-        let [theirs, ours] = both;
-        let (theirs, ours) = (theirs?, ours?);
+        let [r_planted, r_measured] = both;
+        let (r_planted, r_measured) = (r_planted?, r_measured?);
         for (view, phase) in PHASES.iter().enumerate().skip(1) {
             let why = match (about, *phase) {
                 ("along c2", "microphysics") => "it does not vary along c2 but for noise of times",
@@ -78,8 +78,8 @@ pub(super) fn hidden() -> Result<Compared, Failure> {
             };
             table.row(
                 format!("{phase}, {about}"),
-                format!("{:.2}", theirs[view][0]),
-                (ours[view][0], 3),
+                format!("{:.2}", r_planted[view][0]),
+                (r_measured[view][0], 3),
                 why,
             );
         }
@@ -110,7 +110,7 @@ pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
         (1, [1.0, 0.0, 0.0], "0"),
         (1, [0.0, 0.0, 1.0], "-0.994118684"),
     ];
-    for (number, f, theirs) in cases {
+    for (number, f, published) in cases {
         let cart = profile.topologies().get(number);
         let (Some(cart), Some(own)) = (cart, own) else {
             continue;
@@ -134,7 +134,7 @@ pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
         let lens: Vec<String> = lens.iter().map(usize::to_string).collect();
         table.row(
             format!("{}, axes {f:?}", lens.join(" x ")),
-            theirs,
+            published,
             (best, 9),
             why,
         );

@@ -116,12 +116,12 @@ pub(super) fn table_1(code: &Code, times: bool) -> Spectral<Compared> {
     let reals = spectra
         .spectrum(0)?
         .map_or(points, |spectrum| spectrum.len());
-    let theirs = "theirs: 2^axes values a view; here a spectrum is packed into as many reals as there are points";
+    let packed = "published: 2^axes values for each view; here a spectrum is packed into as many reals as there are points";
     table.row(
         "spectra beyond that, bytes",
         code.overhead,
         (reals - points) * 8 * count,
-        theirs,
+        packed,
     );
     let mut f = vec![1.0; axes];
     let unfiltered = correlations(&spectra, &f)?;
@@ -131,7 +131,7 @@ pub(super) fn table_1(code: &Code, times: bool) -> Spectral<Compared> {
     );
     table.row(
         "least Pearson of the generated views",
-        "not told",
+        "not published",
         (least, 3),
         why,
     );
@@ -162,7 +162,7 @@ pub(super) fn table_1(code: &Code, times: bool) -> Spectral<Compared> {
         let why = format!("other machines, and here {MADE} spectra are used over and over");
         table.row("one view against all, s", code.seconds, (seconds, 2), why);
         let what = "transform of a view beforehand, s";
-        table.row(what, "not told", (forward, 4), "");
+        table.row(what, "not published", (forward, 4), "");
     }
     Ok(table)
 }

@@ -17,7 +17,7 @@ pub(super) fn cloud(trace: &Trace) -> Folding<Compared> {
         "planted",
     );
     let names = ["COSMO", "MPI_Sendrecv", "SPECS", "MPI_Allreduce"];
-    for (op, name, theirs) in [
+    for (op, name, published) in [
         (Op::Max, "max", "810, 163, 3291, 1736"),
         (Op::Min, "min", "810, 163, 4929, 98"),
         (Op::Diff, "diff", "0, 0, 1638, 0"),
@@ -31,7 +31,7 @@ pub(super) fn cloud(trace: &Trace) -> Folding<Compared> {
         };
         table.row(
             format!("{name}: pixels of {}", names.join(", ")),
-            theirs,
+            published,
             names.map(count).join(", "),
             SAMPLED,
         );
@@ -102,7 +102,7 @@ pub(super) fn growing(trace: &Trace) -> Folding<Compared> {
         "their time in it, times that of the others",
         "20.6",
         (mean(cloudy) / mean(clear), 1),
-        "planted is work, ours is time: a loop has its overhead, too",
+        "work is planted and time is measured: a loop has its overhead, too",
     );
     let Some(microphysics) = timelines.classes().id("microphysics") else {
         return Ok(table);

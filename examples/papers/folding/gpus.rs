@@ -56,7 +56,7 @@ pub(super) fn corpus(asked: &Asked) -> Result<Option<Compared>, Failure> {
         "slow union",
     );
     let mut is_there = false;
-    for (name, file, theirs) in [
+    for (name, file, published) in [
         (
             "PyTorch, 5 streams",
             "gpu/hta/tests/data/trace_filter/sampled_rank-0.json.gz",
@@ -85,7 +85,7 @@ pub(super) fn corpus(asked: &Asked) -> Result<Option<Compared>, Failure> {
         let trace = recording::open(&path)?.trace;
         let devices =
             Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).map_err(input)?;
-        table.row(name, theirs, (100.0 * devices.utilisation(), 4), "");
+        table.row(name, published, (100.0 * devices.utilisation(), 4), "");
         let timelines = timelines(&trace).map_err(input)?;
         let Some(device) = devices.devices().first() else {
             continue;
@@ -96,7 +96,7 @@ pub(super) fn corpus(asked: &Asked) -> Result<Option<Compared>, Failure> {
         let share = row.map_or(0.0, |row| 100.0 * row.painted_share());
         table.row(
             "  select max paints",
-            theirs,
+            published,
             (share, 4),
             "what most streams do, which is nothing where there are several",
         );

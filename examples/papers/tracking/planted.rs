@@ -167,7 +167,7 @@ pub(super) fn planted(times: bool) -> Tracked<Compared> {
             "clustering and tracking two frames, s",
             "0.24",
             (each, 3),
-            "theirs: the established tools on the same machine, 128 and 256 tasks, all of the work",
+            "0.24 s: the established tools on the same machine, 128 and 256 tasks, complete run",
         );
     }
     Ok(table)

@@ -200,7 +200,7 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
         );
         table.row(about("  instructions a cycle"), ipc, (column("ipc"), 3), "");
     }
-    let why = "theirs are of a longer series that holds these three";
+    let why = "published for a longer series that contains these three";
     table.row(
         "objects, by distance and sequences",
         "8",
@@ -218,13 +218,13 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
     let why = "one space for all runs; callers tell apart what clusters on 2 tasks mix, and what begins or ends is an object, too";
     table.row(
         "objects, by optimal assignment",
-        "not told",
+        "not published",
         optimal.tracking.objects.len(),
         why,
     );
     table.row(
         "  objects in all three runs",
-        "not told",
+        "not published",
         throughout(&optimal).count(),
         "",
     );

@@ -90,7 +90,7 @@ pub(super) fn wrf() -> Tracked<Compared> {
         all.collect::<Vec<_>>().join(", ")
     };
     for (about, cross, side) in [("128 into 256", THERE, 0), ("256 into 128", BACK, 1)] {
-        for (from, theirs) in (1..).zip(cross) {
+        for (from, published) in (1..).zip(cross) {
             let found = tracking.pair(0, 1).map(|pair| &pair.cross[side]);
             let of = |to| {
                 found
@@ -98,7 +98,7 @@ pub(super) fn wrf() -> Tracked<Compared> {
                     .unwrap_or(0.0)
             };
             // One burst in 20 000 only marks a position for the other experiment.
-            let ours: Vec<_> = (1..7)
+            let measured: Vec<_> = (1..7)
                 .map(|to| (to, 100.0 * of(to)))
                 .filter(|one| one.1 > 0.05)
                 .collect();
@@ -109,8 +109,8 @@ pub(super) fn wrf() -> Tracked<Compared> {
             };
             table.row(
                 format!("{about}, cluster {from}"),
-                row(theirs),
-                row(&ours),
+                row(published),
+                row(&measured),
                 why,
             );
         }
@@ -127,7 +127,7 @@ pub(super) fn wrf() -> Tracked<Compared> {
         objects.sort();
         table.row(
             format!("objects by {about}"),
-            "not told",
+            "not published",
             objects.join("; "),
             "every link counts and groups are closed, so that one wrong link ties much together",
         );

@@ -11,17 +11,17 @@ use crate::root;
 const HEAD: &str = "\
 # Benchmarks
 
-Established tools beside perfkit: on the same input, in turns, in the same minutes, and giving the same answers, or the
-comparison stops. `cargo xtask compare NAME` runs one comparison and writes its rows and this page; programs and
-inputs are made on the way, peers that are not installed are named with their package. Rows that were not run again stay
-as they were: each says when it was measured and how often. The least of the runs counts, since it is what the machine does
-when nothing else asks for it; the median beside it says how much they scatter. A machine is called quiet where others had
-less than 0.05 cores; runs beside others are made again, once.
+perfkit and established tools on the same input. Programs take turns within the same minutes, and a comparison fails if
+the results differ. `cargo xtask compare NAME` runs one comparison and writes its rows and this page. It builds the programs and generates
+the inputs; for tools that are not installed it prints the package name. Rows that are not measured again stay
+unchanged: each has the date and the number of its runs. The minimum of the runs counts, because other work on the machine only adds to it;
+the median shows the scatter. A machine is quiet if other programs use less
+than 0.05 cores. Runs on a busy machine are repeated once.
 
-CPU time is user and system time of all threads of the work that is asked for; where a peer must import or plan first,
-that is not counted unless it says so, and numpy has no threads of its own (`OPENBLAS_NUM_THREADS=1`). Memory is the peak
+CPU time is user and system time of all threads for the measured work. Imports and plans of the compared tool are excluded
+unless noted, and numpy runs without threads of its own (`OPENBLAS_NUM_THREADS=1`). Memory is the peak
 of the whole process, in megabytes of 10^6 bytes.
-How costs grow with the size of recordings stands in [scaling.md](scaling.md).
+[scaling.md](scaling.md) shows the growth of costs with the size of recordings.
 ";
 
 /// Explanations that are printed below the table of the races, and of the rows measured elsewhere,
@@ -29,62 +29,65 @@ How costs grow with the size of recordings stands in [scaling.md](scaling.md).
 const NOTES: &[(&str, &str)] = &[
     (
         "all of it: wide",
-        "Where rows are not packed, the file is mostly numbers, and the loop in C that does nothing but read its bytes is the \
-         bound for whoever reads a file. It takes 14.2 to 15.4 ms at best for these 106 MB, in pieces of 16 KiB to 1 MiB, and \
-         18 ms in smaller or larger ones (cached, nine runs within one process); 20 times as fast as pycubexr would be 9 ms. \
-         Mapping it instead would need `unsafe`, of which perfkit has none.",
+        "If rows are not packed, the file consists mostly of numbers. The lower bound for any reader is then a loop in C \
+         that only reads the bytes. It takes 14.2 to 15.4 ms at best for these 106 MB, in blocks of 16 KiB to 1 MiB, and \
+         18 ms in smaller or larger ones (cached, nine runs within one process); 20 times as fast as pycubexr would be 9 \
+         ms. Memory mapping would need `unsafe`, which perfkit does not use.",
     ),
     (
         "all of it: many call paths",
-        "Some 2 ms are opening, see the view below: 4,000 regions and call paths are 1 MB of XML. The bytes alone take the loop in \
-         C 0.9 ms once its memory was used before.",
+        "Opening takes some 2 ms (see the comparison of one view): 4,000 regions and call paths are 1 MB of XML. The loop \
+         in C reads the bytes in 0.9 ms once its memory has been used before.",
     ),
     (
         "every event: *",
-        "The binding of ADIOS2 gives tables as arrays, of which three columns are looked at: no event is made of a row. perfkit \
-         gives each event to a sink, stream by stream in order of time, with the ids that the sink has for names.",
+        "The binding of ADIOS2 returns tables as arrays, of which the program reads three columns without creating \
+         events. perfkit passes each event to a sink, stream by stream in order of time, with the identifiers of the sink \
+         for names.",
     ),
     (
         "*: one view against *, product, inverse, extremes",
-        "Memory of FFTW and SciPy has the file of views in it, which is mapped, and what Python takes.",
+        "Memory of FFTW and SciPy includes the mapped file of views and the Python interpreter.",
     ),
     (
         "NEKBONE f64: forward transforms",
-        "Memory bounds both: three measurements of one day gave 0.86, 1.04 and 0.81 of the faster way of FFTW.",
+        "Memory bandwidth limits both: three measurements on one day gave ratios of 0.86, 1.04 and 0.81 against the faster \
+         FFTW variant.",
     ),
     (
         "*: forward transforms",
-        "Forward transforms are made once for each view, correlations for each pair.",
+        "Forward transforms are computed once for each view, correlations once for each pair.",
     ),
     (
         "DBSCAN of 100,000 points, eps 0.01",
-        "scikit-learn keeps the neighbours of all points at once, which is its memory; linfa asks a tree for them.",
+        "scikit-learn stores the neighbours of all points at once, which explains its memory; linfa queries a tree.",
     ),
     (
         "events to labels, 2 million events",
-        "Chimbuko is no package: its module, version 7.0, run by hand on a machine of the same kind takes in 0.64 to 0.83 M \
-         events/s a core.",
+        "Chimbuko has no package. Its module, version 7.0, started by hand on a machine of the same kind, processes 0.64 \
+         to 0.83 M events/s on a core.",
     ),
     (
         "*, all of 100 functions called on each, *",
-        "Decoded, merged and answered. Chimbuko's server, version 7.0, run by hand on a machine of the same kind, merges 23,300 \
-         updates/s of 100 functions by deviation and 230 by histogram.",
+        "Each update is decoded, merged and answered. Chimbuko's server, version 7.0, started by hand on a machine of the \
+         same kind, merges 23,300 updates/s of 100 functions by deviation and 230 by histogram.",
     ),
     (
         "a server of 10240 ranks, *",
-        "The bar is that of one core: 60 s of processor time at most, and ranks that are never kept waiting. Chimbuko's server, \
-         version 7.0, run by hand on a machine of the same kind, merges 230 updates/s of histograms of 100 functions, and so \
-         serves about 230 ranks at an update a second.",
+        "The requirement is for one core: at most 60 s of CPU time, and ranks never wait. Chimbuko's server, version 7.0, \
+         started by hand on a machine of the same kind, merges 230 updates/s of histograms of 100 functions, and \
+         therefore serves about 230 ranks at an update a second.",
     ),
     (
         "how busy devices are: *",
-        "Costs are those of whole processes, load to busy time, and so with what Holistic Trace Analysis imports.",
+        "Costs are those of whole processes, from loading to busy time, and include the imports of Holistic Trace \
+         Analysis.",
     ),
     (
         "what a rank spends on a step of 200 calls*",
-        "What a rank spends on such a step varies between 56 us (80 ranks) and 108 us (320), and does not grow with their \
-         number: of 10,240 it is 69 us. Why it is highest in the middle is not explained. Ranks that share cores with others, \
-         or learn of more functions from them, spend more (`distributed.md`, `examples/papers`).",
+        "The CPU time of a rank for such a step varies between 56 us (80 ranks) and 108 us (320 ranks), and does not grow \
+         with the number of ranks: with 10,240 it is 69 us. Why the maximum is at 320 ranks is not explained. Ranks that \
+         share cores with others, or learn of more functions from them, need more (`distributed.md`, `examples/papers`).",
     ),
 ];
 
@@ -123,9 +126,9 @@ fn page(all: &[(&str, &str, Vec<Value>)], elsewhere: &[Value]) -> String {
     for (at, machine) in machines.iter().enumerate() {
         let _ = writeln!(page, "{}. {machine}", at + 1);
     }
-    page += "\n## What was asked\n\n\
-        A ratio is how many times better the first figure is than that of the peer.\n\n\
-        | what | bar | perfkit | peer | ratio | |\n|---|---|---|---|---|---|\n";
+    page += "\n## Requirements\n\n\
+        The ratio is the factor by which perfkit is better than the other tool.\n\n\
+        | work | requirement | perfkit | other tool | ratio | result |\n|---|---|---|---|---|---|\n";
     for line in all.iter().flat_map(|(_, _, lines)| lines) {
         for asked in list(line, "asked") {
             page += &bar(text(line, "race"), asked);
@@ -157,9 +160,9 @@ fn page(all: &[(&str, &str, Vec<Value>)], elsewhere: &[Value]) -> String {
 
 /// Describes the measurement of each value from another command.
 fn others(lines: &[Value]) -> String {
-    let mut out = "\n## elsewhere: what other commands measure\n\n\
-        Rows of the table above that no comparison measures.\n\n\
-        | what | command | when, and how | more |\n|---|---|---|---|\n"
+    let mut out = "\n## elsewhere: measurements of other commands\n\n\
+        Rows of the table of requirements that other commands measure.\n\n\
+        | work | command | date and conditions | details |\n|---|---|---|---|\n"
         .to_string();
     for line in lines {
         let link = match line["page"].as_str() {

@@ -11,13 +11,13 @@ use std::path::Path;
 const HEAD: &str = "\
 # Scaling
 
-How CPU time and memory grow with the size of what is analysed. `cargo xtask scaling` measures it and writes this page; with
-`--only NAME` one curve is measured anew and the others stay. Inputs are generated, each run is a process of its own on one
-core, the least CPU time of its runs counts, without the making of the input; memory is the largest peak beyond that of a
-process that does nothing, and has the input in it. A slope is that of the line of least squares through logarithms: 1 is linear,
-0 does not grow. The residual is the point that is farthest from its line; the last slope is that between the two
-largest sizes alone. What else runs on the machine takes no CPU time of it, but shares its caches and memory: lines scatter less
-on a quiet one. How fast a size is beside other tools stands in [benchmarks.md](benchmarks.md).
+Growth of CPU time and memory with the size of the input. `cargo xtask scaling` measures it and writes this page; with
+`--only NAME` it measures one curve and keeps the others. Inputs are generated. Each run is a separate process on one
+core, and the minimum CPU time of all runs counts, without the generation of the input. Memory is the largest peak, minus
+that of an idle process, and includes the input. The slope is that of a least-squares line through the logarithms: 1 is linear, 0 is
+constant. The residual is that of the point farthest from the line. The last slope is that between the two
+largest sizes. Other programs on the machine share its caches and memory: points scatter less on a quiet one.
+[benchmarks.md](benchmarks.md) compares single sizes with other tools.
 ";
 
 /// Cost of a row that is drawn.
@@ -99,7 +99,7 @@ pub(super) fn write(rows: &Rows, docs: &Path) -> Outcome<()> {
 }
 
 fn slopes(known: &[(&Plan, &[Row])]) -> String {
-    let mut out = "\n| what | against | sizes | slope of time | last | residual | slope of memory | last | residual | measured |\n\
+    let mut out = "\n| work | size | range | slope of CPU time | last slope | residual | slope of memory | last slope | residual | measured |\n\
         |---|---|---|---|---|---|---|---|---|---|\n"
         .to_string();
     for (plan, rows) in known {
@@ -131,7 +131,7 @@ fn slopes(known: &[(&Plan, &[Row])]) -> String {
 
 fn sizes(known: &[(&Plan, &[Row])]) -> String {
     let mut out =
-        "\n## Figures\n\n| what | against | size, CPU time, memory |\n|---|---|---|\n".to_string();
+        "\n## Values\n\n| work | size | size: CPU time, memory |\n|---|---|---|\n".to_string();
     for (plan, rows) in known {
         let each = |row: &Row| {
             format!(
@@ -156,14 +156,14 @@ fn sizes(known: &[(&Plan, &[Row])]) -> String {
 const PROJECTION: &str = "
 ## A million ranks, projected
 
-Nobody has run this: it is what 2^20 = 1,048,576 ranks would cost if costs went on growing as they did between the sizes above.
-From the largest size measured the line is drawn on with its slope, and with the slope of the last two sizes; where these
-differ both ends are told. It is assumed that nothing else becomes the bound on the way, which memory of one machine, caches
-and the file system may well do, and that a rank does as much as those of the generated input. Work is that of one core, to be
-divided by the cores or ranks that share it ([distributed.md](distributed.md) says how); memory that is too much
-for one machine is a reason to do so.
+These numbers are not measured. They are the costs of 2^20 = 1,048,576 ranks if costs continue to grow as they do between the sizes above.
+The projection starts at the largest measured size. It uses the slope of the line and the slope between the last two sizes; if these
+differ, the table shows both ends of the range. It assumes that no other resource becomes the bottleneck, such as the memory of one machine, caches
+or the file system, and that each rank does as much as those of the generated input. CPU time is for one core, to be
+divided by the number of cores or ranks that share the work. If the memory exceeds that of one machine, the work must be
+distributed: see [distributed.md](distributed.md).
 
-| what | a million ranks | beyond the largest measured | CPU time | memory | residual of the lines |
+| work | a million ranks | factor beyond the largest measured size | CPU time | memory | residuals of the lines |
 |---|---|---|---|---|---|
 ";
 
@@ -202,8 +202,8 @@ fn projection(known: &[(&Plan, &[Row])]) -> String {
             100.0 * second
         );
     }
-    out += "\nDetection costs a rank what its own events cost, whatever the number of ranks: its curves above are those of any rank. \
-        What grows with ranks there is the server's step, whose memory has the messages of at most 2,048 ranks in it: beyond \
-        that number it grows with what the server keeps alone.\n";
+    out += "\nThe cost of detection for each rank depends on its own events and not on the number of ranks; its curves above apply to any \
+        rank. Only the server's step grows with the number of ranks. Its memory includes the messages of at most 2,048 ranks: beyond \
+        that number it grows only with the stored state.\n";
     out
 }
