@@ -87,9 +87,10 @@ impl Children {
     fn bucket(&self, hash: u64) -> usize {
         let bits = self.heads.len().checked_ilog2().unwrap_or_default();
         let wide = hash as usize & ((2 << bits) - 1);
-        match wide < self.heads.len() {
-            true => wide,
-            false => wide & ((1 << bits) - 1),
+        if wide < self.heads.len() {
+            wide
+        } else {
+            wide & ((1 << bits) - 1)
         }
     }
 }

@@ -42,9 +42,10 @@ pub(crate) fn stream<M: StateMap + ?Sized>(
     walk.times.shrink_to_fit();
     walk.codes.shrink_to_fit();
     let defined = definitions.system.location(location.id());
-    let instants = match defined.is_some_and(|it| it.kind.may_overlap()) {
-        true => instants(location, &mut walk, job)?,
-        false => Vec::new(),
+    let instants = if defined.is_some_and(|it| it.kind.may_overlap()) {
+        instants(location, &mut walk, job)?
+    } else {
+        Vec::new()
     };
     if let Some(class) = walk.unknown {
         let count = map.classes().len();

@@ -133,8 +133,8 @@ impl Folder {
             _ => piece(most_streams.max(1)),
         };
         let widest = piece.min(columns);
-        let (depth, most_children) = match params.nested() {
-            true => (
+        let (depth, most_children) = if params.nested() {
+            (
                 rows().map(|group| group.depth()).max().unwrap_or(0),
                 groups
                     .all()
@@ -142,8 +142,9 @@ impl Folder {
                     .map(|group| group.children.len())
                     .max()
                     .unwrap_or(0),
-            ),
-            false => (0, 0),
+            )
+        } else {
+            (0, 0)
         };
         // Bounds the memory of one thread. Only wide rows with `KeepPrevious` can reach it.
         let room = |streams: usize| {

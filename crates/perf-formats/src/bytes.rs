@@ -136,11 +136,12 @@ impl Bytes {
                 expected: what.into(),
             });
         };
-        match bytes.is_empty() {
+        if bytes.is_empty() {
             // A fresh buffer takes zeroed pages from the system, which is cheaper than clearing an
             // old one.
-            true => *bytes = vec![0; size],
-            false => bytes.resize(size, 0),
+            *bytes = vec![0; size];
+        } else {
+            bytes.resize(size, 0);
         }
         let done = self.fill(offset, bytes);
         if done.is_err() {

@@ -159,9 +159,10 @@ impl Error {
             | Error::Limit { place, .. } => place.file.clone(),
             _ => return self,
         };
-        match !path.is_dir() && path.file_name().is_some_and(|name| name == &*member) {
-            true => self.in_file(&path.to_string_lossy()),
-            false => self.in_file(&format!("{}: {member}", path.display())),
+        if !path.is_dir() && path.file_name().is_some_and(|name| name == &*member) {
+            self.in_file(&path.to_string_lossy())
+        } else {
+            self.in_file(&format!("{}: {member}", path.display()))
         }
     }
 

@@ -236,9 +236,10 @@ impl Wire for Grid {
             }
             cells.resize(cells.len() + run, tally);
         }
-        match cells.len() == len {
-            true => Ok(Grid(cells)),
-            false => Err(from.error(0, "as many cells as there are").into()),
+        if cells.len() == len {
+            Ok(Grid(cells))
+        } else {
+            Err(from.error(0, "as many cells as there are").into())
         }
     }
 }

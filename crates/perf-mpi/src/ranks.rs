@@ -189,13 +189,14 @@ impl Ranks {
     /// - Returns [`Error::Parameter`] if the numbers of entries and ranks differ. The other ranks
     ///   return [`Error::Elsewhere`].
     pub fn all_to_all(&self, bytes: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
-        let is_whole = match bytes.len() == self.size {
-            true => Ok(()),
-            false => Err(Error::Parameter {
+        let is_whole = if bytes.len() == self.size {
+            Ok(())
+        } else {
+            Err(Error::Parameter {
                 name: "entries of ranks",
                 value: bytes.len().to_string(),
                 range: "one a rank",
-            }),
+            })
         };
         self.agree(is_whole)?;
         let own: Vec<u64> = bytes.iter().map(|bytes| bytes.len() as u64).collect();
@@ -309,9 +310,10 @@ impl Ranks {
     /// Returns [`Error::Differs`] if they have not.
     pub fn same<T: Wire + PartialEq>(&self, what: &'static str, value: &T) -> Result<()> {
         let all = self.all_gather(value)?;
-        match all.iter().all(|other| Some(other) == all.first()) {
-            true => Ok(()),
-            false => Err(Error::Differs { what }),
+        if all.iter().all(|other| Some(other) == all.first()) {
+            Ok(())
+        } else {
+            Err(Error::Differs { what })
         }
     }
 

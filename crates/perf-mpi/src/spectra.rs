@@ -68,9 +68,10 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
             range: "one a view, ascending",
         };
         let ascends = numbers.is_sorted_by(|a, b| a < b);
-        let fits = match ascends && numbers.len() == spectra.views().len() {
-            true => Ok(()),
-            false => Err(wrong(numbers.len())),
+        let fits = if ascends && numbers.len() == spectra.views().len() {
+            Ok(())
+        } else {
+            Err(wrong(numbers.len()))
         };
         ranks.agree(fits)?;
         let dims: Vec<usize> = spectra.plan().dims().to_vec();

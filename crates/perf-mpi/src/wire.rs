@@ -127,9 +127,10 @@ impl<T: Wire> Wire for Option<T> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        match bool::read(from)? {
-            true => T::read(from).map(Some),
-            false => Ok(None),
+        if bool::read(from)? {
+            T::read(from).map(Some)
+        } else {
+            Ok(None)
         }
     }
 }

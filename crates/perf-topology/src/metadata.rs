@@ -66,9 +66,10 @@ impl Topology {
                 place(slot, shape.cell(&at).map(|cell| cell as u32), &mut found);
             }
         }
-        match is_any {
-            true => Ok(Self::new(name.into(), shape, cells, found)),
-            false => Err(Error::NoCoordinates { name: name.into() }),
+        if is_any {
+            Ok(Self::new(name.into(), shape, cells, found))
+        } else {
+            Err(Error::NoCoordinates { name: name.into() })
         }
     }
 }

@@ -105,13 +105,14 @@ impl Shape {
     pub fn plausible_for(self, locations: usize) -> Result<Self> {
         let limit = locations.saturating_mul(MAX_CELLS_PER_LOCATION);
         let limit = limit.max(MIN_PLAUSIBLE_CELLS);
-        match self.cells <= limit {
-            true => Ok(self),
-            false => Err(Error::Implausible {
+        if self.cells <= limit {
+            Ok(self)
+        } else {
+            Err(Error::Implausible {
                 cells: self.cells,
                 locations,
                 limit,
-            }),
+            })
         }
     }
 

@@ -40,9 +40,12 @@ impl Room {
             accesses,
         } = self.counts;
         // Sorting more than one run needs a second copy.
-        let sorted = |count: usize, size: usize| match count > CancellationChecks::EACH {
-            true => count * size,
-            false => 0,
+        let sorted = |count: usize, size: usize| {
+            if count > CancellationChecks::EACH {
+                count * size
+            } else {
+                0
+            }
         };
         let (both, alone) = (sends.min(receives), sends.abs_diff(receives));
         let ended = collectives * collectives::ENDED;

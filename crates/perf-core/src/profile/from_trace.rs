@@ -155,17 +155,19 @@ fn over_parts(grid: &CartTopology, definitions: &Definitions) -> CartTopology {
     let have_processes = !members.iter().filter_map(processes).any(|it| it.is_none());
     let part = |rank: u32| {
         let location = members.get(rank as usize).copied().flatten()?;
-        match have_processes {
-            true => system.process(location).map(|process| process.0),
-            false => Some(location.0),
+        if have_processes {
+            system.process(location).map(|process| process.0)
+        } else {
+            Some(location.0)
         }
     };
     let coordinates = grid.coordinates.iter();
     let coordinates = coordinates.filter_map(|(rank, at)| Some((part(*rank)?, at.clone())));
     CartTopology {
-        of: match have_processes {
-            true => CartMembers::Groups,
-            false => CartMembers::Locations,
+        of: if have_processes {
+            CartMembers::Groups
+        } else {
+            CartMembers::Locations
         },
         comm: None,
         coordinates: coordinates.collect(),
@@ -307,9 +309,10 @@ impl Sums {
         calls: &mut CallTree,
         job: &Job,
     ) -> Result<ReplayCounts> {
-        match location.overlaps(definitions, job)? {
-            true => self.add_work(location, calls, job),
-            false => self.add(location, calls, job),
+        if location.overlaps(definitions, job)? {
+            self.add_work(location, calls, job)
+        } else {
+            self.add(location, calls, job)
         }
     }
 

@@ -173,21 +173,22 @@ fn line(
 ) -> Option<Line> {
     let events = view.trace().events().get(asker.location.index())?;
     let asked: Ticks = events.time(asker.index as usize)?;
-    Some(match is_to_host {
-        true => Line {
+    Some(if is_to_host {
+        Line {
             from: stream.id(),
             sent: call.start,
             to: asker.location,
             received: call.end,
             bytes,
-        },
-        false => Line {
+        }
+    } else {
+        Line {
             from: asker.location,
             sent: asked,
             to: stream.id(),
             received: call.end,
             bytes,
-        },
+        }
     })
 }
 

@@ -144,9 +144,10 @@ impl Hta {
                 None => true,
                 Some((start, end)) => piece.launch.is_some_and(|at| {
                     let at = rounder.begin(at);
-                    match params.include_last_profiler_step {
-                        true => at <= rounder.end(start.0, end.0),
-                        false => at < rounder.begin(start.0),
+                    if params.include_last_profiler_step {
+                        at <= rounder.end(start.0, end.0)
+                    } else {
+                        at < rounder.begin(start.0)
                     }
                 }),
             };

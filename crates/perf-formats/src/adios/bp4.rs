@@ -263,13 +263,14 @@ impl Bp4 {
         }
         let there = self.index.len()?;
         // A truncated index is reported separately.
-        match self.claimed <= there || part.end > there {
-            true => Ok(()),
-            false => Err(Error::Malformed {
+        if self.claimed <= there || part.end > there {
+            Ok(())
+        } else {
+            Err(Error::Malformed {
                 place: place.clone(),
                 expected: format!("at most the {there} bytes that there are, in all steps"),
                 got: format!("{} bytes", self.claimed),
-            }),
+            })
         }
     }
 

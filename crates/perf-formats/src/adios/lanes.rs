@@ -115,9 +115,10 @@ impl Lane {
                 push(*at, *event);
                 note = notes.next();
             }
-            let event = match edge.is_exit {
-                true => StreamEvent::Exit(edge.region),
-                false => StreamEvent::Enter(edge.region),
+            let event = if edge.is_exit {
+                StreamEvent::Exit(edge.region)
+            } else {
+                StreamEvent::Enter(edge.region)
             };
             push(edge.at, event);
         }

@@ -204,12 +204,11 @@ impl Adios {
                 return Ok(());
             };
             let is_any = self.files.iter().any(|one| one.step().is_some());
-            let is_waiting = match self.files.is_empty() {
-                true => true,
-                false => {
-                    let is_awaited = self.files.iter().any(|one| one.is_awaited(is_any));
-                    is_awaited || (!is_any && follow.idle.is_some() && self.may_grow())
-                }
+            let is_waiting = if self.files.is_empty() {
+                true
+            } else {
+                let is_awaited = self.files.iter().any(|one| one.is_awaited(is_any));
+                is_awaited || (!is_any && follow.idle.is_some() && self.may_grow())
             };
             if !is_waiting || job.is_cancelled() {
                 return Ok(());

@@ -247,9 +247,10 @@ impl Phases {
             return Edge::End(None);
         }
         let name = self.part.name(text, at);
-        match is_begin {
-            true => Edge::Begin(self.part.region(name, kind)),
-            false => Edge::End(Some(name)),
+        if is_begin {
+            Edge::Begin(self.part.region(name, kind))
+        } else {
+            Edge::End(Some(name))
         }
     }
 

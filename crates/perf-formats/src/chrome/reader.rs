@@ -260,9 +260,12 @@ fn property(source: &mut Source, phases: &mut Phases, key: &str) -> Result<bool>
     let Some(value) = value else { return Ok(true) };
     if key == "baseTimeNanoseconds" {
         let base = integer(&value);
-        phases.part.base = base.and_then(|(bits, is_negative)| match is_negative {
-            true => Some(bits.cast_signed()),
-            false => i64::try_from(bits).ok(),
+        phases.part.base = base.and_then(|(bits, is_negative)| {
+            if is_negative {
+                Some(bits.cast_signed())
+            } else {
+                i64::try_from(bits).ok()
+            }
         });
     }
     let text = phases.part.text(&value);

@@ -120,11 +120,12 @@ impl DataType {
     /// file.
     pub(super) fn in_memory(self, row: &mut Severities, size: u64) -> &mut [u8] {
         fn bytes<T: bytemuck::Pod>(values: &mut Vec<T>, len: usize) -> &mut [u8] {
-            match values.is_empty() {
+            if values.is_empty() {
                 // A fresh buffer takes zeroed pages from the system, which is cheaper than clearing
                 // an old one.
-                true => *values = vec![T::zeroed(); len],
-                false => values.resize(len, T::zeroed()),
+                *values = vec![T::zeroed(); len];
+            } else {
+                values.resize(len, T::zeroed());
             }
             bytemuck::cast_slice_mut(values)
         }

@@ -199,10 +199,12 @@ impl FileRows {
         if let Ok(mut idle) = self.idle.lock() {
             idle.push(inflater);
         }
-        match end && got == table.row {
-            true => Ok(kind.decode(&row, table.is_big)),
-            false if end => Err(malformed(format!("{got} bytes"))),
-            false => Err(malformed("another size".into())),
+        if end && got == table.row {
+            Ok(kind.decode(&row, table.is_big))
+        } else if end {
+            Err(malformed(format!("{got} bytes")))
+        } else {
+            Err(malformed("another size".into()))
         }
     }
 

@@ -155,9 +155,10 @@ fn name(header: &[u8], extended: &Extended) -> String {
     }
     let name = until_zero(&header[..100]);
     let prefix = until_zero(&header[345..500]);
-    let name = match prefix.is_empty() {
-        true => name,
-        false => format!("{prefix}/{name}"),
+    let name = if prefix.is_empty() {
+        name
+    } else {
+        format!("{prefix}/{name}")
     };
     name.trim_start_matches("./").to_string()
 }

@@ -207,9 +207,10 @@ impl<'a> Elements<'a> {
                 // dropped.
                 _ => self.looked += window as u64,
             }
-            break match self.source.skip()? {
-                true => None,
-                false => Some(End::Within(offset)),
+            break if self.source.skip()? {
+                None
+            } else {
+                Some(End::Within(offset))
             };
         };
         if let Some((at, expected)) = broken {

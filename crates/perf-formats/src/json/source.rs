@@ -120,12 +120,13 @@ impl Source {
         })?;
         let is_packed = magic == GZIP;
         let whole = std::io::Cursor::new(magic).chain(from);
-        let from: Box<dyn Read + Send> = match is_packed {
-            true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(
+        let from: Box<dyn Read + Send> = if is_packed {
+            Box::new(MultiGzDecoder::new(BufReader::with_capacity(
                 1 << 16,
                 whole,
-            ))),
-            false => Box::new(whole),
+            )))
+        } else {
+            Box::new(whole)
         };
         Ok(Source {
             from,

@@ -33,9 +33,10 @@ pub(crate) fn decode(raw: &[u8]) -> (String, bool) {
 }
 
 fn push(text: &mut String, c: char) {
-    match c.is_ascii_control() {
-        true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
-        false => text.push(c),
+    if c.is_ascii_control() {
+        text.push_str(&format!("\\u{:04x}", u32::from(c)))
+    } else {
+        text.push(c)
     }
 }
 

@@ -177,12 +177,13 @@ impl Database {
         if !self.has(table) {
             return Ok(End::Whole);
         }
-        let listed = columns
-            .iter()
-            .map(|column| match self.has_column(table, column) {
-                true => quoted(column),
-                false => "NULL".into(),
-            });
+        let listed = columns.iter().map(|column| {
+            if self.has_column(table, column) {
+                quoted(column)
+            } else {
+                "NULL".into()
+            }
+        });
         let listed = listed.collect::<Vec<_>>().join(", ");
         let from = quoted(table);
         let prepare = |id: &str| {

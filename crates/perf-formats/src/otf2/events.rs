@@ -198,9 +198,10 @@ impl<'c> Decoder<'c> {
                 Err(damage) if damage.short && !whole => return (at, Stop::Block),
                 Err(damage) => {
                     self.drop_pending(base + at as u64);
-                    let stop = match damage.short {
-                        true => Stop::Cut,
-                        false => Stop::Damage,
+                    let stop = if damage.short {
+                        Stop::Cut
+                    } else {
+                        Stop::Damage
                     };
                     self.lose(base + at as u64, stop);
                     at += 1;
@@ -460,9 +461,12 @@ impl<'c> Decoder<'c> {
             // Arguments of generic events may be undefined references; typed events need a valid
             // id.
             let may_lack = !kinds::has_noun(id);
-            let mut map = |space: Space, id: u64| match may_lack && id == space.undefined() {
-                true => id,
-                false => ids.dense(space, id),
+            let mut map = |space: Space, id: u64| {
+                if may_lack && id == space.undefined() {
+                    id
+                } else {
+                    ids.dense(space, id)
+                }
             };
             return fields.numbers(record.fields, &mut self.args, &mut map);
         }

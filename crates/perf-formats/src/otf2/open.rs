@@ -14,17 +14,19 @@ pub(super) enum Open<T> {
 impl<T: Copy> Open<T> {
     /// Creates an empty set for a location that is known to overlap or not.
     pub(super) fn new(overlaps: bool) -> Self {
-        match overlaps {
-            true => Open::Work(OpenIntervals::default()),
-            false => Open::Frames(FrameStack::default(), Vec::new()),
+        if overlaps {
+            Open::Work(OpenIntervals::default())
+        } else {
+            Open::Frames(FrameStack::default(), Vec::new())
         }
     }
 
     /// Creates an empty set for a location of which only the kind is known.
     pub(super) fn of(kind: LocationKind) -> Self {
-        match kind.may_overlap() {
-            true => Open::Stream(OpenIntervals::default()),
-            false => Open::new(false),
+        if kind.may_overlap() {
+            Open::Stream(OpenIntervals::default())
+        } else {
+            Open::new(false)
         }
     }
 

@@ -163,9 +163,10 @@ pub fn write_trace<W: Write>(
 /// at once.
 fn steps<'a>(view: TraceView<'a>, job: &Job) -> Result<HashMap<LocationId, Vec<Steps<'a>>>> {
     let each = view.locations().map(|location| {
-        let steps = match location.overlaps(view.definitions(), job)? {
-            true => Steps::lanes(location, job)?,
-            false => vec![Steps::nested(location)],
+        let steps = if location.overlaps(view.definitions(), job)? {
+            Steps::lanes(location, job)?
+        } else {
+            vec![Steps::nested(location)]
         };
         Ok((location.id(), steps))
     });

@@ -98,9 +98,10 @@ impl<'a> Lines<'a> {
     fn context(&mut self, context: CallPathId, is_caller: bool, names: &mut Names<'_>) {
         let path = names.definitions.contexts.path(context);
         for (level, region) in (1_u32..=names::LEVELS).zip(path.into_iter().rev()) {
-            let (function, line) = match is_caller {
-                true => (names::CALLER + level, names::CALLER_LINE + level),
-                false => (names::SAMPLED + level - 1, names::SAMPLED_LINE + level - 1),
+            let (function, line) = if is_caller {
+                (names::CALLER + level, names::CALLER_LINE + level)
+            } else {
+                (names::SAMPLED + level - 1, names::SAMPLED_LINE + level - 1)
             };
             let (value, at_line) = names.code(function, line, region);
             self.pair(function, value);

@@ -177,9 +177,10 @@ impl<'a> Names<'a> {
             text.push_str("EVENT_TYPE\n");
             for (kind, metric) in self.metrics.iter().zip(&self.definitions.metrics) {
                 let name = one_line(&metric.name).replace(' ', "_");
-                let about = match metric.description.is_empty() {
-                    true => String::new(),
-                    false => format!(" [{}]", one_line(&metric.description)),
+                let about = if metric.description.is_empty() {
+                    String::new()
+                } else {
+                    format!(" [{}]", one_line(&metric.description))
                 };
                 text.push_str(&format!("{COUNTERS}    {kind}    {name}{about}\n"));
             }
@@ -238,9 +239,10 @@ fn one_line(name: &str) -> String {
 
 /// Returns the name of value 0.
 fn zero(kind: u32) -> &'static str {
-    match names::CALLS.contains(&kind) {
-        true => "Outside MPI",
-        false => "End",
+    if names::CALLS.contains(&kind) {
+        "Outside MPI"
+    } else {
+        "End"
     }
 }
 

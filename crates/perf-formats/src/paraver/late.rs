@@ -92,12 +92,14 @@ pub(super) fn share_roots(
         all.extend(rooted.map(|(index, of)| (of.comm, process, of.time, location, index, false)));
     }
     job.sort_by(&mut all, Ord::cmp)?;
-    let root_of = |(.., location, index, is_kept): &Rooted| match is_kept {
-        true => match late.get(*location)?.get(*index)?.event {
+    let root_of = |(.., location, index, is_kept): &Rooted| {
+        if !*is_kept {
+            return unkept.get(*location)?.get(*index)?.root;
+        }
+        match late.get(*location)?.get(*index)?.event {
             Event::CollectiveEnd(end) => end.root,
             _ => None,
-        },
-        false => unkept.get(*location)?.get(*index)?.root,
+        }
     };
     let mut roots: HashMap<(CommId, usize), u32> = HashMap::new();
     let same = |a: &Rooted, b: &Rooted| (a.0, a.1) == (b.0, b.1);

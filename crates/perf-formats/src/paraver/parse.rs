@@ -99,9 +99,10 @@ fn end(cursor: &mut Cursor<'_>) -> Result<bool, Expected> {
         return Ok(true);
     }
     while cursor.eat(b' ') || cursor.eat(b'\t') || cursor.eat(b'\r') {}
-    match cursor.eat(b'\n') || cursor.peek().is_none() {
-        true => Ok(false),
-        false => Err("the end of the line"),
+    if cursor.eat(b'\n') || cursor.peek().is_none() {
+        Ok(false)
+    } else {
+        Err("the end of the line")
     }
 }
 

@@ -343,19 +343,23 @@ impl Comms {
             let leader = |task| threads.leader(application, task);
             Some((1..=count).map(leader).collect())
         };
-        let name = match key.0 == key.1 {
-            true => format!("tasks of application {}", key.0),
-            false => format!("tasks of applications {} and {}", key.0, key.1),
+        let name = if key.0 == key.1 {
+            format!("tasks of application {}", key.0)
+        } else {
+            format!("tasks of applications {} and {}", key.0, key.1)
         };
-        let members = match key.0 == key.1 {
-            _ if !is_granted => Members::Unknown,
-            true => Members::Ranks(all(key.0)?),
-            false => Members::Between(all(key.0)?, all(key.1)?),
+        let members = if !is_granted {
+            Members::Unknown
+        } else if key.0 == key.1 {
+            Members::Ranks(all(key.0)?)
+        } else {
+            Members::Between(all(key.0)?, all(key.1)?)
         };
         // A communicator of the trace may be equal; between applications there is none.
-        let same = match key.0 == key.1 && is_granted {
-            true => self.all.iter().position(|comm| comm.members == members),
-            false => None,
+        let same = if key.0 == key.1 && is_granted {
+            self.all.iter().position(|comm| comm.members == members)
+        } else {
+            None
         };
         let id = match same {
             Some(at) => CommId::from_index(at)?,

@@ -90,10 +90,7 @@ impl<'a> Cursor<'a> {
 
     #[inline(always)]
     pub(super) fn colon(&mut self) -> Result<(), Expected> {
-        match self.eat(b':') {
-            true => Ok(()),
-            false => Err("`:`"),
-        }
+        if self.eat(b':') { Ok(()) } else { Err("`:`") }
     }
 
     /// Parses an unsigned number.

@@ -198,9 +198,10 @@ impl Stream {
     }
 
     fn settle(&mut self, shared: &mut Shared<'_, '_>) -> Result<()> {
-        match std::mem::take(&mut self.is_pending) {
-            true => self.apply(shared),
-            false => Ok(()),
+        if std::mem::take(&mut self.is_pending) {
+            self.apply(shared)
+        } else {
+            Ok(())
         }
     }
 
@@ -302,9 +303,10 @@ impl Stream {
                         // The call ends, or another one replaces it.
                         let is_own = self.call.is_some_and(|call| call.kind == pair.kind);
                         if let Some(call) = self.call.take_if(|_| is_own || pair.bits() != 0) {
-                            match std::mem::take(&mut entered) {
-                                true => scratch.instant.push(call.region),
-                                false => (restart, ended) = (true, call.collective),
+                            if std::mem::take(&mut entered) {
+                                scratch.instant.push(call.region)
+                            } else {
+                                (restart, ended) = (true, call.collective)
                             }
                         }
                         if pair.bits() != 0 {
@@ -357,9 +359,10 @@ impl Stream {
         // The properties usually come with the begin of the call; some tools write them slightly
         // later.
         let is_known = self.call.is_none_or(|call| call.collective.is_some());
-        let collective = match is_known || scratch.facts.is_empty() {
-            true => None,
-            false => self.collective(&mut scratch.facts, shared),
+        let collective = if is_known || scratch.facts.is_empty() {
+            None
+        } else {
+            self.collective(&mut scratch.facts, shared)
         };
         self.frames(restart, entered, collective, &mut scratch, shared)?;
 

@@ -191,9 +191,10 @@ impl<'a> Tables<'a> {
         if pair.value() < 0
             && let Some(sign) = self.signs.get_mut(metric.index())
         {
-            match pair.is_negative() {
-                true => sign.0 = true,
-                false => sign.1 = true,
+            if pair.is_negative() {
+                sign.0 = true
+            } else {
+                sign.1 = true
             }
         }
     }
@@ -333,9 +334,10 @@ impl<'a> Tables<'a> {
         let length = name.map_or(0, str::len) + file.map_or(0, str::len);
         let is_granted = length as u64 <= self.text_left;
         self.unnamed += u64::from(!is_granted);
-        let (name, file) = match is_granted {
-            true => (name, file),
-            false => (None, None),
+        let (name, file) = if is_granted {
+            (name, file)
+        } else {
+            (None, None)
         };
         let name = name.map_or_else(|| format!("function {value}"), str::to_string);
         (name, at, file.map(str::to_string))
@@ -375,9 +377,10 @@ impl<'a> Tables<'a> {
     /// Creates the region for a new frame.
     fn frame(&mut self, is_sampled: bool, frame: Frame) -> Result<RegionId> {
         // All levels share the names of the first.
-        let (functions, lines) = match is_sampled {
-            true => (names::SAMPLED, names::SAMPLED_LINE),
-            false => (names::CALLER + 1, names::CALLER_LINE + 1),
+        let (functions, lines) = if is_sampled {
+            (names::SAMPLED, names::SAMPLED_LINE)
+        } else {
+            (names::CALLER + 1, names::CALLER_LINE + 1)
         };
         let (name, at, file) = self.code((functions, frame.0), (lines, frame.1));
         let of = Key::Code(name.clone(), file.clone(), at, false);

@@ -265,15 +265,14 @@ impl<'p> Sweep<'_, 'p> {
                     let Some(stream) = self.streams.get_mut(number) else {
                         continue;
                     };
-                    let pairs = match stream.is_wanted {
-                        true => pairs,
+                    let pairs = if stream.is_wanted {
+                        pairs
+                    } else {
                         // Collectives of unselected threads are counted with the others.
-                        false => {
-                            self.calls.clear();
-                            self.calls
-                                .extend(pairs.iter().filter(|pair| is_of_call(pair)));
-                            self.calls.as_slice()
-                        }
+                        self.calls.clear();
+                        self.calls
+                            .extend(pairs.iter().filter(|pair| is_of_call(pair)));
+                        self.calls.as_slice()
                     };
                     if pairs.is_empty() {
                         continue;
@@ -349,9 +348,10 @@ impl<'p> Sweep<'_, 'p> {
         };
         let all: Vec<bool> = streams.map(must).collect();
         let is_sorted = |(must, log): (&bool, &Option<Log>)| !must || log.is_some();
-        match all.iter().zip(&self.logs).all(is_sorted) {
-            true => None,
-            false => Some(all),
+        if all.iter().zip(&self.logs).all(is_sorted) {
+            None
+        } else {
+            Some(all)
         }
     }
 
@@ -450,9 +450,10 @@ impl<'p> Sweep<'_, 'p> {
         let received = Event::Recv(transfer(sender.task, receiving));
         // A message cannot arrive before it left, so the replacement is at least the send time if
         // that is plausible.
-        let other = match beyond.is_later(left.0) {
-            true => called,
-            false => called.max(left),
+        let other = if beyond.is_later(left.0) {
+            called
+        } else {
+            called.max(left)
         };
         add(to, (arrived, other), true, received);
         let is_wanted = self.streams.get(to).is_some_and(|stream| stream.is_wanted);
@@ -491,14 +492,15 @@ impl<'p> Sweep<'_, 'p> {
         };
         let logs = self.logs.iter().flatten().map(Log::memory);
         let memory = self.streams.iter().map(events).chain(logs).sum::<usize>();
-        match memory as u64 > limit {
-            true => Err(Error::Limit {
+        if memory as u64 > limit {
+            Err(Error::Limit {
                 place: Place::file(self.name),
                 what: "bytes of events in memory",
                 got: memory as u64,
                 limit,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 
@@ -543,9 +545,10 @@ impl<'p> Sweep<'_, 'p> {
         let mut all = Vec::with_capacity(self.streams.len());
         for (stream, late) in self.streams.into_iter().zip(late) {
             options.advance(0, 0)?;
-            all.push(match stream.is_wanted {
-                true => late::merge(stream.events, late, job)?,
-                false => Events::absent(),
+            all.push(if stream.is_wanted {
+                late::merge(stream.events, late, job)?
+            } else {
+                Events::absent()
             });
         }
         Ok((all, self.shared.tables, self.shared.comms))

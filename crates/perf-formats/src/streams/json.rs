@@ -37,9 +37,10 @@ impl Names {
     /// Parses a line; at most `limit` names of each kind are kept.
     pub(super) fn line<'a>(&mut self, line: &'a str, limit: u32) -> Result<Line<'a>, Wrong> {
         let (is_array, fields) = fields(line)?;
-        match is_array || is_event(&fields) {
-            true => self.event_of(is_array, &fields).map(Line::Row),
-            false => self.define(&fields, limit),
+        if is_array || is_event(&fields) {
+            self.event_of(is_array, &fields).map(Line::Row)
+        } else {
+            self.define(&fields, limit)
         }
     }
 
@@ -51,9 +52,10 @@ impl Names {
     }
 
     fn event_of<'a>(&self, is_array: bool, fields: &[Field<'a>]) -> Result<Row<'a>, Wrong> {
-        match is_array {
-            true => self.columns(fields),
-            false => self.event(fields),
+        if is_array {
+            self.columns(fields)
+        } else {
+            self.event(fields)
         }
     }
 

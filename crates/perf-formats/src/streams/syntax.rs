@@ -43,9 +43,10 @@ impl Syntax {
             None => {}
         }
         let mut names = Names::default();
-        match is_json(first) && names.line(first, 16).is_ok() {
-            true => Guess::Sure(Syntax::Json(Names::default()), false),
-            false => Guess::Unknown,
+        if is_json(first) && names.line(first, 16).is_ok() {
+            Guess::Sure(Syntax::Json(Names::default()), false)
+        } else {
+            Guess::Unknown
         }
     }
 
@@ -66,10 +67,13 @@ impl Syntax {
             Some((header, _)) if most(rest.iter().filter(|line| header.is_cut(line)).count()) => {
                 Guess::Mended(Syntax::Tsv(usual))
             }
-            Some((header, is_mended)) if rows(&header) >= rows(&usual) => match is_mended {
-                true => Guess::Mended(Syntax::Tsv(header)),
-                false => Guess::Sure(Syntax::Tsv(header), true),
-            },
+            Some((header, is_mended)) if rows(&header) >= rows(&usual) => {
+                if is_mended {
+                    Guess::Mended(Syntax::Tsv(header))
+                } else {
+                    Guess::Sure(Syntax::Tsv(header), true)
+                }
+            }
             _ if most(rows(&usual)) => Guess::Mended(Syntax::Tsv(usual)),
             _ => Guess::Unknown,
         }

@@ -205,9 +205,10 @@ impl TraceBuilder {
             let program = stream.key.program;
             let comm = programs.partition_point(|other| *other < program);
             let comm = CommId(comm as u32);
-            columns.push(match options.wants(location.key) {
-                true => events(&self.counter_types, stream, (origin, comm), options)?,
-                false => Events::absent(),
+            columns.push(if options.wants(location.key) {
+                events(&self.counter_types, stream, (origin, comm), options)?
+            } else {
+                Events::absent()
             });
         }
         Ok((Trace::new(definitions, columns)?, found))
@@ -233,9 +234,10 @@ impl TraceBuilder {
                 });
             }
             if is_new_program || before.is_none_or(|before| before.rank != key.rank) {
-                let name = match many {
-                    true => format!("program {}, rank {}", key.program, key.rank),
-                    false => format!("rank {}", key.rank),
+                let name = if many {
+                    format!("program {}, rank {}", key.program, key.rank)
+                } else {
+                    format!("rank {}", key.rank)
                 };
                 groups.push(LocationGroup {
                     name,
@@ -254,9 +256,10 @@ impl TraceBuilder {
                 .any(|(name, _)| name.starts_with("CUDA "));
             locations.push(Location {
                 name: format!("thread {}", key.thread),
-                kind: match is_gpu {
-                    true => LocationKind::AcceleratorStream,
-                    false => LocationKind::CpuThread,
+                kind: if is_gpu {
+                    LocationKind::AcceleratorStream
+                } else {
+                    LocationKind::CpuThread
                 },
                 group: LocationGroupId::from_index(groups.len() - 1),
                 key: index as u64,

@@ -22,9 +22,10 @@ pub(super) fn profile(
     let mut paths = Paths::default();
     let mut ids = Vec::with_capacity(tables.functions.len());
     for function in &tables.functions {
-        let names: Vec<&str> = match function.is_call_path() {
-            true => function.name.split(" => ").map(str::trim).collect(),
-            false => vec![function.name.trim()],
+        let names: Vec<&str> = if function.is_call_path() {
+            function.name.split(" => ").map(str::trim).collect()
+        } else {
+            vec![function.name.trim()]
         };
         let depth = options.get_limits().depth;
         if names.len() > depth as usize {
@@ -90,9 +91,10 @@ fn metrics(names: &[String]) -> Vec<ProfileMetric> {
     let mut metrics = Vec::new();
     for (name, at) in names.iter().zip(0u32..) {
         let [inclusive, exclusive] = [at * 2, at * 2 + 1].map(MetricId);
-        let unit = match name.to_ascii_lowercase().contains("time") {
-            true => "usec",
-            false => "#",
+        let unit = if name.to_ascii_lowercase().contains("time") {
+            "usec"
+        } else {
+            "#"
         };
         metrics.push(metric(
             name.clone(),

@@ -84,9 +84,10 @@ impl<'a> Reader<'a> {
     fn index(&mut self, count: usize, what: &str) -> Result<u32> {
         let index = self.integer(what)?;
         let fits = usize::try_from(index).is_ok_and(|index| index < count);
-        match fits {
-            true => Ok(index.cast_unsigned()),
-            false => Err(self.malformed(format!("{what} below {count}"), index)),
+        if fits {
+            Ok(index.cast_unsigned())
+        } else {
+            Err(self.malformed(format!("{what} below {count}"), index))
         }
     }
 

@@ -443,9 +443,10 @@ impl Merge {
         });
         Ok(Tables {
             threads: threads.collect(),
-            metrics: match names.metrics.is_empty() {
-                true => vec!["TIME".into()],
-                false => names.metrics,
+            metrics: if names.metrics.is_empty() {
+                vec!["TIME".into()]
+            } else {
+                names.metrics
             },
             functions: names.functions,
             events: names.events,

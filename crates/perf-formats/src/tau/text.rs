@@ -211,9 +211,10 @@ fn function(line: &[u8]) -> Option<(String, [f64; 4], String)> {
         _ => (&*line, ""),
     };
     // `GROUP=` is part of a name and no groups follow: the quote after it ends the name.
-    let (before, groups) = match groups.starts_with('"') || groups.is_empty() {
-        true => (before, groups.trim().trim_matches('"')),
-        false => (&*line, ""),
+    let (before, groups) = if groups.starts_with('"') || groups.is_empty() {
+        (before, groups.trim().trim_matches('"'))
+    } else {
+        (&*line, "")
     };
     let (name, numbers) = before.strip_prefix('"')?.rsplit_once('"')?;
     let numbers = four(numbers)?;

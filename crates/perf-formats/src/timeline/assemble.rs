@@ -212,9 +212,12 @@ impl Whole<'_> {
         self.found.add_many(rules::FLOW, linked.loose, place());
         self.links.extend(linked.links);
         self.found.merge(&part.found);
-        let named = |(name, value): (String, String)| match several {
-            true => (format!("{prefix}{name}"), value),
-            false => (name, value),
+        let named = |(name, value): (String, String)| {
+            if several {
+                (format!("{prefix}{name}"), value)
+            } else {
+                (name, value)
+            }
         };
         let properties = part.properties.into_iter().map(named);
         self.definitions.properties.extend(properties);
@@ -234,12 +237,11 @@ impl Whole<'_> {
         for (lane, events) in laid.lanes.iter_mut().enumerate() {
             self.places.location(part, groups, row.key, lane);
             let key = self.columns.len() as u64;
-            self.columns.push(match self.options.wants(key) {
-                true => {
-                    events.shrink_to_fit();
-                    std::mem::take(events)
-                }
-                false => Events::absent(),
+            self.columns.push(if self.options.wants(key) {
+                events.shrink_to_fit();
+                std::mem::take(events)
+            } else {
+                Events::absent()
             });
         }
         let wanted = |lane: u32| self.options.wants(u64::from(first + lane));
@@ -321,9 +323,10 @@ impl Whole<'_> {
     /// Deducts the texts of a region with a long form from the budget. Many regions may share a
     /// form or a name, but each stores its own text.
     fn has_room(&mut self, number: u32, name: &str, form: &str) -> bool {
-        let again = match self.formed.contains(&number) {
-            true => name.len(),
-            false => 0,
+        let again = if self.formed.contains(&number) {
+            name.len()
+        } else {
+            0
         };
         let Some(rest) = self.room.checked_sub((form.len() + again) as u64) else {
             return false;

@@ -40,14 +40,15 @@ impl Granted {
         place: impl FnOnce() -> Place,
     ) -> Result<()> {
         let got = self.taken.fetch_add(more, Ordering::Relaxed) + more;
-        match got > self.limits.memory {
-            true => Err(Error::Limit {
+        if got > self.limits.memory {
+            Err(Error::Limit {
                 place: place(),
                 what,
                 got,
                 limit: self.limits.memory,
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 }

@@ -120,9 +120,10 @@ impl Scribe<'_> {
                 events.push_attribute(AttributeValue {
                     attribute,
                     type_code,
-                    value: match is_negative {
-                        true => Value::I64(bits.cast_signed()),
-                        false => Value::U64(bits),
+                    value: if is_negative {
+                        Value::I64(bits.cast_signed())
+                    } else {
+                        Value::U64(bits)
                     },
                 });
             }

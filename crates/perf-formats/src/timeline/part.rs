@@ -297,9 +297,10 @@ impl Part {
     /// Replaces the text of a name by one that may be shared.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename(&mut self, name: u32, text: Arc<str>) {
-        let text = match self.is_too_long(&text) {
-            true => "(name too long)".into(),
-            false => text,
+        let text = if self.is_too_long(&text) {
+            "(name too long)".into()
+        } else {
+            text
         };
         self.names.rename(name, text);
     }

@@ -177,9 +177,10 @@ impl Places {
                     ("device".to_owned(), word(device).to_owned()),
                     ("stream".to_owned(), word(stream).to_owned()),
                 ];
-                let mut name = match is_title(word(stream)) {
-                    true => word(stream).to_owned(),
-                    false => format!("stream {}", word(stream)),
+                let mut name = if is_title(word(stream)) {
+                    word(stream).to_owned()
+                } else {
+                    format!("stream {}", word(stream))
                 };
                 if !word(context).is_empty() {
                     properties.push((part.context_word.into(), word(context).into()));
@@ -191,9 +192,10 @@ impl Places {
                 (name, LocationKind::AcceleratorStream, group, properties)
             }
             RowKey::Beside { device, stream } => {
-                let name = match is_title(word(stream)) {
-                    true => word(stream).to_owned(),
-                    false => format!("stream {}, annotations", word(stream)),
+                let name = if is_title(word(stream)) {
+                    word(stream).to_owned()
+                } else {
+                    format!("stream {}, annotations", word(stream))
                 };
                 let properties = vec![
                     ("device".to_owned(), word(device).to_owned()),

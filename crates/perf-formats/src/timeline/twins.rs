@@ -23,9 +23,10 @@ pub(super) fn remove(parts: &mut Vec<Part>, found: &mut Diagnostics) {
         if let Some(same) = same {
             let ranks = same.rank.zip(part.rank);
             let is_other = ranks.is_some_and(|(one, other)| one != other);
-            let rule = match is_other {
-                true => rules::SAME_EVENTS,
-                false => rules::SAME_FILE,
+            let rule = if is_other {
+                rules::SAME_EVENTS
+            } else {
+                rules::SAME_FILE
             };
             let place = Place::file(Arc::clone(&part.file));
             found.add(rule, place.record(format!("the events of {}", same.file)));

@@ -45,9 +45,10 @@ impl<'a> Values<'a> {
         let mut values = [None; N];
         for (at, (key, value)) in self.0.iter().enumerate() {
             let is = |name: &&str| name.as_bytes() == *key;
-            let slot = match names.get(at).is_some_and(is) {
-                true => Some(at),
-                false => names.iter().position(is),
+            let slot = if names.get(at).is_some_and(is) {
+                Some(at)
+            } else {
+                names.iter().position(is)
             };
             if let Some(slot) = slot.and_then(|slot| values.get_mut(slot)) {
                 slot.get_or_insert(*value);

@@ -334,9 +334,10 @@ proptest! {
 fn a_time_far_from_all_others_does_not_stretch_a_trace() {
     let text = |damaged: usize, ts: &str, dur: &str| {
         let event = |index: usize| {
-            let (ts, dur) = match index == damaged {
-                true => (ts.to_owned(), dur),
-                false => ((1_000_000_000 + 100 * index).to_string(), "50"),
+            let (ts, dur) = if index == damaged {
+                (ts.to_owned(), dur)
+            } else {
+                ((1_000_000_000 + 100 * index).to_string(), "50")
             };
             format!(r#"{{"ph":"X","name":"a","pid":1,"tid":1,"ts":{ts},"dur":{dur}}}"#)
         };

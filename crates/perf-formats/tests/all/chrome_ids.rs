@@ -12,9 +12,10 @@ use perf_formats::chrome::rules;
 /// Events of one process and thread: phase, name, time in microseconds.
 fn marks(all: &[(&str, &str, u32)]) -> String {
     let one = |(phase, name, ts): &(&str, &str, u32)| {
-        let name = match name.is_empty() {
-            true => String::new(),
-            false => format!(r#""name":"{name}","#),
+        let name = if name.is_empty() {
+            String::new()
+        } else {
+            format!(r#""name":"{name}","#)
         };
         format!(r#"{{"ph":"{phase}",{name}"pid":1,"tid":1,"ts":{ts}}}"#)
     };
@@ -259,13 +260,16 @@ fn counters_of_many_processes_take_no_longer_than_others() {
 #[test]
 fn work_that_shares_its_id_with_many_launches_takes_no_longer_than_others() {
     let count = 20_000;
-    let recording = read(&many(2 * count, |at| match at < count {
-        true => format!(
-            r#"{{"ph":"X","cat":"cuda_runtime","name":"l","pid":{at},"tid":1,"ts":{at},"dur":1,"args":{{"correlation":7}}}}"#
-        ),
-        false => format!(
-            r#"{{"ph":"X","cat":"kernel","name":"k","pid":"d","tid":"s","ts":{at},"dur":1,"args":{{"device":0,"stream":1,"correlation":7}}}}"#
-        ),
+    let recording = read(&many(2 * count, |at| {
+        if at < count {
+            format!(
+                r#"{{"ph":"X","cat":"cuda_runtime","name":"l","pid":{at},"tid":1,"ts":{at},"dur":1,"args":{{"correlation":7}}}}"#
+            )
+        } else {
+            format!(
+                r#"{{"ph":"X","cat":"kernel","name":"k","pid":"d","tid":"s","ts":{at},"dur":1,"args":{{"device":0,"stream":1,"correlation":7}}}}"#
+            )
+        }
     }));
     assert_eq!(recording.diagnostics.count(rules::SHARED), u64::from(count));
     let links = trace(&recording).links();

@@ -188,9 +188,10 @@ fn a_visit_may_end_the_merged_stream() {
         );
         let visit = |_, _, _: perf_core::Event<'_>| {
             count += 1;
-            match count == most {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
+            if count == most {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
             }
         };
         reader.merged().unwrap().for_each(visit).unwrap();

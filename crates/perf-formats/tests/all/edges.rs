@@ -645,9 +645,10 @@ fn ids_that_are_not_defined_are_limited_in_sum() {
                 Err(error) => break Err(error),
             }
         };
-        match is_enough {
-            true => outcome.unwrap(),
-            false => assert!(matches!(outcome, Err(Error::Limit { limit: 60_000, .. }))),
+        if is_enough {
+            outcome.unwrap()
+        } else {
+            assert!(matches!(outcome, Err(Error::Limit { limit: 60_000, .. })))
         }
     }
 }

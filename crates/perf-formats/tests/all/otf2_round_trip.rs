@@ -138,8 +138,8 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
         // it.
         assert!((4..=6).contains(&checks), "{checks}");
         let events = trace.location(LocationId(0)).unwrap().all();
-        let open = |index| match kind.may_overlap() {
-            true => {
+        let open = |index| {
+            if kind.may_overlap() {
                 let mut open = OpenIntervals::default();
                 for event in (0..index).filter_map(|index| events.event(index)) {
                     match event {
@@ -149,8 +149,9 @@ fn a_window_is_balanced_and_what_lies_before_it_can_be_stopped() {
                     }
                 }
                 open.iter().map(|(region, ())| region).collect()
+            } else {
+                open_frames(events, index)
             }
-            false => open_frames(events, index),
         };
         let enters = open(from).into_iter().map(|region| Event::Enter { region });
         let inside = (from..to).filter_map(|index| events.event(index));

@@ -268,9 +268,10 @@ fn host_and_stream() -> Trace {
         let mut events = Events::default();
         for (at, what) in all {
             let region = RegionId(what.unsigned_abs() - 1);
-            let event = match *what > 0 {
-                true => Event::Enter { region },
-                false => Event::Leave { region },
+            let event = if *what > 0 {
+                Event::Enter { region }
+            } else {
+                Event::Leave { region }
             };
             events.push(Ticks(*at), event).unwrap();
         }

@@ -25,9 +25,10 @@ fn census(events: &Events, trace: &Trace) -> HashMap<(u64, String), i64> {
             _ => String::new(),
         };
         let kind = format!("{event:?}");
-        let kind = match name.is_empty() {
-            true => kind,
-            false => format!("{} {name}", kind.split(' ').next().unwrap_or_default()),
+        let kind = if name.is_empty() {
+            kind
+        } else {
+            format!("{} {name}", kind.split(' ').next().unwrap_or_default())
         };
         *all.entry((at.0, kind)).or_default() += 1;
     }
@@ -134,12 +135,13 @@ fn a_damaged_byte_of_an_event_file_costs_few_events() {
 fn text(path: &std::path::Path) -> Vec<u8> {
     let bytes = std::fs::read(path).unwrap();
     let mut text = Vec::new();
-    match bytes.starts_with(&[0x1f, 0x8b]) {
-        true => flate2::read::MultiGzDecoder::new(&bytes[..])
+    if bytes.starts_with(&[0x1f, 0x8b]) {
+        flate2::read::MultiGzDecoder::new(&bytes[..])
             .read_to_end(&mut text)
             .map(drop)
-            .unwrap(),
-        false => text = bytes,
+            .unwrap()
+    } else {
+        text = bytes
     }
     text
 }

@@ -141,8 +141,9 @@ fn compare(ranks: &Ranks, shape: &Shape, own: Vec<Vec<Label>>, text: &mut String
         anomalies(&shared)
     )?;
     let made = u64::from(shape.ranks) * shape.steps * shape.functions * shape.calls;
-    match all == made && same * 100 >= all * 99 {
-        true => Ok(String::new()),
-        false => Err(format!("labels differ: {text}").into()),
+    if all == made && same * 100 >= all * 99 {
+        Ok(String::new())
+    } else {
+        Err(format!("labels differ: {text}").into())
     }
 }

@@ -41,9 +41,10 @@ Relaxes a plate on all ranks, watched and not, and prints what watching costs.
 
 fn main() -> ExitCode {
     let is_polled = std::env::args().any(|word| word == "--polled");
-    let threads = match is_polled {
-        true => mpi::Threading::Funneled,
-        false => mpi::Threading::Multiple,
+    let threads = if is_polled {
+        mpi::Threading::Funneled
+    } else {
+        mpi::Threading::Multiple
     };
     common::main(USAGE, threads, run)
 }

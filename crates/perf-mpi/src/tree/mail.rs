@@ -65,9 +65,10 @@ impl Way {
 
     fn send(self, comm: &SimpleCommunicator, to: Rank, bytes: &[u8], tag: i32) {
         let to = comm.process_at_rank(to);
-        match self.is_buffered {
-            true => to.buffered_send_with_tag(bytes, tag),
-            false => to.send_with_tag(bytes, tag),
+        if self.is_buffered {
+            to.buffered_send_with_tag(bytes, tag)
+        } else {
+            to.send_with_tag(bytes, tag)
         }
     }
 }
@@ -184,17 +185,19 @@ impl Incoming {
         let (first, rest) = chunk.split_first().unwrap_or((&LAST, &[]));
         self.is_over = *first != MORE;
         self.length += rest.len() as u64;
-        match self.length <= self.limit {
-            true => self.bytes.extend_from_slice(rest),
-            false => self.bytes = Vec::new(),
+        if self.length <= self.limit {
+            self.bytes.extend_from_slice(rest)
+        } else {
+            self.bytes = Vec::new()
         }
     }
 
     /// Returns the message, or its length if it exceeds the limit.
     pub(super) fn into_bytes(self) -> Result<Vec<u8>, u64> {
-        match self.length <= self.limit {
-            true => Ok(self.bytes),
-            false => Err(self.length),
+        if self.length <= self.limit {
+            Ok(self.bytes)
+        } else {
+            Err(self.length)
         }
     }
 

@@ -32,9 +32,10 @@ impl Patience {
 
     pub(crate) fn wait(&mut self) {
         self.0 = self.0.saturating_add(1);
-        match self.0 < Self::LOOKS {
-            true => std::thread::yield_now(),
-            false => std::thread::sleep(Duration::from_micros(50)),
+        if self.0 < Self::LOOKS {
+            std::thread::yield_now()
+        } else {
+            std::thread::sleep(Duration::from_micros(50))
         }
     }
 }

@@ -255,9 +255,10 @@ fn served(ranks: &Ranks) -> Outcome {
         )
     };
     let served = local.server(|server| model(server))?;
-    let known = match ranks.is_root() {
-        true => model(&Server::decode(Default::default(), &known.bytes)?),
-        false => served.clone(),
+    let known = if ranks.is_root() {
+        model(&Server::decode(Default::default(), &known.bytes)?)
+    } else {
+        served.clone()
     };
     equal("names and models", &known, &served)
 }

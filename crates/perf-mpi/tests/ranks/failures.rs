@@ -89,9 +89,10 @@ fn mixed(ranks: &Ranks) -> Outcome {
 fn nobody(ranks: &Ranks) -> Outcome {
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     equal("deltas", &lockstep.round()?, &0)?;
-    let mut last = match ranks.rank() + 1 == ranks.size() {
-        true => Some(Watched::new(3, lockstep.post(), detector("tail")?)?),
-        false => None,
+    let mut last = if ranks.rank() + 1 == ranks.size() {
+        Some(Watched::new(3, lockstep.post(), detector("tail")?)?)
+    } else {
+        None
     };
     if let Some(last) = &mut last {
         last.step(0)?;

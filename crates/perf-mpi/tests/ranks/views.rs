@@ -44,9 +44,10 @@ fn spectra<T: Real>(numbers: &[usize]) -> Result<Spectra<T>, perf_spectral::Erro
 
 /// Returns the numbers of the own views, in blocks or round-robin.
 fn numbers(ranks: &Ranks, is_dealt: bool) -> Vec<usize> {
-    match is_dealt {
-        true => (ranks.rank()..VIEWS).step_by(ranks.size()).collect(),
-        false => ranks.block(VIEWS).collect(),
+    if is_dealt {
+        (ranks.rank()..VIEWS).step_by(ranks.size()).collect()
+    } else {
+        ranks.block(VIEWS).collect()
     }
 }
 

@@ -184,9 +184,10 @@ impl Extract {
             let mut names = Vec::new();
             for (column, _) in columns().filter(lacking) {
                 let counters = lacking_slots(plan, column, known.slots);
-                match counters.is_empty() {
-                    true => names.push(column.formula.name().to_owned()),
-                    false => names.extend(counters),
+                if counters.is_empty() {
+                    names.push(column.formula.name().to_owned())
+                } else {
+                    names.extend(counters)
                 }
             }
             names.sort_unstable();

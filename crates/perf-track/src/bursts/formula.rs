@@ -305,9 +305,10 @@ impl Parser<'_> {
     }
 
     fn close(&mut self) -> Result<()> {
-        match self.eat(')') {
-            true => Ok(()),
-            false => Err(self.error("`)`")),
+        if self.eat(')') {
+            Ok(())
+        } else {
+            Err(self.error("`)`"))
         }
     }
 

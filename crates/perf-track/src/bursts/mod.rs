@@ -187,13 +187,16 @@ impl Bursts {
     /// [`Error::TooMany`] for more bursts than 32 bits can count.
     pub fn push(&mut self, burst: Burst, values: &[f64]) -> Result<()> {
         next_id(self.rows.len(), "bursts")?;
-        let known = |what, id: u32, count| match (id as usize) < count {
-            true => Ok(()),
-            false => Err(Error::Unknown {
-                what,
-                id: id as usize,
-                count,
-            }),
+        let known = |what, id: u32, count| {
+            if (id as usize) < count {
+                Ok(())
+            } else {
+                Err(Error::Unknown {
+                    what,
+                    id: id as usize,
+                    count,
+                })
+            }
         };
         known("thread", burst.thread, self.threads.len())?;
         for chain in [burst.before, burst.after].into_iter().flatten() {
@@ -243,13 +246,14 @@ impl Bursts {
 
     fn one_each(&self, what: &'static str, got: usize) -> Result<()> {
         let expected = self.rows.len();
-        match got == expected {
-            true => Ok(()),
-            false => Err(Error::Length {
+        if got == expected {
+            Ok(())
+        } else {
+            Err(Error::Length {
                 what,
                 expected,
                 got,
-            }),
+            })
         }
     }
 

@@ -273,9 +273,10 @@ impl<'a> Plan<'a> {
         self.marks = definitions.metric_sets.iter().map(of_set).collect();
         let kind = definitions.kinds.iter().position(|kind| kind == name);
         self.mark_kind = kind.and_then(KindId::from_index);
-        match self.mark_kind.is_some() || self.marks.iter().any(|of_set| !of_set.is_empty()) {
-            true => Ok(()),
-            false => Err(self.unknown(name)),
+        if self.mark_kind.is_some() || self.marks.iter().any(|of_set| !of_set.is_empty()) {
+            Ok(())
+        } else {
+            Err(self.unknown(name))
         }
     }
 
@@ -393,9 +394,10 @@ impl<'a> Plan<'a> {
         let slot = self.folds.len();
         let before = slots.len();
         for (index, metric) in metrics.iter().enumerate() {
-            let is_asked = match exact {
-                true => metric.name == name,
-                false => is_called(&metric.name, name),
+            let is_asked = if exact {
+                metric.name == name
+            } else {
+                is_called(&metric.name, name)
             };
             if let (true, Some(id)) = (is_asked, MetricId::from_index(index)) {
                 slots.push((id, slot));

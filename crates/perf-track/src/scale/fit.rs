@@ -42,9 +42,10 @@ pub(super) fn range(frames: &[Vec<f64>], q: f64, job: &Job) -> Result<(f64, f64)
             break;
         }
     }
-    Ok(match low < high {
-        true => (low, high),
-        false => (first.0, last.0),
+    Ok(if low < high {
+        (low, high)
+    } else {
+        (first.0, last.0)
     })
 }
 
@@ -126,9 +127,10 @@ pub(super) fn shift(
             best = (shift, by, k as f64);
         }
     }
-    let unshifted = match unshifted_by.abs() < steps as f64 {
-        true => overlap(&one, &other, unshifted_by as i64),
-        false => 0.0,
+    let unshifted = if unshifted_by.abs() < steps as f64 {
+        overlap(&one, &other, unshifted_by as i64)
+    } else {
+        0.0
     };
     if best.1 - unshifted < margin {
         return Ok(Fitted {

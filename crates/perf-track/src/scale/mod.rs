@@ -198,9 +198,10 @@ impl Scaled {
         let axes = axes.filter(|axis| axis.metric == "duration");
         let resolution = |axis: &TransformAxis| {
             let of = axis.frames.get(frame).filter(|of| !of.is_constant())?;
-            let ticks = match axis.log {
-                true => 2.0 * tick / shortest?.max(tick),
-                false => 2.0 * tick,
+            let ticks = if axis.log {
+                2.0 * tick / shortest?.max(tick)
+            } else {
+                2.0 * tick
             };
             Some(axis.factor.abs() * (ticks / (of.high - of.low)).min(MAX_RESOLUTION))
         };

@@ -352,9 +352,10 @@ impl Problem<'_> {
         new.resize(width + 1, 0);
         for step_index in 0..rows.len() {
             self.checks.next(width)?;
-            let index = match reversed {
-                true => rows.end - 1 - step_index,
-                false => rows.start + step_index,
+            let index = if reversed {
+                rows.end - 1 - step_index
+            } else {
+                rows.start + step_index
             };
             let symbol = self.sequence.get(index).copied().unwrap_or(u32::MAX);
             bonuses(self.consensus, symbol, columns.clone(), bonus);
@@ -367,9 +368,12 @@ impl Problem<'_> {
         let skips = self.consensus.skip.get(columns).unwrap_or_default();
         let mut left_out = 0;
         let mut skip = |j: usize| {
-            let cost = j.checked_sub(1).and_then(|j| match reversed {
-                true => skips.get(skips.len() - 1 - j),
-                false => skips.get(j),
+            let cost = j.checked_sub(1).and_then(|j| {
+                if reversed {
+                    skips.get(skips.len() - 1 - j)
+                } else {
+                    skips.get(j)
+                }
             });
             left_out += cost.copied().unwrap_or(0);
             left_out

@@ -112,9 +112,10 @@ impl<'a> Sweep<'a> {
             let cost = if column == width { self.end } else { gap };
             let (value, from_alone) = best(before(column));
             alone[column] = value - cost;
-            let cost = match is_last {
-                true => self.end,
-                false => self.gaps[column - 1],
+            let cost = if is_last {
+                self.end
+            } else {
+                self.gaps[column - 1]
             };
             let left = [pair[column - 1], alone[column - 1], other[column - 1]];
             let (value, from_other) = best(left);

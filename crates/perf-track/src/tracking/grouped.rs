@@ -27,9 +27,10 @@ pub(super) fn grouped(chain: &[Set], pairs: &[Pair]) -> Draft {
             .map(|set| set.iter().copied().collect())
             .collect(),
         // Clusters without a vote for the others are joined by the closure alone.
-        confidence: match links.len() + 1 >= nodes.len() {
-            true => weakest,
-            false => 0.0,
+        confidence: if links.len() + 1 >= nodes.len() {
+            weakest
+        } else {
+            0.0
         },
         links,
         ..Draft::default()

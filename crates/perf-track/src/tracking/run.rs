@@ -302,11 +302,8 @@ fn summarise(
         let tracked = |id: ClusterId| id.index().is_some_and(|index| is_tracked[index]);
         let tracked_time = side.time.iter().zip(&is_tracked);
         // The empty sum is 0, not -0.
-        let tracked_time =
-            tracked_time.fold(0.0, |sum: f64, (time, is_tracked)| match is_tracked {
-                true => sum + time,
-                false => sum,
-            });
+        let tracked_time = tracked_time.filter(|(_, is_tracked)| **is_tracked);
+        let tracked_time = tracked_time.fold(0.0, |sum: f64, (time, _)| sum + time);
         let clustered_time: f64 = side.time.iter().sum();
         let all = (clustered_time + side.noise_time).max(f64::MIN_POSITIVE);
         TrackedFrame {

@@ -77,13 +77,12 @@ pub(in crate::cube) fn parse_parts(
         }
         let is_last = before + end == size;
         // A part is cut before a tag, as far as that can be determined.
-        let cut = match is_last {
-            true => Some(end),
-            false => {
-                let there = window.get(..end).unwrap_or_default();
-                let mut pairs = there.windows(2);
-                pairs.rposition(|two| two == b"\n<").map(|at| at + 1)
-            }
+        let cut = if is_last {
+            Some(end)
+        } else {
+            let there = window.get(..end).unwrap_or_default();
+            let mut pairs = there.windows(2);
+            pairs.rposition(|two| two == b"\n<").map(|at| at + 1)
         };
         let Some(cut) = cut else {
             (held, wanted) = (end, wanted.saturating_mul(2));
@@ -291,9 +290,10 @@ impl<'a> Parser<'a, '_> {
                         limit: self.longest as u64,
                     });
                 }
-                match has_entities {
-                    true => self.text.push_str(&text(raw)),
-                    false => self.text.push_str(&String::from_utf8_lossy(raw)),
+                if has_entities {
+                    self.text.push_str(&text(raw))
+                } else {
+                    self.text.push_str(&String::from_utf8_lossy(raw))
                 }
             }
             Some(What::Row) => {
@@ -314,9 +314,10 @@ impl<'a> Parser<'a, '_> {
         }
         while self.stack.len() > depth.unwrap_or(usize::MAX) {
             let has_text = matches!(self.stack.last(), Some(What::Field | What::Coordinate));
-            let text = match has_text {
-                true => std::mem::take(&mut self.text),
-                false => String::new(),
+            let text = if has_text {
+                std::mem::take(&mut self.text)
+            } else {
+                String::new()
             };
             let name = self.stack.name().to_vec();
             match self.stack.pop() {

@@ -29,12 +29,11 @@ impl Resolver<'_> {
             let parent = cnode.parent.and_then(id_of);
             parent.is_none_or(|parent| parent < *id)
         });
-        let (cnodes, ids) = match is_sorted {
-            true => self.sorted(cnodes, "call path")?,
-            false => {
-                let ids = self.unsorted(&cnodes, "call path")?;
-                (cnodes.things, ids)
-            }
+        let (cnodes, ids) = if is_sorted {
+            self.sorted(cnodes, "call path")?
+        } else {
+            let ids = self.unsorted(&cnodes, "call path")?;
+            (cnodes.things, ids)
         };
         let mut parents = Vec::with_capacity(cnodes.len());
         for (number, cnode) in cnodes.iter().enumerate() {

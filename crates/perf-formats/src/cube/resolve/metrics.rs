@@ -104,9 +104,10 @@ fn describe(
         keep(&name, expression, "");
     }
     properties.extend(metric.attributes);
-    let (value_type, combine) = match is_derived {
-        true => (ValueType::F64, Combine::Never(1)),
-        false => (kind.value_type(), kind.combine()),
+    let (value_type, combine) = if is_derived {
+        (ValueType::F64, Combine::Never(1))
+    } else {
+        (kind.value_type(), kind.combine())
     };
     let prefix = match metric.visibility.as_str() {
         "GHOST" => "ghost_",

@@ -279,9 +279,10 @@ impl Metric<'_> {
             numbers.iter().map(|number| all[*number as usize]).collect()
         };
         archive.member(&format!("{}.index", self.name()), &index)?;
-        match options.compress {
-            true => self.packed(&rows, archive, job),
-            false => self.plain(&rows, archive, job),
+        if options.compress {
+            self.packed(&rows, archive, job)
+        } else {
+            self.plain(&rows, archive, job)
         }
     }
 

@@ -257,9 +257,10 @@ impl Data {
 fn source(path: &Path) -> std::io::Result<Box<dyn Read>> {
     let mut file = BufReader::new(File::open(path)?);
     let is_packed = file.fill_buf()?.starts_with(&GZIP);
-    Ok(match is_packed {
-        true => Box::new(MultiGzDecoder::new(file)),
-        false => Box::new(file),
+    Ok(if is_packed {
+        Box::new(MultiGzDecoder::new(file))
+    } else {
+        Box::new(file)
     })
 }
 

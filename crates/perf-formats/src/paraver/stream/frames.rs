@@ -91,9 +91,10 @@ impl Stream {
         scratch: &mut Scratch,
         shared: &mut Shared<'_, '_>,
     ) -> Result<Option<CallPathId>> {
-        let levels = match is_sampled {
-            true => &mut scratch.sampled,
-            false => &mut scratch.callers,
+        let levels = if is_sampled {
+            &mut scratch.sampled
+        } else {
+            &mut scratch.callers
         };
         // Value 0 ends a call path.
         levels.retain(|(_, frame)| *frame != (0, 0));
@@ -206,9 +207,10 @@ pub(super) fn note(levels: &mut Vec<(u32, Frame)>, level: u32, is_line: bool, bi
         }
     };
     if let Some((_, frame)) = levels.get_mut(at) {
-        match is_line {
-            true => frame.1 = bits,
-            false => frame.0 = bits,
+        if is_line {
+            frame.1 = bits
+        } else {
+            frame.0 = bits
         }
     }
 }

@@ -28,9 +28,10 @@ enum Value {
 
 impl Made {
     fn number(&self, bytes: &[u8]) -> Vec<u8> {
-        match self.is_big {
-            true => bytes.iter().rev().copied().collect(),
-            false => bytes.to_vec(),
+        if self.is_big {
+            bytes.iter().rev().copied().collect()
+        } else {
+            bytes.to_vec()
         }
     }
     fn u16(&self, value: usize) -> Vec<u8> {
@@ -47,9 +48,10 @@ impl Made {
     }
 
     fn entry(&self, member: usize, name: &str, kind: u8, sets: &[Vec<u8>]) -> Vec<u8> {
-        let layout = match self.has_path {
-            true => vec![0, 0],
-            false => vec![b'K', 0],
+        let layout = if self.has_path {
+            vec![0, 0]
+        } else {
+            vec![b'K', 0]
         };
         let rest = [
             self.u32(member),

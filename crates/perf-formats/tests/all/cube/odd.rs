@@ -98,9 +98,10 @@ fn one_profile_in_many_words() {
         while let Some((before, after)) = rest.split_once("=\"") {
             let (value, behind) = after.split_once('"').unwrap();
             let is_word = !value.is_empty() && !value.contains([' ', '/', '\'']);
-            match is_word {
-                true => out += &format!("{before}={to}{value}{to}"),
-                false => out += &format!("{before}=\"{value}\""),
+            if is_word {
+                out += &format!("{before}={to}{value}{to}")
+            } else {
+                out += &format!("{before}=\"{value}\"")
             }
             rest = behind;
         }

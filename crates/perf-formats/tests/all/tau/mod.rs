@@ -539,9 +539,10 @@ fn damaged_profiles_are_no_panic() {
         let options = OpenOptions::new();
         for damaged in perf_testdata::damage::all(&bytes, 600, 7) {
             // Both results are acceptable; a panic or an endless loop is not.
-            let _ = match is_packed {
-                true => Tau::from_packed(damaged, "damaged", &options, &Job::default()).is_ok(),
-                false => Tau::from_text(&damaged, "damaged", &options, &Job::default()).is_ok(),
+            let _ = if is_packed {
+                Tau::from_packed(damaged, "damaged", &options, &Job::default()).is_ok()
+            } else {
+                Tau::from_text(&damaged, "damaged", &options, &Job::default()).is_ok()
             };
         }
     }

@@ -251,9 +251,10 @@ impl EpsSearch {
         };
         let sweep = self.sweep((points, weights), (knee, least), job)?;
         let modes = self.modes(points, least, job)?;
-        let (eps, mut why) = match spread == 0.0 {
-            true => (knee, EpsWhy::Resolution),
-            false => self.decide(&sweep, knee, &modes),
+        let (eps, mut why) = if spread == 0.0 {
+            (knee, EpsWhy::Resolution)
+        } else {
+            self.decide(&sweep, knee, &modes)
         };
         let mut found = self.tried((points, weights), eps, job)?;
         if is_weighted && let Some(more) = self.take_in((points, weights), &found, &sweep, job)? {

@@ -16,12 +16,11 @@ impl Graph<'_> {
         for (link, rival) in draft.links.iter_mut().zip(rivals) {
             link.confidence = confidence(link.evidence, rival);
         }
-        draft.confidence = match draft.links.is_empty() {
-            false => self.hold(draft),
-            true => {
-                let best = nodes(draft).map(|node| self.best_link(node));
-                1.0 - best.fold(0.0, f64::max)
-            }
+        draft.confidence = if !draft.links.is_empty() {
+            self.hold(draft)
+        } else {
+            let best = nodes(draft).map(|node| self.best_link(node));
+            1.0 - best.fold(0.0, f64::max)
         };
         let seen = |members: &Vec<usize>| !members.is_empty();
         let first = draft.members.iter().position(seen).unwrap_or(0);
