@@ -92,10 +92,9 @@
 //! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 
-mod children;
-mod code;
+mod call_path_index;
 pub mod codec;
-mod comm;
+mod communicators;
 mod diagnostics;
 mod error;
 mod glob;
@@ -103,6 +102,7 @@ mod ids;
 mod intervals;
 mod job;
 mod limits;
+mod live_events;
 mod merge;
 mod messages;
 mod metric;
@@ -110,16 +110,15 @@ mod overlap;
 pub mod parallel;
 mod profile;
 mod properties;
+mod regions;
 mod replay;
-mod stream;
 mod system;
 mod table;
 mod time;
 mod trace;
 mod unify;
 
-pub use code::{CallPath, CallTree, Paradigm, Region, RegionRole};
-pub use comm::{
+pub use communicators::{
     Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
 };
 pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
@@ -132,6 +131,7 @@ pub use ids::{
 pub use intervals::{Interval, OpenIntervals, intervals};
 pub use job::{CancellationChecks, Cancelled, Job, Progress};
 pub use limits::Limits;
+pub use live_events::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use merge::Merge;
 pub use messages::{
     ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,
@@ -140,8 +140,8 @@ pub use messages::{
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use properties::{Properties, PropertiesIter};
+pub use regions::{CallPath, CallTree, Paradigm, Region, RegionRole};
 pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
-pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use table::{Cell, Column, IntoCell, Table, Values};
 pub use time::{Clock, Nanos, Ticks, TimeRange};

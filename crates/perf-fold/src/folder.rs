@@ -1,6 +1,6 @@
 //! [`Folder`]: planned once, folds any window.
 
-use crate::kernel::{self, Pixels, Workspace};
+use crate::inner_loops::{self, Pixels, Workspace};
 use crate::{
     Cell, Checked, Error, Fold, FoldParams, GroupBy, GroupId, Groups, Result, Tally, Timelines,
     sample,
@@ -276,7 +276,7 @@ impl Folder {
                 scratch.with(Workspace::new, |space| {
                     space.prepare(plan);
                     space.job = job.without_progress();
-                    kernel::fold(plan, group, Pixels { centres, edges }, space, out);
+                    inner_loops::fold(plan, group, Pixels { centres, edges }, space, out);
                 });
                 // A piece that was interrupted is not valid.
                 job.check()?;

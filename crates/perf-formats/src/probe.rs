@@ -303,7 +303,7 @@ impl Formats {
         if let Err(source) = std::fs::metadata(&input.path) {
             return Err(Error::Io { place, source });
         }
-        if let Some((kind, remedy)) = crate::foreign::kind(&input) {
+        if let Some((kind, remedy)) = crate::unsupported::kind(&input) {
             return Err(Error::Foreign {
                 place,
                 kind,

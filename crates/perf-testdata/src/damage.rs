@@ -4,7 +4,7 @@
 //! [`all`] serves tests, [`plan`] programs that know the boundaries of records and name each
 //! damage, [`one_byte`] tests that measure the effect of the smallest damage.
 
-use crate::wide::Xorshift;
+use crate::xorshift::Xorshift;
 use std::ops::Range;
 
 /// One way to damage bytes.

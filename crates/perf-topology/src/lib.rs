@@ -58,7 +58,7 @@
 #![doc(html_root_url = "../")]
 
 mod cart;
-mod check;
+mod defects;
 mod error;
 mod grid;
 mod metadata;
@@ -70,7 +70,7 @@ mod system;
 mod topology;
 
 pub use cart::Ranks;
-pub use check::Check;
+pub use defects::Check;
 pub use error::{Error, Result};
 pub use grid::{Aggregate, Fill, Grid, Plane};
 pub use metadata::coordinates_in;

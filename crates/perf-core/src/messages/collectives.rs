@@ -67,7 +67,7 @@ pub(super) struct Collectives {
 
 impl Collectives {
     /// Allocates space for all completed operations.
-    pub(super) fn with_room(counts: RecordCounts) -> Self {
+    pub(super) fn with_capacity(counts: RecordCounts) -> Self {
         Collectives {
             ended: Vec::with_capacity(counts.collectives),
             ..Collectives::default()

@@ -10,17 +10,17 @@
 //!
 //! Ends without a partner are listed with the cause. They are never dropped and never an error.
 
-mod clocks;
+mod clock_violations;
 mod collectives;
-mod point;
+mod end_counts;
+mod point_to_point;
 mod ranks;
-mod remote;
-mod room;
+mod remote_access;
 
-pub use clocks::{ClockCount, ClockPair, ClockViolations};
+pub use clock_violations::{ClockCount, ClockPair, ClockViolations};
 pub use collectives::{CollectiveInstance, CollectiveMember};
-pub use point::Message;
-pub use remote::RemoteAccess;
+pub use point_to_point::Message;
+pub use remote_access::RemoteAccess;
 
 use crate::{Job, LocationId, Result, Ticks, TraceView};
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ impl Messages {
     /// # Ok::<(), perf_core::Error>(())
     /// ```
     pub fn estimate(view: TraceView<'_>) -> usize {
-        room::Room::of(view.trace()).memory()
+        end_counts::EndCounts::of(view.trace()).memory()
     }
 
     /// Returns the number of ends without a partner, by cause.
@@ -156,10 +156,10 @@ impl Messages {
 pub fn match_messages(view: TraceView<'_>, job: &Job) -> Result<Messages> {
     let trace = view.trace();
     let ranks = ranks::Ranks::new(trace.definitions());
-    let room = room::Room::of(trace);
-    let mut points = point::Points::with_room(room.counts);
-    let mut collectives = collectives::Collectives::with_room(room.counts);
-    let mut remote = remote::Remote::with_room(room.counts);
+    let counts = end_counts::EndCounts::of(trace);
+    let mut points = point_to_point::PointToPoint::with_capacity(counts.counts);
+    let mut collectives = collectives::Collectives::with_capacity(counts.counts);
+    let mut remote = remote_access::Remote::with_capacity(counts.counts);
     let total = trace.events().len() as u64;
     for location in trace.view().locations() {
         job.check()?;

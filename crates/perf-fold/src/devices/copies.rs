@@ -1,6 +1,6 @@
 //! Copies between host and device as messages.
 
-use super::work::{Work, WorkRules, WorkTable};
+use super::classification::{Work, WorkRules, WorkTable};
 use crate::Line;
 use perf_core::{
     AttributeId, Cancelled, EventId, Interval, Job, Link, LinkKind, LocationView, Ticks, TraceView,

@@ -500,7 +500,7 @@ fn lines_are_bundled_by_row_and_pixel() {
 
 #[test]
 fn every_message_is_counted_once() {
-    let trace = perf_testdata::wide::trace(8, 2_000);
+    let trace = perf_testdata::many_ranks::trace(8, 2_000);
     let map = RegionMap::by_name(trace.definitions()).unwrap();
     let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
     let found = perf_core::match_messages(trace.view(), &Job::default()).unwrap();

@@ -2,9 +2,9 @@
 
 use super::bp4::{Bp4, Step};
 use super::index::Variable;
-use super::lanes::{Edge, Lanes};
 use super::names::{Kind, Names, Numbered, Programs};
 use super::rules;
+use super::step_events::{Edge, StepEvents};
 use super::table::Table;
 use crate::Result;
 use perf_core::{
@@ -40,7 +40,7 @@ pub(super) struct Scratch {
     /// Buffer for a part of a table.
     part: Vec<u8>,
     /// Events of the step by stream.
-    lanes: Lanes,
+    lanes: StepEvents,
 }
 
 impl Tables {
@@ -164,7 +164,7 @@ struct Resolver<'a> {
     /// Metrics of the counters.
     counters: Numbered<MetricId>,
     /// Receiver of the events.
-    lanes: &'a mut Lanes,
+    lanes: &'a mut StepEvents,
 }
 
 impl Resolver<'_> {

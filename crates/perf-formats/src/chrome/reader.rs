@@ -4,8 +4,8 @@ use super::event::Raw;
 use super::phases::Phases;
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, More, Next, Source, Stop, Token, integer};
-use crate::reading::Reading;
-use crate::timeline::{Granted, Part};
+use crate::read_context::ReadContext;
+use crate::timeline::{MemoryBudget, Part};
 use crate::{Error, Result};
 use perf_core::Place;
 
@@ -13,8 +13,12 @@ use perf_core::Place;
 const PROPERTY: usize = 256;
 
 /// Reads a file.
-pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> Result<Part> {
-    let part = Part::new(source.name(), granted);
+pub(super) fn read(
+    mut source: Source,
+    options: &ReadContext,
+    budget: &MemoryBudget,
+) -> Result<Part> {
+    let part = Part::new(source.name(), budget);
     let mut phases = Phases::new(part);
     let expected = "an object with `traceEvents`, or an array of events";
     if source.peek()? == Some(0xef) {
@@ -44,7 +48,7 @@ pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> 
 }
 
 /// Reads the members of the object; returns `false` if the text ends within it.
-fn object(source: &mut Source, phases: &mut Phases, options: &Reading) -> Result<bool> {
+fn object(source: &mut Source, phases: &mut Phases, options: &ReadContext) -> Result<bool> {
     source.take(1);
     let mut has_events = false;
     source.stop_at(Some("\"traceEvents\""));
@@ -146,7 +150,7 @@ fn damaged(phases: &mut Phases, place: Place, expected: &str) {
 fn array(
     source: &mut Source,
     phases: &mut Phases,
-    options: &Reading,
+    options: &ReadContext,
     is_bare: bool,
 ) -> Result<bool> {
     let read = |phases: &mut Phases, cursor: &mut Cursor<'_>, index: u64, offset: u64| {

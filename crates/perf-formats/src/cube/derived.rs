@@ -6,8 +6,8 @@
 //! there is no row either.
 
 use super::cubepl::Expression;
+use super::cubex_rows::unreadable;
 use super::names::property;
-use super::rows::unreadable;
 use super::rules;
 use crate::Error;
 use perf_core::{

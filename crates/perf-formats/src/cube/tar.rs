@@ -6,7 +6,7 @@
 
 use super::rules;
 use crate::bytes::Bytes;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::Diagnostics;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 /// end of the file.
 pub(super) fn members(
     bytes: &Bytes,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<BTreeMap<String, Member>> {
     let mut members = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Access to an untrusted SQLite database: read-only, with a check of its tables and columns.
 
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::Place;
 use rusqlite::types::ValueRef;
@@ -171,7 +171,7 @@ impl Database {
         &self,
         table: &str,
         columns: &[&str],
-        options: &Reading,
+        options: &ReadContext,
         mut tell: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<End> {
         if !self.has(table) {

@@ -1,6 +1,6 @@
 //! Sources of the bytes of an archive: a folder, or members in memory.
 
-use super::locate::{Located, locate};
+use super::discovery::{Located, locate};
 use crate::{Error, Result};
 use perf_core::Place;
 use std::collections::BTreeMap;

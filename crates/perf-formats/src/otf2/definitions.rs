@@ -76,7 +76,7 @@ impl DefinitionRecord<'_> {
     /// Returns the name of the record, or `Unknown` if its kind is unknown.
     pub fn name(&self) -> &'static str {
         self.record()
-            .map_or(super::kinds::UNKNOWN, |record| record.name)
+            .map_or(super::event_conversion::UNKNOWN, |record| record.name)
     }
 
     /// Returns the fields in the order of the schema, up to the end of the record if it omits

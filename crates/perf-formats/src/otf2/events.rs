@@ -13,8 +13,8 @@ pub(crate) use context::{Context, Shared};
 pub(crate) use state::{State, Stop};
 
 use super::definitions::chunk_header;
-use super::kinds;
-use super::maps::NONE;
+use super::event_conversion;
+use super::id_maps::NONE;
 use super::rules;
 use super::schema::{self, Space, internal};
 use super::wire::{ByteOrder, Cursor, Read, typed};
@@ -460,7 +460,7 @@ impl<'c> Decoder<'c> {
             };
             // Arguments of generic events may be undefined references; typed events need a valid
             // id.
-            let may_lack = !kinds::has_noun(id);
+            let may_lack = !event_conversion::has_noun(id);
             let mut map = |space: Space, id: u64| {
                 if may_lack && id == space.undefined() {
                     id
@@ -493,7 +493,7 @@ impl<'c> Decoder<'c> {
         let context = self.context;
         let regions = &context.maps().context_regions;
         let event = match known {
-            Some(record) => kinds::event(
+            Some(record) => event_conversion::event(
                 record,
                 &self.args,
                 &mut self.values,

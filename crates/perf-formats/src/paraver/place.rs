@@ -5,7 +5,7 @@ use super::header::{Header, Resources};
 use super::pcf::Row;
 use super::record::{Object, Record};
 use super::rules;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::{
     CommId, Communicator, Diagnostics, Limits, Location, LocationGroup, LocationGroupId,
@@ -41,7 +41,7 @@ impl Threads {
         header: &Header,
         bytes: Option<u64>,
         name: &str,
-        options: &Reading,
+        options: &ReadContext,
     ) -> Result<Self> {
         let limits = options.get_limits();
         let limit = bytes.map_or(STREAMED, |bytes| (bytes / LINE).max(THREADS));
@@ -129,7 +129,7 @@ pub fn object_of(location: &Location) -> Option<Object> {
 }
 
 /// Creates the system tree from the machine and threads of a header, with the labels of the `.row`.
-pub(super) fn system(header: &Header, row: &Row, options: &Reading) -> Result<SystemTree> {
+pub(super) fn system(header: &Header, row: &Row, options: &ReadContext) -> Result<SystemTree> {
     let [node_labels, task_labels, thread_labels] =
         ["NODE", "TASK", "THREAD"].map(|level| row.labels(level));
     // Nodes by number: those with CPUs and those that tasks refer to.

@@ -10,7 +10,7 @@ use super::record::{Batch, Communication, OnCpu, Pair, Record};
 use super::rules;
 use super::stream::{Scratch, Shared, Stream};
 use super::tables::Tables;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{
     Definitions, Diagnostics, Event, Events, Job, Merge, Place, Ticks, Trace, Transfer,
@@ -507,7 +507,7 @@ impl<'p> Sweep<'_, 'p> {
     fn finish(
         mut self,
         processes: &[u32],
-        options: &Reading,
+        options: &ReadContext,
     ) -> Result<(Vec<Events>, Tables<'p>, Comms)> {
         let latest = self.beyond.latest();
         self.give_sorted()?;

@@ -2,7 +2,7 @@
 
 use super::read::{Key, Tables, Thread};
 use super::rules;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::{
     CallPathId, CallTree, Diagnostics, Location, LocationGroup, LocationGroupId, LocationId,
@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) fn profile(
     tables: &Tables,
     name: &str,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<Profile> {
     let mut paths = Paths::default();
@@ -286,7 +286,7 @@ fn common(threads: &[Thread]) -> Vec<(String, String)> {
 fn system(
     threads: &[Thread],
     common: &[(String, String)],
-    options: &Reading,
+    options: &ReadContext,
 ) -> Result<SystemTree> {
     let mut hosts: Vec<SystemNode> = Vec::new();
     let mut host_ids: HashMap<String, SystemNodeId> = HashMap::new();

@@ -3,7 +3,7 @@
 use super::read::{Entry, EventEntry, Function, Key, Tables, Thread};
 use super::rules;
 use crate::bytes::Bytes;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 use std::collections::HashSet;
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-pub(super) fn read(bytes: Bytes, options: &Reading, found: &mut Diagnostics) -> Result<Tables> {
+pub(super) fn read(bytes: Bytes, options: &ReadContext, found: &mut Diagnostics) -> Result<Tables> {
     let name = Arc::clone(bytes.name());
     let bytes = bytes.into_memory(&options.job)?;
     let mut reader = Reader {

@@ -2,7 +2,7 @@
 
 use super::read::{Entry, EventEntry, Names};
 use super::rules;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::xml::{Token, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
@@ -94,7 +94,7 @@ pub(super) fn parse(
     bytes: &[u8],
     name: &str,
     names: &mut Names,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<File> {
     let mut lines = Lines {

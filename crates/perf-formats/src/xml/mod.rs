@@ -7,12 +7,12 @@
 //! similar file on a similar machine.
 
 #[cfg(feature = "cube")]
-mod quick;
+mod fast_paths;
 mod scan;
 mod text;
 
 #[cfg(feature = "cube")]
-pub(crate) use quick::{Leaf, Values};
+pub(crate) use fast_paths::{Leaf, Values};
 pub(crate) use text::text;
 #[cfg(feature = "cube")]
 pub(crate) use text::{escape, id, number};

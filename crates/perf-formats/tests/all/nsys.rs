@@ -2,7 +2,7 @@
 //! invalid files.
 
 #![cfg(feature = "nsys")]
-use crate::gpu;
+use crate::common::gpu;
 
 use perf_core::{Job, Limits, LinkKind, LocationKind, Trace, intervals};
 use perf_formats::{Error, OpenOptions, Recording, nsys};

@@ -2,7 +2,7 @@
 
 #![cfg(feature = "rocprof")]
 
-use crate::gpu;
+use crate::common::gpu;
 
 use perf_core::{GroupKind, Job, LinkKind, LocationKind, Paradigm};
 use perf_formats::rocprof::{self, rules};

@@ -1,14 +1,14 @@
 //! Tests of streams of events as text: tables, JSON, compressed, growing, damaged.
 #![cfg(feature = "streams")]
 
-use crate::seen;
+use crate::common::event_log;
 
+use event_log::Seen;
 use flate2::{Compression, write::GzEncoder};
 use perf_core::{EventSink, EventSource, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 use perf_formats::streams::{Follow, Streams, TraceBuilder, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus;
-use seen::Seen;
 use std::io::{Cursor, Write};
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! [`Rounds`]: the copy of the server on a rank, and the merging of deltas into it.
 
-use super::{Finished, Post};
+use super::{Finished, Mailbox};
 use crate::tree::{Family, Heard, Part, Plan, Round, Told, Way};
 use crate::{Error, Reader, Result, Wire};
 use mpi::topology::SimpleCommunicator;
@@ -59,7 +59,7 @@ pub(super) struct Rounds {
     /// Copy of the server.
     server: Server,
     /// Mailbox of the clients.
-    post: Post,
+    mailbox: Mailbox,
     /// Positions of the clients in the tree.
     clients: Clients,
     /// Deltas that wait until all ranks know their clients.
@@ -77,7 +77,7 @@ impl Rounds {
     pub(super) fn new(
         place: (usize, usize),
         way: (u64, Way),
-        (params, post): (ServerParams, Post),
+        (params, mailbox): (ServerParams, Mailbox),
     ) -> Result<Self> {
         // A view is published once in a round, regardless of the parameters.
         let server = Server::new(params.publish(1 << 30).check()?);
@@ -85,7 +85,7 @@ impl Rounds {
             place,
             way,
             server,
-            post,
+            mailbox,
             clients: Clients::new(Family::new(place.0, place.1)),
             held: Vec::new(),
             flying: Vec::new(),
@@ -98,8 +98,8 @@ impl Rounds {
         &self.server
     }
 
-    pub(super) fn post(&self) -> &Post {
-        &self.post
+    pub(super) fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
     }
 
     pub(super) fn finish(self) -> Finished {
@@ -119,7 +119,7 @@ impl Rounds {
     pub(super) fn begin(&mut self, is_done: bool) {
         let begin = Instant::now();
         let mut deltas = std::mem::take(&mut self.held);
-        deltas.append(&mut self.post.office().outgoing);
+        deltas.append(&mut self.mailbox.contents().outgoing);
         // The positions of clients must be the same on all ranks, so new clients are announced
         // before their deltas are merged.
         let (known, new): (Vec<Delta>, Vec<Delta>) = deltas
@@ -152,7 +152,7 @@ impl Rounds {
                     }
                     Entry::Occupied(mut slot) => slot.get_mut().merge(&Parcel::new(sum)),
                 },
-                Err(error) => self.post.office().deliver(delta.client, Err(error)),
+                Err(error) => self.mailbox.contents().deliver(delta.client, Err(error)),
             }
         }
         let parts = parts.into_iter();
@@ -214,7 +214,7 @@ impl Rounds {
         let last: HashMap<u64, &Delta> = flying.iter().map(|one| (one.client, one)).collect();
         for (client, delta) in last {
             let view = self.server.answer(delta);
-            self.post.office().deliver(client, view);
+            self.mailbox.contents().deliver(client, view);
         }
     }
 }
@@ -315,11 +315,11 @@ mod tests {
     use perf_core::{Job, Nanos};
 
     /// Returns the deltas of a client that has learned from some calls.
-    fn told(post: &Post, steps: u64) -> Vec<Delta> {
+    fn told(mailbox: &Mailbox, steps: u64) -> Vec<Delta> {
         let calls = Calls::default();
         let mut watch = Watch::new(calls, 0, 0).period(Nanos(0));
         let mut detector = Tail::default();
-        let mut client = Client::new(5, post.clone()).in_flight(1);
+        let mut client = Client::new(5, mailbox.clone()).in_flight(1);
         let region = watch.region("solve");
         for step in 0..steps as i64 {
             for call in 0..20 {
@@ -335,18 +335,18 @@ mod tests {
                 .unwrap();
             client.step(calls, &judgements, &mut detector).unwrap();
         }
-        post.office().outgoing.clone()
+        mailbox.contents().outgoing.clone()
     }
 
     #[test]
     fn a_delta_waits_once_however_often_it_is_sent() {
         // One delta may be in flight; the client sends it again in each step.
-        assert_eq!(told(&Post::new(), 4).len(), 1);
+        assert_eq!(told(&Mailbox::new(), 4).len(), 1);
     }
 
     #[test]
     fn what_is_no_sum_is_an_error_with_its_place() {
-        let delta = &told(&Post::new(), 1)[0];
+        let delta = &told(&Mailbox::new(), 1)[0];
         let server = Server::default();
         let parcel = Parcel::new(server.sum(delta).unwrap());
         let bytes = parcel.to_bytes();
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn detectors_that_differ_are_counted() {
         let server = Server::default();
-        let delta = &told(&Post::new(), 1)[0];
+        let delta = &told(&Mailbox::new(), 1)[0];
         let mut other = delta.clone();
         other.model = perf_anomaly::Model::Sstd(Default::default());
         let mut first = Parcel::new(server.sum(delta).unwrap());

@@ -10,11 +10,11 @@
 //! identical for any distribution of places over ranks, even if merging rounds. A rank with
 //! neighbouring places, the recommended distribution, sends few parts.
 
-mod mail;
+mod nonblocking;
 mod plan;
 mod round;
 
-pub(crate) use mail::Way;
+pub(crate) use nonblocking::Way;
 pub(crate) use plan::{Part, Plan};
 pub(crate) use round::{Heard, Round, Told};
 

@@ -1,6 +1,6 @@
 //! [`Round`]: one pass up the tree and down again.
 
-use super::mail::{DOWN, Incoming, Outgoing, UP, Way};
+use super::nonblocking::{DOWN, Incoming, Outgoing, UP, Way};
 use super::{Family, Part, Plan};
 use crate::{Error, Reader, Result, Wire};
 use mpi::topology::SimpleCommunicator;

@@ -4,7 +4,7 @@ use crate::{Outcome, Test, equal};
 use perf_core::Job;
 use perf_mpi::{Error, Ranks, Shard, Wire};
 use perf_spectral::{AxisFilter, Match, PairMatch, RankParams, Real, Spectra};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 
 pub(crate) const TESTS: &[(&str, Test)] = &[
     ("rankings_are_those_of_one_process", rankings),

@@ -10,7 +10,7 @@ mod names;
 mod params;
 mod plan;
 mod scan;
-mod share;
+mod share_filter;
 mod table;
 
 pub use chains::CallerChain;
@@ -18,7 +18,7 @@ pub use dropped::{Amount, Dropped};
 pub use duration_cut::DurationCut;
 pub use formula::{Formula, ZeroDivision};
 pub use params::{Delimiter, Extract, ExtractParams};
-pub use share::drop_small_clusters;
+pub use share_filter::drop_small_clusters;
 
 use crate::{Error, Result};
 use chains::Chains;

@@ -15,6 +15,7 @@
 
 mod agreement;
 mod dbscan;
+mod disjoint_sets;
 mod distance;
 mod eps;
 mod hdbscan;
@@ -27,7 +28,6 @@ mod sample;
 mod split;
 mod table;
 mod tree;
-mod union;
 
 pub use agreement::{Agreement, same_core_partition};
 pub use dbscan::{Border, Checked, Dbscan, DbscanParams, Index, Scan};

@@ -3,14 +3,14 @@
 mod align;
 mod alignment;
 mod consensus;
-mod join;
-mod kernel;
+mod guide_tree;
+mod optimal_alignment;
 mod profile;
 mod progressive;
 mod score;
 mod scorer;
 mod sequences;
-mod stripes;
+mod striped_table;
 mod table;
 
 pub use align::{Align, AlignMethod, AlignParams};

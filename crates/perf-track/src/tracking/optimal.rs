@@ -7,16 +7,16 @@
 //! successors). A link from experiment i to i + 2 competes with those through i + 1, and no pair of
 //! experiments is decided in isolation.
 
-mod sure;
+mod confidence;
 
-use super::assign::{Edge, best};
+use super::assignment::{Edge, best};
 use super::evidence::{Prepared, parthood};
 use super::matrix::Matrix;
 use super::params::TrackChecked;
 use super::result::{Evaluator, Event, Link, LinkKind, Pair};
 use crate::ClusterId;
 
-pub(crate) use sure::confidence;
+pub(crate) use confidence::confidence;
 
 /// Factor on the evidence of a bridge, which ignores the experiment in between.
 const BRIDGE: f64 = 0.5;

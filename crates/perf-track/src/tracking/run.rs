@@ -2,19 +2,19 @@
 
 use super::aligned::sets;
 use super::callers::Names;
-use super::evaluate;
+use super::evaluators;
 use super::evidence::{Prepared, compare};
-use super::grouped::grouped;
 use super::matrix::Matrix;
 use super::mixture::mixtures;
-use super::observe::Observation;
+use super::observation::Observation;
 use super::occurrence::{Occurrence, occurrences};
 use super::optimal;
 use super::optimal::Draft;
 use super::params::{TrackChecked, TrackParams};
+use super::prepared::Side;
 use super::published::{self, Group, Into, Set, Together};
+use super::published_regions::grouped;
 use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
-use super::side::Side;
 use super::unclustered;
 use crate::{ClusterId, Error, Mode, Result};
 use perf_core::Job;
@@ -131,14 +131,14 @@ fn published_pair(
 ) -> Result<(Pair, Vec<Group>)> {
     let (a, b) = (&from.side, &to.side);
     let still = vec![0.0; a.dimensions];
-    let (there, _) = evaluate::cross(a, b, &to.tree, &still, f64::INFINITY, job)?;
-    let (back, _) = evaluate::cross(b, a, &from.tree, &still, f64::INFINITY, job)?;
-    let callers = evaluate::callers(&a.before, &b.before);
+    let (there, _) = evaluators::cross(a, b, &to.tree, &still, f64::INFINITY, job)?;
+    let (back, _) = evaluators::cross(b, a, &from.tree, &still, f64::INFINITY, job)?;
+    let callers = evaluators::callers(&a.before, &b.before);
     let callers_back = callers.transposed();
     // A missing vote counts as no overlap.
     let known = |matrix: &Matrix| matrix.map(|value| if value.is_nan() { 0.0 } else { value });
     let (callers_there, callers_back) = (known(&callers), known(&callers_back));
-    let (dense, dense_back) = (evaluate::knapsack(a, b), evaluate::knapsack(b, a));
+    let (dense, dense_back) = (evaluators::knapsack(a, b), evaluators::knapsack(b, a));
     let steps = |side: &Side| side.steps.as_ref().map_or_else(Vec::new, sets);
     let (steps_a, steps_b) = (steps(a), steps(b));
     let together = |frame: usize, side: &'_ Side| {

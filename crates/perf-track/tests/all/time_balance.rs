@@ -1,7 +1,7 @@
 //! Breakdown of the CPU time, and the minimum duration derived from it.
 
 use perf_core::{Job, Merge, Nanos};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{Observation, Tracking, Windows, windows};
 use perf_track::{
     Amount, Burst, Bursts, ClusterId, Dimension, DurationCut, Error, Frame, Kind, Labels, Scale,

@@ -3,7 +3,7 @@
 use crate::planted;
 
 use perf_core::Job;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{
     Evaluator, Event, LinkKind, Mode, Observation, Tracking, split_by_callers,
 };

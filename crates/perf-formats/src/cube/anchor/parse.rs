@@ -1,12 +1,12 @@
 //! Parser: tracks the open elements of a document and assigns their text.
 
 use super::Anchor;
-use super::runs::{Run, Runs};
+use super::repeated_fields::{Run, Runs};
 use super::stack::{Stack, What};
 use crate::bytes::Bytes;
 use crate::cube::rules;
 use crate::cube::tar::Member;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::xml::{Tag, Token, Unfinished, Values, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
@@ -33,7 +33,7 @@ pub(super) struct Parser<'a, 'o> {
     /// Name of the file, for diagnostics.
     file: Arc<str>,
     /// Options of the read operation.
-    pub(super) options: &'o Reading,
+    pub(super) options: &'o ReadContext,
     /// Diagnostics of the document.
     found: &'o mut Diagnostics,
 }
@@ -42,7 +42,7 @@ pub(super) struct Parser<'a, 'o> {
 pub(in crate::cube) fn parse(
     document: &[u8],
     file: &Arc<str>,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let mut parser = Parser::new(file, options, found);
@@ -58,7 +58,7 @@ pub(in crate::cube) fn parse_parts(
     member: Member,
     part: usize,
     file: &Arc<str>,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let mut parser = Parser::new(file, options, found);
@@ -110,7 +110,7 @@ pub(in crate::cube) fn parse_parts(
 const LOOK: usize = 1 << 12;
 
 impl<'o> Parser<'_, 'o> {
-    fn new(file: &Arc<str>, options: &'o Reading, found: &'o mut Diagnostics) -> Self {
+    fn new(file: &Arc<str>, options: &'o ReadContext, found: &'o mut Diagnostics) -> Self {
         let limits = options.get_limits();
         Parser {
             anchor: Anchor::default(),
@@ -347,7 +347,7 @@ mod tests {
         </program>\n</cube>\n";
 
     fn in_parts(document: &str, part: usize) -> String {
-        let options = Reading::default();
+        let options = ReadContext::default();
         let bytes = Bytes::new(document.into(), "a", options.get_limits(), &options.job).unwrap();
         let mut found = Diagnostics::default();
         let size = bytes.len();
@@ -370,7 +370,7 @@ mod tests {
             let anchor = parse(
                 document.as_bytes(),
                 &"a".into(),
-                &Reading::default(),
+                &ReadContext::default(),
                 &mut found,
             );
             let whole = format!("{anchor:?} {found:?}");

@@ -3,7 +3,7 @@
 use super::ids::Ids;
 use super::{Resolved, Resolver};
 use crate::cube::anchor::{Cnode, Numbered};
-use crate::cube::order::Forest;
+use crate::cube::row_order::Forest;
 use crate::{Error, Result};
 use perf_core::{CallPath, CallPathId, Region, RegionId};
 

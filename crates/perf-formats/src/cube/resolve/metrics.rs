@@ -3,9 +3,9 @@
 use super::{Resolved, Resolver, Stored};
 use crate::Result;
 use crate::cube::anchor::{Metric, Numbered};
-use crate::cube::dtype::DataType;
+use crate::cube::data_type::DataType;
 use crate::cube::names::property;
-use crate::cube::order::Order;
+use crate::cube::row_order::Order;
 use crate::cube::rules;
 use perf_core::{Combine, MetricId, ProfileMetric, Scope, ValueType};
 use std::collections::HashMap;

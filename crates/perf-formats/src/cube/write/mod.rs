@@ -3,9 +3,9 @@
 mod anchor;
 mod archive;
 
-use super::dtype::DataType;
+use super::data_type::DataType;
 use super::names::property;
-use super::order::{Forest, Order};
+use super::row_order::{Forest, Order};
 use super::rules;
 use crate::{Error, Result};
 use anchor::Anchor;

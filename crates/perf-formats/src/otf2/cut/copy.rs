@@ -3,11 +3,11 @@
 use super::event_chunk;
 use crate::Result;
 use crate::otf2::anchor::Anchor;
-use crate::otf2::local::LocalDefinitions;
-use crate::otf2::maps::Maps;
-use crate::otf2::open::Open;
+use crate::otf2::id_maps::Maps;
+use crate::otf2::local_definitions::LocalDefinitions;
+use crate::otf2::open_regions::OpenRegions;
+use crate::otf2::raw_events::RawEvent;
 use crate::otf2::reader::Reader;
-use crate::otf2::records::RawEvent;
 use crate::otf2::schema::{self, Record, Space, internal};
 use crate::otf2::wire::{ByteOrder, Cursor};
 use crate::otf2::write::{Chunks, Encoder, Sink};
@@ -37,7 +37,7 @@ pub(super) fn events(
         window,
         chunks,
         record: Encoder::new(anchor.byte_order),
-        open: Open::of(kind),
+        open: OpenRegions::of(kind),
         phase: Phase::Before,
         last: None,
         order: anchor.byte_order,
@@ -80,7 +80,7 @@ struct Copy<'a> {
     /// Encoder for added enters and leaves.
     record: Encoder,
     /// Open frames, as named by the file.
-    open: Open<Name>,
+    open: OpenRegions<Name>,
     /// Position relative to the window.
     phase: Phase,
     /// Raw time of the last record.

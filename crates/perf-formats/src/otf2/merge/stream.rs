@@ -1,10 +1,10 @@
 //! Decodes the event file of one location in blocks.
 
 use super::super::events::{Context, Decoder, Shared, State, Stop};
+use super::super::files::Shape;
 use super::super::reader::Reader;
 use super::super::resolve::Resolved;
 use super::super::schema::internal;
-use super::super::source::Shape;
 use crate::Result;
 use perf_core::{Events, LocationId};
 use std::sync::Arc;

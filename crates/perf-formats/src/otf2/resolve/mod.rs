@@ -5,14 +5,14 @@
 //! EZTrace gives the group of all communicating locations and the group of its first communicator
 //! the same id, so the former is stored separately.
 
-mod code;
+mod communicators;
 mod forest;
+mod regions;
 mod system;
-mod talk;
 
 use super::anchor::Anchor;
 use super::definitions::{DefinitionFile, Row};
-use super::maps::{IdMap, Maps, NONE, Unresolved};
+use super::id_maps::{IdMap, Maps, NONE, Unresolved};
 use super::rules;
 use super::schema::{self, Kind, Space};
 use crate::{Error, Result};
@@ -166,8 +166,10 @@ impl<'a> Resolver<'a> {
         let twice = match space {
             Space::String => self.strings.insert(id, (row.text(1), offset)).is_some(),
             _ => {
-                if space == Space::Group && talk::group_type(&row) == talk::COMM_LOCATIONS {
-                    let paradigm = talk::group_paradigm(&row);
+                if space == Space::Group
+                    && communicators::group_type(&row) == communicators::COMM_LOCATIONS
+                {
+                    let paradigm = communicators::group_paradigm(&row);
                     self.comm_locations.insert(paradigm, row.list(3));
                 }
                 let table = self.tables.entry(space).or_default();

@@ -2,7 +2,7 @@
 
 use super::super::anchor::Anchor;
 use super::super::codes;
-use super::super::maps::IdMap;
+use super::super::id_maps::IdMap;
 use super::super::rules;
 use super::super::schema::Space;
 use super::super::wire::typed;

@@ -10,7 +10,7 @@ pub use encode::{Arg, Encoder};
 pub use sink::{NewArchive, Sink};
 
 use crate::otf2::anchor::Anchor;
-use crate::otf2::open::Open;
+use crate::otf2::open_regions::OpenRegions;
 use crate::otf2::schema::internal;
 use crate::otf2::wire::ByteOrder;
 use crate::{Error, Result};
@@ -290,7 +290,7 @@ impl<'a> Writer<'a> {
         // An empty window contains no timestamp at which open frames could be entered or left.
         let has_room = window.start < window.end;
         let is_part = range.len() < all.len();
-        let mut open = Open::new(is_part && location.overlaps(self.definitions, job)?);
+        let mut open = OpenRegions::new(is_part && location.overlaps(self.definitions, job)?);
         if range.start < all.len() && has_room {
             for piece in checks.pieces(0..range.start) {
                 piece?
@@ -442,7 +442,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn pass(open: &mut Open<RegionId>, event: Event<'_>) {
+fn pass(open: &mut OpenRegions<RegionId>, event: Event<'_>) {
     match event {
         Event::Enter { region } => open.enter(region, region),
         Event::Leave { region } => open.leave(region),

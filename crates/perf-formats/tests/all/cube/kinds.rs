@@ -1,6 +1,6 @@
 //! Tests of every data type, in both byte orders, dense and sparse, uncompressed and compressed.
 
-use super::made::{archive, member, read};
+use super::archive_bytes::{archive, member, read};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use perf_core::{CallPathId, LocationId, MetricId, Scope, Severities, Value};

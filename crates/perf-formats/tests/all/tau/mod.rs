@@ -2,7 +2,7 @@
 //! files.
 
 #![cfg(feature = "tau")]
-mod made;
+mod synthetic;
 
 use flate2::read::GzDecoder;
 use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, Scope, Value as Number};
@@ -464,7 +464,7 @@ fn stated_values_are_neither_derived_nor_counted_twice() {
             for metric in ["TIME", "exclusive TIME"].map(|name| profile.metric(name).unwrap()) {
                 assert_eq!(profile.over_paths(metric).unwrap(), [65.0]);
                 for (name, exclusive, inclusive) in expected {
-                    let at = CallPathId(made::path(&profile, name));
+                    let at = CallPathId(synthetic::path(&profile, name));
                     let value = |scope| {
                         let row = profile.scoped(metric, at, scope).unwrap();
                         row.map_or(0.0, |row| row.to_f64()[0])
