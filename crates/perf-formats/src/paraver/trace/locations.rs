@@ -1,10 +1,10 @@
 //! Location mapping: applications, tasks and threads become locations, and communicators their
 //! groups.
 
-use super::header::{Header, Resources};
-use super::pcf::Row;
-use super::record::{Object, Record};
-use super::rules;
+use crate::paraver::header::{Header, Resources};
+use crate::paraver::pcf::Row;
+use crate::paraver::record::{Object, Record};
+use crate::paraver::rules;
 use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::{

@@ -1,8 +1,8 @@
 //! Matching of messages and collectives, before lines are written.
 
-use super::export_names::Names;
-use super::export_people::tasks_of;
-use super::names;
+use super::event_types::Names;
+use super::objects::tasks_of;
+use crate::paraver::names;
 use perf_core::{CommId, LocationId, Members, Messages, TraceView, UnmatchedCause};
 use std::collections::{BTreeSet, HashMap};
 

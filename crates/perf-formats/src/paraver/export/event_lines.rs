@@ -1,11 +1,11 @@
 //! Event lines of one thread.
 
-use super::export_names::{Is, Names};
-use super::export_plan::Plan;
-use super::export_steps::Step;
-use super::names;
-use super::record::Pair;
-use super::rules;
+use super::event_types::{Is, Names};
+use super::matching::Plan;
+use super::steps::Step;
+use crate::paraver::names;
+use crate::paraver::record::Pair;
+use crate::paraver::rules;
 use perf_core::{
     CallPathId, Diagnostics, Event, LocationView, MetricId, MetricMode, MetricSetId, Place,
     RegionId, Ticks, Value, ValueType,

@@ -1,13 +1,13 @@
 //! Paraver objects for the locations of a trace.
 
-use super::header::Task;
-use super::pcf::Row;
-use super::record::{Object, OnCpu};
+use crate::paraver::header::Task;
+use crate::paraver::pcf::Row;
+use crate::paraver::record::{Object, OnCpu};
 use perf_core::{LocationId, Members, SystemNodeId, TraceView};
 use std::collections::{BTreeMap, HashMap};
 
 /// Paraver objects for the locations.
-pub(super) struct People {
+pub(super) struct ObjectMap {
     /// Thread of each location; the first one if it has several.
     pub(super) of: HashMap<LocationId, OnCpu>,
     /// Further threads of locations with overlapping calls.
@@ -22,7 +22,7 @@ pub(super) struct People {
     pub(super) row: Row,
 }
 
-impl People {
+impl ObjectMap {
     /// Assigns objects; `lanes` returns the number of threads of a location.
     pub(super) fn new(view: TraceView<'_>, lanes: impl Fn(LocationId) -> usize) -> Self {
         let system = &view.definitions().system;
@@ -52,7 +52,7 @@ impl People {
                 members.push(id);
             }
         }
-        let mut people = People {
+        let mut objects = ObjectMap {
             of: HashMap::new(),
             more: HashMap::new(),
             tasks: HashMap::new(),
@@ -70,16 +70,16 @@ impl People {
             let index = nodes.iter().position(|known| known == node);
             let index = index.unwrap_or_else(|| {
                 nodes.push(*node);
-                people.cpus.push(0);
+                objects.cpus.push(0);
                 nodes.len() - 1
             });
-            if let Some(cpus) = people.cpus.get_mut(index) {
+            if let Some(cpus) = objects.cpus.get_mut(index) {
                 *cpus += threads(members);
             }
         }
         let mut next: Vec<u32> = Vec::new();
         let mut cpu = 1;
-        for cpus in &people.cpus {
+        for cpus in &objects.cpus {
             next.push(cpu);
             cpu += cpus;
         }
@@ -90,7 +90,7 @@ impl People {
         };
         let mut labels: [Vec<String>; 4] = Default::default();
         let [cpu_labels, node_labels, task_labels, thread_labels] = &mut labels;
-        for (node, cpus) in nodes.iter().zip(&people.cpus) {
+        for (node, cpus) in nodes.iter().zip(&objects.cpus) {
             let name = name_of(*node);
             for _ in 0..*cpus {
                 cpu_labels.push(format!("{}.{name}", cpu_labels.len() + 1));
@@ -122,20 +122,20 @@ impl People {
                     let label = line(location.map_or("", |of| &of.name));
                     let at = OnCpu { cpu, object };
                     if lane > 0 {
-                        people.more.entry(id).or_default().push(at);
+                        objects.more.entry(id).or_default().push(at);
                         thread_labels.push(format!("{label} ({})", lane + 1));
                         continue;
                     }
-                    people.of.insert(id, at);
-                    people.tasks.insert(id, (application, task));
+                    objects.of.insert(id, at);
+                    objects.tasks.insert(id, (application, task));
                     thread_labels.push(label);
                 }
             }
-            people.applications.push(listed);
+            objects.applications.push(listed);
         }
         let levels = ["CPU", "NODE", "TASK", "THREAD"].map(String::from);
-        people.row = Row::new(levels.into_iter().zip(labels).collect());
-        people
+        objects.row = Row::new(levels.into_iter().zip(labels).collect());
+        objects
     }
 }
 

@@ -1,9 +1,9 @@
 //! Definitions that the events of a trace refer to, created on first use.
 
-use super::names;
-use super::pcf::{COUNTERS, Pcf};
-use super::record::Pair;
 use crate::Result;
+use crate::paraver::names;
+use crate::paraver::pcf::{COUNTERS, Pcf};
+use crate::paraver::record::Pair;
 use perf_core::{
     CallPathId, CallTree, KindId, Limits, Metric, MetricId, MetricMode, MetricSet, MetricSetId,
     Paradigm, Region, RegionId, RegionRole, ValueType,

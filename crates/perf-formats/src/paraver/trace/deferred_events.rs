@@ -1,14 +1,14 @@
 //! Events that are decided before or after the sweep over the records reaches their time.
 
-use super::names;
 use crate::Result;
+use crate::paraver::names;
 use perf_core::{CommId, Event, Events, Job, Ticks};
 use std::collections::HashMap;
 use std::mem::discriminant;
 
 /// An event of a location that is inserted after all others are known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Late {
+pub(super) struct DeferredEvent {
     /// Time of the event.
     pub(super) time: u64,
     /// `true` if the event ends an operation and is ordered before those that begin at its time.
@@ -19,7 +19,7 @@ pub(super) struct Late {
 
 /// A rooted collective that ends outside the window or on an unselected thread.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unkept {
+pub(super) struct UnselectedCollective {
     /// Time of the collective.
     pub(super) time: u64,
     /// Communicator of the collective.
@@ -37,8 +37,8 @@ type Rooted = (CommId, u32, u64, usize, usize, bool);
 ///
 /// Message lines are ordered by their sends, so that the messages of a channel keep their order,
 /// and with it their partners.
-pub(super) fn take_back(late: &mut [Late], latest: Option<u64>) -> u64 {
-    let is_beyond = |late: &Late| latest.is_some_and(|latest| late.time > latest);
+pub(super) fn take_back(late: &mut [DeferredEvent], latest: Option<u64>) -> u64 {
+    let is_beyond = |late: &DeferredEvent| latest.is_some_and(|latest| late.time > latest);
     if !late.iter().any(is_beyond) {
         return 0;
     }
@@ -60,11 +60,11 @@ pub(super) fn take_back(late: &mut [Late], latest: Option<u64>) -> u64 {
 /// other.
 ///
 /// `late` contains the late events of all locations, `unkept` their collectives that are not kept,
-/// and `process` the process of each location. Unkept collectives are counted like the others, so
+/// and `process` the process of each location. UnselectedCollective collectives are counted like the others, so
 /// that a part of a trace gets the same roots as the whole.
 pub(super) fn share_roots(
-    late: &mut [Vec<Late>],
-    unkept: &[Vec<Unkept>],
+    late: &mut [Vec<DeferredEvent>],
+    unkept: &[Vec<UnselectedCollective>],
     process: &[u32],
     job: &Job,
 ) -> Result<()> {
@@ -126,12 +126,12 @@ pub(super) fn share_roots(
 
 /// Inserts late events. Events that end an operation come before the first enter, leave or sample
 /// at their time, and those that begin one after the last.
-pub(super) fn merge(events: Events, late: Vec<Late>, job: &Job) -> Result<Events> {
+pub(super) fn merge(events: Events, late: Vec<DeferredEvent>, job: &Job) -> Result<Events> {
     if late.is_empty() {
         return Ok(events);
     }
     // Events at the same time keep the order of the trace.
-    let key = |late: &Late, index: usize| (late.time, !late.is_end, index);
+    let key = |late: &DeferredEvent, index: usize| (late.time, !late.is_end, index);
     let keys = late.iter().enumerate();
     let mut order: Vec<_> = keys.map(|(index, late)| key(late, index)).collect();
     job.sort_by(&mut order, Ord::cmp)?;

@@ -1,9 +1,13 @@
 //! Recolouring: traces with a cluster for each burst, which Paraver displays as colours.
 
-use super::names;
-use super::reader::Reader;
-use super::record::{Batch, Object, OnCpu, Pair, Record};
-use super::write::Writer;
+mod files;
+
+pub use files::{name_clusters, recolour_files};
+
+use crate::paraver::names;
+use crate::paraver::reader::Reader;
+use crate::paraver::record::{Batch, Object, OnCpu, Pair, Record};
+use crate::paraver::write::Writer;
 use crate::{Error, Result};
 use perf_core::Ticks;
 use std::collections::HashMap;

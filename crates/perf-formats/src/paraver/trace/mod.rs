@@ -1,21 +1,29 @@
 //! Conversion of the records of a `.prv` to a [`Trace`].
 
-use super::late::{self, Late, Unkept};
-use super::names;
-use super::order::{Beyond, Log, Sorted};
-use super::pcf::{Pcf, Row, beside};
-use super::place::{Comms, Threads, system};
-use super::reader::Reader;
-use super::record::{Batch, Communication, OnCpu, Pair, Record};
-use super::rules;
-use super::stream::{Scratch, Shared, Stream};
-use super::tables::Tables;
+mod deferred_events;
+mod definitions;
+mod locations;
+mod record_order;
+mod thread_sweep;
+
+pub use locations::object_of;
+
+use crate::paraver::names;
+use crate::paraver::pcf::{Pcf, Row, beside};
+use crate::paraver::reader::Reader;
+use crate::paraver::record::{Batch, Communication, OnCpu, Pair, Record};
+use crate::paraver::rules;
 use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
+use deferred_events::{DeferredEvent, UnselectedCollective};
+use definitions::Tables;
+use locations::{Comms, Threads, system};
 use perf_core::{
     Definitions, Diagnostics, Event, Events, Job, Merge, Place, Ticks, Trace, Transfer,
 };
+use record_order::{Beyond, Log, Sorted};
 use std::path::Path;
+use thread_sweep::{Scratch, Shared, Stream};
 
 /// Reads a trace with the `.pcf` and `.row` next to it.
 ///
@@ -133,7 +141,7 @@ fn sweep(mut reader: Reader<'_>, pcf: &Pcf, row: &Row, sorted: Sorted) -> Result
         name: &name,
     };
     for location in system.locations() {
-        let object = super::place::object_of(location).unwrap_or_default();
+        let object = self::locations::object_of(location).unwrap_or_default();
         let is_wanted = options.wants(location.key);
         let is_sorted = match &sorted {
             Sorted::No => false,
@@ -411,7 +419,7 @@ impl<'p> Sweep<'_, 'p> {
                     && stream.is_wanted
                 {
                     let before = stream.late.len();
-                    let late = Late {
+                    let late = DeferredEvent {
                         time: time.0,
                         is_end,
                         event,
@@ -487,8 +495,10 @@ impl<'p> Sweep<'_, 'p> {
 
     fn check_memory(&self, limit: u64) -> Result<()> {
         let events = |stream: &Stream| {
-            let late = stream.late.capacity() * size_of::<Late>();
-            stream.events.memory() + late + stream.unkept.capacity() * size_of::<Unkept>()
+            let late = stream.late.capacity() * size_of::<DeferredEvent>();
+            stream.events.memory()
+                + late
+                + stream.unkept.capacity() * size_of::<UnselectedCollective>()
         };
         let logs = self.logs.iter().flatten().map(Log::memory);
         let memory = self.streams.iter().map(events).chain(logs).sum::<usize>();
@@ -520,7 +530,7 @@ impl<'p> Sweep<'_, 'p> {
             let place = || Place::file(self.name).record("the end");
             let done = stream.finish(&mut self.shared);
             done.map_err(|error| error.found_at(place))?;
-            let count = late::take_back(&mut stream.late, latest);
+            let count = deferred_events::take_back(&mut stream.late, latest);
             let place = Place::file(self.name).record("a message");
             self.shared.found.add_many(rules::TIME_JUMP, count, place);
         }
@@ -532,21 +542,21 @@ impl<'p> Sweep<'_, 'p> {
         let unnamed = self.shared.tables.unnamed;
         self.shared.found.add_many(rules::NAMES, unnamed, place);
         let streams = &mut self.streams;
-        let mut late: Vec<Vec<Late>> = streams
+        let mut late: Vec<Vec<DeferredEvent>> = streams
             .iter_mut()
             .map(|stream| std::mem::take(&mut stream.late))
             .collect();
-        let unkept: Vec<Vec<Unkept>> = streams
+        let unkept: Vec<Vec<UnselectedCollective>> = streams
             .iter_mut()
             .map(|stream| std::mem::take(&mut stream.unkept))
             .collect();
         let job = &options.job;
-        late::share_roots(&mut late, &unkept, processes, job)?;
+        deferred_events::share_roots(&mut late, &unkept, processes, job)?;
         let mut all = Vec::with_capacity(self.streams.len());
         for (stream, late) in self.streams.into_iter().zip(late) {
             options.advance(0, 0)?;
             all.push(if stream.is_wanted {
-                late::merge(stream.events, late, job)?
+                deferred_events::merge(stream.events, late, job)?
             } else {
                 Events::absent()
             });

@@ -1,29 +1,37 @@
 //! Export of a [`Trace`](perf_core::Trace) as a Paraver trace.
 
-use super::export_ends::Ends;
-use super::export_lines::{Lines, Shared};
-use super::export_names::Names;
-use super::export_people::People;
-use super::export_plan::Plan;
-use super::export_states::{State, States};
-use super::export_steps::Steps;
-use super::header::{Header, Resources, TimeUnit};
-use super::pcf::{Pcf, Row};
-use super::record::{Communication, OnCpu, Record};
-use super::rules;
-use super::write::Writer;
+mod event_lines;
+mod event_types;
+mod matching;
+mod message_times;
+mod objects;
+mod states;
+mod steps;
+
+use crate::paraver::header::{Header, Resources, TimeUnit};
+use crate::paraver::pcf::{Pcf, Row};
+use crate::paraver::record::{Communication, OnCpu, Record};
+use crate::paraver::rules;
+use crate::paraver::write::Writer;
 use crate::{Error, Result};
+use event_lines::{Lines, Shared};
+use event_types::Names;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use matching::Plan;
+use message_times::Ends;
+use objects::ObjectMap;
 use perf_core::{
     Diagnostics, Job, LocationId, LocationView, Message, Messages, Nanos, Place, Ticks, TraceView,
     match_messages,
 };
+use states::{State, States};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
+use steps::Steps;
 
 /// Companion files of a written `.prv`, and the diagnostics of writing it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,9 +99,9 @@ pub fn write_trace<W: Write>(
     let time = Time::new(view, name, &mut found);
     let mut steps = steps(view, job)?;
     let lanes = |id: LocationId| steps.get(&id).map_or(1, Vec::len);
-    let people = People::new(view, lanes);
+    let objects = ObjectMap::new(view, lanes);
     let mut names = Names::new(view.definitions());
-    let plan = Plan::new(view, &messages, &people.tasks);
+    let plan = Plan::new(view, &messages, &objects.tasks);
     let mut ends = Ends::default();
     for id in view.ids() {
         job.check()?;
@@ -103,7 +111,7 @@ pub fn write_trace<W: Write>(
     }
     let sent = Sent {
         messages: &messages.messages,
-        people: &people,
+        objects: &objects,
         time: &time,
         ends: &ends,
     };
@@ -116,13 +124,13 @@ pub fn write_trace<W: Write>(
         unmatched.count() as u64,
         Place::file(name),
     );
-    let communicators = plan.communicators(view, &people.tasks, &mut names);
+    let communicators = plan.communicators(view, &objects.tasks, &mut names);
     let header = Header {
         date: date(view),
         duration: time.of(last(view, &messages)),
         unit: time.unit,
-        resources: Resources::Nodes(people.cpus.clone()),
-        applications: people.applications.clone(),
+        resources: Resources::Nodes(objects.cpus.clone()),
+        applications: objects.applications.clone(),
         communicators: Some(communicators.len() as u64),
     };
     let mut writer = Writer::new(out, name);
@@ -137,8 +145,8 @@ pub fn write_trace<W: Write>(
     }
     let mut threads = Vec::new();
     for id in view.ids() {
-        let at = people.of.get(&id).copied().into_iter();
-        let all = at.chain(people.more.get(&id).into_iter().flatten().copied());
+        let at = objects.of.get(&id).copied().into_iter();
+        let all = at.chain(objects.more.get(&id).into_iter().flatten().copied());
         let steps = steps.remove(&id).unwrap_or_default();
         threads.extend(all.zip(steps).map(|(at, steps)| Thread::new(at, steps)));
     }
@@ -154,7 +162,7 @@ pub fn write_trace<W: Write>(
     writer.finish()?;
     Ok(Companions {
         pcf: names.pcf(),
-        row: people.row,
+        row: objects.row,
         diagnostics: found,
     })
 }
@@ -218,9 +226,9 @@ pub fn write_files(view: TraceView<'_>, path: impl AsRef<Path>, job: &Job) -> Re
     } else {
         write_trace(view, file, &name, job)?
     };
-    let stem = super::format::stem(path);
+    let stem = crate::paraver::format::stem(path);
     for (end, text) in [("pcf", written.pcf.text()), ("row", written.row.text())] {
-        let path = super::format::with(&stem, end);
+        let path = crate::paraver::format::with(&stem, end);
         std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
     }
     Ok(written.diagnostics)
@@ -294,7 +302,7 @@ struct Sent<'a> {
     /// Matched messages.
     messages: &'a [Message],
     /// Paraver objects of the locations.
-    people: &'a People,
+    objects: &'a ObjectMap,
     /// Conversion of times.
     time: &'a Time,
     /// Second timestamps of the messages.
@@ -304,7 +312,7 @@ struct Sent<'a> {
 impl Sent<'_> {
     fn line<W: Write>(&self, message: &Message, writer: &mut Writer<W>) -> Result<()> {
         let (from, to) = (message.sender, message.receiver);
-        let of = |location: LocationId| self.people.of.get(&location).copied();
+        let of = |location: LocationId| self.objects.of.get(&location).copied();
         let Some((sender, receiver)) = of(from.location).zip(of(to.location)) else {
             return Ok(());
         };

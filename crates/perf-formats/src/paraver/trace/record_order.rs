@@ -4,10 +4,10 @@
 //! record cannot be inserted afterwards. A trace is therefore first read as it is. Threads with
 //! records that go back are read a second time, with their records kept.
 
-use super::record::Pair;
-use super::rules;
-use super::stream::{Shared, Stream};
+use super::thread_sweep::{Shared, Stream};
 use crate::Result;
+use crate::paraver::record::Pair;
+use crate::paraver::rules;
 use perf_core::{Diagnostics, Merge as _, Place};
 
 /// Number of records, plus one in [`TRUSTED`], that may lie beyond the trace if its header is

@@ -1,8 +1,8 @@
 //! States of one thread.
 
-use super::export_names::{Is, Names};
-use super::export_steps::{Step, Steps};
-use super::names;
+use super::event_types::{Is, Names};
+use super::steps::{Step, Steps};
+use crate::paraver::names;
 use perf_core::{RegionId, Ticks};
 use std::collections::VecDeque;
 

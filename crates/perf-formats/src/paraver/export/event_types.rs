@@ -1,7 +1,7 @@
 //! Types and values for the elements of a trace, and the `.pcf` that names them.
 
-use super::names;
-use super::pcf::{COUNTERS, Pcf};
+use crate::paraver::names;
+use crate::paraver::pcf::{COUNTERS, Pcf};
 use perf_core::{Definitions, KindId, MetricId, Region, RegionId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,7 +1,7 @@
 //! Second timestamps of messages: completion of a send, call of a receive.
 
-use super::export_names::{Is, Names};
-use super::export_steps::{Step, Steps};
+use super::event_types::{Is, Names};
+use super::steps::{Step, Steps};
 use perf_core::{Endpoint, Event, LocationId, Ticks};
 use std::collections::HashMap;
 

@@ -1,11 +1,11 @@
 //! Recolouring of trace files, plain or compressed, together with their companions.
 
-use super::format::{stem, with};
-use super::names;
-use super::pcf::{Pcf, beside};
-use super::reader::Reader;
-use super::recolour::{Cluster, Coloured, Recoloured, recolour};
-use super::write::Writer;
+use super::{Cluster, Coloured, Recoloured, recolour};
+use crate::paraver::format::{stem, with};
+use crate::paraver::names;
+use crate::paraver::pcf::{Pcf, beside};
+use crate::paraver::reader::Reader;
+use crate::paraver::write::Writer;
 use crate::{Error, OpenOptions, Result};
 use flate2::Compression;
 use flate2::write::GzEncoder;

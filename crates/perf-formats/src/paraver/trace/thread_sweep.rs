@@ -2,13 +2,13 @@
 
 mod frames;
 
-use super::late::{Late, Unkept};
-use super::names;
-use super::place::Comms;
-use super::record::{Object, Pair};
-use super::rules;
-use super::tables::{Class, Frame, Tables};
+use super::deferred_events::{DeferredEvent, UnselectedCollective};
+use super::definitions::{Class, Frame, Tables};
+use super::locations::Comms;
 use crate::Result;
+use crate::paraver::names;
+use crate::paraver::record::{Object, Pair};
+use crate::paraver::rules;
 use perf_core::{
     Collective, Diagnostics, Event, Events, MetricId, MetricSetId, Place, RegionId, Ticks,
     TimeRange,
@@ -31,9 +31,9 @@ pub(super) struct Stream {
     /// Events of the thread.
     pub(super) events: Events,
     /// Events that are inserted at the end.
-    pub(super) late: Vec<Late>,
+    pub(super) late: Vec<DeferredEvent>,
     /// Collectives that are not kept but are needed to determine the roots of the kept ones.
-    pub(super) unkept: Vec<Unkept>,
+    pub(super) unkept: Vec<UnselectedCollective>,
     /// CPU of the last record.
     pub(super) cpu: u32,
     /// `true` if any event of the thread is kept.
@@ -218,7 +218,7 @@ impl Stream {
     }
 
     /// Adds an event that is inserted at its time after all others are known.
-    pub(super) fn push_late(&mut self, late: Late, window: TimeRange) {
+    pub(super) fn push_late(&mut self, late: DeferredEvent, window: TimeRange) {
         if self.is_kept(late.time, window) {
             self.late.push(late);
         }
@@ -228,13 +228,13 @@ impl Stream {
     /// by number, and the numbers refer to the whole trace.
     fn end_collective(&mut self, end: Collective, window: TimeRange) {
         if self.is_kept(self.now, window) {
-            self.late.push(Late {
+            self.late.push(DeferredEvent {
                 time: self.now,
                 is_end: true,
                 event: Event::CollectiveEnd(end),
             });
         } else if names::is_rooted(end.op) {
-            self.unkept.push(Unkept {
+            self.unkept.push(UnselectedCollective {
                 time: self.now,
                 comm: end.comm,
                 root: end.root,

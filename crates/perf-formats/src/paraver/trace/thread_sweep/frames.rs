@@ -1,12 +1,12 @@
 //! Frames of one thread: functions, calls and states that begin and end at an instant.
 
-use super::super::late::Late;
-use super::super::names;
-use super::super::record::{Object, Pair};
-use super::super::rules;
-use super::super::tables::Frame;
 use super::{BESIDE, Scratch, Shared, Stream};
 use crate::Result;
+use crate::paraver::names;
+use crate::paraver::record::{Object, Pair};
+use crate::paraver::rules;
+use crate::paraver::trace::deferred_events::DeferredEvent;
+use crate::paraver::trace::definitions::Frame;
 use perf_core::{CallPathId, Collective, Event, Place, RegionId, Ticks, TimeRange};
 
 impl Stream {
@@ -72,7 +72,7 @@ impl Stream {
                 let event = Event::Flush {
                     until: Ticks(self.now),
                 };
-                let late = Late {
+                let late = DeferredEvent {
                     time: begin,
                     is_end: false,
                     event,
