@@ -1,11 +1,11 @@
 //! Reads events into columns, location by location and chunk by chunk.
 
+use super::archive::files::{Shape, Source};
 use super::definitions::chunk_header;
+use super::definitions::id_maps::Unresolved;
+use super::definitions::resolve::Resolved;
 use super::events::{Context, Decoder, Shared, State, Stop};
-use super::files::{Shape, Source};
-use super::id_maps::Unresolved;
 use super::reader::Reader;
-use super::resolve::Resolved;
 use super::rules;
 use super::schema::internal;
 use super::wire::Cursor;

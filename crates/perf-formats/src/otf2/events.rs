@@ -13,8 +13,8 @@ pub(crate) use context::{Context, Shared};
 pub(crate) use state::{State, Stop};
 
 use super::definitions::chunk_header;
+use super::definitions::id_maps::NONE;
 use super::event_conversion;
-use super::id_maps::NONE;
 use super::rules;
 use super::schema::{self, Space, internal};
 use super::wire::{ByteOrder, Cursor, Read, typed};
@@ -219,7 +219,8 @@ impl<'c> Decoder<'c> {
             unresolved, found, ..
         } = &mut self.state;
         for ((space, id), (count, offset)) in std::mem::take(&mut self.misses) {
-            let place = super::resolve::unresolved_place(&self.context.file, space, id);
+            let place =
+                super::definitions::resolve::unresolved_place(&self.context.file, space, id);
             found.add_many(rules::UNRESOLVED_ID, count, place.at(offset));
             unresolved.add(space, id);
         }

@@ -1,6 +1,6 @@
 //! Registration of OTF2 as a format of this crate.
 
-use super::discovery::{find_folder, is_event_folder};
+use super::archive::discovery::{find_folder, is_event_folder};
 use super::{Anchor, DiskArchive, Reader};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;

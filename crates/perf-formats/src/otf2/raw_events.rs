@@ -1,7 +1,7 @@
 //! Raw events of one location.
 
+use super::archive::files::Source;
 use super::definitions::chunk_header;
-use super::files::Source;
 use super::reader::Reader;
 use super::schema::{self, internal};
 use super::wire::{ByteOrder, Cursor, Read};
@@ -79,7 +79,7 @@ impl Reader<'_> {
         let member = self.source.events(self.key(location)?);
         let Some((shape, _)) = self.source.shape(&member, self.known())? else {
             let source = std::io::ErrorKind::NotFound.into();
-            return Err(super::files::failed(&member, None, source));
+            return Err(super::archive::files::failed(&member, None, source));
         };
         self.source.with_buffer(|buffer| {
             let mut time = 0;

@@ -1,14 +1,14 @@
 //! [`Reader`]: an archive with its definitions read and its events accessible.
 
-use super::anchor::Anchor;
 use super::archive::Archive;
+use super::archive::anchor::Anchor;
+use super::archive::discovery::{Located, find_anchor, locate, name_of};
+use super::archive::files::{Known, Source, guess_definition_chunk};
 use super::column_reader::{at_once, by_chunk};
+use super::definitions::local::{LocalDefinitions, Tables};
+use super::definitions::resolve::{Resolved, resolve};
 use super::definitions::{DefinitionFile, DefinitionRecord, Row};
-use super::discovery::{Located, find_anchor, locate, name_of};
 use super::event_conversion::{self, Kinds};
-use super::files::{Known, Source, guess_definition_chunk};
-use super::local_definitions::{LocalDefinitions, Tables};
-use super::resolve::{Resolved, resolve};
 use super::schema;
 use super::wire::Cursor;
 use super::{rules, schema::internal};
@@ -362,7 +362,7 @@ impl<'o> Reader<'o> {
 
     /// Returns the number of events of a file, from the header of its last chunk if its bytes can
     /// hold that many.
-    pub(crate) fn count(&self, member: &str, shape: super::files::Shape) -> Result<u64> {
+    pub(crate) fn count(&self, member: &str, shape: super::archive::files::Shape) -> Result<u64> {
         let (start, _) = shape.span(shape.chunks().saturating_sub(1));
         let mut head = [0; internal::CHUNK_HEADER_LEN];
         let got = self.source.read_at(member, start, &mut head)?;

@@ -2,9 +2,9 @@
 
 use super::event_chunk;
 use crate::Result;
-use crate::otf2::anchor::Anchor;
-use crate::otf2::id_maps::Maps;
-use crate::otf2::local_definitions::LocalDefinitions;
+use crate::otf2::archive::anchor::Anchor;
+use crate::otf2::definitions::id_maps::Maps;
+use crate::otf2::definitions::local::LocalDefinitions;
 use crate::otf2::open_regions::OpenRegions;
 use crate::otf2::raw_events::RawEvent;
 use crate::otf2::reader::Reader;

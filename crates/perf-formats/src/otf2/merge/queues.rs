@@ -1,6 +1,6 @@
 //! Merges the events of many streams in batches.
 
-use super::super::tree::MinTree;
+use super::minimum_tree::MinTree;
 use super::sort::{Entry, sort};
 use crate::Result;
 use perf_core::{AttributeValue, Event, Events, LocationId, Ticks};

@@ -9,7 +9,7 @@ mod sink;
 pub use encode::{Arg, Encoder};
 pub use sink::{NewArchive, Sink};
 
-use crate::otf2::anchor::Anchor;
+use crate::otf2::archive::anchor::Anchor;
 use crate::otf2::open_regions::OpenRegions;
 use crate::otf2::schema::internal;
 use crate::otf2::wire::ByteOrder;

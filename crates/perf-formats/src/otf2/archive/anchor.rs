@@ -1,7 +1,7 @@
 //! The anchor file, which holds the metadata of an archive.
 
-use super::schema::internal;
-use super::wire::{ByteOrder, Cursor, Damage, Read};
+use crate::otf2::schema::internal;
+use crate::otf2::wire::{ByteOrder, Cursor, Damage, Read};
 use crate::{Error, Result};
 use perf_core::Place;
 

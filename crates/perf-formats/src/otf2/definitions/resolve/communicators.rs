@@ -1,9 +1,9 @@
 //! Resolution of communicators, windows and Cartesian grids.
 
-use super::super::id_maps::IdMap;
-use super::super::rules;
-use super::super::schema::Space;
 use super::{Resolved, Resolver, Row, Table};
+use crate::otf2::definitions::id_maps::IdMap;
+use crate::otf2::rules;
+use crate::otf2::schema::Space;
 use perf_core::{CartDimension, CartTopology, CommId, Communicator, LocationId, Members, Window};
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
 //! Local definitions, which map the ids and times of one location to global ones.
 
-use super::definitions::DefinitionFile;
-use super::rules;
-use super::schema::{Space, local_definition};
-use super::wire::{Cursor, Read};
+use super::DefinitionFile;
+use crate::otf2::rules;
+use crate::otf2::schema::{Space, local_definition};
+use crate::otf2::wire::{Cursor, Read};
 use perf_core::{Diagnostics, Ticks};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,12 +1,12 @@
 //! Resolution of regions, calling contexts and metrics.
 
-use super::super::codes;
-use super::super::id_maps::IdMap;
-use super::super::rules;
-use super::super::schema::Space;
 use super::forest::{cut_cycles, parents_first};
 use super::{Resolved, Resolver, Row};
 use crate::Result;
+use crate::otf2::codes;
+use crate::otf2::definitions::id_maps::IdMap;
+use crate::otf2::rules;
+use crate::otf2::schema::Space;
 use perf_core::{
     CallPath, CallPathId, LocationId, Metric, MetricId, MetricSet, Paradigm, Region, RegionId,
     Unify, ValueType,

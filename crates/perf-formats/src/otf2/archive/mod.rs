@@ -1,7 +1,11 @@
 //! Sources of the bytes of an archive: a folder, or members in memory.
 
-use super::discovery::{Located, locate};
+pub(super) mod anchor;
+pub(super) mod discovery;
+pub(super) mod files;
+
 use crate::{Error, Result};
+use discovery::{Located, locate};
 use perf_core::Place;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -10,11 +10,11 @@ mod forest;
 mod regions;
 mod system;
 
-use super::anchor::Anchor;
-use super::definitions::{DefinitionFile, Row};
 use super::id_maps::{IdMap, Maps, NONE, Unresolved};
-use super::rules;
-use super::schema::{self, Kind, Space};
+use super::{DefinitionFile, Row};
+use crate::otf2::archive::anchor::Anchor;
+use crate::otf2::rules;
+use crate::otf2::schema::{self, Kind, Space};
 use crate::{Error, Result};
 use perf_core::{
     Attribute, CallPath, Clock, Communicator, Definitions, Diagnostics, Limits, MetricSet, Place,

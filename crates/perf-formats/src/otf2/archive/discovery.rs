@@ -1,6 +1,6 @@
 //! Locating an archive, and selecting the files that belong to it.
 
-use super::archive::{Archive, DiskArchive};
+use super::{Archive, DiskArchive};
 use crate::{Error, Result};
 use perf_core::Place;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,13 @@
 //! Raw records of a definition file.
 
-use super::rules;
-use super::schema::{self, Kind, Record, internal};
-use super::wire::{ByteOrder, Cursor, Damage, Read};
-use super::write::Arg;
+pub(super) mod id_maps;
+pub(super) mod local;
+pub(super) mod resolve;
+
+use crate::otf2::rules;
+use crate::otf2::schema::{self, Kind, Record, internal};
+use crate::otf2::wire::{ByteOrder, Cursor, Damage, Read};
+use crate::otf2::write::Arg;
 use perf_core::{Diagnostics, Place};
 use std::sync::Arc;
 
@@ -76,7 +80,7 @@ impl DefinitionRecord<'_> {
     /// Returns the name of the record, or `Unknown` if its kind is unknown.
     pub fn name(&self) -> &'static str {
         self.record()
-            .map_or(super::event_conversion::UNKNOWN, |record| record.name)
+            .map_or(crate::otf2::event_conversion::UNKNOWN, |record| record.name)
     }
 
     /// Returns the fields in the order of the schema, up to the end of the record if it omits

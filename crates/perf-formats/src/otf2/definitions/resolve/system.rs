@@ -1,14 +1,14 @@
 //! Resolution of machine, processes and locations.
 
-use super::super::anchor::Anchor;
-use super::super::codes;
-use super::super::id_maps::IdMap;
-use super::super::rules;
-use super::super::schema::Space;
-use super::super::wire::typed;
 use super::forest::cut_cycles;
 use super::{Resolved, Resolver, Row, Table};
 use crate::Result;
+use crate::otf2::archive::anchor::Anchor;
+use crate::otf2::codes;
+use crate::otf2::definitions::id_maps::IdMap;
+use crate::otf2::rules;
+use crate::otf2::schema::Space;
+use crate::otf2::wire::typed;
 use perf_core::{
     GroupKind, Location, LocationGroup, LocationGroupId, LocationKind, SystemNode, SystemNodeId,
     SystemTree, Value,

@@ -1,9 +1,9 @@
 //! The files of one archive: their names, sizes and chunks.
 
-use super::archive::Archive;
-use super::definitions::order_of;
-use super::schema::internal;
-use super::wire::ByteOrder;
+use super::Archive;
+use crate::otf2::definitions::order_of;
+use crate::otf2::schema::internal;
+use crate::otf2::wire::ByteOrder;
 use crate::{Error, Result};
 use perf_core::Place;
 use std::io;

@@ -1,6 +1,6 @@
 //! Conversion of the ids of a recording to the dense ids of `perf-core`.
 
-use super::schema::Space;
+use crate::otf2::schema::Space;
 use std::collections::{BTreeSet, HashMap};
 
 /// Marks an id without a dense counterpart.
