@@ -92,6 +92,7 @@
 //! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 
+mod algorithms;
 mod call_path_index;
 pub mod codec;
 mod communicators;
@@ -99,25 +100,27 @@ mod diagnostics;
 mod error;
 mod glob;
 mod ids;
-mod intervals;
 mod job;
 mod limits;
 mod live_events;
 mod merge;
-mod messages;
 mod metric;
-mod overlap;
 pub mod parallel;
 mod profile;
 mod properties;
 mod regions;
-mod replay;
 mod system;
 mod table;
 mod time;
 mod trace;
 mod unify;
 
+pub use algorithms::intervals::{Interval, OpenIntervals, intervals};
+pub use algorithms::messages::{
+    ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,
+    Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
+};
+pub use algorithms::replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
 pub use communicators::{
     Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
 };
@@ -128,20 +131,14 @@ pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
-pub use intervals::{Interval, OpenIntervals, intervals};
 pub use job::{CancellationChecks, Cancelled, Job, Progress};
 pub use limits::Limits;
 pub use live_events::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use merge::Merge;
-pub use messages::{
-    ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,
-    Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
-};
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use properties::{Properties, PropertiesIter};
 pub use regions::{CallPath, CallTree, Paradigm, Region, RegionRole};
-pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use table::{Cell, Column, IntoCell, Table, Values};
 pub use time::{Clock, Nanos, Ticks, TimeRange};

@@ -1,4 +1,4 @@
-//! [`Groups`]: which streams fold into which row.
+//! [`Groups`]: assignment of streams to folded rows.
 
 use crate::tree::Tree;
 use crate::{Error, Result, Timelines};

@@ -1,4 +1,4 @@
-//! [`Timelines`]: what each stream does when, in columns.
+//! [`Timelines`]: states of each stream over time, in columns.
 
 use crate::build;
 use crate::class::code;

@@ -1,4 +1,4 @@
-//! Kinds of files that no compiled format takes, and the remedy for each.
+//! Recognition of files that no compiled format reads, and the remedy for each kind.
 
 use crate::probe::Input;
 

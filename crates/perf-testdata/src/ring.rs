@@ -1,4 +1,4 @@
-//! A run of any size that waits: each rank computes, sends to the next one and receives from the one before, and all
+//! A run of any size with wait states: each rank computes, sends to the next one and receives from the one before, and all
 //! reduce every tenth step.
 
 use crate::many_ranks;

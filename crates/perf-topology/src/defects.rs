@@ -1,4 +1,4 @@
-//! [`Check`]: what a topology lacks, counted.
+//! [`Check`]: number of defects of a topology, by kind.
 
 use crate::{Error, Result};
 

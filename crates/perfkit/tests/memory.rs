@@ -16,6 +16,7 @@
 )]
 
 use perf_testdata::memory::{self, Counted};
+use perf_testdata::xorshift::Xorshift;
 use perf_testdata::{clusters, many_ranks};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
@@ -279,8 +280,8 @@ fn profiles() {
 #[test]
 fn alignments() {
     let _alone = alone();
-    let mut random = xorshift::Xorshift::new(5);
-    let sequence = |length: usize, random: &mut xorshift::Xorshift| -> Vec<ClusterId> {
+    let mut random = Xorshift::new(5);
+    let sequence = |length: usize, random: &mut Xorshift| -> Vec<ClusterId> {
         (0..length)
             .map(|_| ClusterId(1 + random.below(9) as u32))
             .collect()
@@ -347,7 +348,7 @@ fn deltas(rank: u32, functions: u64, steps: u64) -> Vec<Delta> {
         view: None,
     };
     let mut client = Client::new(rank.into(), kept);
-    let mut random = xorshift::Xorshift::new(rank.into());
+    let mut random = Xorshift::new(rank.into());
     let mut now = 0;
     for _ in 0..steps {
         for region in &regions {
@@ -377,7 +378,7 @@ fn deltas(rank: u32, functions: u64, steps: u64) -> Vec<Delta> {
 #[test]
 fn models_and_servers() {
     let _alone = alone();
-    let mut random = xorshift::Xorshift::new(3);
+    let mut random = Xorshift::new(3);
     let mut sample = |function: u32| perfkit::anomaly::Sample {
         function: perfkit::anomaly::FunctionId(function),
         runtime: Nanos(10_000 + random.below(1_000_000) as i64),

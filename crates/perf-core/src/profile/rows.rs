@@ -1,4 +1,4 @@
-//! Rows in memory.
+//! [`SparseRows`] and [`Rows`]: rows of a profile in memory.
 
 use super::{RowStore, Severities};
 use crate::{CallPathId, Cancelled, Job, LocationId, MetricId, Result, Value, ValueType};

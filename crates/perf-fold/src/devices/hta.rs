@@ -1,4 +1,4 @@
-//! [`Hta`]: the numbers of Holistic Trace Analysis, for who compares.
+//! [`Hta`]: utilisation as Holistic Trace Analysis (HTA) defines it, for comparisons.
 
 use super::classification::WorkTable;
 use super::device_work::{self, Part};

@@ -1,4 +1,4 @@
-//! [`Devices`]: how busy each device of a recording is, and why it is not.
+//! [`Devices`]: utilisation of each device of a recording, and the causes of its idle time.
 
 mod classification;
 mod copies;

@@ -1,4 +1,4 @@
-//! [`FollowedFile`]: one of the files, with its next step.
+//! [`FollowedFile`]: a BP4 file, which may still grow or not exist yet, with its next step.
 
 use super::bp4::{Ahead, Bp4, Step, is_damage};
 use super::names::Names;

@@ -1,4 +1,4 @@
-//! Decoding and encoding of strings.
+//! Decoding and encoding of JSON strings.
 
 /// Decodes a string. The flag is `true` if invalid text was replaced.
 ///

@@ -1,4 +1,4 @@
-//! [`OpenRegions`]: the regions that are open at the cut of a location.
+//! [`OpenRegions`]: the regions that are open at a time at which the events of a location are cut.
 
 use perf_core::{FrameStack, LocationKind, OpenIntervals, RegionId};
 

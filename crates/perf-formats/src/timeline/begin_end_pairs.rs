@@ -1,4 +1,4 @@
-//! Pairing of begins and ends.
+//! Pairing of begin and end events, which become calls.
 
 use super::names::Names;
 use super::row::{Call, Edge, Mark, Row, RowKey};

@@ -1,4 +1,4 @@
-//! Searches for the next relevant byte.
+//! Search for the next relevant byte of an XML text.
 
 use memchr::memchr;
 

@@ -588,7 +588,7 @@ fn opened(name: &str, text: &str, options: &OpenOptions) -> Result<perf_formats:
 }
 
 #[test]
-fn as_many_events_are_kept_as_memory_is_granted_for() {
+fn events_are_kept_up_to_the_memory_budget() {
     let text = format!("{HEAD}{}", "0\t1\t0\t0\t0\tENTRY\tf\n".repeat(1000));
     let with = |bytes| {
         let limits = perf_core::Limits::default().with_memory(bytes);

@@ -1,4 +1,4 @@
-//! Messages of any length without blocking.
+//! Non-blocking messages of any length.
 //!
 //! A message is sent in chunks that are short enough for MPI to buffer them while the receiver is
 //! busy. Receiving polls and never waits. At most [`WINDOW`] chunks are in flight. After that the

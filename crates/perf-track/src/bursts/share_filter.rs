@@ -1,4 +1,4 @@
-//! The filter by share of time, which requires clusters.
+//! [`drop_small_clusters`]: filter of clusters by their share of the time.
 
 use super::{Amount, Bursts, Kind};
 use crate::{ClusterId, Error, Labels, Result};

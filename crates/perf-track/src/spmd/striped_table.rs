@@ -1,4 +1,4 @@
-//! Whole table of one alignment, eight columns at a time.
+//! Dynamic-programming table of one alignment, eight columns at a time.
 //!
 //! A row is a running maximum, which is sequential over the columns. The columns are therefore
 //! split into eight segments of equal length that are processed in parallel, one in each lane

@@ -1,4 +1,4 @@
-//! One experiment, prepared for evaluators.
+//! [`Side`]: one experiment with the statistics of its clusters, as evaluators need them.
 
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observation::Observation;

@@ -1,4 +1,4 @@
-//! Locating an archive, and selecting the files that belong to it.
+//! Discovery of an archive from one of its paths, and selection of the files that belong to it.
 
 use super::{Archive, DiskArchive};
 use crate::{Error, Result};

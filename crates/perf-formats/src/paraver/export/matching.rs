@@ -1,4 +1,4 @@
-//! Matching of messages and collectives, before lines are written.
+//! [`Plan`]: matched messages and collectives of an export, found before lines are written.
 
 use super::event_types::Names;
 use super::objects::tasks_of;

@@ -1,4 +1,4 @@
-//! Paraver objects for the locations of a trace.
+//! [`ObjectMap`]: Paraver objects (application, task, thread, CPU) for the locations of a trace.
 
 use crate::paraver::header::Task;
 use crate::paraver::pcf::Row;

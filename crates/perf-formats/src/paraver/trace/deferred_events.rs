@@ -1,4 +1,4 @@
-//! Events that are decided before or after the sweep over the records reaches their time.
+//! [`DeferredEvent`]: events that are inserted into a location after the sweep over the records.
 
 use crate::Result;
 use crate::paraver::names;
@@ -59,7 +59,7 @@ pub(super) fn take_back(late: &mut [DeferredEvent], latest: Option<u64>) -> u64 
 /// root. The n-th collective of a communicator on one process corresponds to the n-th on every
 /// other.
 ///
-/// `late` contains the late events of all locations, `unkept` their collectives that are not kept,
+/// `late` contains the deferred events of all locations, `unkept` their collectives that are not kept,
 /// and `process` the process of each location. UnselectedCollective collectives are counted like the others, so
 /// that a part of a trace gets the same roots as the whole.
 pub(super) fn share_roots(
@@ -124,7 +124,7 @@ pub(super) fn share_roots(
     Ok(())
 }
 
-/// Inserts late events. Events that end an operation come before the first enter, leave or sample
+/// Inserts deferred events. Events that end an operation come before the first enter, leave or sample
 /// at their time, and those that begin one after the last.
 pub(super) fn merge(events: Events, late: Vec<DeferredEvent>, job: &Job) -> Result<Events> {
     if late.is_empty() {

@@ -332,9 +332,9 @@ impl<'a> Tables<'a> {
         let line_label = self.pcf.value(line_kind, line);
         let (at, file) = line_label.map_or((None, None), names::line_and_file);
         let length = name.map_or(0, str::len) + file.map_or(0, str::len);
-        let is_granted = length as u64 <= self.text_left;
-        self.unnamed += u64::from(!is_granted);
-        let (name, file) = if is_granted {
+        let is_within_budget = length as u64 <= self.text_left;
+        self.unnamed += u64::from(!is_within_budget);
+        let (name, file) = if is_within_budget {
             (name, file)
         } else {
             (None, None)

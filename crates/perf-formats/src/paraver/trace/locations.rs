@@ -337,7 +337,7 @@ impl Comms {
         }
         let tasks = |application: u32| threads.tasks(application);
         let count = tasks(key.0)?.saturating_add(tasks(key.1)?);
-        let is_granted = self.grant(count);
+        let is_within_budget = self.grant(count);
         let all = |application: u32| -> Option<Vec<Option<LocationId>>> {
             let count = u32::try_from(tasks(application)?).ok()?;
             let leader = |task| threads.leader(application, task);
@@ -348,7 +348,7 @@ impl Comms {
         } else {
             format!("tasks of applications {} and {}", key.0, key.1)
         };
-        let members = if !is_granted {
+        let members = if !is_within_budget {
             Members::Unknown
         } else if key.0 == key.1 {
             Members::Ranks(all(key.0)?)
@@ -356,7 +356,7 @@ impl Comms {
             Members::Between(all(key.0)?, all(key.1)?)
         };
         // A communicator of the trace may be equal; between applications there is none.
-        let same = if key.0 == key.1 && is_granted {
+        let same = if key.0 == key.1 && is_within_budget {
             self.all.iter().position(|comm| comm.members == members)
         } else {
             None

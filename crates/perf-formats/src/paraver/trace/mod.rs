@@ -222,7 +222,7 @@ struct Sweep<'a, 'p> {
 struct DamagedTime {
     /// Number of the thread.
     stream: usize,
-    /// The late event with that time; `None` for a receive without the time of its call.
+    /// The deferred event with that time; `None` for a receive without the time of its call.
     late: Option<usize>,
     /// The other time of the same end of the message, which replaces the damaged one.
     other: Ticks,

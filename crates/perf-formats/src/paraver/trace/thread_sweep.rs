@@ -1,4 +1,4 @@
-//! State of one thread during the sweep over its records, instant by instant.
+//! State of one thread during the sweep over the records of a trace, instant by instant.
 
 mod frames;
 

@@ -209,7 +209,7 @@ fn memory_and_names_have_limits() {
 /// The name of a counter precedes each of its keys: a hundred keys of few bytes yield 10 MB of
 /// names.
 #[test]
-fn names_of_counters_are_of_the_memory_that_is_granted() {
+fn names_of_counters_are_within_the_memory_budget() {
     let keys: Vec<_> = (0..100).map(|key| format!("\"{key}\":1")).collect();
     let text = format!(
         r#"[{A},{{"ph":"C","name":"{}","pid":1,"ts":1,"args":{{{}}}}}]"#,

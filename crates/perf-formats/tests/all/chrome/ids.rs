@@ -313,7 +313,7 @@ fn flows_of_a_thread_are_looked_for_on_so_many_streams() {
 }
 
 #[test]
-fn a_long_name_before_many_keys_takes_no_more_than_is_granted() {
+fn a_long_name_before_many_keys_takes_no_more_than_the_memory_budget() {
     let letter = |at: u8| char::from(b'a' + at);
     let keys: Vec<String> = (0..400_u16)
         .map(|at| {

@@ -26,7 +26,7 @@ fn messages_between_many_applications_have_a_communicator_a_pair() {
 }
 
 #[test]
-fn communicators_of_others_have_no_more_members_than_are_granted() {
+fn communicators_of_others_have_no_more_members_than_the_memory_budget_allows() {
     let count = 20;
     let mut text = format!(
         "#Paraver (1/1/20 at 1:00):30_ns:0:1:{count}({}),1\nc:1:1:{count}",
@@ -73,7 +73,7 @@ fn a_line_may_have_many_pairs() {
 }
 
 #[test]
-fn one_name_on_many_lines_takes_no_more_than_is_granted() {
+fn one_name_on_many_lines_takes_no_more_than_the_memory_budget() {
     let count = 400;
     let head = "#Paraver (1/1/20 at 1:00):30_ns:0:1:1(1:1)\n";
     let pairs = (1..=count).map(|line| format!("2:1:1:1:1:{line}:60000019:1:60000119:{line}\n"));

@@ -320,7 +320,7 @@ fn headers_and_metadata_are_no_proper_xml() {
 }
 
 #[test]
-fn groups_take_no_more_than_is_granted_and_depth_is_told_with_its_function() {
+fn groups_take_no_more_than_the_memory_budget_and_depth_is_told_with_its_function() {
     // A group with a name of 1,000 bytes, and a function that lists it 400 times.
     let all = Packed(b"\0P\0P\0K".to_vec()).integers(&[1, 1, 1]);
     let all = all.texts(&["TIME"]).integers(&[1]);

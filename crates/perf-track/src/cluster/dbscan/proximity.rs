@@ -1,4 +1,4 @@
-//! Test if any two points of two sets are within eps of each other.
+//! [`any_within`]: test if any two points of two sets are within eps of each other.
 
 use crate::cluster::distance::{Bounds, enclose, squared};
 use perf_core::{CancellationChecks, Cancelled};

@@ -1,4 +1,4 @@
-//! Trees with untrusted parents.
+//! Repair of trees whose parents come from a file: cycles are cut, parents sorted first.
 
 /// Removes the parents that close a cycle or lie deeper than `limit`. The affected elements become
 /// roots and are returned. Afterwards every walk to the root ends.

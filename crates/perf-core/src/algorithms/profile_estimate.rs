@@ -1,7 +1,7 @@
 //! Memory estimate for the profile of a trace, from a sample of its locations.
 
-use super::from_trace::Sums;
-use super::{CallPathId, Profile};
+use super::trace_profile::Sums;
+use crate::{CallPathId, Profile};
 use crate::{
     CallTree, CancellationChecks, Definitions, Job, Location, LocationId, MetricId, Result,
     TraceView, Unify,
@@ -98,7 +98,7 @@ impl Profile {
 }
 
 /// Size of a row in bytes without its values.
-const ROW: usize = size_of::<super::Severities>() + 2 * size_of::<usize>();
+const ROW: usize = size_of::<crate::Severities>() + 2 * size_of::<usize>();
 
 /// Size in bytes of a non-zero value.
 const ENTRY: usize = size_of::<(CallPathId, LocationId, u64)>();

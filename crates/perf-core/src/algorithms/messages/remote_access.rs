@@ -1,4 +1,4 @@
-//! Remote memory access.
+//! Matching of remote memory accesses with their completions.
 
 use super::ranks::Ranks;
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};

@@ -1,13 +1,13 @@
 //! The call-path profile of a trace.
 
-use super::{Profile, ProfileMetric, Scope, SparseRows};
 use crate::{
     CallPathId, CallTree, CartMembers, CartTopology, Close, Definitions, Error, Event, Job,
     LocationId, LocationView, Members, Merge, Metric, MetricId, Region, RegionId, ReplayCounts,
     Result, RmaOp, Ticks, TraceView, Unify, Value, ValueType, Visitor,
-    intervals::{Step, walk},
+    algorithms::intervals::{Step, walk},
     replay,
 };
+use crate::{Profile, ProfileMetric, Scope, SparseRows};
 use std::sync::Arc;
 
 const TIME: MetricId = MetricId(0);

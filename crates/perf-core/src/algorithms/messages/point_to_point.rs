@@ -1,4 +1,4 @@
-//! Point-to-point messages.
+//! Matching of point-to-point messages.
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};

@@ -1,4 +1,4 @@
-//! [`EndCounts`]: sizes of the tables of ends, which are allocated once, and their memory.
+//! [`EndCounts`]: number of message ends of each kind, and the memory that matching needs for them.
 
 use super::collectives::{self, CollectiveInstance, CollectiveMember};
 use super::{Message, RemoteAccess, Unmatched, point_to_point};

@@ -1,4 +1,4 @@
-//! Decision between nested and overlapping regions for each location.
+//! Test if the regions of a location nest or overlap.
 
 use crate::{
     Cancelled, Close, Definitions, Event, Events, FrameStack, Job, LocationId, LocationKind,

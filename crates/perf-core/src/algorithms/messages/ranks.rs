@@ -1,4 +1,4 @@
-//! Conversion between ranks and locations.
+//! Conversion between ranks of a communicator and locations.
 
 use crate::{CommId, Definitions, LocationGroupId, LocationId, Members, SystemTree, WindowId};
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! Collective operations.
+//! Matching of collective operations.
 
 use super::ranks::{Process, Ranks};
 use super::{Endpoint, Messages, Unmatched, UnmatchedCause};
