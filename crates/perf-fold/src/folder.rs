@@ -3,7 +3,7 @@
 use crate::inner_loops::{self, Pixels, Workspace};
 use crate::{
     Cell, Checked, Error, Fold, FoldParams, GroupBy, GroupId, Groups, Result, Tally, Timelines,
-    sample,
+    sampling,
 };
 use perf_core::parallel::{self, Workspaces};
 use perf_core::{Job, Ticks, TimeRange};
@@ -260,8 +260,8 @@ impl Folder {
         let (columns, rows) = (plan.params.columns(), plan.groups.rows());
         let cells = plan.params.room(rows.len())?;
         fold.begin(self.0.clone(), window, cells);
-        sample::centres(window, columns, &mut fold.centres);
-        sample::edges(window, columns, &mut fold.edges);
+        sampling::centres(window, columns, &mut fold.centres);
+        sampling::edges(window, columns, &mut fold.edges);
         let (centres, edges) = (&fold.centres, &fold.edges);
         let scratch = &scratch.0;
         parallel::try_for_each_chunk(&mut fold.cells, columns, plan.piece, |row, from, out| {

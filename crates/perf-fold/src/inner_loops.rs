@@ -3,7 +3,7 @@
 use crate::class::code;
 use crate::folder::Plan;
 use crate::params::RowOp;
-use crate::sample;
+use crate::sampling;
 use crate::tally::{Counter, Rules};
 use crate::timelines::Columns;
 use crate::{AbsentRule, Boundary, Cell, FoldOp, Group, GroupBy, State, Ties, Value};
@@ -160,11 +160,11 @@ fn sample_row(columns: &Columns, boundary: Boundary, centres: &[Ticks], row: &mu
     match boundary {
         Boundary::AtOrBefore => {
             let cursor = times.partition_point(|time| time <= first);
-            sample::sample::<false>(columns, cursor, centres, row)
+            sampling::sample::<false>(columns, cursor, centres, row)
         }
         Boundary::Strict => {
             let cursor = times.partition_point(|time| time < first);
-            sample::sample::<true>(columns, cursor, centres, row)
+            sampling::sample::<true>(columns, cursor, centres, row)
         }
     };
 }

@@ -140,7 +140,7 @@ impl Error {
             Error::Core(perf_core::Error::Cancelled(cancelled)) => Error::Cancelled(cancelled),
             Error::Core(error) => Error::Malformed {
                 place: place(),
-                expected: "what a trace can hold".into(),
+                expected: "events that a trace can hold".into(),
                 got: error.to_string(),
             },
             other => other,

@@ -46,13 +46,13 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "a Cube profile",
         is: |input| input.has_extension("cubex") || input.has_extension("cube"),
-        remedy: "this program was built without the feature `cube`, or the file is damaged at its beginning",
+        remedy: "this program was built without the feature `cube`, or the beginning of the file is damaged",
     },
     Kind {
         name: "a SQLite database",
         is: |input| input.head.starts_with(b"SQLite format 3\0"),
         remedy: if cfg!(feature = "nsys") {
-            "it has no tables of Nsight Systems; of rocprofv3 write JSON: rocprofv3 --output-format json"
+            "it has no tables of Nsight Systems; for rocprofv3, write JSON: rocprofv3 --output-format json"
         } else {
             "exports of Nsight Systems are read with the feature `nsys`"
         },
@@ -83,9 +83,9 @@ const KINDS: &[Kind] = &[
         remedy: "this program was built without the feature `rocprof`",
     },
     Kind {
-        name: "JSON without events of a known kind",
+        name: "JSON without known events",
         is: is_json,
-        remedy: "known are Chrome's trace events (PyTorch, TensorFlow, JAX) and rocprofv3",
+        remedy: "supported are Chrome's trace events (PyTorch, TensorFlow, JAX) and rocprofv3",
     },
     Kind {
         name: "a profile of XLA",
@@ -100,7 +100,7 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "a recording of Linux perf",
         is: |input| input.head.starts_with(b"PERFILE2"),
-        remedy: "samples of perf are not read; record calls with Score-P or TAU",
+        remedy: "samples of perf are not supported; record calls with Score-P or TAU",
     },
     Kind {
         name: "a trace of TAU",
@@ -114,7 +114,7 @@ const KINDS: &[Kind] = &[
             let names = input.folder.iter().flatten();
             names.into_iter().any(|name| marks.contains(&name.as_str()))
         },
-        remedy: "it is not read; record with Score-P or TAU",
+        remedy: "not supported; record with Score-P or TAU",
     },
     Kind {
         name: "a compressed file",
@@ -122,12 +122,12 @@ const KINDS: &[Kind] = &[
             let magic: [&[u8]; 4] = [b"\x28\xb5\x2f\xfd", b"\xfd7zXZ", b"BZh", b"PK\x03\x04"];
             magic.iter().any(|magic| input.head.starts_with(magic))
         },
-        remedy: "unpack it first; gzip alone is read as it is",
+        remedy: "decompress it first; only gzip is read directly",
     },
     Kind {
         name: "an empty file",
         is: |input| input.folder.is_none() && input.head.is_empty(),
-        remedy: "the program that recorded it may have been stopped before it wrote",
+        remedy: "the recorded program may have been stopped before it wrote the file",
     },
 ];
 

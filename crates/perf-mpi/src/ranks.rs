@@ -155,9 +155,9 @@ impl Ranks {
     /// - Returns [`Error::Message`] if the value cannot be decoded.
     pub fn broadcast<T: Wire>(&self, root: usize, value: Option<&T>) -> Result<T> {
         let none = Error::Parameter {
-            name: "the rank that tells",
+            name: "the root of a broadcast",
             value: root.to_string(),
-            range: "one that has something to tell",
+            range: "a rank that passes a value",
         };
         if root >= self.size {
             return Err(none);
@@ -238,7 +238,7 @@ impl Ranks {
     pub fn shift(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let lens: Vec<u64> = self.all_gather(&(bytes.len() as u64))?;
         let most = lens.iter().copied().max().unwrap_or_default();
-        let most = self.length("values that go round", most)?;
+        let most = self.length("values of a shift", most)?;
         let (to, from) = (
             (self.rank + 1) % self.size,
             (self.rank + self.size - 1) % self.size,

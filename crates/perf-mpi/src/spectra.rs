@@ -65,7 +65,7 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         let wrong = |value: usize| Error::Parameter {
             name: "numbers of views",
             value: value.to_string(),
-            range: "one a view, ascending",
+            range: "one for each view, in ascending order",
         };
         let ascends = numbers.is_sorted_by(|a, b| a < b);
         let fits = if ascends && numbers.len() == spectra.views().len() {

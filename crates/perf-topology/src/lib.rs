@@ -59,10 +59,10 @@
 
 mod cart;
 mod defects;
+mod derived;
 mod error;
 mod grid;
-mod metadata;
-mod ops;
+mod property_coordinates;
 mod rules;
 mod shape;
 mod sharing;
@@ -73,7 +73,7 @@ pub use cart::Ranks;
 pub use defects::Check;
 pub use error::{Error, Result};
 pub use grid::{Aggregate, Fill, Grid, Plane};
-pub use metadata::coordinates_in;
+pub use property_coordinates::coordinates_in;
 pub use rules::{AxisOrder, balanced};
 pub use shape::{Axis, MAX_AXES, MAX_CELLS, Shape};
 pub use sharing::Sharing;

@@ -221,7 +221,7 @@ fn metrics() -> Vec<ProfileMetric> {
         metric(
             "visits",
             "#",
-            "how often a call path was entered",
+            "number of visits of a call path",
             Scope::Exclusive,
             None,
         ),

@@ -5,9 +5,9 @@
 //! `data.N`. A step is written in the order data, index, record, so a step with a record is
 //! complete.
 
-use super::fields::{Damage, Fields};
 use super::index::{self, Variable};
 use super::member::Member;
+use super::primitives::{Damage, Fields};
 use crate::{Error, Result};
 use perf_core::Place;
 use std::collections::HashMap;
@@ -108,7 +108,7 @@ impl Bp4 {
             return Err(Error::Unsupported {
                 place: steps.place(VERSION as u64),
                 what: format!(
-                    "version {version} of the ADIOS formats (BP4 is, which the plug-in writes if its engine is set to it)"
+                    "version {version} of the BP format (set the engine of the plug-in to BP4)"
                 ),
             });
         }
@@ -117,7 +117,7 @@ impl Bp4 {
             1 => true,
             // No other byte order has been written for a long time.
             other => {
-                mended = Some(format!("the byte order, which is {other}"));
+                mended = Some(format!("the byte order {other}"));
                 false
             }
         };
@@ -219,8 +219,7 @@ impl Bp4 {
         if !is_ordered {
             return Err(Error::Malformed {
                 place,
-                expected: "offsets of groups, variables, attributes and the end in this order"
-                    .into(),
+                expected: "ascending offsets of groups, variables, attributes and the end".into(),
                 got: format!("{groups}, {variables}, {attributes}, {end}"),
             });
         }
@@ -243,7 +242,7 @@ impl Bp4 {
         if index::is_column_major(&mut section(groups)?).map_err(damaged)? {
             return Err(Error::Unsupported {
                 place: index,
-                what: "an array with its first axis fastest".into(),
+                what: "an array in column-major order".into(),
             });
         }
         Ok(Step {
@@ -268,7 +267,7 @@ impl Bp4 {
         } else {
             Err(Error::Malformed {
                 place: place.clone(),
-                expected: format!("at most the {there} bytes that there are, in all steps"),
+                expected: format!("at most {there} bytes in all steps together"),
                 got: format!("{} bytes", self.claimed),
             })
         }

@@ -19,12 +19,12 @@
 //! files, such as those of the SST engine.
 
 mod bp4;
-mod fields;
 mod followed_file;
 mod format;
 mod index;
 mod member;
 mod names;
+mod primitives;
 pub mod rules;
 mod step_events;
 mod table;

@@ -13,7 +13,7 @@ use std::path::Path;
 pub const FORMAT: Format = Format {
     name: "chrome",
     extensions: &["json", "json.gz"],
-    describe: "Chrome Trace Event JSON, as PyTorch Kineto writes it, also packed with gzip",
+    describe: "Chrome Trace Event JSON, as PyTorch Kineto writes it, also compressed with gzip",
     probe,
     open: open_one,
     ranks: Some(|paths, options, job| open(paths, options, job)),

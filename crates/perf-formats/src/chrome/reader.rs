@@ -63,7 +63,7 @@ fn object(source: &mut Source, phases: &mut Phases, options: &ReadContext) -> Re
                     return Err(Error::Malformed {
                         place,
                         expected: "`traceEvents`".into(),
-                        got: "an object without it".into(),
+                        got: "an object without this key".into(),
                     });
                 }
                 damaged(phases, place, "`traceEvents`");
@@ -86,7 +86,7 @@ fn object(source: &mut Source, phases: &mut Phases, options: &ReadContext) -> Re
                     return Err(Error::Malformed {
                         place,
                         expected: expected.into(),
-                        got: "something else, and no `traceEvents` behind it".into(),
+                        got: "another text, and no `traceEvents` after it".into(),
                     });
                 }
                 damaged(phases, place, expected);

@@ -57,7 +57,7 @@ impl TextRows {
             if count > locations {
                 return Err(Error::Malformed {
                     place: place(),
-                    expected: format!("{locations} values, one a location"),
+                    expected: format!("{locations} values, one for each location"),
                     got: format!("{count} values"),
                 });
             }
@@ -84,7 +84,7 @@ impl TextRows {
             let value = value.and_then(|word| word.parse::<f64>().ok());
             values.push(value.ok_or_else(|| Error::Malformed {
                 place: Place::file(Arc::clone(&self.file)).at(at.start as u64),
-                expected: "numbers, one a location".into(),
+                expected: "one number for each location".into(),
                 got: format!("{:?}", String::from_utf8_lossy(word)),
             })?);
         }

@@ -180,7 +180,7 @@ impl FileRows {
         }
         let malformed = |got: String| Error::Malformed {
             place: self.bytes.place(span.start),
-            expected: format!("a row of {} bytes, packed with zlib", table.row),
+            expected: format!("a row of {} bytes, compressed with zlib", table.row),
             got,
         };
         let size = usize::try_from(table.row).ok();

@@ -186,7 +186,7 @@ impl Source {
         match self.damage() {
             Some(damage) => Error::Malformed {
                 place: self.place(),
-                expected: "data packed with gzip".into(),
+                expected: "data compressed with gzip".into(),
                 got: damage.into(),
             },
             None => Error::Truncated {
@@ -374,7 +374,7 @@ impl Source {
             Got::Value(key) => key,
             Got::End => return Ok(Next::End),
             Got::Bad(expected) => return Ok(Next::Bad(expected)),
-            Got::Long => return Ok(Next::Bad("a key of sane length")),
+            Got::Long => return Ok(Next::Bad("a key within the limit for strings")),
         };
         match self.peek()? {
             None => Ok(Next::End),

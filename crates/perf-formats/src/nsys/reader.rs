@@ -59,7 +59,7 @@ pub(super) fn read(path: &Path, options: &ReadContext, budget: &MemoryBudget) ->
         return Err(Error::Malformed {
             place: database.place("sqlite_master"),
             expected: "an export of Nsight Systems".into(),
-            got: "a database without any of its tables".into(),
+            got: "a database without tables of Nsight Systems".into(),
         });
     }
     let mut reader = Reader {

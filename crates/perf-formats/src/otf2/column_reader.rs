@@ -193,7 +193,7 @@ impl Reader<'_> {
         if got > u64::from(limit) {
             return Err(Error::Limit {
                 place: Place::file(self.source.anchor()),
-                what: "the number of ids that are not defined",
+                what: "the number of undefined ids",
                 got,
                 limit: limit.into(),
             });

@@ -1,6 +1,6 @@
 //! Conversion of event records to the events of `perf-core`.
 
-use super::schema::{EVENTS, Record};
+use super::schema::{EVENTS, Record, event_ids};
 use perf_core::{
     CallPathId, Collective, CollectiveOp, CommId, Event, KindId, MetricSetId, RegionId,
     RmaCompletion, RmaOp, Ticks, Transfer, WindowId,
@@ -20,7 +20,15 @@ pub(crate) fn names() -> Vec<String> {
 
 /// Returns `true` if records of `id` have an event type of their own.
 pub(crate) fn has_noun(id: u8) -> bool {
-    matches!(id, 10..=23 | 31 | 46..=52 | 66..=68 | 85 | 86)
+    matches!(
+        id,
+        event_ids::BUFFER_FLUSH..=event_ids::MPI_COLLECTIVE_END
+            | event_ids::METRIC
+            | event_ids::RMA_PUT..=event_ids::RMA_OP_COMPLETE_REMOTE
+            | event_ids::CONTEXT_ENTER..=event_ids::CONTEXT_SAMPLE
+            | event_ids::COLLECTIVE_REQUEST
+            | event_ids::COLLECTIVE_COMPLETE
+    )
 }
 
 /// The kind of each record id.
@@ -135,27 +143,27 @@ pub(crate) fn event<'a>(
         matching: arg(1),
     };
     match record.id {
-        10 => Event::Flush {
+        event_ids::BUFFER_FLUSH => Event::Flush {
             until: correct(arg(0)),
         },
-        11 => Event::Measuring { on: arg(0) == 1 },
-        12 => Event::Enter {
+        event_ids::MEASUREMENT_ON_OFF => Event::Measuring { on: arg(0) == 1 },
+        event_ids::ENTER => Event::Enter {
             region: RegionId(narrow(0)),
         },
-        13 => Event::Leave {
+        event_ids::LEAVE => Event::Leave {
             region: RegionId(narrow(0)),
         },
-        14 => Event::Send(transfer(None)),
-        15 => Event::Send(transfer(Some(arg(4)))),
-        16 => Event::SendComplete { request },
-        17 => Event::RecvPost { request },
-        18 => Event::Recv(transfer(None)),
-        19 => Event::Recv(transfer(Some(arg(4)))),
-        20 => Event::RequestTest { request },
-        21 => Event::RequestCancelled { request },
-        22 => Event::CollectiveBegin,
-        23 => Event::CollectiveEnd(collective(None)),
-        31 => {
+        event_ids::MPI_SEND => Event::Send(transfer(None)),
+        event_ids::MPI_ISEND => Event::Send(transfer(Some(arg(4)))),
+        event_ids::MPI_ISEND_COMPLETE => Event::SendComplete { request },
+        event_ids::MPI_IRECV_REQUEST => Event::RecvPost { request },
+        event_ids::MPI_RECV => Event::Recv(transfer(None)),
+        event_ids::MPI_IRECV => Event::Recv(transfer(Some(arg(4)))),
+        event_ids::MPI_REQUEST_TEST => Event::RequestTest { request },
+        event_ids::MPI_REQUEST_CANCELLED => Event::RequestCancelled { request },
+        event_ids::MPI_COLLECTIVE_BEGIN => Event::CollectiveBegin,
+        event_ids::MPI_COLLECTIVE_END => Event::CollectiveEnd(collective(None)),
+        event_ids::METRIC => {
             values.clear();
             // The arguments are the metric, the count, and then type and bits of each value.
             values.extend(args.iter().skip(3).step_by(2));
@@ -164,9 +172,9 @@ pub(crate) fn event<'a>(
                 values,
             }
         }
-        46 => access(RmaOp::Put),
-        47 => access(RmaOp::Get),
-        48 => Event::Rma {
+        event_ids::RMA_PUT => access(RmaOp::Put),
+        event_ids::RMA_GET => access(RmaOp::Get),
+        event_ids::RMA_ATOMIC => Event::Rma {
             op: RmaOp::Atomic {
                 code: arg(2) as u8,
                 received: arg(4),
@@ -176,21 +184,21 @@ pub(crate) fn event<'a>(
             bytes: arg(3),
             matching: arg(5),
         },
-        49 => complete(RmaCompletion::Blocking),
-        50 => complete(RmaCompletion::NonBlocking),
-        51 => complete(RmaCompletion::Test),
-        52 => complete(RmaCompletion::Remote),
-        66 => Event::Enter {
+        event_ids::RMA_OP_COMPLETE_BLOCKING => complete(RmaCompletion::Blocking),
+        event_ids::RMA_OP_COMPLETE_NON_BLOCKING => complete(RmaCompletion::NonBlocking),
+        event_ids::RMA_OP_TEST => complete(RmaCompletion::Test),
+        event_ids::RMA_OP_COMPLETE_REMOTE => complete(RmaCompletion::Remote),
+        event_ids::CONTEXT_ENTER => Event::Enter {
             region: contexts(narrow(0)),
         },
-        67 => Event::Leave {
+        event_ids::CONTEXT_LEAVE => Event::Leave {
             region: contexts(narrow(0)),
         },
-        68 => Event::Sample {
+        event_ids::CONTEXT_SAMPLE => Event::Sample {
             context: CallPathId(narrow(0)),
         },
-        85 => Event::CollectivePost { request },
-        86 => Event::CollectiveEnd(collective(Some(arg(5)))),
+        event_ids::COLLECTIVE_REQUEST => Event::CollectivePost { request },
+        event_ids::COLLECTIVE_COMPLETE => Event::CollectiveEnd(collective(Some(arg(5)))),
         id => Event::Other {
             kind: kinds.of(id),
             args,

@@ -16,7 +16,7 @@ use super::definitions::chunk_header;
 use super::definitions::id_maps::NONE;
 use super::event_conversion;
 use super::rules;
-use super::schema::{self, Space, internal};
+use super::schema::{self, Space, event_ids, internal};
 use super::wire::{ByteOrder, Cursor, Read, typed};
 use ids::{Ids, Misses};
 use perf_core::{
@@ -28,6 +28,15 @@ use std::sync::Arc;
 /// A timestamp is checked against the ones that follow if its distance to the previous one exceeds
 /// this multiple of the mean distance in the chunk. Few timestamps do.
 const USUAL: u64 = 64;
+/// Length of a timestamp record in bytes: its id and 8 bytes of ticks.
+const TIMESTAMP_LEN: usize = 9;
+/// Largest length of a region id in bytes.
+const MAX_REGION_LEN: u8 = 4;
+/// Bytes that one iteration of the fast path may read: a timestamp, and an enter with its id, its
+/// length and a region id, rounded up to a power of two.
+const FAST_LEN: usize = 16;
+/// Bit by which the ids of enter and leave differ.
+const LEAVE_BIT: u8 = event_ids::ENTER ^ event_ids::LEAVE;
 
 /// Decoder for the events of one location.
 #[derive(Debug)]
@@ -260,9 +269,11 @@ impl<'c> Decoder<'c> {
         let mut keep = self.state.keep;
         let far = self.state.far;
         let mut seen = 0;
-        // The longest of them takes 15 bytes: a timestamp, and an enter with a region id of four
-        // bytes. One length check covers all reads of an iteration.
-        while let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+        // One length check covers all reads of an iteration.
+        while let Some(bytes) = data
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<FAST_LEN>())
+        {
             let (id, len, value, from) = if bytes[0] == internal::TIMESTAMP {
                 let [
                     _,
@@ -293,17 +304,17 @@ impl<'c> Decoder<'c> {
                 if !ALL {
                     keep = window.contains(now);
                     if now >= window.end {
-                        at += 9;
+                        at += TIMESTAMP_LEN;
                         break;
                     }
                 }
-                (id, len, [v0, v1, v2, v3], 9)
+                (id, len, [v0, v1, v2, v3], TIMESTAMP_LEN)
             } else {
                 let [id, len, v0, v1, v2, v3, ..] = *bytes;
                 (id, len, [v0, v1, v2, v3], 0)
             };
             at += from;
-            if id & !1 != 12 || len > 4 {
+            if id & !LEAVE_BIT != event_ids::ENTER || len > MAX_REGION_LEN {
                 break;
             }
             // The shift uses 64 bits: in 32 bits, a length of 4 would overflow.
@@ -317,7 +328,7 @@ impl<'c> Decoder<'c> {
             };
             at += 2 + usize::from(len);
             if ALL || keep {
-                out.push_call(now, id & 1 == 1, RegionId(*region));
+                out.push_call(now, id & LEAVE_BIT != 0, RegionId(*region));
             }
             if !ALL {
                 seen += 1;
@@ -487,7 +498,7 @@ impl<'c> Decoder<'c> {
             self.state.pending.clear();
             return;
         }
-        if matches!(id, 66 | 67) {
+        if matches!(id, event_ids::CONTEXT_ENTER | event_ids::CONTEXT_LEAVE) {
             let (count, first) = self.contexts;
             self.contexts = (count + 1, if count == 0 { offset } else { first });
         }

@@ -1,6 +1,6 @@
 //! Parsing of the first line of a `.prv`.
 
-use super::scan::{Cursor, Expected};
+use super::decimal::{Cursor, Expected};
 use crate::{Error, Result};
 use perf_core::{Clock, Place, Ticks};
 
@@ -196,7 +196,7 @@ fn located(name: &str, text: &[u8], at: usize) -> Place {
 fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
     let rest = text.get(cursor.at()..).unwrap_or_default();
     if !rest.starts_with(MAGIC) {
-        return Err("`#Paraver`, with which a trace begins");
+        return Err("`#Paraver` at the start of a trace");
     }
     let mut at = cursor.at() + MAGIC.len();
     while text.get(at) == Some(&b' ') {
@@ -287,7 +287,7 @@ fn resources(cursor: &mut Cursor<'_>) -> Result<Resources, Expected> {
     if u32::try_from(cpus.len()) == Ok(nodes) {
         Ok(Resources::Nodes(cpus))
     } else {
-        Err("as many numbers of CPUs as nodes")
+        Err("one number of CPUs for each node")
     }
 }
 
@@ -314,7 +314,7 @@ fn application(cursor: &mut Cursor<'_>) -> Result<Vec<Task>, Expected> {
     if u32::try_from(tasks.len()) == Ok(count) {
         Ok(tasks)
     } else {
-        Err("as many tasks as the application has")
+        Err("the declared number of tasks")
     }
 }
 

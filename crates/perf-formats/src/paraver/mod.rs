@@ -53,9 +53,11 @@
 //! same end. Records beyond the duration are counted and kept.
 
 pub mod clustered;
+mod decimal;
 mod export;
 mod format;
 mod header;
+mod line_source;
 mod names;
 mod parse;
 mod pcf;
@@ -63,8 +65,6 @@ mod reader;
 mod recolour;
 mod record;
 pub mod rules;
-mod scan;
-mod source;
 mod trace;
 mod write;
 

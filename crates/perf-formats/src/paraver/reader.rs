@@ -1,10 +1,10 @@
 //! [`Reader`]: reads a trace in batches.
 
 use super::header::{Header, find_magic};
+use super::line_source::{Chunk, Source, longest};
 use super::parse::{parse, snippet};
 use super::record::{Batch, Kind, Skip};
 use super::rules;
-use super::source::{Chunk, Source, longest};
 use crate::bytes::GZIP;
 use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
@@ -463,7 +463,7 @@ fn split_header(chunk: &mut Chunk, name: &str) -> Result<(Header, Vec<u8>)> {
         let place = Place::file(name).at(0).record("line 1, column 1");
         return Err(Error::Malformed {
             place,
-            expected: "`#Paraver`, with which a trace begins".into(),
+            expected: "`#Paraver` at the start of a trace".into(),
             got: snippet(&chunk.text, 0),
         });
     };

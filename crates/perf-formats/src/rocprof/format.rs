@@ -13,7 +13,7 @@ use std::path::Path;
 pub const FORMAT: Format = Format {
     name: "rocprof",
     extensions: &["json", "json.gz"],
-    describe: "JSON of rocprofv3, the profiler of ROCm, also packed with gzip",
+    describe: "JSON of rocprofv3, the profiler of ROCm, also compressed with gzip",
     probe,
     open: open_one,
     ranks: Some(|paths, options, job| open(paths, options, job)),

@@ -41,7 +41,7 @@ pub(super) fn read(
                     return Err(source.ended(TOP));
                 }
             }
-            Next::Close => return Err(malformed(&source, "an object without it".into())),
+            Next::Close => return Err(malformed(&source, "an object without this key".into())),
             Next::Bad(_) => return Err(malformed(&source, "something else".into())),
             Next::End => return Err(source.ended(TOP)),
         }

@@ -9,7 +9,7 @@ use std::path::Path;
 pub const FORMAT: Format = Format {
     name: "streams",
     extensions: &["tsv", "ndjson", "jsonl"],
-    describe: "Streams of events: tab-separated tables and newline-delimited JSON, also packed with gzip",
+    describe: "Streams of events: tab-separated tables and newline-delimited JSON, also compressed with gzip",
     probe,
     open,
     ranks: None,

@@ -219,7 +219,7 @@ fn named<'a>(names: &HashMap<u64, String>, field: &Scalar<'a>) -> Result<Cow<'a,
         Scalar::Number(text) => {
             let id = whole(text).and_then(|id| u64::try_from(id).ok());
             let name = id.and_then(|id| names.get(&id));
-            let name = name.ok_or_else(|| wrong("the number of a name that is known", text))?;
+            let name = name.ok_or_else(|| wrong("the number of a defined name", text))?;
             Ok(name.clone().into())
         }
         Scalar::Nothing => Err(wrong("a name", "nothing")),

@@ -1,6 +1,6 @@
 //! [`Tau`]: the contents of a profile, and the profile built from it.
 
-use super::{build, packed, rules, text};
+use super::{packed, profile_builder, rules, text};
 use crate::bytes::Bytes;
 use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
@@ -188,7 +188,7 @@ impl Tau {
         options: &ReadContext,
         mut found: Diagnostics,
     ) -> Result<Self> {
-        let profile = build::profile(&tables, name, options, &mut found)?;
+        let profile = profile_builder::profile(&tables, name, options, &mut found)?;
         options.judge(&found)?;
         Ok(Tau {
             tables,

@@ -56,7 +56,10 @@ pub(crate) fn assemble(
         description: description.into(),
     };
     whole.definitions.attributes = vec![
-        attribute("correlation", "ties a launch and the work it started"),
+        attribute(
+            "correlation",
+            "correlation id of a launch and its device work",
+        ),
         attribute("bytes", "bytes moved or allocated"),
     ];
     let several = parts.iter().filter(|part| !part.is_helper).count() > 1;

@@ -1,6 +1,6 @@
 //! Fast paths for frequent kinds of elements, without a token for each part.
 
-use super::scan::{find, name_end};
+use super::byte_search::{find, name_end};
 use super::{Attributes, Tag, Xml, text};
 use std::borrow::Cow;
 use std::ops::Range;

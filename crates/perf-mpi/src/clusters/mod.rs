@@ -84,7 +84,7 @@ pub fn cluster(
         other => Err(Error::Parameter {
             name: "border",
             value: format!("{other:?}"),
-            range: "LowestCore, which does not depend on an order",
+            range: "LowestCore, which does not depend on the order of points",
         }),
     };
     ranks.agree(border)?;

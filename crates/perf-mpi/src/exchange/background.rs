@@ -103,7 +103,7 @@ impl Background {
         };
         match is_ready {
             Ok(()) => Ok(background),
-            Err(_) => Err(Error::Background("it has no communicator".into())),
+            Err(_) => Err(Error::Background("no communicator was created".into())),
         }
     }
 
@@ -124,7 +124,7 @@ impl Background {
     }
 
     fn join(&mut self) -> Result<Finished> {
-        let ended = || Error::Background("it ended before".into());
+        let ended = || Error::Background("it was ended earlier".into());
         let thread = self.thread.take().ok_or_else(ended)?;
         self.done.store(true, Ordering::Release);
         thread.thread().unpark();
@@ -153,7 +153,7 @@ fn rounds(
     ready: &SyncSender<()>,
 ) -> Result<Finished> {
     let comm = communicator(group)?;
-    let none = || Error::Background("nobody waits for it".into());
+    let none = || Error::Background("the starting thread is gone".into());
     ready.send(()).map_err(|_| none())?;
     let way = (LIMIT, Way::short());
     let mut rounds = Rounds::new(place(&comm), way, (params, mailbox.clone()))?;

@@ -98,7 +98,7 @@ impl<'r> Lockstep<'r> {
 
     fn once(&mut self, is_done: bool) -> Result<Ended> {
         if self.is_over {
-            return Err(Error::Background("it ended before".into()));
+            return Err(Error::Background("it was ended earlier".into()));
         }
         self.rounds.begin(is_done);
         let mut patience = Patience::default();

@@ -78,7 +78,7 @@ pub struct Finished {
 pub(super) fn communicator(group: u32) -> Result<SimpleCommunicator> {
     let colour = colour(group)?;
     let world = SimpleCommunicator::world();
-    let none = || Error::Background("it has no communicator".into());
+    let none = || Error::Background("no communicator was created".into());
     world
         .split_by_color(Color::with_value(colour))
         .ok_or_else(none)

@@ -158,7 +158,7 @@ impl Polled {
     }
 
     fn ended(&self) -> Error {
-        Error::Background(format!("it ended before: {}", self.why))
+        Error::Background(format!("{}", self.why))
     }
 }
 

@@ -292,7 +292,7 @@ impl Wire for Parcel {
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let refused = u64::read(from)?;
-        let count = from.count64(1, "as many bytes as a sum has")?;
+        let count = from.count64(1, "the length of a sum in bytes")?;
         let start = from.at();
         let sum = Sum::decode(from.bytes(count, "a sum")?);
         let sum = sum.map_err(|error| match error {

@@ -46,7 +46,7 @@ impl<T: Wire> Wire for Part<T> {
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let (start, level) = (u32::read(from)?, u8::read(from)?);
         if level > TOP || u64::from(start) % (1 << level) != 0 {
-            return Err(from.error(5, "the places of a part").into());
+            return Err(from.error(5, "the range of a part").into());
         }
         let value = T::read(from)?;
         Ok(Part {

@@ -275,7 +275,7 @@ impl<T: Merge + Wire> Round<T> {
                 &Error::Parameter {
                     name: "the number of a client",
                     value: format!("{client} on {ranks}"),
-                    range: "on one rank, once",
+                    range: "unique among all ranks",
                 },
             );
         }
@@ -285,7 +285,7 @@ impl<T: Merge + Wire> Round<T> {
                 self.rank,
                 &Error::Decode {
                     at: 0,
-                    expected: "parts of places that there are, each once",
+                    expected: "disjoint parts of existing places",
                 },
             );
         }
@@ -355,7 +355,7 @@ impl<T: Merge + Wire> Round<T> {
 
 fn too_long(got: u64, limit: u64) -> Error {
     Error::TooLong {
-        what: "parts of a whole",
+        what: "merged parts",
         got,
         limit,
     }

@@ -1,9 +1,9 @@
 //! [`Extract::extract`]: bursts of all threads, filtered and counted.
 
+use super::caller_texts::{caller_text, processes};
 use super::chains::MOST_CALLERS;
 use super::dropped::Dropped;
 use super::formula::{ZeroDivision, ratio};
-use super::names::{caller_text, processes};
 use super::params::Extract;
 use super::plan::{Plan, Planned, Source};
 use super::scan::{Call, Callers, Scanned, scan};

@@ -255,7 +255,7 @@ impl Parser<'_> {
 
     fn factor(&mut self, depth: usize) -> Result<()> {
         if depth >= DEEPEST {
-            return Err(self.error("no deeper nesting"));
+            return Err(self.error("less nesting"));
         }
         if self.eat('(') {
             self.sum(depth + 1)?;

@@ -1,12 +1,12 @@
 //! [`Bursts`]: CPU bursts, one in each row, in columns.
 
+mod caller_texts;
 mod chains;
 mod counters;
 mod dropped;
 mod duration_cut;
 mod extract;
 mod formula;
-mod names;
 mod params;
 mod plan;
 mod scan;

@@ -153,7 +153,7 @@ impl ExtractParams {
                 return Err(Error::Parameter {
                     name: "name of a metric",
                     value: formula.name().to_owned(),
-                    range: "asked for once",
+                    range: "given only once",
                 });
             }
             asked.push(Asked { formula, is_needed });
@@ -164,7 +164,7 @@ impl ExtractParams {
             return Err(Error::Parameter {
                 name: "duration of bursts",
                 value: format!("{low} to {high}"),
-                range: "from 0 on, the least first",
+                range: "at least 0, in ascending order",
             });
         }
         for Limits { metric, low, high } in &self.ranges {
@@ -172,7 +172,7 @@ impl ExtractParams {
                 return Err(Error::Parameter {
                     name: "range of a metric",
                     value: format!("{metric}: {low} to {high}"),
-                    range: "two numbers, the least first",
+                    range: "two numbers in ascending order",
                 });
             }
             let is_known = metric == "duration" || asked.iter().any(|a| a.formula.name() == metric);

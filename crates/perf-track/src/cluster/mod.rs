@@ -24,7 +24,7 @@ mod k_distance;
 pub mod linfa;
 mod refine;
 mod remainder;
-mod sample;
+mod sampled;
 mod split;
 mod table;
 mod tree;
@@ -38,7 +38,7 @@ pub use refine::{
     RefineChecked, RefineMode, RefineNode, RefineParams, Refined, Refinement, Score, merge_together,
 };
 pub use remainder::Remainder;
-pub use sample::{Sampled, stratified};
+pub use sampled::{Sampled, stratified};
 pub use split::split_by_key;
 pub use tree::{KdTree, Near};
 

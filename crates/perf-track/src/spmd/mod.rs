@@ -1,11 +1,11 @@
 //! Sequences of clusters for each thread, their alignment, and the SPMD score.
 
 mod align;
+mod aligned_profile;
 mod alignment;
 mod consensus;
 mod guide_tree;
 mod optimal_alignment;
-mod profile;
 mod progressive;
 mod score;
 mod scorer;

@@ -1,7 +1,7 @@
 //! The published alignment: all pairs, a tree, and profiles aligned along it.
 
+use super::aligned_profile::{Profile, Sweep, merge};
 use super::guide_tree::{Tree, join_order};
-use super::profile::{Profile, Sweep, merge};
 use crate::{ClusterId, Error, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 

@@ -133,7 +133,7 @@ impl<'a> Observation<'a> {
             return Err(Error::Parameter {
                 name: "duration of a burst",
                 value: time[at].to_string(),
-                range: "finite and not below 0",
+                range: "finite and at least 0",
             });
         }
         let clusters = labels.iter().map(|id| id.0 as usize).max().unwrap_or(0);

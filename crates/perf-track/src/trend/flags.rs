@@ -90,7 +90,7 @@ impl Trends {
             return Err(Error::Parameter {
                 name: "tolerance",
                 value: tolerance.to_string(),
-                range: "finite and not below 0",
+                range: "finite and at least 0",
             });
         }
         let mut flags = Vec::new();

@@ -81,19 +81,22 @@ impl ClockViolations {
     pub fn table(&self, clock: Clock) -> Table {
         let rows = [("message", self.messages), ("collective", self.collectives)];
         let largest = rows.map(|row| clock.total(u128::from(row.1.largest)));
-        Table::new("clocks", "Events that contradict the clocks.")
-            .with(Column::text("condition", rows.map(|row| row.0)))
-            .with(Column::unsigned(
-                "checked",
-                "",
-                rows.map(|row| row.1.checked),
-            ))
-            .with(Column::unsigned(
-                "violated",
-                "",
-                rows.map(|row| row.1.violated),
-            ))
-            .with(Column::times("largest", largest))
+        Table::new(
+            "clocks",
+            "Messages and collectives that contradict the clocks.",
+        )
+        .with(Column::text("condition", rows.map(|row| row.0)))
+        .with(Column::unsigned(
+            "checked",
+            "",
+            rows.map(|row| row.1.checked),
+        ))
+        .with(Column::unsigned(
+            "violated",
+            "",
+            rows.map(|row| row.1.violated),
+        ))
+        .with(Column::times("largest", largest))
     }
 }
 

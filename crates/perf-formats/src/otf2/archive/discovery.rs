@@ -205,7 +205,7 @@ pub(crate) fn find_anchor(archive: &dyn Archive) -> Result<String> {
             return Err(Error::Malformed {
                 place: Place::file(""),
                 expected: "one anchor (.otf2)".into(),
-                got: format!("several, such as {first} and {second}: name one"),
+                got: format!("several, such as {first} and {second}; specify one of them"),
             });
         }
         (None, _) => {}

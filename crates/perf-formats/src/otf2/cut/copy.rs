@@ -8,6 +8,7 @@ use crate::otf2::definitions::local::LocalDefinitions;
 use crate::otf2::open_regions::OpenRegions;
 use crate::otf2::raw_events::RawEvent;
 use crate::otf2::reader::Reader;
+use crate::otf2::schema::event_ids::{CONTEXT_ENTER, CONTEXT_LEAVE, ENTER, LEAVE};
 use crate::otf2::schema::{self, Record, Space, internal};
 use crate::otf2::wire::{ByteOrder, Cursor};
 use crate::otf2::write::{Chunks, Encoder, Sink};
@@ -95,11 +96,6 @@ enum Name {
     Region(u64),
     Context(u64),
 }
-
-const ENTER: u8 = 12;
-const LEAVE: u8 = 13;
-const CONTEXT_ENTER: u8 = 66;
-const CONTEXT_LEAVE: u8 = 67;
 
 impl Copy<'_> {
     fn event(&mut self, event: RawEvent<'_>, sink: &mut dyn Sink) -> Result<()> {

@@ -26,28 +26,30 @@ use std::collections::HashSet;
 /// OTF2 has no record for an event, or the event refers to a definition that a trace does not keep.
 pub const EVENT_NOT_WRITTEN: Rule = Rule {
     name: "event-not-written",
-    what: "an event has no record in OTF2 or refers to what the trace does not keep; left out",
+    what: "an event has no OTF2 record or refers to an element that the trace does not contain; \
+           dropped",
     weight: Weight::Loss,
 };
 
 /// An attribute value refers to a definition that a trace does not keep, for example a string.
 pub const ATTRIBUTE_NOT_WRITTEN: Rule = Rule {
     name: "attribute-not-written",
-    what: "an attribute of an event refers to what the trace does not keep; left out",
+    what: "an attribute of an event refers to an element that the trace does not contain; dropped",
     weight: Weight::Loss,
 };
 
 /// Events refer to an undefined region.
 pub const REGION_NAMED: Rule = Rule {
     name: "region-named",
-    what: "events name a region that is not defined; defined as `region N`",
+    what: "an event refers to an undefined region; defined as `region N`",
     weight: Weight::Repair,
 };
 
 /// A sample is completed with defaults, because a trace keeps only its calling context.
 pub const SAMPLE_COMPLETED: Rule = Rule {
     name: "sample-completed",
-    what: "a trace keeps neither unwind distance nor generator of a sample; written as 1 and as one of our own",
+    what: "a trace contains neither the unwind distance nor the interrupt generator of a \
+           sample; written as 1 and as a generic generator",
     weight: Weight::Repair,
 };
 

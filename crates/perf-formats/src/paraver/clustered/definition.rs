@@ -150,7 +150,7 @@ impl Definition {
         if !parser.is_found {
             return Err(Error::Malformed {
                 place: Place::file(name).at(0),
-                expected: "`<clustering_definition`, with which a definition begins".into(),
+                expected: "`<clustering_definition` at the start of a definition".into(),
                 got: "something else".into(),
             });
         }

@@ -90,7 +90,10 @@ pub fn recolour_files(
             && one == other
         {
             return Err(Error::Usage {
-                what: format!("{} would be written over while it is read", read.display()),
+                what: format!(
+                    "{} is both input and output: choose another output",
+                    read.display()
+                ),
             });
         }
     }

@@ -254,7 +254,7 @@ fn marks(reader: &Reader<'_>, bursts: &[Coloured]) -> Result<Vec<Mark>> {
         if is_known(burst.object).is_none() || burst.end < burst.begin {
             return Err(Error::Usage {
                 what: format!(
-                    "a burst from {} to {} of {:?} is of no thread of the trace, or backwards",
+                    "a burst from {} to {} of {:?} belongs to no thread of the trace or ends before it begins",
                     burst.begin, burst.end, burst.object
                 ),
             });

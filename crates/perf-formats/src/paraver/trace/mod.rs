@@ -92,7 +92,7 @@ pub fn read_trace(
 pub fn into_trace(reader: Reader<'_>, pcf: &Pcf, row: &Row) -> Result<(Trace, Diagnostics)> {
     let Some(path) = reader.path().map(Path::to_path_buf) else {
         return sweep(reader, pcf, row, Sorted::All)?.map_err(|_| Error::Usage {
-            what: "the records of a trace are not in order".into(),
+            what: "the records of a trace are out of order: open it as a file".into(),
         });
     };
     let options = reader.options().clone();

@@ -229,7 +229,7 @@ impl EpsSearch {
             return Err(Error::Parameter {
                 name: "weight of a point",
                 value: weight.to_string(),
-                range: "finite and not negative",
+                range: "finite and at least 0",
             });
         }
         self.find((points, weights), true, job)

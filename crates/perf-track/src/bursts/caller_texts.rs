@@ -1,4 +1,4 @@
-//! Texts of callers and numbers of processes.
+//! Texts that name callers, and numbers of processes.
 
 use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
 use std::collections::HashMap;

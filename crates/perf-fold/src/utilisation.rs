@@ -1,7 +1,7 @@
 //! Utilisation and the share of each state, for rows and for intervals.
 
 use crate::class::code;
-use crate::{Classes, Error, Folder, Result, State, Timelines, sample};
+use crate::{Classes, Error, Folder, Result, State, Timelines, sampling};
 use perf_core::{Cancelled, Job, TimeRange, parallel};
 
 /// Utilisation of streams over a window, which `max` hides if many streams are active for short
@@ -166,7 +166,10 @@ impl Usage {
             let mut known = 0u64;
             let mut open: Option<TimeRange> = None;
             let columns = timelines.stream(*stream);
-            for (piece, code) in columns.into_iter().flat_map(|c| sample::pieces(c, window)) {
+            for (piece, code) in columns
+                .into_iter()
+                .flat_map(|c| sampling::pieces(c, window))
+            {
                 checks.next(1)?;
                 times.add(code, piece.len());
                 known = known.saturating_add(piece.len());

@@ -1,4 +1,4 @@
-//! Construction of [`Groups`] from the system tree.
+//! Construction of [`Groups`] from the system tree of a recording.
 
 use crate::Timelines;
 use crate::groups::{GroupBy, GroupId, Groups};

@@ -1,4 +1,4 @@
-//! Facts that few events have: operations of training jobs, collective operations.
+//! Arguments of annotated events: operations of training jobs, collective operations.
 
 use super::event::Raw;
 use crate::json::{Cursor, Token, integer};

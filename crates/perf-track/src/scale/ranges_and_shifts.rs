@@ -1,4 +1,4 @@
-//! Ranges and shifts. Values are sorted by value and weight before they are summed, so that sums do
+//! Ranges of the axes, and shifts between experiments. Values are sorted by value and weight before they are summed, so that sums do
 //! not depend on their order.
 
 use perf_core::{Cancelled, Job};

@@ -1,4 +1,4 @@
-//! Profiles, which are aligned sequences, and the alignment of two profiles.
+//! Alignment profiles: groups of aligned sequences, and the alignment of two groups.
 
 use super::progressive::{GAP, Worth};
 use crate::Result;

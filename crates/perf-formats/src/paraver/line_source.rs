@@ -103,11 +103,11 @@ impl Source<'_> {
         self.failed = Some(match error.kind() {
             ErrorKind::UnexpectedEof => Error::Truncated {
                 place,
-                expected: "the rest of the packed data".into(),
+                expected: "the rest of the compressed data".into(),
             },
             ErrorKind::InvalidInput | ErrorKind::InvalidData => Error::Malformed {
                 place,
-                expected: "data packed with gzip".into(),
+                expected: "data compressed with gzip".into(),
                 got: error.to_string(),
             },
             _ => Error::Io {

@@ -1,4 +1,4 @@
-//! From time to pixels: pixel times, sampling with a cursor, and the intervals within a pixel.
+//! Sampling of time: centres and edges of pixels, a cursor, and the intervals within a pixel.
 
 use crate::class::code;
 use crate::timelines::Columns;

@@ -112,8 +112,8 @@ fn metrics(names: &[String]) -> Vec<ProfileMetric> {
         ));
     }
     for (name, description) in [
-        ("calls", "how often a call path was entered"),
-        ("subroutines", "how often a call path entered others"),
+        ("calls", "number of visits of a call path"),
+        ("subroutines", "number of calls from a call path"),
     ] {
         metrics.push(metric(
             name.into(),

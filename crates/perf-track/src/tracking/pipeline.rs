@@ -1,4 +1,4 @@
-//! [`Tracking::of`]: from experiments to tracked regions.
+//! [`Tracking::of`]: the steps from experiments to tracked regions.
 
 use super::aligned::sets;
 use super::callers::Names;
