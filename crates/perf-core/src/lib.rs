@@ -21,11 +21,11 @@
 //! let trace = Trace::new(definitions, vec![events])?;
 //! assert_eq!(trace.definitions().clock.nanos(Ticks(80)), Some(Nanos(80)));
 //!
-//! let (profile, mended) = Profile::from_trace(trace.view(), &Job::default())?;
+//! let (profile, counts) = Profile::from_trace(trace.view(), &Job::default())?;
 //! let own = profile.metric("exclusive time").expect("profiles of traces have it");
 //! let sums: Vec<Value> = profile.paths(own).iter().filter_map(|path| profile.total(own, *path).ok()).collect();
 //! assert_eq!(sums, [Value::U64(40), Value::U64(60)]);
-//! assert_eq!(mended.repairs(), 0);
+//! assert_eq!(counts.repairs(), 0);
 //! # Ok::<(), perf_core::Error>(())
 //! ```
 //!

@@ -101,11 +101,11 @@ impl Space {
 /// - Returns [`Error::Differs`] if axes or quantiles differ between ranks.
 pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Space> {
     let own = ranks.agree(raw(bursts, axes, quantile))?;
-    let told: Vec<(String, bool, u64)> = axes
+    let settings: Vec<(String, bool, u64)> = axes
         .iter()
         .map(|axis| (axis.metric.clone(), axis.log, axis.factor.to_bits()))
         .collect();
-    ranks.same("axes or quantiles", &(told, quantile.to_bits()))?;
+    ranks.same("axes or quantiles", &(settings, quantile.to_bits()))?;
     let Raw {
         rows,
         metrics,

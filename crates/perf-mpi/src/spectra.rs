@@ -123,9 +123,9 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         let candidates: Vec<usize> = others.map(|(at, _)| at).collect();
         let own = self.by_guest(&guest, &candidates, filter, params, job);
         let own = ranks.agree(own)?;
-        let told = (own.matches, own.skipped, own.transforms);
+        let counts = (own.matches, own.skipped, own.transforms);
         let mut ranking = Ranking::default();
-        for (matches, skipped, transforms) in ranks.all_gather(&told)? {
+        for (matches, skipped, transforms) in ranks.all_gather(&counts)? {
             ranking.matches.extend(matches);
             ranking.skipped.extend(skipped);
             ranking.transforms += transforms;

@@ -413,7 +413,7 @@ fn invalid_folds_are_errors() {
     let error = Folder::new(&timelines, groups, params).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "too many cells, rows: 1, columns: 33554432, most cells: 16777216"
+        "too many cells: 1 rows of 33554432 columns, the limit is 16777216 cells"
     );
     let params = Folder::params().check().unwrap();
     let none = Folder::new(&timelines, Groups::default(), params);

@@ -42,7 +42,7 @@ pub(super) struct Bp4 {
     /// `true` for big-endian files.
     pub(super) is_big: bool,
     /// Description of a damaged header field whose value was replaced by the only possible one.
-    mended: Option<String>,
+    repaired: Option<String>,
     /// Next record to read.
     next: u64,
     /// Number of bytes of tables read so far.
@@ -93,11 +93,11 @@ impl Bp4 {
         let header = steps.read(0, HEADER, "the header of an index of steps")?;
         let byte = |at: usize| header.get(at).copied().unwrap_or_default();
         let version = byte(VERSION);
-        let mut mended = None;
+        let mut repaired = None;
         if !header.starts_with(b"ADIOS-BP v") {
-            mended = Some("the name of the format".to_string());
+            repaired = Some("the name of the format".to_string());
         }
-        if mended.is_some() && version != 4 {
+        if repaired.is_some() && version != 4 {
             return Err(Error::Malformed {
                 place: steps.place(0),
                 expected: "`ADIOS-BP v`".into(),
@@ -117,7 +117,7 @@ impl Bp4 {
             1 => true,
             // No other byte order has been written for a long time.
             other => {
-                mended = Some(format!("the byte order {other}"));
+                repaired = Some(format!("the byte order {other}"));
                 false
             }
         };
@@ -127,7 +127,7 @@ impl Bp4 {
             steps,
             data: HashMap::new(),
             is_big,
-            mended,
+            repaired,
             next: 0,
             taken: 0,
             is_spent: false,
@@ -137,9 +137,9 @@ impl Bp4 {
     }
 
     /// Returns a repaired header field, once.
-    pub(super) fn take_mended(&mut self) -> Option<Place> {
-        let mended = self.mended.take()?;
-        Some(self.steps.place(0).record(mended))
+    pub(super) fn take_repaired(&mut self) -> Option<Place> {
+        let repaired = self.repaired.take()?;
+        Some(self.steps.place(0).record(repaired))
     }
 
     /// Returns `true` if a header and an index exist, so that errors in them are permanent.

@@ -236,7 +236,7 @@ impl Adios {
         let Some((one, file)) = self.files.get_mut(index).and_then(FollowedFile::parts) else {
             return Ok(());
         };
-        if let Some(place) = file.take_mended() {
+        if let Some(place) = file.take_repaired() {
             self.diagnostics.add(rules::HEADER, place);
         }
         let place = file.place();

@@ -271,9 +271,9 @@ mod tests {
     fn arithmetic_is_evaluated() {
         let text = " metric::time(i) / metric::visits(e) - 2 * (1.5e1 + -metric::time()) ";
         let expression = parse(text).unwrap();
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         let values = expression.evaluate(2, Scope::Exclusive, &mut |metric, scope| {
-            asked.push((metric.0, scope));
+            requested.push((metric.0, scope));
             Ok::<_, ()>(match metric.0 {
                 0 => vec![6.0, 8.0],
                 _ => vec![2.0, 4.0],
@@ -285,7 +285,7 @@ mod tests {
             (1, Scope::Exclusive),
             (0, Scope::Exclusive),
         ];
-        assert_eq!(asked, expected);
+        assert_eq!(requested, expected);
         let extremes = parse("max(min(1, 2), 1.25)").unwrap();
         let none = &mut |_, _| Err(());
         assert_eq!(extremes.evaluate(1, Scope::Inclusive, none), Ok(vec![1.25]));

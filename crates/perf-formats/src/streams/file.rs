@@ -257,7 +257,7 @@ impl StreamFile {
         }
         let (syntax, is_header) = match guess {
             Guess::Sure(syntax, is_header) => (syntax, is_header),
-            Guess::Mended(syntax) => {
+            Guess::Repaired(syntax) => {
                 found.add(rules::HEADER, self.at_hand.place());
                 (syntax, true)
             }

@@ -49,17 +49,17 @@ pub(super) fn in_order(part: &Part) -> Vec<u32> {
     let mut rows: Vec<u32> = (0..part.rows.len() as u32).collect();
     let parts = |row: &u32| {
         let key = part.rows.get(*row as usize).map(|row| row.key);
-        let nobody = Sym::default();
-        match key.unwrap_or(RowKey::Counters { process: nobody }) {
-            RowKey::Thread { process, thread } => (0, process, 0, thread, nobody),
-            RowKey::Async { process, category } => (0, process, 1, category, nobody),
-            RowKey::Counters { process } => (0, process, 2, nobody, nobody),
+        let absent = Sym::default();
+        match key.unwrap_or(RowKey::Counters { process: absent }) {
+            RowKey::Thread { process, thread } => (0, process, 0, thread, absent),
+            RowKey::Async { process, category } => (0, process, 1, category, absent),
+            RowKey::Counters { process } => (0, process, 2, absent, absent),
             RowKey::Work {
                 device,
                 context,
                 stream,
             } => (1, device, 0, stream, context),
-            RowKey::Beside { device, stream } => (1, device, 1, stream, nobody),
+            RowKey::Beside { device, stream } => (1, device, 1, stream, absent),
         }
     };
     rows.sort_by(|a, b| {

@@ -156,8 +156,8 @@ impl Part {
 
     /// Decodes a text; invalid text is counted.
     pub(crate) fn text(&mut self, raw: &[u8]) -> String {
-        let (text, is_mended) = decode(raw);
-        if is_mended {
+        let (text, is_repaired) = decode(raw);
+        if is_repaired {
             let place = match self.here {
                 Some((offset, index)) => self.place(offset, index),
                 None => Place::file(Arc::clone(&self.file)),
@@ -244,8 +244,8 @@ impl Part {
             self.found.add(rules::DEFINITIONS, place);
             return self.past_limit();
         }
-        let (text, is_mended) = decode(raw);
-        if is_mended {
+        let (text, is_repaired) = decode(raw);
+        if is_repaired {
             let place = self.place(offset, index);
             self.found.add(rules::ENCODING, place);
         }

@@ -88,12 +88,12 @@ pub fn cluster(
         }),
     };
     ranks.agree(border)?;
-    let told = (
+    let settings = (
         points.dimensions(),
         params.eps().to_bits(),
         params.min_points(),
     );
-    ranks.same("dimensions or parameters", &told)?;
+    ranks.same("dimensions or parameters", &settings)?;
     let starts = starts(ranks, points.len())?;
     let slabs = Slabs::new(ranks, points, params.eps())?;
     let first = starts[ranks.rank()];

@@ -16,7 +16,7 @@ mod round;
 
 pub(crate) use nonblocking::Way;
 pub(crate) use plan::{Part, Plan};
-pub(crate) use round::{Heard, Round, Told};
+pub(crate) use round::{Outcome, Round, Status};
 
 use std::ops::Range;
 use std::time::Duration;

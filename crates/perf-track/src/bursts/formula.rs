@@ -128,7 +128,7 @@ impl Formula {
         }
     }
 
-    pub(super) fn asked(&self) -> &[(String, Fold)] {
+    pub(super) fn requested(&self) -> &[(String, Fold)] {
         &self.names
     }
 

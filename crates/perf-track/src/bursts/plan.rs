@@ -154,8 +154,8 @@ impl<'a> Plan<'a> {
         };
         plan.classify(&extract.delimiter)?;
         let mut slots: Vec<(MetricId, usize)> = Vec::new();
-        for asked in &extract.asked {
-            plan.add(&asked.formula, asked.is_needed, &mut slots)?;
+        for requested in &extract.requested {
+            plan.add(&requested.formula, requested.is_needed, &mut slots)?;
         }
         if extract.all_counters {
             for name in plan.counters() {
@@ -321,7 +321,7 @@ impl<'a> Plan<'a> {
         slots: &mut Vec<(MetricId, usize)>,
     ) -> Result<()> {
         let mut sources = Vec::new();
-        for (name, fold) in formula.asked() {
+        for (name, fold) in formula.requested() {
             sources.push(self.source(name, *fold, slots)?);
         }
         let unit = match (sources.first(), formula.is_plain()) {

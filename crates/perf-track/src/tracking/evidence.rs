@@ -200,8 +200,12 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
                 Evaluator::Sequence => a.global.min(b.global),
                 _ => 1.0,
             };
-            let told = is_callers.then(|| informative(&vote.matrix));
-            (!(is_callers && none)).then_some((vote, scale * weight(vote.evaluator), told))
+            let informative_cells = is_callers.then(|| informative(&vote.matrix));
+            (!(is_callers && none)).then_some((
+                vote,
+                scale * weight(vote.evaluator),
+                informative_cells,
+            ))
         })
         .collect();
     Matrix::from_fn(a.clusters, b.clusters, |i, j| {
@@ -209,13 +213,13 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
             return f64::NAN;
         }
         let (mut sum, mut weights, mut doubt) = (0.0, 0.0, 1.0);
-        for (vote, weight, told) in &ready {
+        for (vote, weight, informative_cells) in &ready {
             let value = vote.matrix.at(i, j);
             if value.is_nan() {
                 continue;
             }
             let mut weight = *weight;
-            if let Some((rows, columns)) = told {
+            if let Some((rows, columns)) = informative_cells {
                 let informs = (rows[i] + columns[j]) / 2.0;
                 weight *= informs;
                 doubt *= 1.0 - 0.5 * informs * (1.0 - value / CONTRADICTION).max(0.0);

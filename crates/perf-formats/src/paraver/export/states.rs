@@ -88,9 +88,9 @@ impl<'a> States<'a> {
         let ended = self.on.take_if(|(state, _)| is_new || *state != wanted);
         let ended = ended.map(|(state, begin)| (state, begin, now));
         let instant = self.frames.instant.drain(..).map(|state| (state, now, now));
-        let told = ended.into_iter().chain(instant);
+        let states = ended.into_iter().chain(instant);
         self.ready
-            .extend(told.map(|(state, begin, end)| State { state, begin, end }));
+            .extend(states.map(|(state, begin, end)| State { state, begin, end }));
         // No state follows the last instant.
         if self.on.is_none() && self.steps.time().is_some() {
             self.on = Some((wanted, now));

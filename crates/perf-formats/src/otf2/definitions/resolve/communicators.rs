@@ -16,7 +16,7 @@ const COMM_SELF: u8 = 6;
 /// Type of a group of locations.
 const LOCATIONS: u8 = 1;
 /// Member value for an absent location.
-const NOBODY: u64 = u64::MAX;
+const ABSENT: u64 = u64::MAX;
 /// Flag: members are locations, not indices.
 const GLOBAL_MEMBERS: u64 = 1;
 
@@ -135,7 +135,7 @@ impl<'a> Resolver<'a> {
         let (mut absent, mut wrong) = (0, false);
         let mut location = |key: &u64| {
             let found = locations.get(*key).map(LocationId);
-            absent += u64::from(found.is_none() && *key != NOBODY);
+            absent += u64::from(found.is_none() && *key != ABSENT);
             found
         };
         let global = head.flags & GLOBAL_MEMBERS != 0;
@@ -148,7 +148,7 @@ impl<'a> Resolver<'a> {
                 let all = all.map_or(&[][..], Vec::as_slice);
                 let mut at = |index: &u64| {
                     let key = usize::try_from(*index).ok().and_then(|at| all.get(at));
-                    wrong |= key.is_none() && *index != NOBODY;
+                    wrong |= key.is_none() && *index != ABSENT;
                     key.and_then(&mut location)
                 };
                 list.iter().map(&mut at).collect()
