@@ -558,7 +558,7 @@ const SHAPE: [usize; 3] = [16, 16, 32];
 
 /// Returns 9 views of noise.
 fn views() -> Vec<Vec<f64>> {
-    let mut random = perf_testdata::wide::Xorshift::new(1);
+    let mut random = perf_testdata::xorshift::Xorshift::new(1);
     let cells = SHAPE.iter().product();
     let mut view = || (0..cells).map(|_| random.below(1_000) as f64).collect();
     (0..9).map(|_| view()).collect()

@@ -1,7 +1,7 @@
 //! Times of tracking: series of experiments with many bursts, and with many clusters.
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit::core::Job;
 use perfkit::track::tracking::{Mode, Observation, Tracking};
 use perfkit::track::{ClusterId, Points};

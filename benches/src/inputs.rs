@@ -1,6 +1,6 @@
 //! Generated inputs of the benches.
 
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit::anomaly::{FunctionId, Sample};
 use perfkit::core::{
     CallPathId, CallTree, Job, Limits, Location, LocationGroup, LocationGroupId, Metric, MetricId,
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Returns a wide trace.
 pub fn trace(ranks: u32, events: usize) -> Trace {
-    perf_testdata::wide::trace(ranks, events)
+    perf_testdata::many_ranks::trace(ranks, events)
 }
 
 /// Returns the archive of a wide trace in memory.

@@ -1,6 +1,6 @@
 //! Synthetic stream of events: 100 functions, nested three deep.
 
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit::core::{EventSink, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 
 /// Events of one thread, generated on request: calls of as many functions as there are regions, one

@@ -23,7 +23,7 @@
 //! each rank and step (calls to labels, delta to bytes, bytes to view, view to detector), that of
 //! the server for each update, and the bytes, all measured in the second half of the steps.
 
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Recorder};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};

@@ -69,11 +69,11 @@ fn run(args: &[String]) -> Outcome<String> {
 fn generate(folder: &Path, locations: usize, events: usize) -> Outcome<String> {
     let meter = Meter::start();
     let ranks = u32::try_from(locations)?;
-    let definitions = perf_testdata::wide::definitions(ranks);
+    let definitions = perf_testdata::many_ranks::definitions(ranks);
     let mut sink = NewArchive::new(folder)?;
     let mut writer = Writer::new(&mut sink, &definitions, WriteOptions::default());
     for rank in 0..ranks {
-        let events = perf_testdata::wide::events(rank, ranks, events);
+        let events = perf_testdata::many_ranks::events(rank, ranks, events);
         writer.location(
             LocationView::whole(LocationId(rank), &events),
             &Job::default(),

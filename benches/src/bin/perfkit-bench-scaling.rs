@@ -83,7 +83,7 @@ fn phases(locations: u32, events: usize) -> Outcome<Trace> {
     };
     let all: Vec<Events> = (0..locations).map(location).collect::<Result<_, _>>()?;
     Ok(Trace::new(
-        perf_testdata::wide::definitions(locations),
+        perf_testdata::many_ranks::definitions(locations),
         all,
     )?)
 }
@@ -153,7 +153,7 @@ fn dbscan(points: usize) -> Outcome<String> {
 /// Tracks clusters on a grid that move a little from experiment to experiment.
 fn track(frames: usize, clusters: usize, bursts: usize) -> Outcome<String> {
     let side = (clusters as f64).sqrt().ceil();
-    let mut random = perf_testdata::wide::Xorshift::new(1);
+    let mut random = perf_testdata::xorshift::Xorshift::new(1);
     let mut series = Vec::new();
     for frame in 0..frames {
         let (mut points, mut labels, mut time) = (Vec::new(), Vec::new(), Vec::new());

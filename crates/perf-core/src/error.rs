@@ -7,7 +7,7 @@ use crate::Cancelled;
 #[non_exhaustive]
 pub enum Error {
     /// An id is out of range.
-    #[error("{what} {id} is not defined: there are {count}")]
+    #[error("{what} {id} is not defined: there are only {count}")]
     Undefined {
         /// Kind of the element, such as `region`.
         what: &'static str,
@@ -33,7 +33,7 @@ pub enum Error {
         id: u64,
     },
     /// A tree is deeper than [`Limits::depth`](crate::Limits::depth).
-    #[error("{what} {id} lies deeper than {limit} levels")]
+    #[error("{what} {id} is nested deeper than {limit} levels")]
     TooDeep {
         /// Kind of the element.
         what: &'static str,

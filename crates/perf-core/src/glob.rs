@@ -1,4 +1,4 @@
-//! Patterns with `*` and `?`.
+//! [`fits`]: text patterns with `*` and `?`.
 
 /// Returns `true` if the whole of `text` matches `pattern`, in which `*` stands for any characters
 /// and `?` for one.

@@ -21,11 +21,11 @@
 //! let trace = Trace::new(definitions, vec![events])?;
 //! assert_eq!(trace.definitions().clock.nanos(Ticks(80)), Some(Nanos(80)));
 //!
-//! let (profile, mended) = Profile::from_trace(trace.view(), &Job::default())?;
+//! let (profile, counts) = Profile::from_trace(trace.view(), &Job::default())?;
 //! let own = profile.metric("exclusive time").expect("profiles of traces have it");
 //! let sums: Vec<Value> = profile.paths(own).iter().filter_map(|path| profile.total(own, *path).ok()).collect();
 //! assert_eq!(sums, [Value::U64(40), Value::U64(60)]);
-//! assert_eq!(mended.repairs(), 0);
+//! assert_eq!(counts.repairs(), 0);
 //! # Ok::<(), perf_core::Error>(())
 //! ```
 //!
@@ -92,34 +92,36 @@
 //! * `render`: aligned text, CSV and JSON of a [`Table`].
 #![doc(html_root_url = "../")]
 
-mod children;
-mod code;
+mod algorithms;
+mod call_path_index;
 pub mod codec;
-mod comm;
+mod communicators;
 mod diagnostics;
 mod error;
 mod glob;
 mod ids;
-mod intervals;
 mod job;
 mod limits;
+mod live_events;
 mod merge;
-mod messages;
 mod metric;
-mod overlap;
 pub mod parallel;
 mod profile;
 mod properties;
-mod replay;
-mod stream;
+mod regions;
 mod system;
 mod table;
 mod time;
 mod trace;
 mod unify;
 
-pub use code::{CallPath, CallTree, Paradigm, Region, RegionRole};
-pub use comm::{
+pub use algorithms::intervals::{Interval, OpenIntervals, intervals};
+pub use algorithms::messages::{
+    ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,
+    Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
+};
+pub use algorithms::replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
+pub use communicators::{
     Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
 };
 pub use diagnostics::{Diagnostics, Finding, Place, Rule, Weight};
@@ -129,19 +131,14 @@ pub use ids::{
     AttributeId, CallPathId, CommId, KindId, LocationGroupId, LocationId, MetricId, MetricSetId,
     RegionId, StreamId, SystemNodeId, WindowId,
 };
-pub use intervals::{Interval, OpenIntervals, intervals};
 pub use job::{CancellationChecks, Cancelled, Job, Progress};
 pub use limits::Limits;
+pub use live_events::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
 pub use merge::Merge;
-pub use messages::{
-    ClockCount, ClockPair, ClockViolations, CollectiveInstance, CollectiveMember, Endpoint,
-    Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
-};
 pub use metric::{Metric, MetricMode, MetricSet, Value, ValueType};
 pub use profile::{Combine, Profile, ProfileMetric, RowStore, Rows, Scope, Severities, SparseRows};
 pub use properties::{Properties, PropertiesIter};
-pub use replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
-pub use stream::{EventSink, EventSource, Peer, StreamEvent, StreamKey};
+pub use regions::{CallPath, CallTree, Paradigm, Region, RegionRole};
 pub use system::{GroupKind, Location, LocationGroup, LocationKind, SystemNode, SystemTree};
 pub use table::{Cell, Column, IntoCell, Table, Values};
 pub use time::{Clock, Nanos, Ticks, TimeRange};

@@ -156,9 +156,10 @@ pub fn fill<R: Clone + Send>(
             *place = work(number);
         }
     };
-    match count <= size {
-        true => task(0, &mut all),
-        false => for_each(all.chunks_mut(size).collect(), task),
+    if count <= size {
+        task(0, &mut all)
+    } else {
+        for_each(all.chunks_mut(size).collect(), task)
     }
     // Elements of skipped tasks are never returned.
     job.check()?;

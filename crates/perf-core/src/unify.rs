@@ -112,9 +112,12 @@ fn placed(functions: &[RegionId], regions: &[Region], is_whole: bool) -> Vec<Str
     let known = functions.iter().filter_map(|id| regions.get(id.index()));
     let text = |region: &Region| {
         let (file, line) = place(region);
-        let file = file.map(|file| match is_whole {
-            true => file,
-            false => file.rsplit(['/', '\\']).next().unwrap_or(file),
+        let file = file.map(|file| {
+            if is_whole {
+                file
+            } else {
+                file.rsplit(['/', '\\']).next().unwrap_or(file)
+            }
         });
         match (file, line) {
             (Some(file), Some(line)) => format!("{} ({file}:{line})", region.name),

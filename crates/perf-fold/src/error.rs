@@ -10,7 +10,7 @@ pub enum Error {
     #[error("a fold needs at least one column")]
     NoColumns,
     /// The fold has more cells than [`FoldParams::max_cells`](crate::FoldParams::max_cells) allows.
-    #[error("too many cells, rows: {rows}, columns: {columns}, most cells: {limit}")]
+    #[error("too many cells: {rows} rows of {columns} columns, the limit is {limit} cells")]
     TooManyCells {
         /// Requested number of rows.
         rows: usize,
@@ -26,7 +26,7 @@ pub enum Error {
         limit: u64,
     },
     /// A state map returned a class that is not in its table.
-    #[error("the state map gave class {class}, but its table has {count}")]
+    #[error("the state map returned class {class}, but its table has only {count} classes")]
     UnknownClass {
         /// Number of the class.
         class: u32,
@@ -34,7 +34,7 @@ pub enum Error {
         count: usize,
     },
     /// A stream number is out of range.
-    #[error("stream {stream} is not there: there are {count}")]
+    #[error("no stream {stream}: there are only {count}")]
     UnknownStream {
         /// The stream number.
         stream: u32,
@@ -42,7 +42,7 @@ pub enum Error {
         count: usize,
     },
     /// A group or row number is out of range.
-    #[error("{what} {id} is not there: there are {count}")]
+    #[error("no {what} {id}: there are only {count}")]
     UnknownGroup {
         /// `group` or `row`.
         what: &'static str,
@@ -58,7 +58,7 @@ pub enum Error {
         label: String,
     },
     /// Groups are nested too deeply.
-    #[error("group {label:?} lies deeper than {limit} levels")]
+    #[error("group {label:?} is nested deeper than {limit} levels")]
     TooDeep {
         /// Label of the group.
         label: String,
@@ -66,7 +66,7 @@ pub enum Error {
         limit: u32,
     },
     /// The groups were built for other timelines.
-    #[error("the groups were made for {expected} streams, the timelines have {got}")]
+    #[error("the groups are for {expected} streams, but the timelines have {got}")]
     OtherTimelines {
         /// Number of streams of the timelines that the groups were built for.
         expected: usize,

@@ -1,9 +1,9 @@
 //! [`Folder`]: planned once, folds any window.
 
-use crate::kernel::{self, Pixels, Workspace};
+use crate::inner_loops::{self, Pixels, Workspace};
 use crate::{
     Cell, Checked, Error, Fold, FoldParams, GroupBy, GroupId, Groups, Result, Tally, Timelines,
-    sample,
+    sampling,
 };
 use perf_core::parallel::{self, Workspaces};
 use perf_core::{Job, Ticks, TimeRange};
@@ -133,8 +133,8 @@ impl Folder {
             _ => piece(most_streams.max(1)),
         };
         let widest = piece.min(columns);
-        let (depth, most_children) = match params.nested() {
-            true => (
+        let (depth, most_children) = if params.nested() {
+            (
                 rows().map(|group| group.depth()).max().unwrap_or(0),
                 groups
                     .all()
@@ -142,8 +142,9 @@ impl Folder {
                     .map(|group| group.children.len())
                     .max()
                     .unwrap_or(0),
-            ),
-            false => (0, 0),
+            )
+        } else {
+            (0, 0)
         };
         // Bounds the memory of one thread. Only wide rows with `KeepPrevious` can reach it.
         let room = |streams: usize| {
@@ -259,8 +260,8 @@ impl Folder {
         let (columns, rows) = (plan.params.columns(), plan.groups.rows());
         let cells = plan.params.room(rows.len())?;
         fold.begin(self.0.clone(), window, cells);
-        sample::centres(window, columns, &mut fold.centres);
-        sample::edges(window, columns, &mut fold.edges);
+        sampling::centres(window, columns, &mut fold.centres);
+        sampling::edges(window, columns, &mut fold.edges);
         let (centres, edges) = (&fold.centres, &fold.edges);
         let scratch = &scratch.0;
         parallel::try_for_each_chunk(&mut fold.cells, columns, plan.piece, |row, from, out| {
@@ -275,7 +276,7 @@ impl Folder {
                 scratch.with(Workspace::new, |space| {
                     space.prepare(plan);
                     space.job = job.without_progress();
-                    kernel::fold(plan, group, Pixels { centres, edges }, space, out);
+                    inner_loops::fold(plan, group, Pixels { centres, edges }, space, out);
                 });
                 // A piece that was interrupted is not valid.
                 job.check()?;

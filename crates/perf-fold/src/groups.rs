@@ -1,6 +1,6 @@
-//! [`Groups`]: which streams fold into which row.
+//! [`Groups`]: assignment of streams to folded rows.
 
-use crate::tree::Tree;
+use crate::system_groups::Tree;
 use crate::{Error, Result, Timelines};
 use perf_core::LocationKind;
 

@@ -106,28 +106,28 @@
 //! and JSON.
 #![doc(html_root_url = "../")]
 
-mod build;
+mod as_trace;
 mod class;
 mod devices;
 mod error;
 mod fold;
 mod folder;
 mod groups;
-mod kernel;
-mod lines;
-mod map;
-mod op;
+mod inner_loops;
+mod message_lines;
+mod operation;
 mod overlap;
 mod params;
-mod sample;
+mod sampling;
 #[cfg(feature = "serde")]
 mod serialize;
+mod state_map;
+mod system_groups;
 mod table;
 mod tally;
+mod timeline_builder;
 mod timelines;
-mod trace;
-mod tree;
-mod usage;
+mod utilisation;
 
 pub use class::{ClassId, Classes, State};
 pub use devices::{
@@ -138,10 +138,10 @@ pub use error::{Error, Result};
 pub use fold::{Fold, FoldRow};
 pub use folder::{Folder, Scratch};
 pub use groups::{Group, GroupBy, GroupId, Groups};
-pub use lines::{Column, Ends, Line, Lines, Traffic};
-pub use map::{RegionGroups, RegionMap, StateMap};
-pub use op::{Cell, Choice, FoldOp, Op, Value};
+pub use message_lines::{Column, Ends, Line, Lines, Traffic};
+pub use operation::{Cell, Choice, FoldOp, Op, Value};
 pub use params::{AbsentRule, Checked, FoldParams, Nesting, Selection, Ties};
+pub use state_map::{RegionGroups, RegionMap, StateMap};
 pub use tally::{Counts, Entry, Tally};
 pub use timelines::{Boundary, Timelines};
-pub use usage::{Usage, Utilisation};
+pub use utilisation::{Usage, Utilisation};

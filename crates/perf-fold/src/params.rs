@@ -290,13 +290,14 @@ impl Checked {
             .max(1)
             .checked_mul(columns)
             .is_some_and(|cells| cells <= limit);
-        match fits {
-            true => Ok(rows * columns),
-            false => Err(Error::TooManyCells {
+        if fits {
+            Ok(rows * columns)
+        } else {
+            Err(Error::TooManyCells {
                 rows,
                 columns,
                 limit,
-            }),
+            })
         }
     }
 }

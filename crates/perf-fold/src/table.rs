@@ -357,7 +357,7 @@ impl Lines {
             ("outside of the window", self.outside),
             ("location in no row", self.elsewhere),
         ];
-        let others = Table::new("messages without a line", "Messages that make no line.")
+        let others = Table::new("messages without a line", "Messages without a line.")
             .with(Of::text("reason", others.map(|(reason, _)| reason)))
             .with(Of::unsigned("messages", "", others.map(|(_, it)| it.count)))
             .with(Of::unsigned("bytes", "B", others.map(|(_, it)| it.bytes)));

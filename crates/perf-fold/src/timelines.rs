@@ -1,8 +1,8 @@
-//! [`Timelines`]: what each stream does when, in columns.
+//! [`Timelines`]: states of each stream over time, in columns.
 
-use crate::build;
 use crate::class::code;
-use crate::sample;
+use crate::sampling;
+use crate::timeline_builder;
 use crate::{Classes, Error, Result, State, StateMap, Tally};
 use perf_core::{
     Clock, Job, LocationId, LocationKind, Merge, ReplayCounts, SystemTree, Ticks, TimeRange,
@@ -114,7 +114,7 @@ impl Timelines {
         let built = parallel::try_map(locations.len(), |at| {
             let location = &locations[at];
             job.check()?;
-            let built = build::stream(*location, definitions, map, job)?;
+            let built = timeline_builder::stream(*location, definitions, map, job)?;
             job.advance("timelines", location.len() as u64, total);
             Ok::<_, Error>(built)
         })?;
@@ -251,7 +251,7 @@ impl Timelines {
         window: TimeRange,
     ) -> impl Iterator<Item = (TimeRange, State)> + '_ {
         let columns = self.stream(stream);
-        let pieces = columns.map(|columns| sample::pieces(columns, window));
+        let pieces = columns.map(|columns| sampling::pieces(columns, window));
         pieces
             .into_iter()
             .flatten()

@@ -136,11 +136,12 @@ impl Bytes {
                 expected: what.into(),
             });
         };
-        match bytes.is_empty() {
+        if bytes.is_empty() {
             // A fresh buffer takes zeroed pages from the system, which is cheaper than clearing an
             // old one.
-            true => *bytes = vec![0; size],
-            false => bytes.resize(size, 0),
+            *bytes = vec![0; size];
+        } else {
+            bytes.resize(size, 0);
         }
         let done = self.fill(offset, bytes);
         if done.is_err() {
@@ -235,16 +236,16 @@ pub(crate) fn unpack(packed: impl Read, name: &str, limits: &Limits, job: &Job) 
     match read {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(Error::Truncated {
             place: place().at(bytes.len() as u64),
-            expected: "the rest of the packed data".into(),
+            expected: "the rest of the compressed data".into(),
         }),
         Err(error) => Err(Error::Malformed {
             place: place().at(bytes.len() as u64),
-            expected: "data packed with gzip".into(),
+            expected: "data compressed with gzip".into(),
             got: error.to_string(),
         }),
         Ok(_) if bytes.len() as u64 > limit => Err(Error::Limit {
             place: place(),
-            what: "size in bytes, unpacked",
+            what: "uncompressed size in bytes",
             got: bytes.len() as u64,
             limit,
         }),

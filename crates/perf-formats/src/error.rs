@@ -140,7 +140,7 @@ impl Error {
             Error::Core(perf_core::Error::Cancelled(cancelled)) => Error::Cancelled(cancelled),
             Error::Core(error) => Error::Malformed {
                 place: place(),
-                expected: "what a trace can hold".into(),
+                expected: "events that a trace can hold".into(),
                 got: error.to_string(),
             },
             other => other,
@@ -159,9 +159,10 @@ impl Error {
             | Error::Limit { place, .. } => place.file.clone(),
             _ => return self,
         };
-        match !path.is_dir() && path.file_name().is_some_and(|name| name == &*member) {
-            true => self.in_file(&path.to_string_lossy()),
-            false => self.in_file(&format!("{}: {member}", path.display())),
+        if !path.is_dir() && path.file_name().is_some_and(|name| name == &*member) {
+            self.in_file(&path.to_string_lossy())
+        } else {
+            self.in_file(&format!("{}: {member}", path.display()))
         }
     }
 

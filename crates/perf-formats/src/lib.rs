@@ -124,7 +124,6 @@ pub mod chrome;
 #[cfg(feature = "cube")]
 pub mod cube;
 mod error;
-mod foreign;
 #[cfg(any(feature = "chrome", feature = "rocprof"))]
 #[cfg_attr(
     not(feature = "chrome"),
@@ -155,7 +154,7 @@ mod probe;
     feature = "rocprof",
     feature = "nsys"
 ))]
-mod reading;
+mod read_context;
 #[cfg(feature = "rocprof")]
 pub mod rocprof;
 #[cfg(feature = "streams")]
@@ -173,6 +172,7 @@ pub mod tau;
 mod timeline;
 #[cfg(any(feature = "otf2", feature = "streams"))]
 mod timestamps;
+mod unsupported;
 #[cfg(any(feature = "cube", feature = "paraver", feature = "tau"))]
 #[cfg_attr(
     not(feature = "cube"),

@@ -142,10 +142,7 @@ impl OpenOptions {
     ///
     /// Returns [`Error::Strict`] in strict mode if `found` contains a repair or a loss.
     pub fn judge(&self, found: &Diagnostics) -> Result<()> {
-        match self.strict {
-            true => judge(found),
-            false => Ok(()),
-        }
+        if self.strict { judge(found) } else { Ok(()) }
     }
 }
 

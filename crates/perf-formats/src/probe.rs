@@ -30,7 +30,7 @@ pub struct Recording {
 /// Content of a recording.
 #[allow(
     clippy::large_enum_variant,
-    reason = "there is one of it a recording, and a box would be in everyone's way"
+    reason = "one exists for each recording, and a box would complicate every use"
 )]
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -303,7 +303,7 @@ impl Formats {
         if let Err(source) = std::fs::metadata(&input.path) {
             return Err(Error::Io { place, source });
         }
-        if let Some((kind, remedy)) = crate::foreign::kind(&input) {
+        if let Some((kind, remedy)) = crate::unsupported::kind(&input) {
             return Err(Error::Foreign {
                 place,
                 kind,
@@ -350,7 +350,7 @@ impl Formats {
             let other = self.probe(path)?;
             if other.name != format.name {
                 return usage(format!(
-                    "{} is of the format {}, {} of {}: ranks of one job are of one format",
+                    "{} has the format {}, but {} has {}; all files of a recording must have the same format",
                     first.display(),
                     format.name,
                     path.display(),
@@ -361,7 +361,7 @@ impl Formats {
         match format.ranks {
             Some(ranks) => ranks(paths, options, job),
             None => usage(format!(
-                "several files of the format {} are not one recording: it has all ranks in one",
+                "the format {} stores all ranks in one file; open a single file",
                 format.name
             )),
         }

@@ -26,10 +26,12 @@ pub(crate) fn judge_jump(before: Option<u64>, at: u64, after: &[u64], far: u64) 
     let returned = after.iter().filter(|time| (lowest..level).contains(time));
     let stayed = after.iter().filter(|time| **time >= level);
     let (returned, stayed) = (returned.count(), stayed.count());
-    match () {
-        () if returned > stayed => Verdict::Outlier,
-        () if stayed >= AGREE || after.len() >= LOOK => Verdict::Plausible,
-        () => Verdict::Undecided,
+    if returned > stayed {
+        Verdict::Outlier
+    } else if stayed >= AGREE || after.len() >= LOOK {
+        Verdict::Plausible
+    } else {
+        Verdict::Undecided
     }
 }
 

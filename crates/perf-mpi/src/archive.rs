@@ -88,6 +88,6 @@ pub fn read(ranks: &Ranks, path: &Path, options: &OpenOptions, job: &Job) -> Res
             definitions.contexts.paths().len(),
         ]
     };
-    ranks.same("what their events refer to", &counts)?;
+    ranks.same("the definitions that events refer to", &counts)?;
     Ok(part)
 }

@@ -45,10 +45,12 @@ pub enum Error {
     },
     /// MPI does not permit calls from several threads at a time, which an exchange in the
     /// background needs. Initialise it with `Threading::Multiple`.
-    #[error("MPI was initialised without support for several threads at a time")]
+    #[error(
+        "MPI was initialised without `MPI_THREAD_MULTIPLE`; initialise it with `mpi::Threading::Multiple`"
+    )]
     Threads,
     /// The exchange of statistics has ended or was never started.
-    #[error("the exchange of statistics: {0}")]
+    #[error("the exchange of statistics has ended: {0}")]
     Background(String),
     /// Ranks disagree about the analysis.
     #[error("ranks differ in {what}")]
@@ -75,7 +77,7 @@ pub enum Error {
         limit: u64,
     },
     /// A view is held by no rank, or by two.
-    #[error("view {view} is on {ranks} ranks, not on one")]
+    #[error("view {view} is held by {ranks} ranks instead of one")]
     View {
         /// Number of the view.
         view: usize,

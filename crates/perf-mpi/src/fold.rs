@@ -86,7 +86,7 @@ impl Folded {
 /// - Returns [`Error::Cancelled`] if the job is cancelled.
 #[allow(
     clippy::too_many_arguments,
-    reason = "what is folded, how, and whom to tell"
+    reason = "streams, groups, parameters, window, operation and job are independent"
 )]
 pub fn fold(
     ranks: &Ranks,
@@ -222,14 +222,12 @@ impl Wire for Grid {
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let len = usize::read(from)?;
-        let runs = from.count64(16, "as many runs of cells as there are")?;
+        let runs = from.count64(16, "the number of runs of cells")?;
         let mut cells = Vec::new();
         for _ in 0..runs {
             let run = usize::read(from)?;
             if run > len.saturating_sub(cells.len()) || run == 0 || len > MOST_CELLS {
-                return Err(from
-                    .error(0, "a number of cells that fits the remaining bytes")
-                    .into());
+                return Err(from.error(0, "the declared number of cells").into());
             }
             let entries: Vec<(u32, u64, u32)> = Wire::read(from)?;
             let mut tally = Tally::default();
@@ -238,11 +236,10 @@ impl Wire for Grid {
             }
             cells.resize(cells.len() + run, tally);
         }
-        match cells.len() == len {
-            true => Ok(Grid(cells)),
-            false => Err(from
-                .error(0, "a number of cells that fits the remaining bytes")
-                .into()),
+        if cells.len() == len {
+            Ok(Grid(cells))
+        } else {
+            Err(from.error(0, "the declared number of cells").into())
         }
     }
 }

@@ -19,7 +19,7 @@ mod wire;
 pub use archive::{Part, read};
 pub use clusters::{SharedScan, cluster, durations_first};
 pub use error::{Error, Result};
-pub use exchange::{Background, Finished, Lockstep, Pace, Polled, Post};
+pub use exchange::{Background, Finished, Lockstep, Mailbox, Pace, Polled};
 pub use fold::{Folded, FoldedRow, fold};
 /// MPI bindings that this crate uses, for the MPI library of the system.
 pub use mpi;

@@ -23,10 +23,10 @@ use std::sync::Arc;
 /// let universe = mpi::initialize().ok_or("MPI was initialised before")?;
 /// let ranks = Ranks::new(&universe.world());
 /// let part = read(&ranks, "run/traces.otf2".as_ref(), &OpenOptions::new(), &Job::default())?;
-/// let (profile, mended) = profile(&ranks, part.view(), &Job::default())?;
+/// let (profile, counts) = profile(&ranks, part.view(), &Job::default())?;
 /// assert!(profile.metric("exclusive time").is_some());
 /// if ranks.is_root() {
-///     println!("{} call paths, {} repairs", profile.calls().paths().len(), mended.repairs());
+///     println!("{} call paths, {} repairs", profile.calls().paths().len(), counts.repairs());
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

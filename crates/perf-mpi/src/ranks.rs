@@ -155,9 +155,9 @@ impl Ranks {
     /// - Returns [`Error::Message`] if the value cannot be decoded.
     pub fn broadcast<T: Wire>(&self, root: usize, value: Option<&T>) -> Result<T> {
         let none = Error::Parameter {
-            name: "the rank that tells",
+            name: "the root of a broadcast",
             value: root.to_string(),
-            range: "one that has something to tell",
+            range: "a rank that passes a value",
         };
         if root >= self.size {
             return Err(none);
@@ -189,13 +189,14 @@ impl Ranks {
     /// - Returns [`Error::Parameter`] if the numbers of entries and ranks differ. The other ranks
     ///   return [`Error::Elsewhere`].
     pub fn all_to_all(&self, bytes: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
-        let is_whole = match bytes.len() == self.size {
-            true => Ok(()),
-            false => Err(Error::Parameter {
+        let is_whole = if bytes.len() == self.size {
+            Ok(())
+        } else {
+            Err(Error::Parameter {
                 name: "entries of ranks",
                 value: bytes.len().to_string(),
                 range: "one a rank",
-            }),
+            })
         };
         self.agree(is_whole)?;
         let own: Vec<u64> = bytes.iter().map(|bytes| bytes.len() as u64).collect();
@@ -237,7 +238,7 @@ impl Ranks {
     pub fn shift(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let lens: Vec<u64> = self.all_gather(&(bytes.len() as u64))?;
         let most = lens.iter().copied().max().unwrap_or_default();
-        let most = self.length("values that go round", most)?;
+        let most = self.length("values of a shift", most)?;
         let (to, from) = (
             (self.rank + 1) % self.size,
             (self.rank + self.size - 1) % self.size,
@@ -309,9 +310,10 @@ impl Ranks {
     /// Returns [`Error::Differs`] if they have not.
     pub fn same<T: Wire + PartialEq>(&self, what: &'static str, value: &T) -> Result<()> {
         let all = self.all_gather(value)?;
-        match all.iter().all(|other| Some(other) == all.first()) {
-            true => Ok(()),
-            false => Err(Error::Differs { what }),
+        if all.iter().all(|other| Some(other) == all.first()) {
+            Ok(())
+        } else {
+            Err(Error::Differs { what })
         }
     }
 

@@ -1,6 +1,6 @@
 //! Reduction of the parts of all ranks: [`Ranks::reduce`] and its relatives.
 
-use crate::tree::{Family, Part, Patience, Plan, Round, Told};
+use crate::tree::{Family, Part, Patience, Plan, Round, Status};
 use crate::{Ranks, Result, Wire};
 use perf_core::Merge;
 
@@ -101,8 +101,8 @@ impl Ranks {
                 limit: u64::from(u32::MAX),
             }),
         };
-        let heard = Family::new(self.rank(), self.size()).all;
-        let last = crate::blocks::block(shards, heard.end.saturating_sub(1), self.size());
+        let subtree = Family::new(self.rank(), self.size()).all;
+        let last = crate::blocks::block(shards, subtree.end.saturating_sub(1), self.size());
         let plan = Plan::block(shards, block.start..last.end);
         let whole = self.up_and_down(&plan, parts, &mut |_| {})?;
         Ok(whole.unwrap_or_default())
@@ -152,8 +152,8 @@ impl Ranks {
     }
 
     fn plan(&self) -> Plan {
-        let heard = Family::new(self.rank(), self.size()).all;
-        Plan::of_ranks(self.size(), heard)
+        let subtree = Family::new(self.rank(), self.size()).all;
+        Plan::of_ranks(self.size(), subtree)
     }
 
     /// Returns the part of this rank, whose position is the number of the rank.
@@ -167,13 +167,13 @@ impl Ranks {
         parts: Result<Vec<Part<T>>>,
         at_top: &mut dyn FnMut(&mut T),
     ) -> Result<Option<T>> {
-        let told = Told::new(self.rank(), false, Vec::new());
+        let status = Status::new(self.rank(), false, Vec::new());
         let place = (self.rank(), self.size());
-        let mut round = Round::new(place, told, parts, self.way());
+        let mut round = Round::new(place, status, parts, self.way());
         let mut patience = Patience::default();
         loop {
-            if let Some(heard) = round.poll(self.comm(), plan, at_top) {
-                return Ok(heard?.whole);
+            if let Some(outcome) = round.poll(self.comm(), plan, at_top) {
+                return Ok(outcome?.whole);
             }
             patience.wait();
         }

@@ -101,11 +101,11 @@ impl Space {
 /// - Returns [`Error::Differs`] if axes or quantiles differ between ranks.
 pub fn fit(ranks: &Ranks, bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Space> {
     let own = ranks.agree(raw(bursts, axes, quantile))?;
-    let told: Vec<(String, bool, u64)> = axes
+    let settings: Vec<(String, bool, u64)> = axes
         .iter()
         .map(|axis| (axis.metric.clone(), axis.log, axis.factor.to_bits()))
         .collect();
-    ranks.same("axes or quantiles", &(told, quantile.to_bits()))?;
+    ranks.same("axes or quantiles", &(settings, quantile.to_bits()))?;
     let Raw {
         rows,
         metrics,
@@ -198,13 +198,12 @@ fn raw(bursts: &Bursts, axes: &[Axis], quantile: f64) -> Result<Raw> {
         let each = axes.iter().zip(&metrics);
         let values = each.map(|(axis, value)| if axis.log { value.ln() } else { *value });
         let values: Vec<f64> = values.collect();
-        match values.iter().all(|value| value.is_finite()) {
-            true => {
-                raw.rows.push(row);
-                raw.metrics.extend(metrics);
-                raw.values.extend(values);
-            }
-            false => raw.left_out += 1,
+        if values.iter().all(|value| value.is_finite()) {
+            raw.rows.push(row);
+            raw.metrics.extend(metrics);
+            raw.values.extend(values);
+        } else {
+            raw.left_out += 1
         }
     }
     Ok(raw)
@@ -249,9 +248,10 @@ fn nth(ranks: &Ranks, keys: &[u64], place: u64) -> Result<f64> {
         let middle = low + (high - low) / 2;
         let own = keys.partition_point(|key| *key <= middle) as u64;
         let all: u64 = ranks.all_gather(&own)?.iter().sum();
-        match all > place {
-            true => high = middle,
-            false => low = middle + 1,
+        if all > place {
+            high = middle
+        } else {
+            low = middle + 1
         }
     }
     Ok(value(low))

@@ -65,12 +65,13 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         let wrong = |value: usize| Error::Parameter {
             name: "numbers of views",
             value: value.to_string(),
-            range: "one a view, ascending",
+            range: "one for each view, in ascending order",
         };
         let ascends = numbers.is_sorted_by(|a, b| a < b);
-        let fits = match ascends && numbers.len() == spectra.views().len() {
-            true => Ok(()),
-            false => Err(wrong(numbers.len())),
+        let fits = if ascends && numbers.len() == spectra.views().len() {
+            Ok(())
+        } else {
+            Err(wrong(numbers.len()))
         };
         ranks.agree(fits)?;
         let dims: Vec<usize> = spectra.plan().dims().to_vec();
@@ -122,9 +123,9 @@ impl<'s, T: Real + Wire> Shard<'s, T> {
         let candidates: Vec<usize> = others.map(|(at, _)| at).collect();
         let own = self.by_guest(&guest, &candidates, filter, params, job);
         let own = ranks.agree(own)?;
-        let told = (own.matches, own.skipped, own.transforms);
+        let counts = (own.matches, own.skipped, own.transforms);
         let mut ranking = Ranking::default();
-        for (matches, skipped, transforms) in ranks.all_gather(&told)? {
+        for (matches, skipped, transforms) in ranks.all_gather(&counts)? {
             ranking.matches.extend(matches);
             ranking.skipped.extend(skipped);
             ranking.transforms += transforms;

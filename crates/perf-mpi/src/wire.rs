@@ -81,7 +81,7 @@ impl Wire for bool {
         match u8::read(from)? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(from.error(1, "yes or no").into()),
+            _ => Err(from.error(1, "a boolean (0 or 1)").into()),
         }
     }
 }
@@ -109,7 +109,7 @@ impl Wire for String {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let count = from.count64(1, "as many bytes as a text has")?;
+        let count = from.count64(1, "the length of a text in bytes")?;
         let bytes = from.bytes(count, "a text")?;
         let text = std::str::from_utf8(bytes).map_err(|_| from.error(count, "UTF-8"))?;
         Ok(text.to_owned())
@@ -127,9 +127,10 @@ impl<T: Wire> Wire for Option<T> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        match bool::read(from)? {
-            true => T::read(from).map(Some),
-            false => Ok(None),
+        if bool::read(from)? {
+            T::read(from).map(Some)
+        } else {
+            Ok(None)
         }
     }
 }
@@ -146,7 +147,7 @@ impl<T: Wire> Wire for Vec<T> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let count = from.count64(T::LEAST, "a number of values that fits the remaining bytes")?;
+        let count = from.count64(T::LEAST, "the number of values")?;
         (0..count).map(|_| T::read(from)).collect()
     }
 }
@@ -183,10 +184,7 @@ impl<T: Wire, const N: usize> Wire for [T; N] {
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let values: Result<Vec<T>> = (0..N).map(|_| T::read(from)).collect();
         let values = values?.try_into();
-        Ok(
-            values
-                .map_err(|_| from.error(0, "a number of values that fits the remaining bytes"))?,
-        )
+        Ok(values.map_err(|_| from.error(0, "the number of values"))?)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Points like those of CPU bursts: a few phases of a program, each a cloud around its centre.
 
-use crate::wide::Xorshift;
+use crate::xorshift::Xorshift;
 
 /// Number of phases.
 pub const PHASES: usize = 12;

@@ -4,7 +4,7 @@
 //! [`all`] serves tests, [`plan`] programs that know the boundaries of records and name each
 //! damage, [`one_byte`] tests that measure the effect of the smallest damage.
 
-use crate::wide::Xorshift;
+use crate::xorshift::Xorshift;
 use std::ops::Range;
 
 /// One way to damage bytes.
@@ -300,9 +300,10 @@ impl Numbers {
 fn value(bytes: &[u8], at: usize, width: usize, little: bool) -> Option<u64> {
     let bytes = bytes.get(at..at + width)?;
     let add = |value: u64, byte: &u8| (value << 8) | u64::from(*byte);
-    Some(match little {
-        true => bytes.iter().rev().fold(0, add),
-        false => bytes.iter().fold(0, add),
+    Some(if little {
+        bytes.iter().rev().fold(0, add)
+    } else {
+        bytes.iter().fold(0, add)
     })
 }
 

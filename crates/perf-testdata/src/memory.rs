@@ -41,18 +41,20 @@ fn give(size: usize) {
 // SAFETY: all memory comes from the system allocator, with the layouts of the caller.
 unsafe impl GlobalAlloc for Counted {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match self.take(layout.size()) {
+        if self.take(layout.size()) {
             // SAFETY: guaranteed by the caller.
-            true => unsafe { System.alloc(layout) },
-            false => std::ptr::null_mut(),
+            unsafe { System.alloc(layout) }
+        } else {
+            std::ptr::null_mut()
         }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match self.take(layout.size()) {
+        if self.take(layout.size()) {
             // SAFETY: guaranteed by the caller.
-            true => unsafe { System.alloc_zeroed(layout) },
-            false => std::ptr::null_mut(),
+            unsafe { System.alloc_zeroed(layout) }
+        } else {
+            std::ptr::null_mut()
         }
     }
 
@@ -66,14 +68,13 @@ unsafe impl GlobalAlloc for Counted {
         // Large blocks grow in place, because the system remaps their pages.
         give(layout.size());
         let is_granted = self.take(size);
-        match is_granted {
+        if is_granted {
             // SAFETY: guaranteed by the caller.
-            true => unsafe { System.realloc(memory, layout, size) },
-            false => {
-                give(size);
-                NOW.fetch_add(layout.size(), Relaxed);
-                std::ptr::null_mut()
-            }
+            unsafe { System.realloc(memory, layout, size) }
+        } else {
+            give(size);
+            NOW.fetch_add(layout.size(), Relaxed);
+            std::ptr::null_mut()
         }
     }
 }

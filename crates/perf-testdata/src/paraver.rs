@@ -1,6 +1,6 @@
 //! Text of a Paraver trace of any size, as Extrae writes it for MPI programs with counters.
 
-use crate::wide::Xorshift;
+use crate::xorshift::Xorshift;
 use std::fmt::Write as _;
 
 /// Returns a trace of `tasks` tasks that alternate between computation and MPI calls, `calls` times

@@ -4,7 +4,7 @@
 //! switched off, buffer flushes, locations without events or without an event file, several kinds
 //! of locations, and devices in groups of their own and in those of their process.
 
-use crate::wide::Xorshift;
+use crate::xorshift::Xorshift;
 use perf_core::{
     Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
     LocationKind, Region, RegionId, SystemNode, SystemNodeId, SystemTree, Ticks, Trace,

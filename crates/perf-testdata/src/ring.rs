@@ -1,7 +1,7 @@
-//! A run of any size that waits: each rank computes, sends to the next one and receives from the one before, and all
+//! A run of any size with wait states: each rank computes, sends to the next one and receives from the one before, and all
 //! reduce every tenth step.
 
-use crate::wide;
+use crate::many_ranks;
 use perf_core::{
     Collective, CollectiveOp, CommId, Event, Events, Region, RegionId, Ticks, Trace, Transfer,
 };
@@ -24,7 +24,7 @@ const REDUCE: u32 = 10;
 /// # Panics
 /// Never for less than 2^32 ranks and steps of memory.
 pub fn trace(ranks: u32, steps: u32) -> Trace {
-    let mut definitions = wide::definitions(ranks);
+    let mut definitions = many_ranks::definitions(ranks);
     definitions.regions = NAMES.map(Region::named).to_vec();
     let mut state = 1_u64;
     let mut noise = |below: u64| {

@@ -25,7 +25,7 @@ pub enum Error {
         limit: usize,
     },
     /// The grid has implausibly many cells for the number of locations.
-    #[error("{cells} cells for {locations} locations are more than the {limit} that are plausible")]
+    #[error("{cells} cells are implausible for {locations} locations: the limit is {limit}")]
     Implausible {
         /// Number of cells of the grid.
         cells: usize,
@@ -35,7 +35,7 @@ pub enum Error {
         limit: usize,
     },
     /// An axis index is out of range.
-    #[error("axis {axis} is not there: there are {count}")]
+    #[error("no axis {axis}: there are only {count}")]
     UnknownAxis {
         /// Index of the axis.
         axis: usize,
@@ -43,7 +43,7 @@ pub enum Error {
         count: usize,
     },
     /// A coordinate lies past the end of its axis.
-    #[error("coordinate {at} lies outside of axis {axis}, which has {len}")]
+    #[error("coordinate {at} is outside axis {axis} of length {len}")]
     OutOfRange {
         /// Index of the axis.
         axis: usize,
@@ -53,7 +53,7 @@ pub enum Error {
         len: usize,
     },
     /// An axis order is not a permutation: it omits an axis or repeats one.
-    #[error("{order:?} is no permutation of {count} axes")]
+    #[error("{order:?} is not a permutation of {count} axes")]
     Permutation {
         /// The given order.
         order: Vec<usize>,
@@ -61,7 +61,7 @@ pub enum Error {
         count: usize,
     },
     /// No part of the system tree has coordinates in a property of this name.
-    #[error("nothing has coordinates under the name `{name}`")]
+    #[error("no part of the system tree has coordinates in a property `{name}`")]
     NoCoordinates {
         /// Name of the property.
         name: String,
@@ -89,7 +89,7 @@ pub enum Error {
         cells: usize,
     },
     /// The coordinates of some locations lie outside of the grid.
-    #[error("{locations} locations lie outside of the grid")]
+    #[error("{locations} locations are outside the grid")]
     Outside {
         /// Number of such locations.
         locations: usize,

@@ -58,11 +58,11 @@
 #![doc(html_root_url = "../")]
 
 mod cart;
-mod check;
+mod defects;
+mod derived;
 mod error;
 mod grid;
-mod metadata;
-mod ops;
+mod property_coordinates;
 mod rules;
 mod shape;
 mod sharing;
@@ -70,10 +70,10 @@ mod system;
 mod topology;
 
 pub use cart::Ranks;
-pub use check::Check;
+pub use defects::Check;
 pub use error::{Error, Result};
 pub use grid::{Aggregate, Fill, Grid, Plane};
-pub use metadata::coordinates_in;
+pub use property_coordinates::coordinates_in;
 pub use rules::{AxisOrder, balanced};
 pub use shape::{Axis, MAX_AXES, MAX_CELLS, Shape};
 pub use sharing::Sharing;

@@ -1,4 +1,4 @@
-//! [`Sharing`]: how crowded the cells of a topology are.
+//! [`Sharing`]: number of locations in the cells of a topology.
 
 use crate::Topology;
 use perf_core::SystemTree;

@@ -1,4 +1,4 @@
-//! [`Topology`]: which cell of a grid each location lies in.
+//! [`Topology`]: assignment of locations to the cells of a grid.
 
 use crate::{Check, Error, Grid, Result, Shape};
 use perf_core::{CallPathId, Combine, LocationId, MetricId, Profile, Severities};

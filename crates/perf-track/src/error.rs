@@ -7,7 +7,7 @@ use perf_core::Cancelled;
 #[non_exhaustive]
 pub enum Error {
     /// A list has the wrong length.
-    #[error("{what}: {got} values for {expected}")]
+    #[error("{what}: expected {expected} values, got {got}")]
     Length {
         /// Description of the values.
         what: &'static str,
@@ -30,7 +30,7 @@ pub enum Error {
         value: f64,
     },
     /// An id is out of range.
-    #[error("{what} {id} is not there: there are {count}")]
+    #[error("no {what} {id}: there are only {count}")]
     Unknown {
         /// Kind of the element.
         what: &'static str,
@@ -40,7 +40,7 @@ pub enum Error {
         count: usize,
     },
     /// The bursts do not have the requested metric.
-    #[error("there is no metric {name:?}; there are {known}")]
+    #[error("no metric {name:?}; known metrics: {known}")]
     UnknownMetric {
         /// Requested name.
         name: String,
@@ -58,7 +58,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// No region matches a pattern.
-    #[error("no region of the recording fits {pattern:?}")]
+    #[error("no region of the recording matches {pattern:?}")]
     NoRegion {
         /// The pattern.
         pattern: String,
@@ -92,7 +92,7 @@ pub enum Error {
         range: &'static str,
     },
     /// The distances of the points provide no scale for a radius.
-    #[error("no radius: there are too few points, or nearly all are at the same few places")]
+    #[error("no radius found: there are too few points, or nearly all of them coincide")]
     NoScale,
     /// A clustering library failed.
     #[error("{backend}: {why}")]

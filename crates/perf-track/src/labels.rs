@@ -104,13 +104,14 @@ impl Labels {
     /// Returns the number of cluster numbers, for a table of them that is no longer than the
     /// points.
     pub(crate) fn numbered(&self) -> Result<usize> {
-        match self.clusters() <= self.len() {
-            true => Ok(self.clusters()),
-            false => Err(Error::Unknown {
+        if self.clusters() <= self.len() {
+            Ok(self.clusters())
+        } else {
+            Err(Error::Unknown {
                 what: "cluster",
                 id: self.clusters(),
                 count: self.len(),
-            }),
+            })
         }
     }
 
@@ -199,9 +200,10 @@ impl Present {
     pub(crate) fn place(&self, id: ClusterId) -> Option<usize> {
         // The position equals the index of the id unless an earlier cluster has no points.
         let index = id.index()?;
-        match self.ids.get(index) == Some(&id) {
-            true => Some(index),
-            false => self.ids.binary_search(&id).ok(),
+        if self.ids.get(index) == Some(&id) {
+            Some(index)
+        } else {
+            self.ids.binary_search(&id).ok()
         }
     }
 }

@@ -16,7 +16,8 @@
 )]
 
 use perf_testdata::memory::{self, Counted};
-use perf_testdata::{clusters, wide};
+use perf_testdata::xorshift::Xorshift;
+use perf_testdata::{clusters, many_ranks};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Detector, Model, Sstd, Tail, Watch};
@@ -111,7 +112,7 @@ fn traces() {
         (512, 2_000),
     ];
     for (ranks, events) in all {
-        let archive = archive(&wide::trace(ranks, events));
+        let archive = archive(&many_ranks::trace(ranks, events));
         for threads in [1, 2] {
             let options = OpenOptions::new().threads(threads);
             let reader = Reader::new(&archive, &options, &Job::default()).unwrap();
@@ -128,7 +129,7 @@ fn traces() {
 fn folds() {
     let _alone = alone();
     for (ranks, events) in [(4, 200_000), (256, 4_000)] {
-        let trace = wide::trace(ranks, events);
+        let trace = many_ranks::trace(ranks, events);
         let said = Timelines::estimate(trace.view());
         let map = RegionMap::by_name(trace.definitions()).unwrap();
         for threads in [1, 2] {
@@ -214,7 +215,7 @@ fn clusters_of_points() {
 fn messages() {
     let _alone = alone();
     for (ranks, events) in [(16, 20_000), (64, 60_000)] {
-        let trace = wide::trace(ranks, events);
+        let trace = many_ranks::trace(ranks, events);
         let said = Messages::estimate(trace.view());
         let (_, taken) = peak(1, || match_messages(trace.view(), &Job::default()).unwrap());
         agree(&format!("messages, {ranks} x {events} events"), said, taken);
@@ -233,9 +234,12 @@ fn profiles() {
         ("64 ranks of a solver", read("jacobi-64")),
         (
             "1,024 ranks whose call paths differ",
-            wide::trace(1024, 600),
+            many_ranks::trace(1024, 600),
         ),
-        ("32 ranks whose call paths differ", wide::trace(32, 20_000)),
+        (
+            "32 ranks whose call paths differ",
+            many_ranks::trace(32, 20_000),
+        ),
     ] {
         let job = Job::default();
         let said = Profile::estimate(trace.view(), &job).unwrap();
@@ -276,8 +280,8 @@ fn profiles() {
 #[test]
 fn alignments() {
     let _alone = alone();
-    let mut random = wide::Xorshift::new(5);
-    let sequence = |length: usize, random: &mut wide::Xorshift| -> Vec<ClusterId> {
+    let mut random = Xorshift::new(5);
+    let sequence = |length: usize, random: &mut Xorshift| -> Vec<ClusterId> {
         (0..length)
             .map(|_| ClusterId(1 + random.below(9) as u32))
             .collect()
@@ -344,7 +348,7 @@ fn deltas(rank: u32, functions: u64, steps: u64) -> Vec<Delta> {
         view: None,
     };
     let mut client = Client::new(rank.into(), kept);
-    let mut random = wide::Xorshift::new(rank.into());
+    let mut random = Xorshift::new(rank.into());
     let mut now = 0;
     for _ in 0..steps {
         for region in &regions {
@@ -374,7 +378,7 @@ fn deltas(rank: u32, functions: u64, steps: u64) -> Vec<Delta> {
 #[test]
 fn models_and_servers() {
     let _alone = alone();
-    let mut random = wide::Xorshift::new(3);
+    let mut random = Xorshift::new(3);
     let mut sample = |function: u32| perfkit::anomaly::Sample {
         function: perfkit::anomaly::FunctionId(function),
         runtime: Nanos(10_000 + random.below(1_000_000) as i64),

@@ -1,7 +1,7 @@
 //! Generated program on any number of ranks.
 
 use perf_testdata::clusters::{normal, unit};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit::anomaly::Monitor;
 use perfkit::core::{EventSink, Nanos, StreamEvent, StreamKey};
 

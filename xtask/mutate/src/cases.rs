@@ -2,7 +2,7 @@
 
 use crate::Asked;
 use perf_testdata::damage::{self, Damage, thin_to};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit_mutate::layers::Layer;
 use perfkit_mutate::places;
 use perfkit_mutate::recordings::Recording;

@@ -79,13 +79,13 @@ const TABLE: &[Line] = &[
         "gzip.cubex",
         MEMORY,
         SAME,
-        error(&["size in bytes, unpacked"]),
+        error(&["uncompressed size in bytes"]),
     ),
     (
         "packed.cube",
         MEMORY,
         SAME,
-        error(&["size in bytes, unpacked"]),
+        error(&["uncompressed size in bytes"]),
     ),
     (
         "calls.cubex",
@@ -158,7 +158,7 @@ const TABLE: &[Line] = &[
         "packed.ppk",
         MEMORY,
         SAME,
-        error(&["size in bytes, unpacked"]),
+        error(&["uncompressed size in bytes"]),
     ),
     (
         "version2.ppk",

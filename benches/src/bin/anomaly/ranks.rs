@@ -1,7 +1,7 @@
 //! Time that a rank and the server spend on each step, for a given number of ranks.
 
 use cpu_time::ThreadTime;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Detector, Tail};

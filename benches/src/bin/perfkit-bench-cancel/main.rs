@@ -11,7 +11,7 @@ mod points;
 mod spectra;
 mod traces;
 
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perfkit::core::Job;
 use std::error::Error;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! Analyses of traces.
 
 use crate::Make;
-use perf_testdata::{device, wide};
+use perf_testdata::{device, many_ranks};
 use perfkit::anomaly::{Monitor, Replay};
 use perfkit::core::{EventSource, Job, Profile, Trace, match_messages};
 use perfkit::fold::{
@@ -30,7 +30,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
         }))
     }),
     ("profile, call paths of their own", || {
-        let trace = wide::paths(PATHS);
+        let trace = many_ranks::paths(PATHS);
         Ok(Box::new(move |job| {
             Profile::from_trace(trace.view(), job)?;
             Ok(())
@@ -91,7 +91,7 @@ pub(crate) const ALL: &[(&str, Make)] = &[
         }))
     }),
     ("bursts, call paths of their own", || {
-        let trace = wide::paths(PATHS);
+        let trace = many_ranks::paths(PATHS);
         Ok(Box::new(move |job| {
             let extract = Extract::default();
             extract.extract(trace.view(), job)?;

@@ -83,7 +83,7 @@ fn of_trace(trace: &Trace, location: usize) -> Vec<(Nanos, Event<'_>)> {
 
 #[test]
 fn every_call_and_message_comes_once_and_in_its_step() {
-    let trace = perf_testdata::wide::trace(5, 2_000);
+    let trace = perf_testdata::many_ranks::trace(5, 2_000);
     let period = Nanos(100_000);
     let kept = kept(Replay::new(trace.view(), period));
     assert_eq!(kept.streams.len(), 5);
@@ -164,7 +164,7 @@ fn pace_and_length_of_steps_change_no_call() {
 
 #[test]
 fn only_locations_in_view_are_replayed() {
-    let trace = perf_testdata::wide::trace(4, 1_000);
+    let trace = perf_testdata::many_ranks::trace(4, 1_000);
     let all = trace.view().range().unwrap();
     let window = TimeRange::new(Ticks(all.start.0 + all.len() / 4), all.end).unwrap();
     let view = trace.view().between(window);
@@ -176,7 +176,7 @@ fn only_locations_in_view_are_replayed() {
     assert_eq!(kept.events.len(), count);
     assert!(count > 1_000 && count < 4_000);
     // An empty view replays no events.
-    let empty = Trace::new(perf_testdata::wide::definitions(0), Vec::new()).unwrap();
+    let empty = Trace::new(perf_testdata::many_ranks::definitions(0), Vec::new()).unwrap();
     let mut sink = Kept::default();
     assert_eq!(Replay::new(empty.view(), Nanos(1)).steps(), 0);
     assert!(
@@ -188,7 +188,7 @@ fn only_locations_in_view_are_replayed() {
 
 #[test]
 fn waiting_can_be_cancelled() {
-    let trace = perf_testdata::wide::trace(2, 1_000);
+    let trace = perf_testdata::many_ranks::trace(2, 1_000);
     let job = Job::default();
     // At this pace the first step takes days.
     let replay = Replay::new(trace.view(), Nanos(1_000_000));

@@ -161,9 +161,10 @@ impl Job {
     ///
     /// Returns [`Cancelled`] if the job was [cancelled](Self::cancel).
     pub fn check(&self) -> Result<(), Cancelled> {
-        match self.is_cancelled() {
-            true => Err(Cancelled),
-            false => Ok(()),
+        if self.is_cancelled() {
+            Err(Cancelled)
+        } else {
+            Ok(())
         }
     }
 

@@ -11,9 +11,10 @@ impl Threads {
     /// Creates a number of `count` threads, or one for each core if it is 0. Without the feature
     /// `parallel` it is 1.
     pub fn new(count: usize) -> Self {
-        match cfg!(feature = "parallel") {
-            true => Threads(count),
-            false => Threads(1),
+        if cfg!(feature = "parallel") {
+            Threads(count)
+        } else {
+            Threads(1)
         }
     }
 

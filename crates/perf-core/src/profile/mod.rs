@@ -1,8 +1,6 @@
 //! [`Profile`]: severities `v(metric, call path, location)`.
 
 mod combine;
-mod estimate;
-mod from_trace;
 mod rows;
 mod scope;
 mod severities;

@@ -1,4 +1,4 @@
-//! Rows in memory.
+//! [`SparseRows`] and [`Rows`]: rows of a profile in memory.
 
 use super::{RowStore, Severities};
 use crate::{CallPathId, Cancelled, Job, LocationId, MetricId, Result, Value, ValueType};
@@ -179,23 +179,26 @@ pub(super) struct Overlay {
 
 impl RowStore for Overlay {
     fn row(&self, metric: MetricId, path: CallPathId) -> Result<Option<Arc<Severities>>> {
-        match metric < self.first {
-            true => self.base.row(metric, path),
-            false => self.added.row(metric, path),
+        if metric < self.first {
+            self.base.row(metric, path)
+        } else {
+            self.added.row(metric, path)
         }
     }
 
     fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        match metric < self.first {
-            true => self.base.paths(metric),
-            false => self.added.paths(metric),
+        if metric < self.first {
+            self.base.paths(metric)
+        } else {
+            self.added.paths(metric)
         }
     }
 
     fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
-        match metric < self.first {
-            true => self.base.total(metric, path),
-            false => self.added.total(metric, path),
+        if metric < self.first {
+            self.base.total(metric, path)
+        } else {
+            self.added.total(metric, path)
         }
     }
 
@@ -205,9 +208,10 @@ impl RowStore for Overlay {
         path: CallPathId,
         scope: super::Scope,
     ) -> Option<Result<Severities>> {
-        match metric < self.first {
-            true => self.base.scoped(metric, path, scope),
-            false => None,
+        if metric < self.first {
+            self.base.scoped(metric, path, scope)
+        } else {
+            None
         }
     }
 
@@ -218,9 +222,10 @@ impl RowStore for Overlay {
         parts: &[u32],
         count: usize,
     ) -> Option<Result<Vec<f64>>> {
-        match metric < self.first {
-            true => self.base.over_parts(metric, path, parts, count),
-            false => None,
+        if metric < self.first {
+            self.base.over_parts(metric, path, parts, count)
+        } else {
+            None
         }
     }
 }

@@ -333,9 +333,10 @@ impl Part {
             metric,
             prefix,
             at: *at,
-            unit: match is_count(*at) {
-                true => String::new(),
-                false => about.metric.unit.clone(),
+            unit: if is_count(*at) {
+                String::new()
+            } else {
+                about.metric.unit.clone()
             },
             value_type: about.metric.value_type,
         };

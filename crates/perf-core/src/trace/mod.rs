@@ -12,7 +12,7 @@ pub use link::{EventId, Link, LinkKind};
 pub(crate) use records::RecordCounts;
 pub use view::{LocationView, TraceView};
 
-use crate::overlap::OverlapCache;
+use crate::algorithms::overlap::OverlapCache;
 use crate::{
     Attribute, CallTree, CartTopology, Clock, Communicator, Error, LocationId, Metric, MetricSet,
     Region, RegionId, Result, SystemTree, TimeRange, Window,

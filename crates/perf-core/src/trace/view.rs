@@ -1,7 +1,7 @@
 //! [`TraceView`] and [`LocationView`]: parts of a trace, without copying.
 
 use super::{Definitions, Event, Events, Trace};
-use crate::overlap::is_seen;
+use crate::algorithms::overlap::is_seen;
 use crate::{Cancelled, Job, LocationId, Ticks, TimeRange};
 use std::ops::Range;
 use std::sync::OnceLock;

@@ -6,9 +6,10 @@ use perf_core::*;
 /// Returns four locations, optionally in processes of their own, and a grid of two ranks over
 /// locations 3 and 1.
 fn trace(with_processes: bool, members: Members) -> Trace {
-    let groups = match with_processes {
-        true => vec![LocationGroup::default(); 4],
-        false => vec![],
+    let groups = if with_processes {
+        vec![LocationGroup::default(); 4]
+    } else {
+        vec![]
     };
     let location = |at: u32| Location {
         // Process 0 is that of the last location.

@@ -1,6 +1,6 @@
 //! Copies between host and device as messages.
 
-use super::work::{Work, WorkRules, WorkTable};
+use super::classification::{Work, WorkRules, WorkTable};
 use crate::Line;
 use perf_core::{
     AttributeId, Cancelled, EventId, Interval, Job, Link, LinkKind, LocationView, Ticks, TraceView,
@@ -103,7 +103,7 @@ pub fn device_copies(
         let location = definitions.system.location(id);
         location.is_some_and(|location| location.kind.may_overlap())
     };
-    let mut askers: HashMap<EventId, (bool, EventId)> = HashMap::new();
+    let mut launches: HashMap<EventId, (bool, EventId)> = HashMap::new();
     let from_host = |link: &&Link| is_stream(link.to.location) && !is_stream(link.from.location);
     let mut checks = job.checks();
     for link in view.trace().links() {
@@ -112,9 +112,9 @@ pub fn device_copies(
         if !from_host(&link) {
             continue;
         }
-        let asked = (link.kind != LinkKind::Launch, link.from);
-        let known = askers.entry(link.to).or_insert(asked);
-        *known = asked.min(*known);
+        let launched = (link.kind != LinkKind::Launch, link.from);
+        let known = launches.entry(link.to).or_insert(launched);
+        *known = launched.min(*known);
     }
     let attributes = definitions.attributes.iter();
     let bytes = attributes
@@ -147,10 +147,10 @@ pub fn device_copies(
                     location: location.id(),
                     index,
                 };
-                let asker = askers.get(&work).map(|(_, asker)| *asker);
-                let line = asker.and_then(|asker| {
+                let launch = launches.get(&work).map(|(_, launch)| *launch);
+                let line = launch.and_then(|launch| {
                     let bytes = bytes.map_or(0, |id| bytes_of(location, call.enter, id));
-                    line(view, location, call, asker, is_to_host, bytes)
+                    line(view, location, call, launch, is_to_host, bytes)
                 });
                 match line {
                     Some(line) => copies.lines.push(line),
@@ -167,27 +167,28 @@ fn line(
     view: TraceView<'_>,
     stream: LocationView<'_>,
     call: Interval,
-    asker: EventId,
+    launch: EventId,
     is_to_host: bool,
     bytes: u64,
 ) -> Option<Line> {
-    let events = view.trace().events().get(asker.location.index())?;
-    let asked: Ticks = events.time(asker.index as usize)?;
-    Some(match is_to_host {
-        true => Line {
+    let events = view.trace().events().get(launch.location.index())?;
+    let launched: Ticks = events.time(launch.index as usize)?;
+    Some(if is_to_host {
+        Line {
             from: stream.id(),
             sent: call.start,
-            to: asker.location,
+            to: launch.location,
             received: call.end,
             bytes,
-        },
-        false => Line {
-            from: asker.location,
-            sent: asked,
+        }
+    } else {
+        Line {
+            from: launch.location,
+            sent: launched,
             to: stream.id(),
             received: call.end,
             bytes,
-        },
+        }
     })
 }
 

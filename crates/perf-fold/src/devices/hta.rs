@@ -1,7 +1,7 @@
-//! [`Hta`]: the numbers of Holistic Trace Analysis, for who compares.
+//! [`Hta`]: utilisation as Holistic Trace Analysis (HTA) defines it, for comparisons.
 
-use super::gather::{self, Part};
-use super::work::WorkTable;
+use super::classification::WorkTable;
+use super::device_work::{self, Part};
 use super::{Piece, WorkRules};
 use crate::Result;
 use perf_core::{
@@ -127,12 +127,12 @@ impl Hta {
         let names = steps(view);
         let distinct: BTreeSet<&str> = names.values().copied().collect();
         let ends = last_steps(view, &names, job)?;
-        let launches = gather::launches(view, |kind| kind == LinkKind::Launch, job)?;
+        let launches = device_work::launches(view, |kind| kind == LinkKind::Launch, job)?;
         let rules = WorkRules::none();
         let table = WorkTable::new(&rules, view.definitions());
         let computes = computes(view);
         let mut ranks: BTreeMap<Option<u64>, Vec<Part>> = BTreeMap::new();
-        for part in gather::parts(view) {
+        for part in device_work::parts(view) {
             ranks.entry(part.rank).or_default().push(part);
         }
         let ranks: Vec<_> = ranks.into_iter().collect();
@@ -144,9 +144,10 @@ impl Hta {
                 None => true,
                 Some((start, end)) => piece.launch.is_some_and(|at| {
                     let at = rounder.begin(at);
-                    match params.include_last_profiler_step {
-                        true => at <= rounder.end(start.0, end.0),
-                        false => at < rounder.begin(start.0),
+                    if params.include_last_profiler_step {
+                        at <= rounder.end(start.0, end.0)
+                    } else {
+                        at < rounder.begin(start.0)
                     }
                 }),
             };
@@ -155,7 +156,7 @@ impl Hta {
             let mut left_out = 0;
             for part in parts {
                 let known = (&launches, &table);
-                gather::each(view, part, known, job, |piece, region| {
+                device_work::each(view, part, known, job, |piece, region| {
                     if !counts(&piece) {
                         left_out += 1;
                         return;
@@ -316,7 +317,7 @@ fn last_steps(
                 continue;
             }
             let at = events.time(index).unwrap_or_default();
-            let rank = gather::rank(system, location.id());
+            let rank = device_work::rank(system, location.id());
             let last = ends.entry(rank).or_default();
             let last = if is_end { &mut last.1 } else { &mut last.0 };
             *last = at.max(*last);

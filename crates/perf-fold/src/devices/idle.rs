@@ -179,11 +179,14 @@ fn split(start: u64, end: u64, before: &Before, next: Piece) -> ((u64, u64, u64)
         return (times, [Cause::HostLate, Cause::Launch]);
     }
     let has = |work: Work| next.work == work || before.ended[work as usize];
-    let cause = match () {
-        () if has(Work::Copy) => Cause::Copy,
-        () if has(Work::Set) => Cause::Set,
-        () if has(Work::Communication) => Cause::Communication,
-        () => Cause::Kernel,
+    let cause = if has(Work::Copy) {
+        Cause::Copy
+    } else if has(Work::Set) {
+        Cause::Set
+    } else if has(Work::Communication) {
+        Cause::Communication
+    } else {
+        Cause::Kernel
     };
     let is_kernel = matches!(next.work, Work::Compute | Work::Communication);
     match next.launch_end {

@@ -1,24 +1,24 @@
-//! [`Devices`]: how busy each device of a recording is, and why it is not.
+//! [`Devices`]: utilisation of each device of a recording, and the causes of its idle time.
 
+mod classification;
 mod copies;
-mod gather;
+mod device_work;
 mod hta;
 mod idle;
 mod sweep;
 mod table;
-mod work;
 
+pub use classification::{Work, WorkRules};
 pub use copies::{DeviceCopies, device_copies};
 pub use hta::{Hta, HtaParams};
 pub use idle::{Cause, Gap};
-pub use work::{Work, WorkRules};
 
 use crate::{Error, Result, Utilisation};
-use gather::Part;
+use classification::WorkTable;
+use device_work::Part;
 use perf_core::{
     Job, LocationGroupId, LocationId, Merge, ReplayCounts, TimeRange, TraceView, parallel,
 };
-use work::WorkTable;
 
 /// Piece of work on a device.
 #[derive(Clone, Copy, Debug, Default)]
@@ -268,15 +268,15 @@ impl Devices {
     ///
     /// Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn new(view: TraceView<'_>, params: &DeviceParams, job: &Job) -> Result<Self> {
-        let parts = gather::parts(view);
-        let mut launches = gather::launches(view, |_| true, job)?;
-        gather::add_ends(view, &mut launches, job)?;
+        let parts = device_work::parts(view);
+        let mut launches = device_work::launches(view, |_| true, job)?;
+        device_work::add_ends(view, &mut launches, job)?;
         let table = WorkTable::new(&params.rules, view.definitions());
         let total = view.locations().map(|it| it.all().len() as u64).sum();
         let gathered = parallel::try_map(parts.len(), |at| -> Result<_> {
             let part = &parts[at];
             job.check()?;
-            gather::pieces(view, part, &launches, &table, job)
+            device_work::pieces(view, part, &launches, &table, job)
         })?;
         let own = |pieces: &[Piece]| {
             let start = pieces.first().map_or(0, |piece| piece.start);

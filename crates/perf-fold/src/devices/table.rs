@@ -313,7 +313,7 @@ impl Hta {
             .map(|rank| (rank.total != 0).then(|| 100.0 * rank.utilisation()));
         Table::new(
             "ranks",
-            "Time of ranks as Holistic Trace Analysis splits it.",
+            "Time of ranks, divided as in Holistic Trace Analysis.",
         )
         .with(Column::unsigned(
             "rank",
@@ -352,7 +352,7 @@ impl DeviceCopies {
             ("direction unknown", self.unknown),
             ("launch unknown", self.unlinked),
         ];
-        let others = Table::new("copies without a line", "Copies that make no line.")
+        let others = Table::new("copies without a line", "Copies without a line.")
             .with(Column::text("reason", others.map(|(reason, _)| reason)))
             .with(Column::unsigned(
                 "copies",

@@ -291,11 +291,14 @@ fn cause(pieces: &[Piece], length: u64, at: u64) -> Cause {
         .chain([first])
         .map(|it| work(it.2))
         .collect();
-    match () {
-        () if sides.contains(&Work::Copy) => Cause::Copy,
-        () if sides.contains(&Work::Set) => Cause::Set,
-        () if sides.contains(&Work::Communication) => Cause::Communication,
-        () => Cause::Kernel,
+    if sides.contains(&Work::Copy) {
+        Cause::Copy
+    } else if sides.contains(&Work::Set) {
+        Cause::Set
+    } else if sides.contains(&Work::Communication) {
+        Cause::Communication
+    } else {
+        Cause::Kernel
     }
 }
 

@@ -413,7 +413,7 @@ fn invalid_folds_are_errors() {
     let error = Folder::new(&timelines, groups, params).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "too many cells, rows: 1, columns: 33554432, most cells: 16777216"
+        "too many cells: 1 rows of 33554432 columns, the limit is 16777216 cells"
     );
     let params = Folder::params().check().unwrap();
     let none = Folder::new(&timelines, Groups::default(), params);
@@ -500,7 +500,7 @@ fn lines_are_bundled_by_row_and_pixel() {
 
 #[test]
 fn every_message_is_counted_once() {
-    let trace = perf_testdata::wide::trace(8, 2_000);
+    let trace = perf_testdata::many_ranks::trace(8, 2_000);
     let map = RegionMap::by_name(trace.definitions()).unwrap();
     let timelines = Timelines::new(trace.view(), &map, &Job::default()).unwrap();
     let found = perf_core::match_messages(trace.view(), &Job::default()).unwrap();

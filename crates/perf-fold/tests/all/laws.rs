@@ -84,10 +84,7 @@ proptest! {
         for row in fold.rows() {
             for (cell, edges) in row.cells().iter().zip(fold.edges().windows(2)) {
                 let (pixel, streams) = (range(edges[0].0, edges[1].0), &row.group().streams);
-                let weights = match pixel.is_empty() {
-                    true => naive.sampled(streams, pixel.start, Boundary::AtOrBefore),
-                    false => naive.exact(streams, pixel),
-                };
+                let weights = if pixel.is_empty() { naive.sampled(streams, pixel.start, Boundary::AtOrBefore) } else { naive.exact(streams, pixel) };
                 prop_assert_eq!(cell.value, operate(op, &as_idle(&weights)));
                 let total = streams.len() as u64 * pixel.len().max(1);
                 prop_assert_eq!(cell.total, total);

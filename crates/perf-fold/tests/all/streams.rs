@@ -282,10 +282,7 @@ proptest! {
         events.sort_unstable();
         let events: Vec<_> = events
             .into_iter()
-            .map(|(at, leaves, region)| match leaves {
-                true => leave(at, RegionId(region)),
-                false => enter(at, RegionId(region)),
-            })
+            .map(|(at, leaves, region)| if leaves { leave(at, RegionId(region)) } else { enter(at, RegionId(region)) })
             .collect();
         let timelines = stream(&events);
         let window = range(start, start + length);

@@ -5,9 +5,9 @@
 //! `data.N`. A step is written in the order data, index, record, so a step with a record is
 //! complete.
 
-use super::fields::{Damage, Fields};
 use super::index::{self, Variable};
 use super::member::Member;
+use super::primitives::{Damage, Fields};
 use crate::{Error, Result};
 use perf_core::Place;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ pub(super) struct Bp4 {
     /// `true` for big-endian files.
     pub(super) is_big: bool,
     /// Description of a damaged header field whose value was replaced by the only possible one.
-    mended: Option<String>,
+    repaired: Option<String>,
     /// Next record to read.
     next: u64,
     /// Number of bytes of tables read so far.
@@ -93,11 +93,11 @@ impl Bp4 {
         let header = steps.read(0, HEADER, "the header of an index of steps")?;
         let byte = |at: usize| header.get(at).copied().unwrap_or_default();
         let version = byte(VERSION);
-        let mut mended = None;
+        let mut repaired = None;
         if !header.starts_with(b"ADIOS-BP v") {
-            mended = Some("the name of the format".to_string());
+            repaired = Some("the name of the format".to_string());
         }
-        if mended.is_some() && version != 4 {
+        if repaired.is_some() && version != 4 {
             return Err(Error::Malformed {
                 place: steps.place(0),
                 expected: "`ADIOS-BP v`".into(),
@@ -108,7 +108,7 @@ impl Bp4 {
             return Err(Error::Unsupported {
                 place: steps.place(VERSION as u64),
                 what: format!(
-                    "version {version} of the ADIOS formats (BP4 is, which the plug-in writes if its engine is set to it)"
+                    "version {version} of the BP format (set the engine of the plug-in to BP4)"
                 ),
             });
         }
@@ -117,7 +117,7 @@ impl Bp4 {
             1 => true,
             // No other byte order has been written for a long time.
             other => {
-                mended = Some(format!("the byte order, which is {other}"));
+                repaired = Some(format!("the byte order {other}"));
                 false
             }
         };
@@ -127,7 +127,7 @@ impl Bp4 {
             steps,
             data: HashMap::new(),
             is_big,
-            mended,
+            repaired,
             next: 0,
             taken: 0,
             is_spent: false,
@@ -137,9 +137,9 @@ impl Bp4 {
     }
 
     /// Returns a repaired header field, once.
-    pub(super) fn take_mended(&mut self) -> Option<Place> {
-        let mended = self.mended.take()?;
-        Some(self.steps.place(0).record(mended))
+    pub(super) fn take_repaired(&mut self) -> Option<Place> {
+        let repaired = self.repaired.take()?;
+        Some(self.steps.place(0).record(repaired))
     }
 
     /// Returns `true` if a header and an index exist, so that errors in them are permanent.
@@ -219,8 +219,7 @@ impl Bp4 {
         if !is_ordered {
             return Err(Error::Malformed {
                 place,
-                expected: "offsets of groups, variables, attributes and the end in this order"
-                    .into(),
+                expected: "ascending offsets of groups, variables, attributes and the end".into(),
                 got: format!("{groups}, {variables}, {attributes}, {end}"),
             });
         }
@@ -243,7 +242,7 @@ impl Bp4 {
         if index::is_column_major(&mut section(groups)?).map_err(damaged)? {
             return Err(Error::Unsupported {
                 place: index,
-                what: "an array with its first axis fastest".into(),
+                what: "an array in column-major order".into(),
             });
         }
         Ok(Step {
@@ -263,13 +262,14 @@ impl Bp4 {
         }
         let there = self.index.len()?;
         // A truncated index is reported separately.
-        match self.claimed <= there || part.end > there {
-            true => Ok(()),
-            false => Err(Error::Malformed {
+        if self.claimed <= there || part.end > there {
+            Ok(())
+        } else {
+            Err(Error::Malformed {
                 place: place.clone(),
-                expected: format!("at most the {there} bytes that there are, in all steps"),
+                expected: format!("at most {there} bytes in all steps together"),
                 got: format!("{} bytes", self.claimed),
-            }),
+            })
         }
     }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub const FORMAT: Format = Format {
     name: "adios",
     extensions: &["bp"],
-    describe: "Streams that TAU's trace plug-in writes through ADIOS2, as BP4: a folder a rank, or a folder of them",
+    describe: "Streams of TAU's ADIOS2 trace plug-in in BP4 format: a folder for each rank, or a folder of these",
     probe,
     open,
     ranks: None,
@@ -56,7 +56,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
         if is_bp3(&input) {
             return Err(Error::Unsupported {
                 place: place(),
-                what: "a single file as of ADIOS 1 or BP3 (set the engine to BP4)".into(),
+                what: "a single file of ADIOS 1 or BP3 (set the engine to BP4)".into(),
             });
         }
         // The system reports the error.
@@ -79,7 +79,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
         return Err(Error::UnknownFormat {
             place: place(),
             tried:
-                "adios, which is a folder with `md.idx`, or a folder of those with names in `.bp`"
+                "adios (a folder with `md.idx`, or a folder of such folders with names in `.bp`)"
                     .into(),
         });
     }

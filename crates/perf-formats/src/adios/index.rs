@@ -1,6 +1,6 @@
 //! The index of one step: its variables and attributes with their positions.
 
-use super::fields::{Damage, Fields, Kind, Read};
+use super::primitives::{Damage, Fields, Kind, Read};
 
 /// A variable of a step.
 #[derive(Clone, Debug)]
@@ -38,11 +38,11 @@ pub(super) struct Block {
 pub(super) fn read(fields: &mut Fields<'_>) -> Read<Vec<Variable>> {
     let count = fields.u32("a number of variables")?;
     let len = fields.u64("the length of an index")?;
-    let mut part = fields.part(len, "an index as long as it says")?;
+    let mut part = fields.part(len, "an index of the declared length")?;
     let mut variables = Vec::new();
     for _ in 0..count {
         let len = part.u32("the length of a variable")?;
-        let mut entry = part.part(len.into(), "a variable as long as it says")?;
+        let mut entry = part.part(len.into(), "a variable of the declared length")?;
         let member = entry.u32("the number of a variable")?;
         variables.push((member, variable(&mut entry)?));
     }
@@ -68,7 +68,7 @@ fn variable(entry: &mut Fields<'_>) -> Read<Variable> {
         // The number of characteristics is redundant with their length.
         entry.u8("a number of characteristics")?;
         let len = entry.u32("the length of characteristics")?;
-        let mut set = entry.part(len.into(), "characteristics as long as they say")?;
+        let mut set = entry.part(len.into(), "characteristics of the declared length")?;
         blocks.push(block(&mut set, kind)?);
     }
     Ok(Variable { name, kind, blocks })
@@ -163,7 +163,7 @@ fn min_max(set: &mut Fields<'_>, kind: Kind, dims: usize) -> Read<()> {
     let pair = 2 * kind.size();
     set.bytes(pair, "a minimum and maximum")?;
     if parts > 1 {
-        set.u8("how parts are divided")?;
+        set.u8("the division of parts")?;
         set.u64("the length of a part")?;
         set.bytes(2 * dims as u64, "numbers of parts")?;
         set.bytes(parts * pair, "minima and maxima of parts")?;
@@ -180,11 +180,11 @@ fn min_max(set: &mut Fields<'_>, kind: Kind, dims: usize) -> Read<()> {
 pub(super) fn is_column_major(fields: &mut Fields<'_>) -> Result<bool, Damage> {
     let count = fields.u64("a number of process groups")?;
     let len = fields.u64("the length of an index of process groups")?;
-    let mut part = fields.part(len, "an index of process groups as long as it says")?;
+    let mut part = fields.part(len, "an index of process groups of the declared length")?;
     let mut is_column_major = false;
     for _ in 0..count {
         let len = part.u16("the length of a process group")?;
-        let mut group = part.part(len.into(), "a process group as long as it says")?;
+        let mut group = part.part(len.into(), "a process group of the declared length")?;
         group.text("the name of a group")?;
         is_column_major |= group.u8("the order of axes")? == b'y';
     }

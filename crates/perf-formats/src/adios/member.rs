@@ -58,10 +58,7 @@ impl Member {
         let is_there = offset.checked_add(len).is_some_and(|end| end <= whole);
         let size = usize::try_from(len).ok().filter(|_| is_there);
         size.ok_or_else(|| Error::Truncated {
-            place: self.place(match is_there {
-                true => offset,
-                false => whole.min(offset),
-            }),
+            place: self.place(if is_there { offset } else { whole.min(offset) }),
             expected: what.into(),
         })
     }

@@ -19,14 +19,14 @@
 //! files, such as those of the SST engine.
 
 mod bp4;
-mod fields;
+mod followed_file;
 mod format;
 mod index;
-mod lanes;
 mod member;
 mod names;
-mod one;
+mod primitives;
 pub mod rules;
+mod step_events;
 mod table;
 mod tau;
 
@@ -34,8 +34,8 @@ pub use format::FORMAT;
 
 use crate::streams::Follow;
 use crate::{Error, OpenOptions, Result};
+use followed_file::{FollowedFile, Next};
 use names::Programs;
-use one::{Next, OneFile};
 use perf_core::{Diagnostics, EventSink, EventSource, Job, Place};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ pub struct Adios {
     /// Requested paths, if files may appear later.
     roots: Vec<PathBuf>,
     /// Opened and expected files.
-    files: Vec<OneFile>,
+    files: Vec<FollowedFile>,
     /// Paths of the opened files.
     known: HashSet<PathBuf>,
     /// Numbers of the programs.
@@ -101,7 +101,7 @@ impl Adios {
         let mut source = Self::new(options);
         for path in paths {
             for path in format::files(path.as_ref())? {
-                match OneFile::open(path) {
+                match FollowedFile::open(path) {
                     Ok(file) => source.files.push(file),
                     // The writer was stopped before the first step.
                     Err(Error::Truncated { place, .. }) if !source.is_strict => {
@@ -158,7 +158,7 @@ impl Adios {
         for root in &self.roots {
             for path in format::files_by_now(root)? {
                 if self.known.insert(path.clone()) {
-                    self.files.push(OneFile::later(path));
+                    self.files.push(FollowedFile::later(path));
                 }
             }
         }
@@ -204,12 +204,11 @@ impl Adios {
                 return Ok(());
             };
             let is_any = self.files.iter().any(|one| one.step().is_some());
-            let is_waiting = match self.files.is_empty() {
-                true => true,
-                false => {
-                    let is_awaited = self.files.iter().any(|one| one.is_awaited(is_any));
-                    is_awaited || (!is_any && follow.idle.is_some() && self.may_grow())
-                }
+            let is_waiting = if self.files.is_empty() {
+                true
+            } else {
+                let is_awaited = self.files.iter().any(|one| one.is_awaited(is_any));
+                is_awaited || (!is_any && follow.idle.is_some() && self.may_grow())
             };
             if !is_waiting || job.is_cancelled() {
                 return Ok(());
@@ -234,10 +233,10 @@ impl Adios {
     /// Pushes the next step of a file. A damaged step is skipped; its names are kept as far as they
     /// are readable.
     fn push(&mut self, index: usize, sink: &mut dyn EventSink) -> Result<()> {
-        let Some((one, file)) = self.files.get_mut(index).and_then(OneFile::parts) else {
+        let Some((one, file)) = self.files.get_mut(index).and_then(FollowedFile::parts) else {
             return Ok(());
         };
-        if let Some(place) = file.take_mended() {
+        if let Some(place) = file.take_repaired() {
             self.diagnostics.add(rules::HEADER, place);
         }
         let place = file.place();
@@ -308,7 +307,7 @@ impl EventSource for Adios {
 
     fn next_step(&mut self, sink: &mut dyn EventSink, job: &Job) -> Result<bool> {
         self.look(job)?;
-        let ahead = self.files.iter().filter_map(OneFile::step);
+        let ahead = self.files.iter().filter_map(FollowedFile::step);
         let Some(step) = ahead.min() else {
             return match self.refused.take() {
                 Some(error) if !self.has_read => Err(error),

@@ -10,37 +10,39 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const HEADER: Rule = rule(
     "damaged-header",
     Weight::Loss,
-    "the header of an index of steps is cut off, so that there are no steps; or damaged, and mended",
+    "the header of an index of steps is truncated, and the file has no steps; or it is damaged, \
+     and was repaired",
 );
 /// The index or data of a step are incomplete.
 pub const DAMAGED_STEP: Rule = rule(
     "damaged-step",
     Weight::Loss,
-    "a step is cut off or damaged; skipped",
+    "a step is truncated or damaged; skipped",
 );
 /// The data of a table are incomplete.
 pub const DAMAGED_TABLE: Rule = rule(
     "damaged-table",
     Weight::Loss,
-    "a part of a table is missing, cut off or damaged; the rest of the step is kept",
+    "a part of a table is missing, truncated or damaged; the rest of the step is kept",
 );
 /// A step of a file arrived after that step had been returned.
 pub const LATE: Rule = rule(
     "late-step",
     Weight::Note,
-    "a file was late: its step ended after later ones of the others",
+    "a file was late: its step ended after later steps of other files",
 );
 /// The index of steps ends within a record.
 pub const UNFINISHED: Rule = rule(
     "unfinished-step",
     Weight::Note,
-    "the index ends within the record of a step, which was being written; left out",
+    "the index ends within the record of a step that was being written; the step is dropped",
 );
 /// A file was not closed, and no data arrived.
 pub const GIVEN_UP: Rule = rule(
     "given-up",
     Weight::Note,
-    "a file is still being written, but nothing came for as long as one waits; taken for its end",
+    "a file is still open for writing, but no data arrived within the waiting time; read as \
+     complete",
 );
 /// No attribute names the number of a timer, counter or event type.
 pub const UNNAMED: Rule = rule(
@@ -52,35 +54,35 @@ pub const UNNAMED: Rule = rule(
 pub const UNKNOWN_KIND: Rule = rule(
     "unknown-kind",
     Weight::Loss,
-    "an event is of a kind that streams do not have; skipped",
+    "an event has an unknown kind; skipped",
 );
 /// Numbers of programs, ranks or threads are implausibly high.
 pub const CORRUPT: Rule = rule(
     "corrupt-event",
     Weight::Loss,
-    "the program, rank, thread or time of an event is too large to be one; skipped",
+    "the program, rank, thread or time of an event is implausibly large; skipped",
 );
 /// A count differs from the number of rows.
 pub const COUNT: Rule = rule(
     "wrong-count",
     Weight::Loss,
-    "a table has fewer rows than its count says; those there are kept",
+    "a table has fewer rows than its count declares; the existing rows are kept",
 );
 /// Rows beyond the count.
 pub const LEFTOVER: Rule = rule(
     "rows-beyond-count",
     Weight::Note,
-    "a table has more rows than its count says; the count is believed",
+    "a table has more rows than its count declares; the excess rows are skipped",
 );
 /// The limit on definitions is exceeded.
 pub const DEFINITIONS: Rule = rule(
     "too-many-definitions",
     Weight::Loss,
-    "a name has a number past the limit for definitions; skipped",
+    "the number of a name exceeds the limit for definitions; skipped",
 );
 /// The rank or thread of metadata is not a number.
 pub const METADATA: Rule = rule(
     "malformed-metadata",
     Weight::Loss,
-    "an attribute of metadata does not name a rank and thread; skipped",
+    "a metadata attribute does not name a rank and a thread; skipped",
 );

@@ -1,8 +1,8 @@
 //! [`Table`]: positions of the rows of a table of integers, and reading of the rows in parts.
 
 use super::bp4::{Bp4, is_damage};
-use super::fields::{Fields, Kind};
 use super::index::{Block, Variable};
+use super::primitives::{Fields, Kind};
 use crate::{Error, Result};
 use perf_core::Place;
 
@@ -44,8 +44,8 @@ impl Bp4 {
         if self.is_spent {
             return Err(Error::Malformed {
                 place: self.place().record(format!("`{}`", variable.name)),
-                expected: "as many bytes as there are, in all steps".into(),
-                got: "more of them in earlier steps".into(),
+                expected: "no more bytes in all steps together than the file has".into(),
+                got: "more bytes in earlier steps".into(),
             });
         }
         let mut blocks: Vec<&Block> = variable.blocks.iter().collect();
@@ -72,7 +72,7 @@ impl Bp4 {
                 self.is_spent = true;
                 return Err(Error::Malformed {
                     place,
-                    expected: format!("at most the {there} bytes that there are, in all steps"),
+                    expected: format!("at most {there} bytes in all steps together"),
                     got: format!("{bytes} bytes"),
                 });
             }

@@ -2,9 +2,9 @@
 
 use super::bp4::{Bp4, Step};
 use super::index::Variable;
-use super::lanes::{Edge, Lanes};
 use super::names::{Kind, Names, Numbered, Programs};
 use super::rules;
+use super::step_events::{Edge, StepEvents};
 use super::table::Table;
 use crate::Result;
 use perf_core::{
@@ -40,7 +40,7 @@ pub(super) struct Scratch {
     /// Buffer for a part of a table.
     part: Vec<u8>,
     /// Events of the step by stream.
-    lanes: Lanes,
+    lanes: StepEvents,
 }
 
 impl Tables {
@@ -164,7 +164,7 @@ struct Resolver<'a> {
     /// Metrics of the counters.
     counters: Numbered<MetricId>,
     /// Receiver of the events.
-    lanes: &'a mut Lanes,
+    lanes: &'a mut StepEvents,
 }
 
 impl Resolver<'_> {
@@ -230,19 +230,21 @@ impl Resolver<'_> {
         let [program, _, _, kind, timer, _] = *row;
         let kind = self.kind(kind)?;
         let is_first = self.first == Some(program);
-        let known = match is_first {
-            true => self.regions.get(timer),
-            false => self.others.get(&(program, timer)),
+        let known = if is_first {
+            self.regions.get(timer)
+        } else {
+            self.others.get(&(program, timer))
         };
         let region = match known.copied() {
             Some(region) => region,
             None => {
                 let name = self.names.timers.get(timer).ok_or(rules::UNNAMED)?;
                 let region = self.sink.region(key.program, name);
-                match is_first {
+                if is_first {
                     // Named numbers are within the limit.
-                    true => drop(self.regions.insert(timer, region, u32::MAX)),
-                    false => drop(self.others.insert((program, timer), region)),
+                    self.regions.insert(timer, region, u32::MAX);
+                } else {
+                    self.others.insert((program, timer), region);
                 }
                 region
             }

@@ -2,7 +2,7 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::timeline::{longest, open_file, open_files};
 use crate::{Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
@@ -13,7 +13,7 @@ use std::path::Path;
 pub const FORMAT: Format = Format {
     name: "chrome",
     extensions: &["json", "json.gz"],
-    describe: "Chrome Trace Event JSON, as PyTorch Kineto writes it, also packed with gzip",
+    describe: "Chrome Trace Event JSON, as PyTorch Kineto writes it, also compressed with gzip",
     probe,
     open: open_one,
     ranks: Some(|paths, options, job| open(paths, options, job)),
@@ -69,10 +69,10 @@ pub fn open<P: AsRef<Path> + Sync>(
     options: &OpenOptions,
     job: &Job,
 ) -> Result<Recording> {
-    let options = &Reading::new(options, job);
-    open_files(paths, options, FORMAT.name, |path, granted| {
+    let options = &ReadContext::new(options, job);
+    open_files(paths, options, FORMAT.name, |path, budget| {
         let source = Source::open(path, longest(options))?;
-        Ok(vec![reader::read(source, options, granted)?])
+        Ok(vec![reader::read(source, options, budget)?])
     })
 }
 
@@ -99,9 +99,9 @@ pub fn read(
     options: &OpenOptions,
     job: &Job,
 ) -> Result<Recording> {
-    let options = &Reading::new(options, job);
+    let options = &ReadContext::new(options, job);
     let source = Source::read(name, from, longest(options))?;
-    open_file(options, FORMAT.name, |granted| {
-        Ok(vec![reader::read(source, options, granted)?])
+    open_file(options, FORMAT.name, |budget| {
+        Ok(vec![reader::read(source, options, budget)?])
     })
 }

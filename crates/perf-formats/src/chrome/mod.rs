@@ -59,8 +59,8 @@
 //! Damage is counted with the byte and the number of the event: see [`rules`]. A truncated file
 //! yields all events before its end.
 
+mod annotations;
 mod event;
-mod facts;
 mod format;
 mod phases;
 mod reader;

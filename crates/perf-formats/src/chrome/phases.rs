@@ -1,7 +1,7 @@
 //! Conversion of events by phase.
 
 use super::event::{Facts, Raw};
-use super::{facts, rules};
+use super::{annotations, rules};
 use crate::json::{Cursor, Token, integer, nanos, whole};
 use crate::timeline::{Edge, Extra, FlowEnd, Kind, Part, Role, RowKey, Sym, Tag};
 use perf_core::{Rule, Value};
@@ -196,8 +196,8 @@ impl Phases {
         let mut extra = Extra::new(correlation, bytes, role);
         match raw.args.facts {
             Facts::None => {}
-            Facts::Training => facts::training(&mut self.part, raw, (start, end), &mut extra),
-            Facts::Collective => facts::collective(&mut self.part, raw, &mut extra),
+            Facts::Training => annotations::training(&mut self.part, raw, (start, end), &mut extra),
+            Facts::Collective => annotations::collective(&mut self.part, raw, &mut extra),
         }
         let extra = self.part.extra(extra);
         self.part.call(row, (start, end.max(start)), region, extra);
@@ -247,9 +247,10 @@ impl Phases {
             return Edge::End(None);
         }
         let name = self.part.name(text, at);
-        match is_begin {
-            true => Edge::Begin(self.part.region(name, kind)),
-            false => Edge::End(Some(name)),
+        if is_begin {
+            Edge::Begin(self.part.region(name, kind))
+        } else {
+            Edge::End(Some(name))
         }
     }
 

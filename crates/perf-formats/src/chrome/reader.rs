@@ -4,8 +4,8 @@ use super::event::Raw;
 use super::phases::Phases;
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, More, Next, Source, Stop, Token, integer};
-use crate::reading::Reading;
-use crate::timeline::{Granted, Part};
+use crate::read_context::ReadContext;
+use crate::timeline::{MemoryBudget, Part};
 use crate::{Error, Result};
 use perf_core::Place;
 
@@ -13,8 +13,12 @@ use perf_core::Place;
 const PROPERTY: usize = 256;
 
 /// Reads a file.
-pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> Result<Part> {
-    let part = Part::new(source.name(), granted);
+pub(super) fn read(
+    mut source: Source,
+    options: &ReadContext,
+    budget: &MemoryBudget,
+) -> Result<Part> {
+    let part = Part::new(source.name(), budget);
     let mut phases = Phases::new(part);
     let expected = "an object with `traceEvents`, or an array of events";
     if source.peek()? == Some(0xef) {
@@ -44,7 +48,7 @@ pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> 
 }
 
 /// Reads the members of the object; returns `false` if the text ends within it.
-fn object(source: &mut Source, phases: &mut Phases, options: &Reading) -> Result<bool> {
+fn object(source: &mut Source, phases: &mut Phases, options: &ReadContext) -> Result<bool> {
     source.take(1);
     let mut has_events = false;
     source.stop_at(Some("\"traceEvents\""));
@@ -59,7 +63,7 @@ fn object(source: &mut Source, phases: &mut Phases, options: &Reading) -> Result
                     return Err(Error::Malformed {
                         place,
                         expected: "`traceEvents`".into(),
-                        got: "an object without it".into(),
+                        got: "an object without this key".into(),
                     });
                 }
                 damaged(phases, place, "`traceEvents`");
@@ -82,7 +86,7 @@ fn object(source: &mut Source, phases: &mut Phases, options: &Reading) -> Result
                     return Err(Error::Malformed {
                         place,
                         expected: expected.into(),
-                        got: "something else, and no `traceEvents` behind it".into(),
+                        got: "another text, and no `traceEvents` after it".into(),
                     });
                 }
                 damaged(phases, place, expected);
@@ -146,7 +150,7 @@ fn damaged(phases: &mut Phases, place: Place, expected: &str) {
 fn array(
     source: &mut Source,
     phases: &mut Phases,
-    options: &Reading,
+    options: &ReadContext,
     is_bare: bool,
 ) -> Result<bool> {
     let read = |phases: &mut Phases, cursor: &mut Cursor<'_>, index: u64, offset: u64| {
@@ -260,9 +264,12 @@ fn property(source: &mut Source, phases: &mut Phases, key: &str) -> Result<bool>
     let Some(value) = value else { return Ok(true) };
     if key == "baseTimeNanoseconds" {
         let base = integer(&value);
-        phases.part.base = base.and_then(|(bits, is_negative)| match is_negative {
-            true => Some(bits.cast_signed()),
-            false => i64::try_from(bits).ok(),
+        phases.part.base = base.and_then(|(bits, is_negative)| {
+            if is_negative {
+                Some(bits.cast_signed())
+            } else {
+                i64::try_from(bits).ok()
+            }
         });
     }
     let text = phases.part.text(&value);

@@ -11,7 +11,7 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const PHASE: Rule = rule(
     "other-phase",
     Weight::Loss,
-    "an event is a sample, an object, a dump or of a phase that nobody knows; not kept",
+    "an event is a sample, an object, a dump or of an unknown phase; dropped",
 );
 /// An element that is not an event.
 pub const EMPTY: Rule = rule(
@@ -23,23 +23,23 @@ pub const EMPTY: Rule = rule(
 pub const NO_DURATION: Rule = rule(
     "no-duration",
     Weight::Repair,
-    "a complete event has no duration; kept with no length",
+    "a complete event has no duration; kept with length 0",
 );
 /// An asynchronous event without an id.
 pub const NO_ID: Rule = rule(
     "no-id",
     Weight::Repair,
-    "an asynchronous event or a flow has no id; taken to have an empty one",
+    "an asynchronous event or a flow has no id; an empty id is assumed",
 );
 /// Text after the last bracket.
 pub const TRAILING: Rule = rule(
     "trailing-text",
     Weight::Note,
-    "there is text after the end of the trace; not read",
+    "text follows the end of the trace; skipped",
 );
 /// A bare array without its closing bracket, which the format allows.
 pub const UNCLOSED: Rule = rule(
     "unclosed-array",
     Weight::Ordinary,
-    "the array of events has no closing bracket, which its format allows",
+    "the array of events has no closing bracket, which the format allows",
 );

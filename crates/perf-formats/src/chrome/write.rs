@@ -209,12 +209,11 @@ impl Writer<'_, '_> {
     }
 
     fn spill(&mut self) -> Result<()> {
-        match self.text.len() >= BUFFER {
-            true => {
-                self.job.check()?;
-                self.flush()
-            }
-            false => Ok(()),
+        if self.text.len() >= BUFFER {
+            self.job.check()?;
+            self.flush()
+        } else {
+            Ok(())
         }
     }
 

@@ -92,11 +92,14 @@ impl Expression {
 /// Divides like CubeLib: 0 / 0 is 0, and other divisions by zero yield the largest finite number.
 /// Infinite values mark missing values and are preserved.
 fn ratio(of: f64, by: f64) -> f64 {
-    match by == 0.0 {
-        true if of == 0.0 => 0.0,
-        true if of.is_infinite() => of,
-        true => f64::MAX.copysign(of),
-        false => of / by,
+    if by != 0.0 {
+        of / by
+    } else if of == 0.0 {
+        0.0
+    } else if of.is_infinite() {
+        of
+    } else {
+        f64::MAX.copysign(of)
     }
 }
 
@@ -137,10 +140,12 @@ impl<'a> Parser<'a> {
     fn sum(&mut self) -> Option<Expression> {
         let mut left = self.product()?;
         loop {
-            let operation = match () {
-                () if self.take("+") => Operation::Add,
-                () if self.take("-") => Operation::Subtract,
-                () => return Some(left),
+            let operation = if self.take("+") {
+                Operation::Add
+            } else if self.take("-") {
+                Operation::Subtract
+            } else {
+                return Some(left);
             };
             left = self.join(operation, left, Self::product)?;
         }
@@ -149,10 +154,12 @@ impl<'a> Parser<'a> {
     fn product(&mut self) -> Option<Expression> {
         let mut left = self.factor()?;
         loop {
-            let operation = match () {
-                () if self.take("*") => Operation::Multiply,
-                () if self.take("/") => Operation::Divide,
-                () => return Some(left),
+            let operation = if self.take("*") {
+                Operation::Multiply
+            } else if self.take("/") {
+                Operation::Divide
+            } else {
+                return Some(left);
             };
             left = self.join(operation, left, Self::factor)?;
         }
@@ -264,9 +271,9 @@ mod tests {
     fn arithmetic_is_evaluated() {
         let text = " metric::time(i) / metric::visits(e) - 2 * (1.5e1 + -metric::time()) ";
         let expression = parse(text).unwrap();
-        let mut asked = Vec::new();
+        let mut requested = Vec::new();
         let values = expression.evaluate(2, Scope::Exclusive, &mut |metric, scope| {
-            asked.push((metric.0, scope));
+            requested.push((metric.0, scope));
             Ok::<_, ()>(match metric.0 {
                 0 => vec![6.0, 8.0],
                 _ => vec![2.0, 4.0],
@@ -278,7 +285,7 @@ mod tests {
             (1, Scope::Exclusive),
             (0, Scope::Exclusive),
         ];
-        assert_eq!(asked, expected);
+        assert_eq!(requested, expected);
         let extremes = parse("max(min(1, 2), 1.25)").unwrap();
         let none = &mut |_, _| Err(());
         assert_eq!(extremes.evaluate(1, Scope::Inclusive, none), Ok(vec![1.25]));

@@ -6,8 +6,8 @@
 //! there is no row either.
 
 use super::cubepl::Expression;
+use super::cubex_rows::unreadable;
 use super::names::property;
-use super::rows::unreadable;
 use super::rules;
 use crate::Error;
 use perf_core::{
@@ -282,19 +282,19 @@ impl RowStore for DerivedRows {
     }
 
     fn paths(&self, metric: MetricId) -> Vec<CallPathId> {
-        match self.is_derived(metric) {
-            true => self.derived_paths(metric).to_vec(),
-            false => self.base.paths(metric),
+        if self.is_derived(metric) {
+            self.derived_paths(metric).to_vec()
+        } else {
+            self.base.paths(metric)
         }
     }
 
     fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
-        match self.is_derived(metric) {
-            true => {
-                let total = DerivedRows::total(self, metric, path, Scope::Inclusive)?;
-                Ok(Some(Value::F64(total)))
-            }
-            false => self.base.rows().total(metric, path),
+        if self.is_derived(metric) {
+            let total = DerivedRows::total(self, metric, path, Scope::Inclusive)?;
+            Ok(Some(Value::F64(total)))
+        } else {
+            self.base.rows().total(metric, path)
         }
     }
 

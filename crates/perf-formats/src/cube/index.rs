@@ -253,9 +253,10 @@ fn u32_at(bytes: &[u8], is_big: bool) -> u32 {
     let Some((bytes, _)) = bytes.split_first_chunk() else {
         return 0;
     };
-    match is_big {
-        true => u32::from_be_bytes(*bytes),
-        false => u32::from_le_bytes(*bytes),
+    if is_big {
+        u32::from_be_bytes(*bytes)
+    } else {
+        u32::from_le_bytes(*bytes)
     }
 }
 
@@ -263,9 +264,10 @@ fn u64_at(bytes: &[u8], is_big: bool) -> u64 {
     let Some((bytes, _)) = bytes.split_first_chunk() else {
         return 0;
     };
-    match is_big {
-        true => u64::from_be_bytes(*bytes),
-        false => u64::from_le_bytes(*bytes),
+    if is_big {
+        u64::from_be_bytes(*bytes)
+    } else {
+        u64::from_le_bytes(*bytes)
     }
 }
 

@@ -33,19 +33,19 @@
 //! | writing | stored metrics of all types; grids over ranks of a communicator, which the format cannot represent, are counted and dropped; Cube3 is not written |
 
 mod anchor;
+mod cube3_rows;
 mod cubepl;
+mod cubex_rows;
+mod data_type;
 mod derived;
-mod dtype;
 mod format;
 mod index;
 mod names;
-mod order;
 mod read;
 mod resolve;
-mod rows;
+mod row_order;
 pub mod rules;
 mod tar;
-mod text;
 mod write;
 
 pub use format::FORMAT;

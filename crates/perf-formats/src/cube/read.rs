@@ -1,18 +1,18 @@
 //! [`Cube`]: a profile and the further contents of its file.
 
 use super::anchor::{self, Anchor};
+use super::cube3_rows::TextRows;
+use super::cubex_rows::FileRows;
 use super::derived::DerivedRows;
 use super::index::Files;
 use super::names::property;
-use super::order::Order;
 use super::resolve::{Resolved, Resolver};
-use super::rows::FileRows;
+use super::row_order::Order;
 use super::rules;
 use super::tar::{self, Member};
-use super::text::TextRows;
 use super::write::{WriteOptions, write_members};
 use crate::bytes::{self, Bytes};
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, RowStore, Scope};
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ impl Cube {
     /// [`Error::Unsupported`] or [`Error::Limit`] with the place in the file, and [`Error::Strict`]
     /// for the first repair or loss in strict mode.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
-        let options = &Reading::new(options, job);
+        let options = &ReadContext::new(options, job);
         let bytes = Bytes::open(path.as_ref(), options.get_limits(), &options.job)?;
         Cube::read(bytes, options)
     }
@@ -84,12 +84,12 @@ impl Cube {
         options: &OpenOptions,
         job: &Job,
     ) -> Result<Self> {
-        let options = &Reading::new(options, job);
+        let options = &ReadContext::new(options, job);
         let bytes = Bytes::new(bytes, name, options.get_limits(), &options.job)?;
         Cube::read(bytes, options)
     }
 
-    fn read(bytes: Bytes, options: &Reading) -> Result<Self> {
+    fn read(bytes: Bytes, options: &ReadContext) -> Result<Self> {
         let head = bytes.read(0, bytes.len().min(512), "a file")?;
         let cube = if tar::is_tar(&head) {
             Cube::archive(bytes, options)
@@ -106,7 +106,7 @@ impl Cube {
         Ok(cube)
     }
 
-    fn document(bytes: Bytes, options: &Reading) -> Result<Self> {
+    fn document(bytes: Bytes, options: &ReadContext) -> Result<Self> {
         let mut found = Diagnostics::default();
         let file = Arc::clone(bytes.name());
         options.advance(bytes.len(), bytes.len())?;
@@ -134,7 +134,7 @@ impl Cube {
         )
     }
 
-    fn archive(bytes: Bytes, options: &Reading) -> Result<Self> {
+    fn archive(bytes: Bytes, options: &ReadContext) -> Result<Self> {
         let mut found = Diagnostics::default();
         let mut members = tar::members(&bytes, options, &mut found)?;
         let total = bytes.len();
@@ -360,7 +360,7 @@ fn read_anchor(
     bytes: &Bytes,
     member: Member,
     file: &Arc<str>,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let head = bytes.read(member.start, member.size.min(2), "the anchor")?;

@@ -11,91 +11,92 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const CHECKSUM: Rule = rule(
     "checksum",
     Weight::Note,
-    "the checksum of a member of the archive is wrong; read all the same",
+    "the checksum of a member of the archive is wrong; read anyway",
 );
 /// Two members have the same name.
 pub const DUPLICATE_MEMBER: Rule = rule(
     "duplicate-member",
     Weight::Repair,
-    "two members of the archive have one name; the last is kept",
+    "two members of the archive have the same name; the last one is kept",
 );
 /// Opening and closing tags do not match.
 pub const BAD_NESTING: Rule = rule(
     "bad-nesting",
     Weight::Repair,
-    "a tag is closed that is not the innermost one; those within it are closed too",
+    "a closing tag does not match the innermost element; the elements inside are closed too",
 );
 /// The numbers of locations have gaps.
 pub const SPARSE_LOCATIONS: Rule = rule(
     "sparse-locations",
     Weight::Ordinary,
-    "ids of locations have gaps; columns are taken in order of the ids",
+    "ids of locations have gaps; columns are assigned in order of the ids",
 );
 /// A data type is unknown.
 pub const UNKNOWN_TYPE: Rule = rule(
     "unknown-type",
     Weight::Repair,
-    "a metric has an unknown type; taken as DOUBLE, as the reference library does",
+    "a metric has an unknown data type; read as DOUBLE, as the reference library does",
 );
 /// A reference has no target.
 pub const UNRESOLVED: Rule = rule(
     "unresolved",
     Weight::Loss,
-    "something refers to an id that is not defined; left out",
+    "an element refers to an undefined id; dropped",
 );
 /// Coordinates do not match the axes.
 pub const BAD_COORDINATES: Rule = rule(
     "bad-coordinates",
     Weight::Loss,
-    "coordinates do not fit the axes of their topology; left out",
+    "coordinates do not fit the axes of their topology; dropped",
 );
 /// A topology covers several kinds of elements.
 pub const MIXED_TOPOLOGY: Rule = rule(
     "mixed-topology",
     Weight::Note,
-    "a topology has coordinates of several kinds of things; taken as one topology a kind",
+    "a topology has coordinates of several kinds of elements; split into one topology for each \
+     kind",
 );
 /// Rows are in the index but not in the data.
 pub const MISSING_ROWS: Rule = rule(
     "missing-rows",
     Weight::Loss,
-    "the data end before the rows that the index names; these are zero",
+    "the data end before all rows of the index; the missing rows are zero",
 );
 /// Compressed rows have no entry.
 pub const MISSING_ENTRIES: Rule = rule(
     "missing-entries",
     Weight::Loss,
-    "the table of packed rows has no entry for a row that the index names; it is zero",
+    "the table of compressed rows has no entry for a row of the index; the row is zero",
 );
 /// A compressed row has several entries.
 pub const DUPLICATE_ENTRIES: Rule = rule(
     "duplicate-entries",
     Weight::Repair,
-    "the table of packed rows has several entries for one row; the last is kept",
+    "the table of compressed rows has several entries for one row; the last one is kept",
 );
 /// Entries have no compressed row.
 pub const STRAY_ENTRIES: Rule = rule(
     "stray-entries",
     Weight::Loss,
-    "the table of packed rows has an entry for no row that the index names; left out",
+    "the table of compressed rows has an entry for a row that the index does not contain; dropped",
 );
 /// Row numbers exceed the number of call paths.
 pub const BAD_ROWS: Rule = rule(
     "bad-rows",
     Weight::Loss,
-    "the index names rows that no call path has, or one twice; left out",
+    "the index contains a row twice or a row of no call path; dropped",
 );
 /// Rows have fewer values than there are locations.
 pub const SHORT_ROW: Rule = rule(
     "short-row",
     Weight::Repair,
-    "a row has fewer values than there are locations; the rest are zero",
+    "a row has fewer values than there are locations; the missing ones are zero",
 );
 /// A metric has an index without data, or data without an index.
 pub const HALF_METRIC: Rule = rule(
     "half-metric",
     Weight::Loss,
-    "a metric has data without an index or an index without data; it is zero",
+    "a metric has data without an index or an index without data; its values are zero",
 );
 /// A derived metric is not supported.
 pub const DERIVED: Rule = rule(
@@ -107,29 +108,31 @@ pub const DERIVED: Rule = rule(
 pub const CLUSTERING: Rule = rule(
     "clustering",
     Weight::Loss,
-    "iterations are clustered, which is not expanded; clusters stand for them",
+    "iterations are clustered; the clusters are not expanded to iterations",
 );
 /// Writing: a topology over ranks of a communicator.
 pub const TOPOLOGY_NOT_WRITTEN: Rule = rule(
     "topology-not-written",
     Weight::Loss,
-    "a topology over ranks of a communicator has no place in the format; left out",
+    "a topology over ranks of a communicator cannot be expressed in the format; dropped",
 );
 /// Writing: a free member of the original archive is lost.
 pub const MEMBER_NOT_WRITTEN: Rule = rule(
     "member-not-written",
     Weight::Loss,
-    "a free member of the archive that was read is not at hand, or has a name that rows have; left out",
+    "an additional member of the original archive is unavailable or has the name of a row file; \
+     dropped",
 );
 /// Writing: a free member has a size that the reference library mishandles, and is padded.
 pub const MEMBER_LENGTHENED: Rule = rule(
     "member-lengthened",
     Weight::Ordinary,
-    "the size of a free member is a multiple of 512; a line break is put behind it for the reference library",
+    "the size of an additional member is a multiple of 512, which the reference library \
+     mishandles; a line break is appended",
 );
 /// Writing: a missing part of the system tree is added.
 pub const SYSTEM_COMPLETED: Rule = rule(
     "system-completed",
     Weight::Note,
-    "locations without a process or processes without a node were put into one",
+    "locations without a process or processes without a node were assigned to an added one",
 );

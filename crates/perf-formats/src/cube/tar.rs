@@ -6,7 +6,7 @@
 
 use super::rules;
 use crate::bytes::Bytes;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::Diagnostics;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 /// end of the file.
 pub(super) fn members(
     bytes: &Bytes,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<BTreeMap<String, Member>> {
     let mut members = BTreeMap::new();
@@ -155,9 +155,10 @@ fn name(header: &[u8], extended: &Extended) -> String {
     }
     let name = until_zero(&header[..100]);
     let prefix = until_zero(&header[345..500]);
-    let name = match prefix.is_empty() {
-        true => name,
-        false => format!("{prefix}/{name}"),
+    let name = if prefix.is_empty() {
+        name
+    } else {
+        format!("{prefix}/{name}")
     };
     name.trim_start_matches("./").to_string()
 }

@@ -238,10 +238,7 @@ impl<'a> Cursor<'a> {
         let limit = start.saturating_add(most);
         let own_key = self.key_of_object(start);
         // The opening bracket may be the missing part.
-        let mut open = match is_object {
-            true => Vec::new(),
-            false => vec![b'{'],
-        };
+        let mut open = if is_object { Vec::new() } else { vec![b'{'] };
         let (mut is_string, mut comma) = (false, None);
         while self.at < limit {
             let byte = *self.bytes.get(self.at).ok_or(Stop::More)?;
@@ -305,9 +302,10 @@ impl<'a> Cursor<'a> {
         let rest = self.bytes.get(start..).unwrap_or_default();
         let key = rest.get(..MAX_KEY).unwrap_or(rest);
         let Some(len) = memchr2(b'"', b'\\', key) else {
-            return match key.len() < MAX_KEY {
-                true => Err(Stop::More),
-                false => Ok(None),
+            return if key.len() < MAX_KEY {
+                Err(Stop::More)
+            } else {
+                Ok(None)
             };
         };
         cursor.at = start + len + 1;

@@ -2,7 +2,7 @@
 
 use super::{Cursor, More, Source, Stop};
 use crate::Result;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 
 /// State at the end of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) struct Elements<'a> {
     /// Text that contains the array.
     source: &'a mut Source,
     /// Options of the read operation.
-    options: &'a Reading,
+    options: &'a ReadContext,
     /// Number of bytes examined for the ends of broken elements.
     looked: u64,
 }
@@ -70,7 +70,7 @@ const AHEAD: u64 = 8 << 20;
 const EACH: u64 = 4;
 
 impl<'a> Elements<'a> {
-    pub(crate) fn new(source: &'a mut Source, options: &'a Reading) -> Self {
+    pub(crate) fn new(source: &'a mut Source, options: &'a ReadContext) -> Self {
         Elements {
             source,
             options,
@@ -152,7 +152,7 @@ impl<'a> Elements<'a> {
             let done = match passing {
                 Passing::Nothing => read(state, &mut cursor, index, offset).map(|()| Some(0)),
                 Passing::Broken => {
-                    let most = self.granted(offset).max(LOOK);
+                    let most = self.budget(offset).max(LOOK);
                     cursor.recover(usize::try_from(most).unwrap_or(usize::MAX))
                 }
                 Passing::Rest => Ok(cursor.next_start()),
@@ -207,9 +207,10 @@ impl<'a> Elements<'a> {
                 // dropped.
                 _ => self.looked += window as u64,
             }
-            break match self.source.skip()? {
-                true => None,
-                false => Some(End::Within(offset)),
+            break if self.source.skip()? {
+                None
+            } else {
+                Some(End::Within(offset))
             };
         };
         if let Some((at, expected)) = broken {
@@ -230,14 +231,14 @@ impl<'a> Elements<'a> {
     }
 
     /// Returns the number of bytes that may still be examined for the ends of broken elements.
-    fn granted(&self, offset: u64) -> u64 {
-        let granted = offset.saturating_mul(EACH).saturating_add(AHEAD);
-        granted.saturating_sub(self.looked)
+    fn budget(&self, offset: u64) -> u64 {
+        let budget = offset.saturating_mul(EACH).saturating_add(AHEAD);
+        budget.saturating_sub(self.looked)
     }
 
     /// Returns `true` if another element can be found after one that does not end in the window.
     fn has_next(&self, offset: u64) -> bool {
-        let most = usize::try_from(self.granted(offset)).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.budget(offset)).unwrap_or(usize::MAX);
         let mut cursor = Cursor::new(self.source.bytes());
         let found = cursor.recover(most);
         matches!(found, Ok(Some(seen)) if seen < most)

@@ -120,12 +120,13 @@ impl Source {
         })?;
         let is_packed = magic == GZIP;
         let whole = std::io::Cursor::new(magic).chain(from);
-        let from: Box<dyn Read + Send> = match is_packed {
-            true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(
+        let from: Box<dyn Read + Send> = if is_packed {
+            Box::new(MultiGzDecoder::new(BufReader::with_capacity(
                 1 << 16,
                 whole,
-            ))),
-            false => Box::new(whole),
+            )))
+        } else {
+            Box::new(whole)
         };
         Ok(Source {
             from,
@@ -185,7 +186,7 @@ impl Source {
         match self.damage() {
             Some(damage) => Error::Malformed {
                 place: self.place(),
-                expected: "data packed with gzip".into(),
+                expected: "data compressed with gzip".into(),
                 got: damage.into(),
             },
             None => Error::Truncated {
@@ -373,7 +374,7 @@ impl Source {
             Got::Value(key) => key,
             Got::End => return Ok(Next::End),
             Got::Bad(expected) => return Ok(Next::Bad(expected)),
-            Got::Long => return Ok(Next::Bad("a key of sane length")),
+            Got::Long => return Ok(Next::Bad("a key within the limit for strings")),
         };
         match self.peek()? {
             None => Ok(Next::End),

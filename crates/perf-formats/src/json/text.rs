@@ -1,11 +1,11 @@
-//! Decoding and encoding of strings.
+//! Decoding and encoding of JSON strings.
 
 /// Decodes a string. The flag is `true` if invalid text was replaced.
 ///
 /// Control characters stay escaped, as `\u0007`, so that a name fits one line.
 pub(crate) fn decode(raw: &[u8]) -> (String, bool) {
     let mut text = String::with_capacity(raw.len());
-    let mut is_mended = false;
+    let mut is_repaired = false;
     let mut rest = raw;
     while !rest.is_empty() {
         let plain = rest
@@ -13,13 +13,13 @@ pub(crate) fn decode(raw: &[u8]) -> (String, bool) {
             .position(|byte| *byte == b'\\' || *byte < b' ' || *byte == 0x7f);
         let (plain, special) = rest.split_at(plain.unwrap_or(rest.len()));
         let lossy = String::from_utf8_lossy(plain);
-        is_mended |= matches!(lossy, std::borrow::Cow::Owned(_));
+        is_repaired |= matches!(lossy, std::borrow::Cow::Owned(_));
         text.push_str(&lossy);
         rest = match special.split_first() {
             None => break,
             Some((b'\\', escape)) => {
                 let (c, used) = unescape(escape);
-                is_mended |= c.is_none();
+                is_repaired |= c.is_none();
                 push(&mut text, c.unwrap_or(char::REPLACEMENT_CHARACTER));
                 escape.get(used..).unwrap_or_default()
             }
@@ -29,13 +29,14 @@ pub(crate) fn decode(raw: &[u8]) -> (String, bool) {
             }
         };
     }
-    (text, is_mended)
+    (text, is_repaired)
 }
 
 fn push(text: &mut String, c: char) {
-    match c.is_ascii_control() {
-        true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
-        false => text.push(c),
+    if c.is_ascii_control() {
+        text.push_str(&format!("\\u{:04x}", u32::from(c)))
+    } else {
+        text.push(c)
     }
 }
 
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn escapes_and_what_is_no_text() {
-        for (raw, text, is_mended) in [
+        for (raw, text, is_repaired) in [
             (&b"plain"[..], "plain", false),
             (
                 br#"a \"b\" \\ \/ \u00e9 \ud83d\ude00"#,
@@ -111,7 +112,7 @@ mod tests {
             (br"\q", "\u{fffd}q", true),
             (br"\u12", "\u{fffd}12", true),
         ] {
-            assert_eq!(decode(raw), (text.to_owned(), is_mended));
+            assert_eq!(decode(raw), (text.to_owned(), is_repaired));
         }
     }
 

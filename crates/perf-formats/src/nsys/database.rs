@@ -1,6 +1,6 @@
 //! Access to an untrusted SQLite database: read-only, with a check of its tables and columns.
 
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::Place;
 use rusqlite::types::ValueRef;
@@ -171,18 +171,19 @@ impl Database {
         &self,
         table: &str,
         columns: &[&str],
-        options: &Reading,
+        options: &ReadContext,
         mut tell: impl FnMut(&Row<'_>) -> Result<()>,
     ) -> Result<End> {
         if !self.has(table) {
             return Ok(End::Whole);
         }
-        let listed = columns
-            .iter()
-            .map(|column| match self.has_column(table, column) {
-                true => quoted(column),
-                false => "NULL".into(),
-            });
+        let listed = columns.iter().map(|column| {
+            if self.has_column(table, column) {
+                quoted(column)
+            } else {
+                "NULL".into()
+            }
+        });
         let listed = listed.collect::<Vec<_>>().join(", ");
         let from = quoted(table);
         let prepare = |id: &str| {

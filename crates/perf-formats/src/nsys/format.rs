@@ -1,7 +1,7 @@
 //! Registration of Nsight Systems recordings as a format of this crate.
 
 use super::reader;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::timeline::open_files;
 use crate::{Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
@@ -54,8 +54,8 @@ pub fn open<P: AsRef<Path> + Sync>(
     options: &OpenOptions,
     job: &Job,
 ) -> Result<Recording> {
-    let options = &Reading::new(options, job);
-    open_files(paths, options, FORMAT.name, |path, granted| {
-        reader::read(path, options, granted)
+    let options = &ReadContext::new(options, job);
+    open_files(paths, options, FORMAT.name, |path, budget| {
+        reader::read(path, options, budget)
     })
 }

@@ -4,8 +4,8 @@ use super::database::{Database, End, Row};
 use super::rows::{TABLES, Table};
 use super::rules;
 use crate::json::encode;
-use crate::reading::Reading;
-use crate::timeline::{Granted, Part, RowKey, Sym, most_text};
+use crate::read_context::ReadContext;
+use crate::timeline::{MemoryBudget, Part, RowKey, Sym, most_text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place, Rule};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -22,7 +22,7 @@ pub(super) struct Reader {
     /// Name of the file, for diagnostics.
     file: Arc<str>,
     /// Shared memory budget.
-    granted: Granted,
+    budget: MemoryBudget,
     /// Parts by the upper bits of the ids of their process and threads.
     processes: HashMap<i64, usize>,
     /// Texts by string id; equal texts are shared.
@@ -49,7 +49,7 @@ const OWN: [&str; 4] = [
 ];
 
 /// Reads a database.
-pub(super) fn read(path: &Path, options: &Reading, granted: &Granted) -> Result<Vec<Part>> {
+pub(super) fn read(path: &Path, options: &ReadContext, budget: &MemoryBudget) -> Result<Vec<Part>> {
     let database = Database::open(path)?;
     let is_own = OWN
         .iter()
@@ -59,18 +59,18 @@ pub(super) fn read(path: &Path, options: &Reading, granted: &Granted) -> Result<
         return Err(Error::Malformed {
             place: database.place("sqlite_master"),
             expected: "an export of Nsight Systems".into(),
-            got: "a database without any of its tables".into(),
+            got: "a database without tables of Nsight Systems".into(),
         });
     }
     let mut reader = Reader {
         parts: Vec::new(),
         unclosed: 0,
         file: Arc::clone(&database.file),
-        granted: granted.clone(),
+        budget: budget.clone(),
         processes: HashMap::new(),
         strings: HashMap::new(),
         names: HashMap::new(),
-        room: most_text(granted.limits()),
+        room: most_text(budget.limits()),
         table: "",
         found: Diagnostics::default(),
     };
@@ -101,10 +101,10 @@ pub(super) fn read(path: &Path, options: &Reading, granted: &Granted) -> Result<
 }
 
 impl Reader {
-    fn strings(&mut self, database: &Database, options: &Reading) -> Result<()> {
+    fn strings(&mut self, database: &Database, options: &ReadContext) -> Result<()> {
         let table = "StringIds";
         let mut found = Diagnostics::default();
-        let (strings, granted) = (&mut self.strings, &self.granted);
+        let (strings, budget) = (&mut self.strings, &self.budget);
         let mut texts: HashSet<Arc<str>> = HashSet::new();
         let end = database.rows(table, &["id", "value"], options, |row| {
             match (row.number(0), row.text(1)) {
@@ -113,7 +113,7 @@ impl Reader {
                     let known = texts.get(&*text).cloned();
                     let length = if known.is_some() { 0 } else { text.len() };
                     let bytes = (length + size_of::<(i64, Arc<str>)>()) as u64;
-                    granted.take(STRINGS, bytes, || database.place(table))?;
+                    budget.take(STRINGS, bytes, || database.place(table))?;
                     let text = known.unwrap_or_else(|| {
                         let text: Arc<str> = text.into();
                         texts.insert(Arc::clone(&text));
@@ -132,7 +132,7 @@ impl Reader {
         Ok(())
     }
 
-    fn table(&mut self, database: &Database, table: &Table, options: &Reading) -> Result<()> {
+    fn table(&mut self, database: &Database, table: &Table, options: &ReadContext) -> Result<()> {
         self.table = table.name;
         if !database.has(table.name) {
             return Ok(());
@@ -193,7 +193,7 @@ impl Reader {
     pub(super) fn process(&mut self, id: i64) -> usize {
         let parts = &mut self.parts;
         *self.processes.entry(id & !THREAD).or_insert_with(|| {
-            let mut part = Part::new(&self.file, &self.granted);
+            let mut part = Part::new(&self.file, &self.budget);
             part.found = Diagnostics::default();
             parts.push(part);
             parts.len() - 1
@@ -308,7 +308,7 @@ impl Reader {
 
     /// Reads names of processes, threads and devices, and properties of the host, the clock and the
     /// export.
-    fn facts(&mut self, database: &Database, options: &Reading) -> Result<()> {
+    fn facts(&mut self, database: &Database, options: &ReadContext) -> Result<()> {
         // The last name is used. Keep it in a map first: a damaged page can repeat rows many times.
         let mut processes = BTreeMap::new();
         let columns = ["globalPid", "name"];
@@ -355,7 +355,7 @@ impl Reader {
     /// Reads the names of devices. The database lists all devices of a node, used or not. They are
     /// identified by their CUDA number if that is stored, which can differ from the position in the
     /// list.
-    fn devices(&mut self, database: &Database, options: &Reading) -> Result<()> {
+    fn devices(&mut self, database: &Database, options: &ReadContext) -> Result<()> {
         let mut devices = BTreeMap::new();
         let (table, columns) = ("TARGET_INFO_GPU", ["id", "cuDevice", "name"]);
         database.rows(table, &columns, options, |row| {
@@ -400,11 +400,11 @@ impl Reader {
             return Ok(false);
         };
         self.room = rest;
-        self.granted.take(STRINGS, bytes as u64, place)?;
+        self.budget.take(STRINGS, bytes as u64, place)?;
         Ok(true)
     }
 
-    fn export(&mut self, database: &Database, options: &Reading) -> Result<()> {
+    fn export(&mut self, database: &Database, options: &ReadContext) -> Result<()> {
         let (mut base, mut host, mut facts) = (None, None, Vec::new());
         let columns = ["utcEpochNs"];
         database.rows("TARGET_INFO_SESSION_START_TIME", &columns, options, |row| {

@@ -76,7 +76,7 @@ pub(super) const TABLES: &[Table] = &[
 const CALL: &[&str] = &["start", "end", "globalTid", "nameId", "correlationId"];
 
 /// Returns a number that counts from 1; old exports write 0 for a missing one.
-fn told(number: Option<i64>) -> Option<i64> {
+fn recorded(number: Option<i64>) -> Option<i64> {
     number.filter(|number| *number != 0)
 }
 
@@ -159,7 +159,7 @@ fn wait<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
 
 fn call<'r>(reader: &mut Reader, row: &Row<'r>) -> Result<(), Bad<'r>> {
     let string = row.number(3)?;
-    let correlation = bits(told(row.optional(4)?));
+    let correlation = bits(recorded(row.optional(4)?));
     let thread = row.number(2)?;
     let part = reader.process(thread);
     let name = reader.string(part, string, row);
@@ -265,9 +265,9 @@ impl Reader {
         kind: Kind,
         bytes: Option<i64>,
     ) -> Result<(), Bad<'r>> {
-        let (context, green) = (row.optional(4)?, told(row.optional(5)?));
+        let (context, green) = (row.optional(4)?, recorded(row.optional(5)?));
         let stream = row.number(6)?;
-        let correlation = bits(told(row.optional(7)?));
+        let correlation = bits(recorded(row.optional(7)?));
         let device = self.device(part, row.number(3)?);
         let (start, end) = self.times(part, row)?;
         let Some(part) = self.parts.get_mut(part) else {

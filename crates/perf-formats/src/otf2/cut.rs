@@ -3,7 +3,7 @@
 
 mod copy;
 
-use super::anchor::Anchor;
+use super::archive::anchor::Anchor;
 use super::definitions::DefinitionFile;
 use super::reader::Reader;
 use super::wire::Cursor;

@@ -13,10 +13,10 @@ pub(crate) use context::{Context, Shared};
 pub(crate) use state::{State, Stop};
 
 use super::definitions::chunk_header;
-use super::kinds;
-use super::maps::NONE;
+use super::definitions::id_maps::NONE;
+use super::event_conversion;
 use super::rules;
-use super::schema::{self, Space, internal};
+use super::schema::{self, Space, event_ids, internal};
 use super::wire::{ByteOrder, Cursor, Read, typed};
 use ids::{Ids, Misses};
 use perf_core::{
@@ -28,6 +28,15 @@ use std::sync::Arc;
 /// A timestamp is checked against the ones that follow if its distance to the previous one exceeds
 /// this multiple of the mean distance in the chunk. Few timestamps do.
 const USUAL: u64 = 64;
+/// Length of a timestamp record in bytes: its id and 8 bytes of ticks.
+const TIMESTAMP_LEN: usize = 9;
+/// Largest length of a region id in bytes.
+const MAX_REGION_LEN: u8 = 4;
+/// Bytes that one iteration of the fast path may read: a timestamp, and an enter with its id, its
+/// length and a region id, rounded up to a power of two.
+const FAST_LEN: usize = 16;
+/// Bit by which the ids of enter and leave differ.
+const LEAVE_BIT: u8 = event_ids::ENTER ^ event_ids::LEAVE;
 
 /// Decoder for the events of one location.
 #[derive(Debug)]
@@ -198,9 +207,10 @@ impl<'c> Decoder<'c> {
                 Err(damage) if damage.short && !whole => return (at, Stop::Block),
                 Err(damage) => {
                     self.drop_pending(base + at as u64);
-                    let stop = match damage.short {
-                        true => Stop::Cut,
-                        false => Stop::Damage,
+                    let stop = if damage.short {
+                        Stop::Cut
+                    } else {
+                        Stop::Damage
                     };
                     self.lose(base + at as u64, stop);
                     at += 1;
@@ -218,7 +228,8 @@ impl<'c> Decoder<'c> {
             unresolved, found, ..
         } = &mut self.state;
         for ((space, id), (count, offset)) in std::mem::take(&mut self.misses) {
-            let place = super::resolve::unresolved_place(&self.context.file, space, id);
+            let place =
+                super::definitions::resolve::unresolved_place(&self.context.file, space, id);
             found.add_many(rules::UNRESOLVED_ID, count, place.at(offset));
             unresolved.add(space, id);
         }
@@ -258,9 +269,11 @@ impl<'c> Decoder<'c> {
         let mut keep = self.state.keep;
         let far = self.state.far;
         let mut seen = 0;
-        // The longest of them takes 15 bytes: a timestamp, and an enter with a region id of four
-        // bytes. One length check covers all reads of an iteration.
-        while let Some(bytes) = data.get(at..).and_then(|rest| rest.first_chunk::<16>()) {
+        // One length check covers all reads of an iteration.
+        while let Some(bytes) = data
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<FAST_LEN>())
+        {
             let (id, len, value, from) = if bytes[0] == internal::TIMESTAMP {
                 let [
                     _,
@@ -291,17 +304,17 @@ impl<'c> Decoder<'c> {
                 if !ALL {
                     keep = window.contains(now);
                     if now >= window.end {
-                        at += 9;
+                        at += TIMESTAMP_LEN;
                         break;
                     }
                 }
-                (id, len, [v0, v1, v2, v3], 9)
+                (id, len, [v0, v1, v2, v3], TIMESTAMP_LEN)
             } else {
                 let [id, len, v0, v1, v2, v3, ..] = *bytes;
                 (id, len, [v0, v1, v2, v3], 0)
             };
             at += from;
-            if id & !1 != 12 || len > 4 {
+            if id & !LEAVE_BIT != event_ids::ENTER || len > MAX_REGION_LEN {
                 break;
             }
             // The shift uses 64 bits: in 32 bits, a length of 4 would overflow.
@@ -315,7 +328,7 @@ impl<'c> Decoder<'c> {
             };
             at += 2 + usize::from(len);
             if ALL || keep {
-                out.push_call(now, id & 1 == 1, RegionId(*region));
+                out.push_call(now, id & LEAVE_BIT != 0, RegionId(*region));
             }
             if !ALL {
                 seen += 1;
@@ -459,10 +472,13 @@ impl<'c> Decoder<'c> {
             };
             // Arguments of generic events may be undefined references; typed events need a valid
             // id.
-            let may_lack = !kinds::has_noun(id);
-            let mut map = |space: Space, id: u64| match may_lack && id == space.undefined() {
-                true => id,
-                false => ids.dense(space, id),
+            let may_lack = !event_conversion::has_noun(id);
+            let mut map = |space: Space, id: u64| {
+                if may_lack && id == space.undefined() {
+                    id
+                } else {
+                    ids.dense(space, id)
+                }
             };
             return fields.numbers(record.fields, &mut self.args, &mut map);
         }
@@ -482,14 +498,14 @@ impl<'c> Decoder<'c> {
             self.state.pending.clear();
             return;
         }
-        if matches!(id, 66 | 67) {
+        if matches!(id, event_ids::CONTEXT_ENTER | event_ids::CONTEXT_LEAVE) {
             let (count, first) = self.contexts;
             self.contexts = (count + 1, if count == 0 { offset } else { first });
         }
         let context = self.context;
         let regions = &context.maps().context_regions;
         let event = match known {
-            Some(record) => kinds::event(
+            Some(record) => event_conversion::event(
                 record,
                 &self.args,
                 &mut self.values,

@@ -1,6 +1,6 @@
 //! Registration of OTF2 as a format of this crate.
 
-use super::locate::{find_folder, is_event_folder};
+use super::archive::discovery::{find_folder, is_event_folder};
 use super::{Anchor, DiskArchive, Reader};
 use crate::{Content, Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
@@ -19,13 +19,17 @@ pub const FORMAT: Format = Format {
 fn probe(input: &Input) -> u8 {
     if let Some(names) = &input.folder {
         let any = |end: &str| names.iter().any(|name| name.ends_with(end));
-        return match () {
-            () if any(".otf2") => 90,
-            () if is_event_folder(&DiskArchive::new(&input.path)) => 40,
+        return if any(".otf2") {
+            90
+        } else if is_event_folder(&DiskArchive::new(&input.path)) {
+            40
+        } else if any(".def") {
             // Aborted runs leave these files without an anchor.
-            () if any(".def") => 40,
-            () if find_folder(&input.path).is_some() => 20,
-            () => 0,
+            40
+        } else if find_folder(&input.path).is_some() {
+            20
+        } else {
+            0
         };
     }
     if Anchor::is_anchor(&input.head) {

@@ -1,12 +1,13 @@
 //! Iteration over all events of an archive in order of time, in bounded memory.
 
+mod minimum_tree;
 mod queues;
 mod sort;
 mod stream;
 
+use super::definitions::resolve::Resolved;
 use super::events::{Shared, State};
 use super::reader::Reader;
-use super::resolve::Resolved;
 use super::rules;
 use crate::Result;
 use perf_core::{

@@ -23,37 +23,30 @@ pub mod archive;
 pub mod rules;
 pub mod schema;
 
-mod anchor;
 mod codes;
+mod column_reader;
 mod cut;
 mod definitions;
+mod event_conversion;
 mod events;
 mod format;
-mod kinds;
-mod local;
-mod locate;
-mod maps;
 mod merge;
-mod open;
-mod read;
+mod open_regions;
+mod raw_events;
 mod reader;
-mod records;
-mod resolve;
-mod source;
-mod tree;
 pub(crate) mod wire;
 mod write;
 
-pub use anchor::Anchor;
+pub use archive::anchor::Anchor;
 pub use archive::{Archive, DiskArchive, MemoryArchive};
 pub use cut::{Cut, cut};
+pub use definitions::local::LocalDefinitions;
 pub use definitions::{DefinitionFile, DefinitionRecord};
+pub use event_conversion::record_name;
 pub use format::FORMAT;
-pub use kinds::record_name;
-pub use local::LocalDefinitions;
 pub use merge::Merged;
+pub use raw_events::RawEvent;
 pub use reader::{Estimate, Reader};
-pub use records::RawEvent;
 pub use wire::ByteOrder;
 pub use write::{
     ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewArchive, REGION_NAMED,

@@ -1,18 +1,18 @@
 //! [`Reader`]: an archive with its definitions read and its events accessible.
 
-use super::anchor::Anchor;
 use super::archive::Archive;
+use super::archive::anchor::Anchor;
+use super::archive::discovery::{Located, find_anchor, locate, name_of};
+use super::archive::files::{Known, Source, guess_definition_chunk};
+use super::column_reader::{at_once, by_chunk};
+use super::definitions::local::{LocalDefinitions, Tables};
+use super::definitions::resolve::{Resolved, resolve};
 use super::definitions::{DefinitionFile, DefinitionRecord, Row};
-use super::kinds::{self, Kinds};
-use super::local::{LocalDefinitions, Tables};
-use super::locate::{Located, find_anchor, locate, name_of};
-use super::read::{at_once, by_chunk};
-use super::resolve::{Resolved, resolve};
+use super::event_conversion::{self, Kinds};
 use super::schema;
-use super::source::{Known, Source, guess_definition_chunk};
 use super::wire::Cursor;
 use super::{rules, schema::internal};
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
 use perf_core::parallel::Threads;
 use perf_core::{Definitions, Diagnostics, Job, LocationId, Place};
@@ -42,7 +42,7 @@ pub struct Reader<'o> {
     /// Files of the archive.
     pub(crate) source: Source<'o>,
     /// Options of the read operation.
-    pub(crate) options: Reading,
+    pub(crate) options: ReadContext,
     /// Contents of the anchor, if it exists.
     anchor: Option<Anchor>,
     /// Global definition file.
@@ -99,7 +99,8 @@ impl<'o> Reader<'o> {
         } = locate(path)?;
         let source = Source::new(Box::new(folder), anchor, name);
         // Member names alone do not identify the archive, so errors get its path.
-        Self::with_source(source, &Reading::new(options, job)).map_err(|error| error.within(path))
+        Self::with_source(source, &ReadContext::new(options, job))
+            .map_err(|error| error.within(path))
     }
 
     /// Opens an archive from any source. Its anchor is the only member with a name that ends in
@@ -113,11 +114,11 @@ impl<'o> Reader<'o> {
         let name = name_of(&archive, &anchor);
         Self::with_source(
             Source::new(Box::new(archive), anchor, name),
-            &Reading::new(options, job),
+            &ReadContext::new(options, job),
         )
     }
 
-    fn with_source(source: Source<'o>, options: &Reading) -> Result<Self> {
+    fn with_source(source: Source<'o>, options: &ReadContext) -> Result<Self> {
         let mut found = Diagnostics::default();
         let member = source.anchor();
         let mut refused = None;
@@ -164,7 +165,7 @@ impl<'o> Reader<'o> {
         let limits = options.get_limits();
         let unify = options.get_unify();
         let mut resolved = resolve(&file, &declared, &keys, unify, limits, &mut found)?;
-        resolved.definitions.kinds = kinds::names();
+        resolved.definitions.kinds = event_conversion::names();
         if anchor.is_some() {
             let place = || Place::file(source.anchor());
             if declared.definitions != file.len() as u64 {
@@ -244,7 +245,8 @@ impl<'o> Reader<'o> {
     pub fn definition_counts(&self) -> Vec<(&'static str, u64)> {
         let mut counts = BTreeMap::new();
         for record in self.file.records() {
-            let name = schema::definition(record.id).map_or(kinds::UNKNOWN, |known| known.name);
+            let name =
+                schema::definition(record.id).map_or(event_conversion::UNKNOWN, |known| known.name);
             *counts.entry(name).or_default() += 1;
         }
         counts.into_iter().collect()
@@ -360,7 +362,7 @@ impl<'o> Reader<'o> {
 
     /// Returns the number of events of a file, from the header of its last chunk if its bytes can
     /// hold that many.
-    pub(crate) fn count(&self, member: &str, shape: super::source::Shape) -> Result<u64> {
+    pub(crate) fn count(&self, member: &str, shape: super::archive::files::Shape) -> Result<u64> {
         let (start, _) = shape.span(shape.chunks().saturating_sub(1));
         let mut head = [0; internal::CHUNK_HEADER_LEN];
         let got = self.source.read_at(member, start, &mut head)?;

@@ -23,37 +23,38 @@ pub const FORWARD_REFERENCE: Rule = rule(
 pub const UNRESOLVED_DEFINITION: Rule = rule(
     "unresolved-definition",
     Weight::Repair,
-    "a definition refers to an id that is not defined; the reference is dropped",
+    "a definition refers to an undefined id; the reference is dropped",
 );
 /// A communicator lists an undefined location, as in a part of an archive.
 pub const ABSENT_MEMBER: Rule = rule(
     "absent-member",
     Weight::Note,
-    "a communicator lists a location that is not defined; its rank is nobody's",
+    "a communicator lists an undefined location; its rank has no location",
 );
 /// Enters and leaves of calling contexts are read as those of their regions.
 pub const CALLING_CONTEXT: Rule = rule(
     "calling-context",
     Weight::Note,
-    "an enter or leave of a calling context; its region is kept, context and unwind distance are not",
+    "an event enters or leaves a calling context; its region is kept, its context and unwind \
+     distance are dropped",
 );
 /// An event refers to an id that is not defined.
 pub const UNRESOLVED_ID: Rule = rule(
     "unresolved-id",
     Weight::Repair,
-    "an event refers to an id that is not defined; a placeholder stands for it",
+    "an event refers to an undefined id; replaced by a placeholder",
 );
 /// A record of a kind that this version does not know.
 pub const UNKNOWN_RECORD: Rule = rule(
     "unknown-record",
     Weight::Note,
-    "a record of an unknown kind; its fields are skipped",
+    "a record has an unknown kind; its fields are skipped",
 );
 /// A record has inconsistent fields.
 pub const DAMAGED_RECORD: Rule = rule(
     "damaged-record",
     Weight::Loss,
-    "the fields of a record do not fit its length; the record is left out",
+    "the fields of a record do not fit its length; the record is dropped",
 );
 /// A value of an enumeration that this version does not know.
 pub const UNKNOWN_VALUE: Rule = rule(
@@ -65,49 +66,50 @@ pub const UNKNOWN_VALUE: Rule = rule(
 pub const DECLARED_EVENTS: Rule = rule(
     "declared-events",
     Weight::Ordinary,
-    "a location declares another number of events than it has",
+    "a location declares a wrong number of events",
 );
 /// The anchor declares a wrong number of definitions.
 pub const DECLARED_DEFINITIONS: Rule = rule(
     "declared-definitions",
     Weight::Ordinary,
-    "the anchor declares another number of definitions than there are",
+    "the anchor declares a wrong number of definitions",
 );
 /// The anchor declares a wrong number of locations.
 pub const DECLARED_LOCATIONS: Rule = rule(
     "declared-locations",
     Weight::Note,
-    "the anchor declares another number of locations than are defined",
+    "the anchor declares a wrong number of locations",
 );
 /// A location has no event file, or an empty one.
 pub const MISSING_EVENTS: Rule = rule(
     "missing-events",
     Weight::Loss,
-    "a location has no event file, or an empty one; it is absent",
+    "a location has no event file or an empty one; it counts as absent",
 );
 /// A location has no file of local definitions.
 pub const MISSING_LOCAL: Rule = rule(
     "missing-local-definitions",
     Weight::Note,
-    "a location has no local definitions; its ids are taken as global, its clock as correct",
+    "a location has no local definitions; its ids are read as global ids and its times are not \
+     corrected",
 );
 /// A local file contains definitions that belong into the global file.
 pub const LOCAL_DEFINITION: Rule = rule(
     "local-definition",
     Weight::Ordinary,
-    "a local file defines more than mapping tables and clock offsets; skipped",
+    "a local definition is neither a mapping table nor a clock offset; skipped",
 );
 /// An event is earlier than its predecessor.
 pub const TIME_BACKWARDS: Rule = rule(
     "time-backwards",
     Weight::Repair,
-    "time goes back inside a location; held at the latest time so far",
+    "an event is earlier than the previous one of its location; moved to the latest time so far",
 );
 /// A timestamp lies far ahead of its neighbours.
 pub const TIME_JUMP: Rule = rule(
     "time-jump",
     Weight::Repair,
-    "a timestamp lies far ahead of those around it; its events are taken at the one before",
+    "a timestamp lies far ahead of its neighbours; its events are moved to the previous timestamp",
 );
 /// Clock offsets are not in order of time.
 pub const CLOCK_OFFSETS: Rule = rule(
@@ -119,107 +121,108 @@ pub const CLOCK_OFFSETS: Rule = rule(
 pub const CLOCK: Rule = rule(
     "clock",
     Weight::Repair,
-    "the clock is not defined, or counts no ticks a second; taken as nanoseconds",
+    "the clock is undefined or has a resolution of 0; times are read as nanoseconds",
 );
 /// Events lie outside the time range of the clock properties.
 pub const OUTSIDE_CLOCK: Rule = rule(
     "outside-clock",
     Weight::Note,
-    "an event lies outside the time that the clock properties give",
+    "an event lies outside the time range of the clock properties",
 );
 /// A file ends before its end mark.
 pub const TRUNCATED: Rule = rule(
     "truncated",
     Weight::Loss,
-    "a file ends early; what came before is kept",
+    "a file is truncated; the part before is kept",
 );
 /// A part of a chunk is unreadable.
 pub const DAMAGED_CHUNK: Rule = rule(
     "damaged-chunk",
     Weight::Loss,
-    "a part of a chunk is damaged; skipped up to the next record that can be read",
+    "a part of a chunk is damaged; skipped up to the next readable record",
 );
 /// A chunk has fewer events than its header declares.
 pub const LOST_EVENTS: Rule = rule(
     "lost-events",
     Weight::Loss,
-    "an event that the header of its chunk counts could not be read",
+    "an event is lost: its chunk has fewer readable events than its header declares",
 );
 /// A definition is its own ancestor, or its tree is too deep.
 pub const CYCLE: Rule = rule(
     "cycle",
     Weight::Repair,
-    "something is its own ancestor or lies too deep; made a root",
+    "a definition is its own ancestor or is nested too deep; converted to a root",
 );
 /// The anchor is missing.
 pub const NO_ANCHOR: Rule = rule(
     "no-anchor",
     Weight::Loss,
-    "there is no anchor, as aborted runs leave it; read without",
+    "the anchor is missing, as after an aborted run; read without it",
 );
 /// The anchor is damaged.
 pub const DAMAGED_ANCHOR: Rule = rule(
     "damaged-anchor",
     Weight::Loss,
-    "the anchor is cut or damaged; read without",
+    "the anchor is truncated or damaged; read without it",
 );
 /// The global definitions are missing.
 pub const NO_DEFINITIONS: Rule = rule(
     "no-definitions",
     Weight::Loss,
-    "there are no global definitions, as aborted runs leave it; numbers stand for names",
+    "the global definitions are missing, as after an aborted run; numbers replace names",
 );
 /// The chunk size is not declared and was detected from the headers.
 pub const CHUNK_SIZE: Rule = rule(
     "chunk-size",
     Weight::Repair,
-    "the size of chunks is not known; found by looking for the next chunk",
+    "the chunk size is not declared; detected from the next chunk header",
 );
 /// A location has files but no definition.
 pub const UNDEFINED_LOCATION: Rule = rule(
     "undefined-location",
     Weight::Repair,
-    "a location has files but no definition; its number stands for its name",
+    "a location has files but no definition; its number replaces its name",
 );
 /// Files belong to locations that the complete definitions do not contain.
 pub const STALE_FILES: Rule = rule(
     "stale-files",
     Weight::Loss,
-    "a location has files, but the definitions are whole and do not name it; its files are left out",
+    "files belong to a location that the complete definitions do not contain; skipped",
 );
 /// Text that is not UTF-8.
 pub const BAD_TEXT: Rule = rule(
     "bad-text",
     Weight::Repair,
-    "text is not UTF-8; the odd bytes are replaced",
+    "a text is not UTF-8; invalid bytes are replaced",
 );
 /// Text that is too long.
 pub const LONG_TEXT: Rule = rule(
     "long-text",
     Weight::Loss,
-    "text is longer than the limit, alone or all together; cut",
+    "a text exceeds the limit for one text or for all together; truncated",
 );
 /// Lists whose total length exceeds the limit.
 pub const LONG_LISTS: Rule = rule(
     "long-lists",
     Weight::Loss,
-    "the ranks of all communicators together are more than the limit; left out",
+    "the ranks of all communicators together exceed the limit; those of the communicator are \
+     dropped",
 );
 /// Several ranks define regions with equal name, source file and line.
 pub const UNIFIED_REGIONS: Rule = rule(
     "unified-regions",
     Weight::Note,
-    "a region is defined more than once under one name; taken as one",
+    "a region is defined several times under one name; the definitions are unified",
 );
 /// No event follows the attributes.
 pub const LOST_ATTRIBUTES: Rule = rule(
     "lost-attributes",
     Weight::Loss,
-    "a chunk ends between attributes and their event; the attributes are left out",
+    "a chunk ends between attributes and their event; the attributes are dropped",
 );
 /// An event has more arguments than can be stored.
 pub const LONG_EVENT: Rule = rule(
     "long-event",
     Weight::Loss,
-    "an event does not fit the columns; left out",
+    "an event has more arguments than can be stored; dropped",
 );

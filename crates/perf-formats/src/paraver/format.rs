@@ -37,17 +37,20 @@ fn probe(input: &Input) -> u8 {
             None => 0,
         };
     }
-    match () {
-        () if is_companion(&input.path) && trace_of(&input.path).is_some() => 90,
-        () if input.has_extension("prv") && input.path.exists() => 50,
-        () => 0,
+    if is_companion(&input.path) && trace_of(&input.path).is_some() {
+        90
+    } else if input.has_extension("prv") && input.path.exists() {
+        50
+    } else {
+        0
     }
 }
 
 fn open(path: &Path, options: &OpenOptions, job: &Job) -> Result<Recording> {
-    let path = match is_companion(path) {
-        true => trace_of(path).unwrap_or_else(|| path.to_path_buf()),
-        false => path.to_path_buf(),
+    let path = if is_companion(path) {
+        trace_of(path).unwrap_or_else(|| path.to_path_buf())
+    } else {
+        path.to_path_buf()
     };
     let (trace, diagnostics) = read_trace(path, options, job)?;
     Ok(Recording::new(
@@ -69,16 +72,18 @@ fn is_companion(path: &Path) -> bool {
 
 /// Returns the path without `.prv`, `.prv.gz`, `.pcf` or `.row`.
 pub(super) fn stem(path: &Path) -> PathBuf {
-    let path = match path.extension().is_some_and(|end| end == "gz") {
-        true => path.with_extension(""),
-        false => path.to_path_buf(),
+    let path = if path.extension().is_some_and(|end| end == "gz") {
+        path.with_extension("")
+    } else {
+        path.to_path_buf()
     };
     let is_known = path
         .extension()
         .is_some_and(|end| end == "prv" || end == "pcf" || end == "row");
-    match is_known {
-        true => path.with_extension(""),
-        false => path,
+    if is_known {
+        path.with_extension("")
+    } else {
+        path
     }
 }
 

@@ -1,6 +1,6 @@
 //! Parsing of the first line of a `.prv`.
 
-use super::scan::{Cursor, Expected};
+use super::decimal::{Cursor, Expected};
 use crate::{Error, Result};
 use perf_core::{Clock, Place, Ticks};
 
@@ -146,16 +146,17 @@ impl Header {
         read(text, &mut cursor).map_err(|expected| {
             let at = cursor.at();
             let place = || located(name, line, at);
-            match at >= end {
-                true => Error::Truncated {
+            if at >= end {
+                Error::Truncated {
                     place: place(),
                     expected: expected.into(),
-                },
-                false => Error::Malformed {
+                }
+            } else {
+                Error::Malformed {
                     place: place(),
                     expected: expected.into(),
                     got: super::parse::snippet(text, at),
-                },
+                }
             }
         })
     }
@@ -195,7 +196,7 @@ fn located(name: &str, text: &[u8], at: usize) -> Place {
 fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
     let rest = text.get(cursor.at()..).unwrap_or_default();
     if !rest.starts_with(MAGIC) {
-        return Err("`#Paraver`, with which a trace begins");
+        return Err("`#Paraver` at the start of a trace");
     }
     let mut at = cursor.at() + MAGIC.len();
     while text.get(at) == Some(&b' ') {
@@ -230,9 +231,10 @@ fn read(text: &[u8], cursor: &mut Cursor<'_>) -> Result<Header, Expected> {
         }
         applications.push(application(cursor)?);
     }
-    let communicators = match cursor.eat(b',') {
-        true => Some(cursor.number("the number of communicators")?),
-        false => None,
+    let communicators = if cursor.eat(b',') {
+        Some(cursor.number("the number of communicators")?)
+    } else {
+        None
     };
     match cursor.peek() {
         None => Ok(Header {
@@ -274,16 +276,18 @@ fn resources(cursor: &mut Cursor<'_>) -> Result<Resources, Expected> {
     if !cursor.eat(b')') {
         loop {
             cpus.push(cursor.small("the number of CPUs of a node")?);
-            match () {
-                () if cursor.eat(b',') => {}
-                () if cursor.eat(b')') => break,
-                () => return Err("`,` or `)` after the CPUs of a node"),
+            if cursor.eat(b')') {
+                break;
+            }
+            if !cursor.eat(b',') {
+                return Err("`,` or `)` after the CPUs of a node");
             }
         }
     }
-    match u32::try_from(cpus.len()) == Ok(nodes) {
-        true => Ok(Resources::Nodes(cpus)),
-        false => Err("as many numbers of CPUs as nodes"),
+    if u32::try_from(cpus.len()) == Ok(nodes) {
+        Ok(Resources::Nodes(cpus))
+    } else {
+        Err("one number of CPUs for each node")
     }
 }
 
@@ -299,16 +303,18 @@ fn application(cursor: &mut Cursor<'_>) -> Result<Vec<Task>, Expected> {
             cursor.colon()?;
             let node = cursor.small("the node of a task")?;
             tasks.push(Task { threads, node });
-            match () {
-                () if cursor.eat(b',') => {}
-                () if cursor.eat(b')') => break,
-                () => return Err("`,` or `)` after a task"),
+            if cursor.eat(b')') {
+                break;
+            }
+            if !cursor.eat(b',') {
+                return Err("`,` or `)` after a task");
             }
         }
     }
-    match u32::try_from(tasks.len()) == Ok(count) {
-        true => Ok(tasks),
-        false => Err("as many tasks as the application has"),
+    if u32::try_from(tasks.len()) == Ok(count) {
+        Ok(tasks)
+    } else {
+        Err("the declared number of tasks")
     }
 }
 

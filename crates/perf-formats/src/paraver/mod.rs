@@ -53,31 +53,18 @@
 //! same end. Records beyond the duration are counted and kept.
 
 pub mod clustered;
+mod decimal;
 mod export;
-mod export_ends;
-mod export_lines;
-mod export_names;
-mod export_people;
-mod export_plan;
-mod export_states;
-mod export_steps;
 mod format;
 mod header;
-mod late;
+mod line_source;
 mod names;
-mod order;
 mod parse;
 mod pcf;
-mod place;
 mod reader;
 mod recolour;
-mod recolour_files;
 mod record;
 pub mod rules;
-mod scan;
-mod source;
-mod stream;
-mod tables;
 mod trace;
 mod write;
 
@@ -85,10 +72,10 @@ pub use export::{Companions, write_files, write_trace};
 pub use format::FORMAT;
 pub use header::{Header, Resources, Task, TimeUnit};
 pub use pcf::{EventKind, Pcf, Row};
-pub use place::object_of;
 pub use reader::Reader;
-pub use recolour::{Cluster, Coloured, Recoloured, colours, recolour};
-pub use recolour_files::{name_clusters, recolour_files};
+pub use recolour::{
+    Cluster, Coloured, Recoloured, colours, name_clusters, recolour, recolour_files,
+};
 pub use record::{Batch, Communication, Object, OnCpu, Pair, Record};
-pub use trace::{into_trace, read_trace};
+pub use trace::{into_trace, object_of, read_trace};
 pub use write::Writer;

@@ -1,7 +1,7 @@
 //! Parsing of lines to records.
 
+use super::decimal::{Cursor, Expected};
 use super::record::{Batch, Communication, Entry, Kind, Object, OnCpu, Pair, Skip};
-use super::scan::{Cursor, Expected};
 use perf_core::Ticks;
 
 /// Fills a batch with the records of `text`, which consists of whole lines. The last one may lack
@@ -99,9 +99,10 @@ fn end(cursor: &mut Cursor<'_>) -> Result<bool, Expected> {
         return Ok(true);
     }
     while cursor.eat(b' ') || cursor.eat(b'\t') || cursor.eat(b'\r') {}
-    match cursor.eat(b'\n') || cursor.peek().is_none() {
-        true => Ok(false),
-        false => Err("the end of the line"),
+    if cursor.eat(b'\n') || cursor.peek().is_none() {
+        Ok(false)
+    } else {
+        Err("the end of the line")
     }
 }
 
@@ -176,9 +177,9 @@ fn state<'a>(
 ) -> Result<(), Expected> {
     let done = (|| {
         let at = who(&mut own)?;
-        let begin = own.number("the time a state begins")?;
+        let begin = own.number("the begin of a state")?;
         own.colon()?;
-        let end = own.number("the time a state ends")?;
+        let end = own.number("the end of a state")?;
         own.colon()?;
         let state = own.small("a state")?;
         batch.entries.push(Entry {
@@ -236,14 +237,14 @@ fn communication<'a>(
 ) -> Result<(), Expected> {
     let done = (|| {
         let sender = who(&mut own)?;
-        let logical_send = own.number("the time a send was called")?;
+        let logical_send = own.number("the time of the call of a send")?;
         own.colon()?;
-        let physical_send = own.number("the time a message left")?;
+        let physical_send = own.number("the time of the departure of a message")?;
         own.colon()?;
         let receiver = who(&mut own)?;
-        let logical_receive = own.number("the time a receive was called")?;
+        let logical_receive = own.number("the time of the call of a receive")?;
         own.colon()?;
-        let physical_receive = own.number("the time a message had arrived")?;
+        let physical_receive = own.number("the time of the arrival of a message")?;
         own.colon()?;
         let size = own.number("the size of a message")?;
         own.colon()?;
@@ -383,7 +384,7 @@ fn intercommunicator(
         cursor.colon()?;
         let communicator = cursor.small("a communicator")?;
         cursor.colon()?;
-        *side = (communicator, cursor.small("a task that leads")?);
+        *side = (communicator, cursor.small("a leading task")?);
     }
     let mut entry = named(Kind::InterCommunicator, application, id, is_upper);
     entry.payload = batch.sides.len() as u64;

@@ -285,9 +285,10 @@ fn numbered(line: &[u8]) -> Option<(u64, String)> {
     let end = line.iter().position(|byte| byte.is_ascii_whitespace());
     let (number, rest) = line.split_at(end.unwrap_or(line.len()));
     let number = str::from_utf8(number).ok()?;
-    let number = match number.starts_with('-') {
-        true => number.parse::<i64>().ok()?.cast_unsigned(),
-        false => number.parse().ok()?,
+    let number = if number.starts_with('-') {
+        number.parse::<i64>().ok()?.cast_unsigned()
+    } else {
+        number.parse().ok()?
     };
     let label = String::from_utf8_lossy(rest.trim_ascii()).into_owned();
     Some((number, label))

@@ -1,12 +1,12 @@
 //! [`Reader`]: reads a trace in batches.
 
 use super::header::{Header, find_magic};
+use super::line_source::{Chunk, Source, longest};
 use super::parse::{parse, snippet};
 use super::record::{Batch, Kind, Skip};
 use super::rules;
-use super::source::{Chunk, Source, longest};
 use crate::bytes::GZIP;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
 use flate2::read::MultiGzDecoder;
 use perf_core::parallel::{self, Pool, Threads};
@@ -76,7 +76,7 @@ struct Parser<'a> {
 /// Properties of the input, and counts of the part read so far.
 struct Account {
     /// Options of the read operation.
-    options: Reading,
+    options: ReadContext,
     /// Name of the trace in errors.
     name: Arc<str>,
     /// Number of lines so far.
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
             batches: VecDeque::new(),
             current: Batch::default(),
             read: Account {
-                options: Reading::new(options, job),
+                options: ReadContext::new(options, job),
                 name,
                 line,
                 records: 0,
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
         self.path.as_deref().filter(|_| self.read.records == 0)
     }
 
-    pub(super) fn options(&self) -> &Reading {
+    pub(super) fn options(&self) -> &ReadContext {
         &self.read.options
     }
 
@@ -463,7 +463,7 @@ fn split_header(chunk: &mut Chunk, name: &str) -> Result<(Header, Vec<u8>)> {
         let place = Place::file(name).at(0).record("line 1, column 1");
         return Err(Error::Malformed {
             place,
-            expected: "`#Paraver`, with which a trace begins".into(),
+            expected: "`#Paraver` at the start of a trace".into(),
             got: snippet(&chunk.text, 0),
         });
     };

@@ -1,6 +1,6 @@
 //! Records of a `.prv`, and batches of them in columns.
 
-use super::scan::Expected;
+use super::decimal::Expected;
 use perf_core::Ticks;
 
 /// A thread, as identified in a trace. All numbers start at 1.

@@ -127,9 +127,10 @@ impl<'a> Tracks<'a> {
         track.number(field::TRACK_UUID, uuid);
         track.text(field::TRACK_NAME, &metric.name);
         if let Some(location) = self.definitions.system.location(id) {
-            match self.is_thread(location) {
-                true => drop(track.number(field::TRACK_PARENT, self.location(id))),
-                false => self.below(location, &mut track),
+            if self.is_thread(location) {
+                track.number(field::TRACK_PARENT, self.location(id));
+            } else {
+                self.below(location, &mut track);
             }
         }
         track.message(field::TRACK_COUNTER, &counter);

@@ -278,12 +278,11 @@ impl Writer<'_, '_> {
     }
 
     fn spill(&mut self) -> Result<()> {
-        match self.bytes.len() >= BUFFER {
-            true => {
-                self.job.check()?;
-                self.flush()
-            }
-            false => Ok(()),
+        if self.bytes.len() >= BUFFER {
+            self.job.check()?;
+            self.flush()
+        } else {
+            Ok(())
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::reader;
 use crate::json::{Source, unpacked_head};
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::timeline::{longest, open_file, open_files};
 use crate::{Format, Input, OpenOptions, Recording, Result};
 use perf_core::Job;
@@ -13,7 +13,7 @@ use std::path::Path;
 pub const FORMAT: Format = Format {
     name: "rocprof",
     extensions: &["json", "json.gz"],
-    describe: "JSON of rocprofv3, the profiler of ROCm, also packed with gzip",
+    describe: "JSON of rocprofv3, the profiler of ROCm, also compressed with gzip",
     probe,
     open: open_one,
     ranks: Some(|paths, options, job| open(paths, options, job)),
@@ -52,9 +52,9 @@ pub fn open<P: AsRef<Path> + Sync>(
     options: &OpenOptions,
     job: &Job,
 ) -> Result<Recording> {
-    let options = &Reading::new(options, job);
-    open_files(paths, options, FORMAT.name, |path, granted| {
-        reader::read(Source::open(path, longest(options))?, options, granted)
+    let options = &ReadContext::new(options, job);
+    open_files(paths, options, FORMAT.name, |path, budget| {
+        reader::read(Source::open(path, longest(options))?, options, budget)
     })
 }
 
@@ -87,9 +87,9 @@ pub fn read(
     options: &OpenOptions,
     job: &Job,
 ) -> Result<Recording> {
-    let options = &Reading::new(options, job);
+    let options = &ReadContext::new(options, job);
     let source = Source::read(name, from, longest(options))?;
-    open_file(options, FORMAT.name, |granted| {
-        reader::read(source, options, granted)
+    open_file(options, FORMAT.name, |budget| {
+        reader::read(source, options, budget)
     })
 }

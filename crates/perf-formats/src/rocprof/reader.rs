@@ -3,8 +3,8 @@
 use super::records::{Agent, Record, Section, Tool, kernel};
 use super::rules;
 use crate::json::{Cursor, Element, Elements, End, Got, Next, Source, Stop, Token, decode, whole};
-use crate::reading::Reading;
-use crate::timeline::{Granted, Part};
+use crate::read_context::ReadContext;
+use crate::timeline::{MemoryBudget, Part};
 use crate::{Error, Result};
 
 const TOP: &str = "`rocprofiler-sdk-tool`";
@@ -15,7 +15,11 @@ struct Cut;
 type Step = Result<Result<(), Cut>>;
 
 /// Reads all processes of a file.
-pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> Result<Vec<Part>> {
+pub(super) fn read(
+    mut source: Source,
+    options: &ReadContext,
+    budget: &MemoryBudget,
+) -> Result<Vec<Part>> {
     let mut tools = Vec::new();
     match source.peek()? {
         Some(b'{') => source.take(1),
@@ -37,7 +41,7 @@ pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> 
                     return Err(source.ended(TOP));
                 }
             }
-            Next::Close => return Err(malformed(&source, "an object without it".into())),
+            Next::Close => return Err(malformed(&source, "an object without this key".into())),
             Next::Bad(_) => return Err(malformed(&source, "something else".into())),
             Next::End => return Err(source.ended(TOP)),
         }
@@ -47,7 +51,7 @@ pub(super) fn read(mut source: Source, options: &Reading, granted: &Granted) -> 
         match source.peek()? {
             Some(b'{') => {
                 source.take(1);
-                let part = Part::new(source.name(), granted);
+                let part = Part::new(source.name(), budget);
                 let mut tool = Tool::new(part);
                 is_cut = entry(&mut source, &mut tool, options)?.is_err();
                 tools.push(tool);
@@ -114,7 +118,7 @@ fn skip(source: &mut Source) -> Step {
 }
 
 /// Reads one process.
-fn entry(source: &mut Source, tool: &mut Tool, options: &Reading) -> Step {
+fn entry(source: &mut Source, tool: &mut Tool, options: &ReadContext) -> Step {
     members(source, tool, |source, tool, key| {
         match (key, source.peek()?) {
             ("metadata", Some(b'{')) => metadata(source, tool),
@@ -154,7 +158,7 @@ fn entry(source: &mut Source, tool: &mut Tool, options: &Reading) -> Step {
 fn each(
     source: &mut Source,
     tool: &mut Tool,
-    options: &Reading,
+    options: &ReadContext,
     read: impl FnMut(&mut Tool, &mut Cursor<'_>, u64, u64) -> Result<(), Stop>,
 ) -> Step {
     let odd = |tool: &mut Tool, element: Element| tool.part.odd(element);
@@ -168,7 +172,7 @@ fn each(
 }
 
 /// Reads the records of one section.
-fn records(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) -> Step {
+fn records(source: &mut Source, tool: &mut Tool, options: &ReadContext, name: &str) -> Step {
     let Some(section) = Section::named(name).filter(|_| matches!(source.peek(), Ok(Some(b'['))))
     else {
         return other(source, tool, options, name);
@@ -181,7 +185,7 @@ fn records(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) 
 }
 
 /// Counts the records of an unsupported section.
-fn other(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) -> Step {
+fn other(source: &mut Source, tool: &mut Tool, options: &ReadContext, name: &str) -> Step {
     let place = source.place().record(name);
     let mut count = 0;
     let end = match source.peek()? {
@@ -204,7 +208,7 @@ fn other(source: &mut Source, tool: &mut Tool, options: &Reading, name: &str) ->
 }
 
 /// Reads the names of operations and the texts of markers.
-fn strings(source: &mut Source, tool: &mut Tool, options: &Reading, key: &str) -> Step {
+fn strings(source: &mut Source, tool: &mut Tool, options: &ReadContext, key: &str) -> Step {
     match (key, source.peek()?) {
         ("buffer_records", Some(b'[')) => each(source, tool, options, |tool, cursor, _, _| {
             let mut names = Vec::new();

@@ -259,9 +259,10 @@ impl Tool {
                 extra,
                 at,
             };
-            match self.agents.is_empty() {
-                true => self.waiting.push(copy),
-                false => self.copy(copy),
+            if self.agents.is_empty() {
+                self.waiting.push(copy)
+            } else {
+                self.copy(copy)
             }
             return;
         }

@@ -11,17 +11,17 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const SECTION: Rule = rule(
     "other-section",
     Weight::Loss,
-    "a record of a section of counters, samples or others that have no noun; not kept",
+    "a record belongs to a section that is not supported, such as counters or samples; dropped",
 );
 /// A name is missing in the recording.
 pub const NO_NAME: Rule = rule(
     "no-name",
     Weight::Repair,
-    "a kernel or operation is not among the names; called by its number",
+    "a kernel or operation has no name in the recording; its number replaces it",
 );
 /// A record does not identify its agent.
 pub const NO_AGENT: Rule = rule(
     "no-agent",
     Weight::Repair,
-    "a copy names no GPU; kept as a call of the process, not as work of a device",
+    "a copy names no GPU; kept as a call of the process instead of device work",
 );

@@ -1,7 +1,7 @@
 //! [`StreamFile`]: the rows of one file, with one line of look-ahead, or several if a line is
 //! doubtful.
 
-use super::ahead::AtHand;
+use super::current_line::CurrentLine;
 use super::json::Line;
 use super::lines::{Lines, Polled};
 use super::row::{Kind, Row, Wrong};
@@ -19,7 +19,7 @@ use perf_core::{Diagnostics, EventSink, Nanos, Place};
 #[derive(Debug)]
 pub(super) struct StreamFile {
     /// Current line and look-ahead.
-    at_hand: AtHand,
+    at_hand: CurrentLine,
     /// Syntax of the lines; `None` before the first line.
     syntax: Option<Syntax>,
     /// Length of a step for rows without a step number.
@@ -80,7 +80,7 @@ impl Head {
 impl StreamFile {
     pub(super) fn new(lines: Lines, definitions: u32, period: Nanos) -> Self {
         StreamFile {
-            at_hand: AtHand::new(lines, definitions),
+            at_hand: CurrentLine::new(lines, definitions),
             syntax: None,
             period,
             origin: None,
@@ -257,7 +257,7 @@ impl StreamFile {
         }
         let (syntax, is_header) = match guess {
             Guess::Sure(syntax, is_header) => (syntax, is_header),
-            Guess::Mended(syntax) => {
+            Guess::Repaired(syntax) => {
                 found.add(rules::HEADER, self.at_hand.place());
                 (syntax, true)
             }

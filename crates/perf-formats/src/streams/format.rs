@@ -9,7 +9,7 @@ use std::path::Path;
 pub const FORMAT: Format = Format {
     name: "streams",
     extensions: &["tsv", "ndjson", "jsonl"],
-    describe: "Streams of events: tab-separated tables and newline-delimited JSON, also packed with gzip",
+    describe: "Streams of events: tab-separated tables and newline-delimited JSON, also compressed with gzip",
     probe,
     open,
     ranks: None,
@@ -20,8 +20,8 @@ fn probe(input: &Input) -> u8 {
     let Ok(text) = std::str::from_utf8(&line) else {
         return 0;
     };
-    if let Some((_, is_mended)) = tsv::Header::mended(text) {
-        return if is_mended { 60 } else { 90 };
+    if let Some((_, is_repaired)) = tsv::Header::repaired(text) {
+        return if is_repaired { 60 } else { 90 };
     }
     let is_json = text.starts_with(['{', '[']);
     if is_json && json::Names::default().line(text, 16).is_ok() {

@@ -37,9 +37,10 @@ impl Names {
     /// Parses a line; at most `limit` names of each kind are kept.
     pub(super) fn line<'a>(&mut self, line: &'a str, limit: u32) -> Result<Line<'a>, Wrong> {
         let (is_array, fields) = fields(line)?;
-        match is_array || is_event(&fields) {
-            true => self.event_of(is_array, &fields).map(Line::Row),
-            false => self.define(&fields, limit),
+        if is_array || is_event(&fields) {
+            self.event_of(is_array, &fields).map(Line::Row)
+        } else {
+            self.define(&fields, limit)
         }
     }
 
@@ -51,9 +52,10 @@ impl Names {
     }
 
     fn event_of<'a>(&self, is_array: bool, fields: &[Field<'a>]) -> Result<Row<'a>, Wrong> {
-        match is_array {
-            true => self.columns(fields),
-            false => self.event(fields),
+        if is_array {
+            self.columns(fields)
+        } else {
+            self.event(fields)
         }
     }
 
@@ -217,7 +219,7 @@ fn named<'a>(names: &HashMap<u64, String>, field: &Scalar<'a>) -> Result<Cow<'a,
         Scalar::Number(text) => {
             let id = whole(text).and_then(|id| u64::try_from(id).ok());
             let name = id.and_then(|id| names.get(&id));
-            let name = name.ok_or_else(|| wrong("the number of a name that is known", text))?;
+            let name = name.ok_or_else(|| wrong("the number of a defined name", text))?;
             Ok(name.clone().into())
         }
         Scalar::Nothing => Err(wrong("a name", "nothing")),

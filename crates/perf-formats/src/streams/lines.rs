@@ -83,7 +83,7 @@ impl Lines {
         if self.is_packed {
             return Err(Error::Unsupported {
                 place: Place::file(Arc::clone(&self.name)),
-                what: "following a file that is packed".into(),
+                what: "following a compressed file".into(),
             });
         }
         self.grows = true;

@@ -28,7 +28,7 @@
 //!
 //! Other lines are skipped and counted with their places.
 
-mod ahead;
+mod current_line;
 mod file;
 mod format;
 mod json;
@@ -38,12 +38,12 @@ pub mod rules;
 mod scan;
 mod sources;
 mod syntax;
-mod trace;
+mod trace_builder;
 mod tsv;
 
 pub use format::FORMAT;
 pub use sources::files;
-pub use trace::TraceBuilder;
+pub use trace_builder::TraceBuilder;
 
 use crate::{Error, OpenOptions, Result};
 use file::StreamFile;

@@ -38,13 +38,15 @@ pub(super) type Field<'a> = (Cow<'a, str>, Scalar<'a>);
 pub(super) fn fields(line: &str) -> Result<(bool, Vec<Field<'_>>), Wrong> {
     let mut scanner = Scanner { rest: line.trim() };
     let is_array = scanner.rest.starts_with('[');
-    let fields = match is_array {
-        true => scanner.array()?,
-        false => scanner.object()?,
+    let fields = if is_array {
+        scanner.array()?
+    } else {
+        scanner.object()?
     };
-    match scanner.rest.is_empty() {
-        true => Ok((is_array, fields)),
-        false => Err(wrong("the end of the line", scanner.rest)),
+    if scanner.rest.is_empty() {
+        Ok((is_array, fields))
+    } else {
+        Err(wrong("the end of the line", scanner.rest))
     }
 }
 
@@ -98,9 +100,10 @@ impl<'a> Scanner<'a> {
     }
 
     fn expect(&mut self, token: &'static str) -> Result<(), Wrong> {
-        match self.take(token) {
-            true => Ok(()),
-            false => Err(wrong(token, self.rest)),
+        if self.take(token) {
+            Ok(())
+        } else {
+            Err(wrong(token, self.rest))
         }
     }
 

@@ -25,10 +25,10 @@ impl Sources {
     pub(super) fn appeared(&mut self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for root in &self.roots {
-            match root.is_dir() {
-                true => found.extend(files(root)),
-                false if root.exists() => found.push(root.clone()),
-                false => {}
+            if root.is_dir() {
+                found.extend(files(root));
+            } else if root.exists() {
+                found.push(root.clone());
             }
         }
         found.retain(|path| self.known.insert(path.clone()));

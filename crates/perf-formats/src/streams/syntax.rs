@@ -17,7 +17,7 @@ pub(super) enum Guess {
     /// A certain syntax, and `true` if the line is a header.
     Sure(Syntax, bool),
     /// A damaged header that could be repaired.
-    Mended(Syntax),
+    Repaired(Syntax),
     Unknown,
 }
 
@@ -34,7 +34,7 @@ fn is_json(text: &str) -> bool {
 impl Syntax {
     /// Guesses the syntax from the first line only.
     pub(super) fn guess(first: &str) -> Guess {
-        match Header::mended(first) {
+        match Header::repaired(first) {
             Some((header, false)) if header.is_known() && header.is_whole() => {
                 return Guess::Sure(Syntax::Tsv(header), true);
             }
@@ -43,9 +43,10 @@ impl Syntax {
             None => {}
         }
         let mut names = Names::default();
-        match is_json(first) && names.line(first, 16).is_ok() {
-            true => Guess::Sure(Syntax::Json(Names::default()), false),
-            false => Guess::Unknown,
+        if is_json(first) && names.line(first, 16).is_ok() {
+            Guess::Sure(Syntax::Json(Names::default()), false)
+        } else {
+            Guess::Unknown
         }
     }
 
@@ -55,22 +56,25 @@ impl Syntax {
         let text = |line: &&[u8]| String::from_utf8_lossy(line).into_owned();
         let rest: Vec<String> = rest.iter().map(text).collect();
         let most = |count: usize| 2 * count > rest.len() && count > 0;
-        let is_table = Header::mended(first).is_some();
+        let is_table = Header::repaired(first).is_some();
         let count = rest.iter().filter(|line| is_json(line)).count();
         if (is_json(first) && !is_table) || most(count) {
             return Guess::Sure(Syntax::Json(Names::default()), false);
         }
         let usual = Header::usual();
         let rows = |header: &Header| rest.iter().filter(|line| header.row(line).is_ok()).count();
-        match Header::mended(first) {
+        match Header::repaired(first) {
             Some((header, _)) if most(rest.iter().filter(|line| header.is_cut(line)).count()) => {
-                Guess::Mended(Syntax::Tsv(usual))
+                Guess::Repaired(Syntax::Tsv(usual))
             }
-            Some((header, is_mended)) if rows(&header) >= rows(&usual) => match is_mended {
-                true => Guess::Mended(Syntax::Tsv(header)),
-                false => Guess::Sure(Syntax::Tsv(header), true),
-            },
-            _ if most(rows(&usual)) => Guess::Mended(Syntax::Tsv(usual)),
+            Some((header, is_repaired)) if rows(&header) >= rows(&usual) => {
+                if is_repaired {
+                    Guess::Repaired(Syntax::Tsv(header))
+                } else {
+                    Guess::Sure(Syntax::Tsv(header), true)
+                }
+            }
+            _ if most(rows(&usual)) => Guess::Repaired(Syntax::Tsv(usual)),
             _ => Guess::Unknown,
         }
     }

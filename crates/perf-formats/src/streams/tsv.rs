@@ -71,23 +71,23 @@ impl Header {
 
     /// Parses a header; the flag is `true` if it was repaired. A header that equals the usual one
     /// except for a few unknown names is repaired. Returns `None` without a time or a kind.
-    pub(super) fn mended(line: &str) -> Option<(Self, bool)> {
+    pub(super) fn repaired(line: &str) -> Option<(Self, bool)> {
         let mut columns: Vec<Column> = line.split('\t').map(Column::named).collect();
         let usual = Self::usual().columns;
         let same = columns
             .iter()
             .zip(&usual)
             .filter(|(own, other)| own == other);
-        let mut is_mended = false;
+        let mut is_repaired = false;
         if columns.len() + 1 >= usual.len() && 2 * same.count() >= usual.len() {
             for (own, other) in columns.iter_mut().zip(usual) {
                 if *own == Column::Unknown {
-                    is_mended = true;
+                    is_repaired = true;
                     *own = other;
                 }
             }
         }
-        Some((Header { columns }.checked()?, is_mended))
+        Some((Header { columns }.checked()?, is_repaired))
     }
 
     /// Returns `true` if all its names are known columns.
@@ -201,9 +201,9 @@ mod tests {
 
     #[test]
     fn columns_come_in_any_order() {
-        let (header, is_mended) =
-            Header::mended("kind\tname\tsurprise\tts_us\trank\tbytes").unwrap();
-        assert!(!is_mended);
+        let (header, is_repaired) =
+            Header::repaired("kind\tname\tsurprise\tts_us\trank\tbytes").unwrap();
+        assert!(!is_repaired);
         let row = header.row("COUNTER\theap\t?\t12.5\t3\t-7").unwrap();
         assert_eq!(row.at, Nanos(12_500));
         assert_eq!((row.key.rank, row.key.thread), (3, 0));
@@ -220,15 +220,15 @@ mod tests {
             header.row("EXIT\tx\t\t1\t-2\t"),
             Err(Wrong::Field("a rank", _))
         ));
-        assert_eq!(Header::mended("kind\tname"), None);
+        assert_eq!(Header::repaired("kind\tname"), None);
         // One or two names of the usual header are damaged.
         let damaged = USUAL
             .join("\t")
             .replace("ts_us", "t_us")
             .replace("rank", "r?nk");
-        assert_eq!(Header::mended(&damaged), Some((Header::usual(), true)));
+        assert_eq!(Header::repaired(&damaged), Some((Header::usual(), true)));
         assert_eq!(
-            Header::mended(&USUAL.join("\t")),
+            Header::repaired(&USUAL.join("\t")),
             Some((Header::usual(), false))
         );
     }

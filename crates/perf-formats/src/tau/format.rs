@@ -21,10 +21,12 @@ pub const FORMAT: Format = Format {
 fn probe(input: &Input) -> u8 {
     if let Some(names) = &input.folder {
         let any = |is: fn(&str) -> bool| names.iter().any(|name| is(name));
-        return match () {
-            () if any(|name| key_of(Path::new(name)).is_some()) => 90,
-            () if any(|name| name.starts_with("MULTI__")) => 85,
-            () => 0,
+        return if any(|name| key_of(Path::new(name)).is_some()) {
+            90
+        } else if any(|name| name.starts_with("MULTI__")) {
+            85
+        } else {
+            0
         };
     }
     match &input.head {

@@ -18,9 +18,9 @@
 //! | snapshots, derived metrics of ParaProf, phases as such | not read |
 //! | writing | not supported |
 
-mod build;
 mod format;
 mod packed;
+mod profile_builder;
 mod read;
 pub mod rules;
 mod text;

@@ -3,7 +3,7 @@
 use super::read::{Entry, EventEntry, Function, Key, Tables, Thread};
 use super::rules;
 use crate::bytes::Bytes;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
 use std::collections::HashSet;
@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
         let fits = usize::try_from(count).ok();
         let fits = fits.filter(|count| count.checked_mul(size).is_some_and(|all| all <= rest));
         let Some(fits) = fits else {
-            let expected = format!("number of {what}, as many as {rest} bytes hold");
+            let expected = format!("number of {what} that fits into {rest} bytes");
             return Err(self.malformed(expected, count));
         };
         if fits > self.definitions as usize {
@@ -84,15 +84,16 @@ impl<'a> Reader<'a> {
     fn index(&mut self, count: usize, what: &str) -> Result<u32> {
         let index = self.integer(what)?;
         let fits = usize::try_from(index).is_ok_and(|index| index < count);
-        match fits {
-            true => Ok(index.cast_unsigned()),
-            false => Err(self.malformed(format!("{what} below {count}"), index)),
+        if fits {
+            Ok(index.cast_unsigned())
+        } else {
+            Err(self.malformed(format!("{what} below {count}"), index))
         }
     }
 
     fn number(&mut self, what: &str) -> Result<u32> {
         let number = self.integer(what)?;
-        u32::try_from(number).map_err(|_| self.malformed(format!("{what}, not negative"), number))
+        u32::try_from(number).map_err(|_| self.malformed(format!("{what} of at least 0"), number))
     }
 
     fn text(&mut self) -> Result<String> {
@@ -122,7 +123,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-pub(super) fn read(bytes: Bytes, options: &Reading, found: &mut Diagnostics) -> Result<Tables> {
+pub(super) fn read(bytes: Bytes, options: &ReadContext, found: &mut Diagnostics) -> Result<Tables> {
     let name = Arc::clone(bytes.name());
     let bytes = bytes.into_memory(&options.job)?;
     let mut reader = Reader {
@@ -131,7 +132,7 @@ pub(super) fn read(bytes: Bytes, options: &Reading, found: &mut Diagnostics) -> 
         name: &name,
         definitions: options.get_limits().definitions,
     };
-    let magic: [u8; 6] = reader.array("the magic of a packed profile")?;
+    let magic: [u8; 6] = reader.array("the magic number of a packed profile")?;
     if magic != MAGIC {
         return Err(Error::Malformed {
             place: Place::file(Arc::clone(&name)).at(0),
@@ -154,7 +155,7 @@ pub(super) fn read(bytes: Bytes, options: &Reading, found: &mut Diagnostics) -> 
         let skipped = reader.count(1, "bytes to skip")?;
         reader.take(skipped, "bytes to skip")?;
         tables.metadata = reader.pairs()?;
-        for _ in 0..reader.count(16, "threads with facts")? {
+        for _ in 0..reader.count(16, "threads with metadata")? {
             facts.push((reader.key()?, reader.pairs()?));
         }
     }
@@ -196,7 +197,7 @@ pub(super) fn read(bytes: Bytes, options: &Reading, found: &mut Diagnostics) -> 
         if !keys.insert(thread.key) {
             return Err(Error::Malformed {
                 place,
-                expected: "a thread that is not there yet".into(),
+                expected: "a thread that is listed once".into(),
                 got: format!("{node}, {context}, {number} again"),
             });
         }

@@ -1,8 +1,8 @@
 //! [`Tau`]: the contents of a profile, and the profile built from it.
 
-use super::{build, packed, rules, text};
+use super::{packed, profile_builder, rules, text};
 use crate::bytes::Bytes;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::{Error, OpenOptions, Result};
 use perf_core::{Diagnostics, Job, Place, Profile};
 use std::collections::{BTreeMap, HashMap};
@@ -130,7 +130,7 @@ impl Tau {
     /// or [`Error::Limit`] with the place in the file, and [`Error::Strict`] for the first repair
     /// or loss in strict mode.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions, job: &Job) -> Result<Self> {
-        let options = &Reading::new(options, job);
+        let options = &ReadContext::new(options, job);
         let path = path.as_ref();
         let mut found = Diagnostics::default();
         let tables = if path.is_dir() {
@@ -157,7 +157,7 @@ impl Tau {
         options: &OpenOptions,
         job: &Job,
     ) -> Result<Self> {
-        let options = &Reading::new(options, job);
+        let options = &ReadContext::new(options, job);
         let mut found = Diagnostics::default();
         let bytes = Bytes::new(bytes, name, options.get_limits(), &options.job)?;
         let tables = packed::read(bytes, options, &mut found)?;
@@ -170,7 +170,7 @@ impl Tau {
     ///
     /// Returns the errors of [`open`](Self::open), except [`Error::Io`].
     pub fn from_text(text: &[u8], name: &str, options: &OpenOptions, job: &Job) -> Result<Self> {
-        let options = &Reading::new(options, job);
+        let options = &ReadContext::new(options, job);
         let mut found = Diagnostics::default();
         let mut names = Names::default();
         let file = text::parse(text, name, &mut names, options, &mut found)?;
@@ -182,8 +182,13 @@ impl Tau {
         Tau::new(tables, name, options, found)
     }
 
-    fn new(tables: Tables, name: &str, options: &Reading, mut found: Diagnostics) -> Result<Self> {
-        let profile = build::profile(&tables, name, options, &mut found)?;
+    fn new(
+        tables: Tables,
+        name: &str,
+        options: &ReadContext,
+        mut found: Diagnostics,
+    ) -> Result<Self> {
+        let profile = profile_builder::profile(&tables, name, options, &mut found)?;
         options.judge(&found)?;
         Ok(Tau {
             tables,
@@ -312,7 +317,7 @@ fn profiles(paths: &[PathBuf]) -> Files {
 }
 
 /// Reads a folder with files, or with a folder of files for each metric.
-fn folder(path: &Path, options: &Reading, found: &mut Diagnostics) -> Result<Tables> {
+fn folder(path: &Path, options: &ReadContext, found: &mut Diagnostics) -> Result<Tables> {
     let inside = listing(path)?;
     let mut metrics = Vec::new();
     for folder in &inside {
@@ -338,7 +343,7 @@ fn folder(path: &Path, options: &Reading, found: &mut Diagnostics) -> Result<Tab
 /// Reads the files of each metric.
 fn texts(
     metrics: &[(String, Files)],
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<Tables> {
     let mut names = Names::default();
@@ -443,9 +448,10 @@ impl Merge {
         });
         Ok(Tables {
             threads: threads.collect(),
-            metrics: match names.metrics.is_empty() {
-                true => vec!["TIME".into()],
-                false => names.metrics,
+            metrics: if names.metrics.is_empty() {
+                vec!["TIME".into()]
+            } else {
+                names.metrics
             },
             functions: names.functions,
             events: names.events,

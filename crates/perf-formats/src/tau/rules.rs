@@ -11,26 +11,26 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const NEGATIVE: Rule = rule(
     "negative-value",
     Weight::Repair,
-    "a value is negative; taken as 0, as ParaProf does",
+    "a value is negative; set to 0, as ParaProf does",
 );
 /// A thread lacks the file of a metric.
 pub const MISSING_FILE: Rule = rule(
     "missing-file",
     Weight::Loss,
-    "a thread has no file for one of the metrics; its values of that are zero",
+    "a thread has no file for one of the metrics; its values of that metric are zero",
 );
 /// A metric has two names.
 pub const METRIC_NAME: Rule = rule(
     "metric-name",
     Weight::Note,
-    "a file calls its metric otherwise than its folder or the files before; the first name that \
-     stands in a file counts, or that of the folder if another metric has that name",
+    "a file names its metric differently from its folder or from earlier files; the first name \
+     in a file is used, or that of the folder if another metric has that name",
 );
 /// User events are truncated.
 pub const TRUNCATED_EVENTS: Rule = rule(
     "truncated-events",
     Weight::Loss,
-    "a file ends within its user events; those before are kept",
+    "a file ends within its user events; the complete ones are kept",
 );
 /// Bytes follow the end.
 pub const TRAILING: Rule = rule(
@@ -48,18 +48,19 @@ pub const USER_EVENTS: Rule = rule(
 pub const UNCOVERED: Rule = rule(
     "uncovered-function",
     Weight::Note,
-    "the call paths of a function are less than all of it; the rest is a root of its own",
+    "the call paths of a function add up to less than its total; the remainder becomes a root \
+     call path",
 );
 /// Call paths lack their beginning.
 pub const CUT_PATHS: Rule = rule(
     "cut-paths",
     Weight::Note,
-    "call paths begin below the outermost function, as a limit of depth (TAU_CALLPATH_DEPTH) or phases cut \
-     them; their values are of all callers together",
+    "call paths begin below the outermost function because of a depth limit \
+     (TAU_CALLPATH_DEPTH) or of phases; their values are sums over all callers",
 );
 /// A function is listed twice.
 pub const DUPLICATE: Rule = rule(
     "duplicate-function",
     Weight::Repair,
-    "a thread has a function or call path twice; the values are added",
+    "a thread lists a function or call path twice; the values are added",
 );

@@ -2,7 +2,7 @@
 
 use super::read::{Entry, EventEntry, Names};
 use super::rules;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::xml::{Token, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
@@ -94,7 +94,7 @@ pub(super) fn parse(
     bytes: &[u8],
     name: &str,
     names: &mut Names,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<File> {
     let mut lines = Lines {
@@ -211,9 +211,10 @@ fn function(line: &[u8]) -> Option<(String, [f64; 4], String)> {
         _ => (&*line, ""),
     };
     // `GROUP=` is part of a name and no groups follow: the quote after it ends the name.
-    let (before, groups) = match groups.starts_with('"') || groups.is_empty() {
-        true => (before, groups.trim().trim_matches('"')),
-        false => (&*line, ""),
+    let (before, groups) = if groups.starts_with('"') || groups.is_empty() {
+        (before, groups.trim().trim_matches('"'))
+    } else {
+        (&*line, "")
     };
     let (name, numbers) = before.strip_prefix('"')?.rsplit_once('"')?;
     let numbers = four(numbers)?;

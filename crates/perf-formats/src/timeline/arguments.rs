@@ -37,13 +37,16 @@ impl Argument {
     pub(super) fn attribute(self) -> Attribute {
         let (name, description) = match self {
             Argument::Step => ("step", "training step"),
-            Argument::Sequence => ("seq_id", "number among the operations of a kind and step"),
+            Argument::Sequence => ("seq_id", "index among the operations of a kind and step"),
             Argument::ModelChunk => ("model_chunk", "part of the model"),
             Argument::MicroBatch => ("mb_id", "micro-batch, -1 for none"),
-            Argument::Duration => ("duration", "recorded duration in ns, where it is negative"),
+            Argument::Duration => ("duration", "recorded duration in ns, if it is negative"),
             Argument::Collective => ("collective", "collective operation, by its number in OTF2"),
             Argument::Group => ("group", "communicator of a collective operation"),
-            Argument::Number => ("sequence", "number of a collective operation of its group"),
+            Argument::Number => (
+                "sequence",
+                "sequence number of a collective operation in its group",
+            ),
             Argument::Sent => ("sent", "bytes sent in a collective operation"),
             Argument::Received => ("received", "bytes received in a collective operation"),
         };

@@ -2,16 +2,16 @@
 
 use super::arguments::Argument;
 use super::clock::{YEAR_2001, align, begin};
-use super::lay::{Copies, Laid, Placed, Scribe};
+use super::layout::{Copies, Layout, Placed, Scribe};
 use super::links;
+use super::locations::{Places, in_order};
 use super::names::Texts;
 use super::part::Part;
-use super::places::{Places, in_order};
 use super::rank_groups::RankGroups;
 use super::row::{Row, RowKey};
-use super::{Kind, most_text, outliers, planes, rules, twins};
+use super::{Kind, duplicate_files, most_text, outliers, rules, xla_devices};
 use crate::Result;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use perf_core::{
     Attribute, AttributeId, Clock, Definitions, Diagnostics, Error, Event, EventId, Events, KindId,
     Link, LocationId, Merge, Paradigm, Place, Region, RegionId, SystemTree, TimeRange, Trace,
@@ -20,14 +20,17 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// Combines parts to a trace with the diagnostics of all of them.
-pub(crate) fn assemble(mut parts: Vec<Part>, options: &Reading) -> Result<(Trace, Diagnostics)> {
+pub(crate) fn assemble(
+    mut parts: Vec<Part>,
+    options: &ReadContext,
+) -> Result<(Trace, Diagnostics)> {
     for part in &mut parts {
         part.pair_marks();
-        planes::find(part);
+        xla_devices::find(part);
         outliers::remove(part);
     }
     let mut found = Diagnostics::default();
-    twins::remove(&mut parts, &mut found);
+    duplicate_files::remove(&mut parts, &mut found);
     align(&mut parts);
     let origin = parts.iter().filter_map(begin).min().unwrap_or_default();
     let mut whole = Whole {
@@ -53,7 +56,10 @@ pub(crate) fn assemble(mut parts: Vec<Part>, options: &Reading) -> Result<(Trace
         description: description.into(),
     };
     whole.definitions.attributes = vec![
-        attribute("correlation", "ties a launch and the work it started"),
+        attribute(
+            "correlation",
+            "correlation id of a launch and its device work",
+        ),
         attribute("bytes", "bytes moved or allocated"),
     ];
     let several = parts.iter().filter(|part| !part.is_helper).count() > 1;
@@ -104,7 +110,7 @@ type RegionKey = (u32, Option<u32>, Kind, Paradigm);
 
 struct Whole<'a> {
     /// Options of the read operation.
-    options: &'a Reading,
+    options: &'a ReadContext,
     /// Time of the file that becomes tick 0.
     origin: i128,
     /// System tree under construction.
@@ -168,7 +174,7 @@ impl Whole<'_> {
                 attributes: &self.attributes,
                 groups: &groups_of_ranks,
             };
-            let laid = match row.key {
+            let layout = match row.key {
                 RowKey::Work { .. } => {
                     let mut copies = Copies {
                         regions: &mut self.definitions.regions,
@@ -185,17 +191,17 @@ impl Whole<'_> {
                         let values = &values;
                         scribe.push(&mut events, at, Event::Metric { set, values }, 0)?;
                     }
-                    Laid {
+                    Layout {
                         lanes: vec![events],
-                        ..Laid::default()
+                        ..Layout::default()
                     }
                 }
                 _ => scribe.nest(&mut row.calls, &mut row.instants)?,
             };
-            overlapping += laid.overlapping;
-            trimmed += laid.trimmed;
+            overlapping += layout.overlapping;
+            trimmed += layout.trimmed;
             let own = points.get(&number).map_or(&[][..], Vec::as_slice);
-            self.row(&mut part, &groups, &row, laid, own);
+            self.row(&mut part, &groups, &row, layout, own);
         }
         let place = || Place::file(Arc::clone(&part.file));
         self.found.add_many(rules::OVERLAP, overlapping, place());
@@ -212,9 +218,12 @@ impl Whole<'_> {
         self.found.add_many(rules::FLOW, linked.loose, place());
         self.links.extend(linked.links);
         self.found.merge(&part.found);
-        let named = |(name, value): (String, String)| match several {
-            true => (format!("{prefix}{name}"), value),
-            false => (name, value),
+        let named = |(name, value): (String, String)| {
+            if several {
+                (format!("{prefix}{name}"), value)
+            } else {
+                (name, value)
+            }
         };
         let properties = part.properties.into_iter().map(named);
         self.definitions.properties.extend(properties);
@@ -225,21 +234,20 @@ impl Whole<'_> {
     fn row(
         &mut self,
         part: &mut Part,
-        groups: &super::places::Groups,
+        groups: &super::locations::Groups,
         row: &Row,
-        mut laid: Laid,
+        mut layout: Layout,
         points: &[u32],
     ) {
         let first = self.columns.len() as u32;
-        for (lane, events) in laid.lanes.iter_mut().enumerate() {
+        for (lane, events) in layout.lanes.iter_mut().enumerate() {
             self.places.location(part, groups, row.key, lane);
             let key = self.columns.len() as u64;
-            self.columns.push(match self.options.wants(key) {
-                true => {
-                    events.shrink_to_fit();
-                    std::mem::take(events)
-                }
-                false => Events::absent(),
+            self.columns.push(if self.options.wants(key) {
+                events.shrink_to_fit();
+                std::mem::take(events)
+            } else {
+                Events::absent()
             });
         }
         let wanted = |lane: u32| self.options.wants(u64::from(first + lane));
@@ -248,9 +256,9 @@ impl Whole<'_> {
             let index = placed.index().filter(|_| wanted(placed.lane))?;
             Some(EventId { location, index })
         };
-        let calls = row.calls.iter().zip(&laid.enters);
+        let calls = row.calls.iter().zip(&layout.enters);
         let calls = calls.map(|(call, enter)| (call.extra, *enter));
-        let instants = row.instants.iter().zip(&laid.instants);
+        let instants = row.instants.iter().zip(&layout.instants);
         let instants = instants.map(|(it, placed)| (it.extra, *placed));
         for (extra, place) in calls.chain(instants) {
             let extra = (extra as usize).checked_sub(1);
@@ -259,7 +267,7 @@ impl Whole<'_> {
             }
         }
         if !points.is_empty() {
-            let calls = row.calls.iter().zip(&laid.enters);
+            let calls = row.calls.iter().zip(&layout.enters);
             let calls: Vec<_> = calls
                 .map(|(call, enter)| (call.start, call.end, at(*enter)))
                 .collect();
@@ -321,9 +329,10 @@ impl Whole<'_> {
     /// Deducts the texts of a region with a long form from the budget. Many regions may share a
     /// form or a name, but each stores its own text.
     fn has_room(&mut self, number: u32, name: &str, form: &str) -> bool {
-        let again = match self.formed.contains(&number) {
-            true => name.len(),
-            false => 0,
+        let again = if self.formed.contains(&number) {
+            name.len()
+        } else {
+            0
         };
         let Some(rest) = self.room.checked_sub((form.len() + again) as u64) else {
             return false;

@@ -17,36 +17,36 @@ use perf_core::Limits;
 
 mod arguments;
 mod assemble;
+mod begin_end_pairs;
 mod clock;
 mod counters;
-mod granted;
-mod lay;
+mod duplicate_files;
+mod layout;
 mod links;
-mod marks;
+mod locations;
+mod memory_budget;
 mod names;
-mod open;
 mod outliers;
 mod part;
-mod places;
-mod planes;
 mod rank_groups;
 mod row;
 pub(crate) mod rules;
-mod twins;
+mod several_files;
+mod xla_devices;
 
 #[cfg(feature = "chrome")]
 pub(crate) use arguments::Argument;
 use assemble::assemble;
 use clock::rank_of;
-pub(crate) use granted::Granted;
+pub(crate) use memory_budget::MemoryBudget;
 pub(crate) use names::Kind;
-pub(crate) use open::{longest, open_file, open_files};
 pub(crate) use part::Part;
 #[cfg(any(feature = "chrome", feature = "nsys"))]
 pub(crate) use row::Edge;
 pub(crate) use row::{Extra, Role, RowKey, Sym};
 #[cfg(feature = "chrome")]
 pub(crate) use row::{FlowEnd, Tag};
+pub(crate) use several_files::{longest, open_file, open_files};
 
 /// Returns the maximum number of bytes of composed texts: 256 strings of maximum length. A file
 /// that repeats one text often would otherwise need far more memory than it has bytes.

@@ -4,10 +4,10 @@
 use super::arguments::Argument;
 use super::arguments::Arguments;
 use super::counters::{Counters, Room};
-use super::granted::Granted;
+use super::memory_budget::MemoryBudget;
 use super::names::{Kind, Names, PAST_LIMIT};
 use super::row::{Call, Edge, Extra, Flow, FlowEnd, Instant, Mark, Row, RowKey, Sym, Tag};
-use super::{marks, outliers, rules};
+use super::{begin_end_pairs, outliers, rules};
 use crate::Result;
 use crate::json::{Element, decode};
 use perf_core::{Diagnostics, Paradigm, Place};
@@ -97,7 +97,7 @@ pub(crate) struct Part {
     /// Numbers of the groups by name and ranks.
     group_numbers: HashMap<Vec<u8>, u32>,
     /// Shared memory budget.
-    granted: Granted,
+    budget: MemoryBudget,
     /// Memory of the events of all rows in bytes, summed incrementally because there may be many
     /// rows.
     kept: u64,
@@ -108,7 +108,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub(crate) fn new(file: &Arc<str>, granted: &Granted) -> Self {
+    pub(crate) fn new(file: &Arc<str>, budget: &MemoryBudget) -> Self {
         Part {
             file: Arc::clone(file),
             source: 0,
@@ -141,7 +141,7 @@ impl Part {
             keys: HashMap::new(),
             symbols: HashMap::new(),
             words: Vec::new(),
-            granted: granted.clone(),
+            budget: budget.clone(),
             kept: 0,
             taken: 0,
             here: None,
@@ -156,8 +156,8 @@ impl Part {
 
     /// Decodes a text; invalid text is counted.
     pub(crate) fn text(&mut self, raw: &[u8]) -> String {
-        let (text, is_mended) = decode(raw);
-        if is_mended {
+        let (text, is_repaired) = decode(raw);
+        if is_repaired {
             let place = match self.here {
                 Some((offset, index)) => self.place(offset, index),
                 None => Place::file(Arc::clone(&self.file)),
@@ -215,7 +215,7 @@ impl Part {
         let now = self.memory();
         let more = now.saturating_sub(self.taken);
         self.taken += more;
-        self.granted.take("memory for events in bytes", more, place)
+        self.budget.take("memory for events in bytes", more, place)
     }
 
     /// Returns the approximate memory of the events so far in bytes.
@@ -234,18 +234,18 @@ impl Part {
     }
 
     fn new_name(&mut self, raw: &[u8], (offset, index): (u64, u64)) -> u32 {
-        if raw.len() > self.granted.limits().string as usize {
+        if raw.len() > self.budget.limits().string as usize {
             let place = self.place(offset, index);
             self.found.add(rules::LONG_NAME, place);
             return self.names.text("(name too long)".into());
         }
-        if self.names.len() >= self.granted.limits().definitions as usize {
+        if self.names.len() >= self.budget.limits().definitions as usize {
             let place = self.place(offset, index);
             self.found.add(rules::DEFINITIONS, place);
             return self.past_limit();
         }
-        let (text, is_mended) = decode(raw);
-        if is_mended {
+        let (text, is_repaired) = decode(raw);
+        if is_repaired {
             let place = self.place(offset, index);
             self.found.add(rules::ENCODING, place);
         }
@@ -281,7 +281,7 @@ impl Part {
     /// many.
     #[cfg(feature = "rocprof")]
     pub(crate) fn unnamed(&mut self, (offset, index): (u64, u64)) -> Option<u32> {
-        if self.names.len() >= self.granted.limits().definitions as usize {
+        if self.names.len() >= self.budget.limits().definitions as usize {
             let place = self.place(offset, index);
             self.found.add(rules::DEFINITIONS, place);
             return None;
@@ -297,9 +297,10 @@ impl Part {
     /// Replaces the text of a name by one that may be shared.
     #[cfg(feature = "rocprof")]
     pub(crate) fn rename(&mut self, name: u32, text: Arc<str>) {
-        let text = match self.is_too_long(&text) {
-            true => "(name too long)".into(),
-            false => text,
+        let text = if self.is_too_long(&text) {
+            "(name too long)".into()
+        } else {
+            text
         };
         self.names.rename(name, text);
     }
@@ -307,7 +308,7 @@ impl Part {
     /// Returns `true`, and counts it, if a text that is set later is too long.
     #[cfg(feature = "rocprof")]
     fn is_too_long(&mut self, text: &str) -> bool {
-        let is_long = text.len() > self.granted.limits().string as usize;
+        let is_long = text.len() > self.budget.limits().string as usize;
         let place = Place::file(Arc::clone(&self.file));
         self.found.add_many(rules::LONG_NAME, is_long.into(), place);
         is_long
@@ -317,11 +318,11 @@ impl Part {
     /// returns its replacement as an error.
     #[cfg(feature = "nsys")]
     pub(crate) fn shared_name(&mut self, text: &Arc<str>, place: Place) -> Result<u32, u32> {
-        if text.len() > self.granted.limits().string as usize {
+        if text.len() > self.budget.limits().string as usize {
             self.found.add(rules::LONG_NAME, place);
             return Err(self.names.text("(name too long)".into()));
         }
-        if self.names.len() >= self.granted.limits().definitions as usize {
+        if self.names.len() >= self.budget.limits().definitions as usize {
             self.found.add(rules::DEFINITIONS, place);
             return Err(self.past_limit());
         }
@@ -405,7 +406,7 @@ impl Part {
         if let Some(known) = self.group_numbers.get(&key) {
             return Some(*known);
         }
-        let limits = self.granted.limits();
+        let limits = self.budget.limits();
         let is_long = key.len() > limits.string as usize;
         if is_long || self.groups.len() >= limits.definitions as usize {
             let (offset, index) = self.here.unwrap_or_default();
@@ -539,7 +540,7 @@ impl Part {
         self.seen(at);
         self.row(RowKey::Counters { process });
         let room = Room {
-            names: self.granted.limits().definitions,
+            names: self.budget.limits().definitions,
             text: self.most_text(),
         };
         let left_out = self.counters.add(process, at, values, room);
@@ -553,7 +554,7 @@ impl Part {
     /// Returns the maximum number of bytes of composed texts: a few bytes of a file can require
     /// many.
     pub(crate) fn most_text(&self) -> u64 {
-        super::most_text(self.granted.limits())
+        super::most_text(self.budget.limits())
     }
 
     pub(crate) fn process_name(&mut self, process: Sym, name: String) {
@@ -575,7 +576,7 @@ impl Part {
 
     /// Pairs the begins and ends of all rows to calls.
     pub(super) fn pair_marks(&mut self) {
-        let found = marks::pair(&mut self.rows, &self.names);
+        let found = begin_end_pairs::pair(&mut self.rows, &self.names);
         let place = || Place::file(Arc::clone(&self.file));
         for (rule, count) in [
             (rules::NO_END, found.begins),

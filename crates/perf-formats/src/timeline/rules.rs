@@ -10,13 +10,13 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const TRUNCATED: Rule = rule(
     "truncated",
     Weight::Loss,
-    "the file ends within an event or before its last bracket; what came before is kept",
+    "the file ends within an event or before its last bracket; the events before are kept",
 );
 /// The compressed data are damaged or truncated.
 pub const DAMAGED: Rule = rule(
     "damaged-gzip",
     Weight::Loss,
-    "the packed data end too early or are damaged; what came before is kept",
+    "the compressed data are truncated or damaged; the part before is kept",
 );
 /// A part of the text is not JSON.
 pub const MALFORMED: Rule = rule(
@@ -28,134 +28,137 @@ pub const MALFORMED: Rule = rule(
 pub const LONG_EVENT: Rule = rule(
     "long-event",
     Weight::Loss,
-    "an event is longer than four strings may be; skipped",
+    "an event is longer than four times the limit for strings; skipped",
 );
 /// A name is too long.
 pub const LONG_NAME: Rule = rule(
     "long-name",
     Weight::Loss,
-    "a name is longer than the limit for strings; the event is kept without it",
+    "a name exceeds the limit for strings; the event is kept without it",
 );
 /// There are too many names.
 pub const DEFINITIONS: Rule = rule(
     "too-many-definitions",
     Weight::Loss,
-    "there are more names than the limit for definitions; the event is kept without its own",
+    "the number of names exceeds the limit for definitions; the event is kept without its name",
 );
 /// Text is not UTF-8.
 pub const ENCODING: Rule = rule(
     "invalid-text",
     Weight::Repair,
-    "a name or word holds bytes or escapes that are no text; replaced, counted once for each",
+    "a name or word contains invalid bytes or escapes; replaced, counted once for each text",
 );
 /// Commas are missing or superfluous.
 pub const COMMA: Rule = rule(
     "comma",
     Weight::Ordinary,
-    "a comma is missing or one too many; read all the same",
+    "a comma is missing or superfluous; read anyway",
 );
 /// A time is invalid.
 pub const BAD_TIME: Rule = rule(
     "invalid-time",
     Weight::Loss,
-    "a time is no finite number or out of range; the event is skipped",
+    "a time is not a finite number or is out of range; the event is skipped",
 );
 /// An event ends before it begins.
 pub const NEGATIVE: Rule = rule(
     "negative-duration",
     Weight::Repair,
-    "an event ends before it begins; kept with no length",
+    "an event ends before it begins; kept with length 0",
 );
 /// Calls of a thread overlap.
 pub const OVERLAP: Rule = rule(
     "overlapping-calls",
     Weight::Note,
-    "calls of one thread overlap without nesting; kept on further lanes of it",
+    "calls of one thread overlap without nesting; kept on additional lanes",
 );
 /// The limit on lanes is exceeded.
 pub const TRIMMED: Rule = rule(
     "trimmed-call",
     Weight::Repair,
-    "more calls of one thread overlap than it has lanes; ended with the one around it",
+    "more calls of one thread overlap than there are lanes; the call is shortened to fit its \
+     enclosing call",
 );
 /// An activity has no launch.
 pub const UNLINKED: Rule = rule(
     "unlinked-work",
     Weight::Note,
-    "work of a device has no launch on the host with its correlation id; kept without a link",
+    "device work has no launch with its correlation id on the host; kept without a link",
 );
 /// A flow has only one end.
 pub const FLOW: Rule = rule(
     "loose-flow",
     Weight::Ordinary,
-    "a flow has one end only or leads to no event; not kept",
+    "a flow has only one end or leads to no event; dropped",
 );
 /// An end has no begin.
 pub const NO_BEGIN: Rule = rule(
     "end-without-begin",
     Weight::Loss,
-    "an end has no begin before it; skipped",
+    "an end event has no begin event before it; skipped",
 );
 /// A begin has no end.
 pub const NO_END: Rule = rule(
     "begin-without-end",
     Weight::Repair,
-    "a begin has no end; ended at the last event of its row",
+    "a begin event has no end event; ended at the last event of its row",
 );
 /// An end belongs to a call other than the innermost one.
 pub const MISMATCH: Rule = rule(
     "crossed-end",
     Weight::Note,
-    "an end names another call than the one that began last; it ends the last one of its name",
+    "an end event does not name the innermost call; it ends the last call of its name",
 );
 /// Several processes use a correlation id.
 pub const SHARED: Rule = rule(
     "shared-correlation",
     Weight::Note,
-    "calls of several processes have the correlation id of work; linked with that of the process \
-     that drives the device, or else with the last call before it",
+    "calls of several processes have the correlation id of device work; linked to that of the \
+     process that drives the device, or else to the last call before the work",
 );
 /// Clocks are inconsistent.
 pub const CLOCKS: Rule = rule(
     "clocks-disagree",
     Weight::Note,
-    "a file begins more than 10 s after the first one or comes from another host, and its times are \
-     kept as recorded; or it does not tell its clock where others do, and begins with them",
+    "a file begins more than 10 s after the first one or is from another host, and its times \
+     are kept as recorded; or its clock is unknown in contrast to the others, and its begin is \
+     aligned with theirs",
 );
 /// Two files have the same rank.
 pub const RANK: Rule = rule(
     "rank-taken",
     Weight::Repair,
-    "two files are of one rank; the later one is given the next free number",
+    "two files have the same rank; the later one gets the next free rank",
 );
 /// Times are implausible.
 pub const OUTLIER: Rule = rule(
     "implausible-time",
     Weight::Loss,
-    "an event lies at time 0 of a clock that counts from long before, at the end of the range of 64 bits, or \
-     more than a day and many times as far from the others as these are apart; skipped",
+    "the time of an event is 0 although the clock started long before, is at the end of the \
+     64-bit range, or is more than a day and many times their spread away from all others; \
+     skipped",
 );
 /// A file was given twice.
 pub const SAME_FILE: Rule = rule(
     "same-file",
     Weight::Repair,
-    "a file has the events of another one, to the last time, and names no other rank; counted once",
+    "a file has exactly the events of another one and names no other rank; counted once",
 );
 /// Files of two ranks contain the same events.
 pub const SAME_EVENTS: Rule = rule(
     "same-events",
     Weight::Note,
-    "a file has the events of another one, to the last time, though it names another rank; both are kept",
+    "a file has exactly the events of another one but names another rank; both are kept",
 );
 /// Values of counters are invalid.
 pub const BAD_VALUE: Rule = rule(
     "invalid-value",
     Weight::Loss,
-    "a value of a counter is no finite number; left out",
+    "a value of a counter is not a finite number; dropped",
 );
 /// Arguments are not supported.
 pub const ARGUMENTS: Rule = rule(
-    "arguments-left-out",
+    "dropped-arguments",
     Weight::Ordinary,
-    "an event has arguments that are not kept",
+    "an event has arguments that are not supported; dropped",
 );

@@ -6,19 +6,19 @@
 //! (`docs/benchmarks.md`). The events and attributes of quick-xml took 7 ms for each MB of a
 //! similar file on a similar machine.
 
+mod byte_search;
 #[cfg(feature = "cube")]
-mod quick;
-mod scan;
+mod fast_paths;
 mod text;
 
 #[cfg(feature = "cube")]
-pub(crate) use quick::{Leaf, Values};
+pub(crate) use fast_paths::{Leaf, Values};
 pub(crate) use text::text;
 #[cfg(feature = "cube")]
 pub(crate) use text::{escape, id, number};
 
+use byte_search::find;
 use memchr::{memchr, memmem};
-use scan::find;
 
 /// Next token of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

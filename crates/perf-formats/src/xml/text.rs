@@ -1,4 +1,4 @@
-//! Conversion of raw characters: text, numbers, entities.
+//! Conversion of raw XML characters: text, numbers, entities.
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 //! invalid files.
 
 #![cfg(feature = "nsys")]
-use crate::gpu;
+use crate::common::gpu;
 
 use perf_core::{Job, Limits, LinkKind, LocationKind, Trace, intervals};
 use perf_formats::{Error, OpenOptions, Recording, nsys};
@@ -713,7 +713,7 @@ fn memory_is_limited() {
 }
 
 #[test]
-fn one_long_form_of_many_kernels_takes_no_more_than_is_granted() {
+fn one_long_form_of_many_kernels_takes_no_more_than_the_memory_budget() {
     let mut sql = format!(
         "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
          INSERT INTO StringIds VALUES (0, '{}');
@@ -772,7 +772,7 @@ fn forms(file: &str, letter: char) -> PathBuf {
 }
 
 #[test]
-fn long_forms_of_several_databases_take_no_more_than_is_granted_together() {
+fn long_forms_of_several_databases_take_no_more_than_the_memory_budget_together() {
     let (first, other) = (
         forms("rank_0.forms.sqlite", 'k'),
         forms("rank_1.forms.sqlite", 'j'),
@@ -798,7 +798,7 @@ fn long_forms_of_several_databases_take_no_more_than_is_granted_together() {
 
 /// The reverse case: the name is also copied for each region.
 #[test]
-fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
+fn one_name_of_many_long_forms_takes_no_more_than_the_memory_budget() {
     let path = kernels("one-name.sqlite", "1000 + i", "i + 1, 0");
     let options = OpenOptions::new().limits(Limits::default().with_string(1000));
     let recording = nsys::open(&[&path], &options, &Job::default()).unwrap();
@@ -816,7 +816,7 @@ fn one_name_of_many_long_forms_takes_no_more_than_is_granted() {
 
 /// An activity inside another of the same name has a second region of that name.
 #[test]
-fn names_of_work_within_work_take_no_more_than_is_granted() {
+fn names_of_work_within_work_take_no_more_than_the_memory_budget() {
     let kernels = "i, 1000 - i, 2, 1, 7, i, 16777216, 2";
     let sql = format!(
         "{OLD} INSERT INTO StringIds VALUES (2, '{}'); {}",
@@ -844,7 +844,7 @@ fn names_of_work_within_work_take_no_more_than_is_granted() {
 }
 
 #[test]
-fn databases_share_the_memory_that_is_granted_for_strings() {
+fn databases_share_the_memory_budget_for_strings() {
     let paths = [0, 1, 2].map(|rank| {
         let sql = format!(
             "{OLD} INSERT INTO StringIds VALUES (2, '{}')",

@@ -2,7 +2,7 @@
 
 #![cfg(feature = "rocprof")]
 
-use crate::gpu;
+use crate::common::gpu;
 
 use perf_core::{GroupKind, Job, LinkKind, LocationKind, Paradigm};
 use perf_formats::rocprof::{self, rules};
@@ -291,7 +291,7 @@ fn records_of_one_marker_share_its_text() {
 }
 
 #[test]
-fn processes_and_files_share_the_memory_that_is_granted() {
+fn processes_and_files_share_the_memory_budget() {
     let folder =
         std::env::temp_dir().join(format!("perfkit-rocprof-memory-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

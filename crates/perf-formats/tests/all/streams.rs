@@ -1,14 +1,14 @@
 //! Tests of streams of events as text: tables, JSON, compressed, growing, damaged.
 #![cfg(feature = "streams")]
 
-use crate::seen;
+use crate::common::event_log;
 
+use event_log::Seen;
 use flate2::{Compression, write::GzEncoder};
 use perf_core::{EventSink, EventSource, Job, Nanos, RegionId, StreamEvent, StreamId, StreamKey};
 use perf_formats::streams::{Follow, Streams, TraceBuilder, rules};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::corpus;
-use seen::Seen;
 use std::io::{Cursor, Write};
 use std::time::Duration;
 
@@ -337,15 +337,17 @@ fn a_rank_has_the_same_steps_whenever_its_file_appears() {
     for has_steps in [true, false] {
         // Rank 1 begins before rank 0, and has a step without events.
         let rows = |rank: u64| {
-            let header = match has_steps {
-                true => "step\tts_us\trank\tkind\tname\n",
-                false => "ts_us\trank\tkind\tname\n",
+            let header = if has_steps {
+                "step\tts_us\trank\tkind\tname\n"
+            } else {
+                "ts_us\trank\tkind\tname\n"
             };
             (0..24).fold(header.to_string(), |text, at: u64| {
                 let time = 1_000_000 + (1 - rank) * 1_500_000 + 500_000 * at + at / 9 * 2_000_000;
-                let step = match has_steps {
-                    true => format!("{}\t", time / 1_000_000),
-                    false => String::new(),
+                let step = if has_steps {
+                    format!("{}\t", time / 1_000_000)
+                } else {
+                    String::new()
                 };
                 text + &format!("{step}{time}\t{rank}\tENTRY\tf\n")
             })
@@ -395,9 +397,10 @@ fn files_that_appear_later_are_followed() {
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("packed.tsv.gz"), [0x1f, 0x8b, 8, 0]).unwrap();
         let paths = ["a-1.tsv", "a-2.tsv", "never.tsv"].map(|name| folder.join(name));
-        let roots = match is_folder {
-            true => vec![folder.clone()],
-            false => paths.to_vec(),
+        let roots = if is_folder {
+            vec![folder.clone()]
+        } else {
+            paths.to_vec()
         };
         let follow = Follow::default()
             .poll(Duration::from_millis(1))
@@ -585,7 +588,7 @@ fn opened(name: &str, text: &str, options: &OpenOptions) -> Result<perf_formats:
 }
 
 #[test]
-fn as_many_events_are_kept_as_memory_is_granted_for() {
+fn events_are_kept_up_to_the_memory_budget() {
     let text = format!("{HEAD}{}", "0\t1\t0\t0\t0\tENTRY\tf\n".repeat(1000));
     let with = |bytes| {
         let limits = perf_core::Limits::default().with_memory(bytes);

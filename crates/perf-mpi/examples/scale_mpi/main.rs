@@ -10,15 +10,15 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-mod measured;
-mod played;
+mod detection_cost;
+mod simulated_rank;
 
 use common::Outcome;
-use measured::{Clock, Times, table};
+use detection_cost::{Clock, Times, table};
 use mpi::environment::Universe;
 use perf_anomaly::server::Server;
 use perf_mpi::{Lockstep, Ranks};
-use played::{Label, Rank, Shape};
+use simulated_rank::{Label, Rank, Shape};
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -79,7 +79,7 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
     let shape = asked.shape;
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let own = ranks.block(shape.ranks as usize);
-    let own = own.map(|rank| Rank::new(rank as u32, &shape, lockstep.post(), asked.every));
+    let own = own.map(|rank| Rank::new(rank as u32, &shape, lockstep.mailbox(), asked.every));
     let mut own: Vec<Rank> = own.collect::<Result<_, _>>()?;
     let clock = Clock::new();
     let mut times = Times::default();
@@ -112,7 +112,7 @@ fn run(ranks: &Ranks, _: &mut Universe, parser: lexopt::Parser) -> Outcome {
 /// Compares the labels with those of a single detector.
 fn compare(ranks: &Ranks, shape: &Shape, own: Vec<Vec<Label>>, text: &mut String) -> Outcome {
     let shared = ranks.all_gather(&own)?.concat();
-    let single = played::single(shape, ranks.is_root())?;
+    let single = simulated_rank::single(shape, ranks.is_root())?;
     let single = ranks.broadcast(0, ranks.is_root().then_some(&single))?;
     let (mut same, mut all, mut later, mut same_later) = (0_u64, 0_u64, 0_u64, 0_u64);
     let first = (shape.functions * shape.calls) as usize;
@@ -128,7 +128,7 @@ fn compare(ranks: &Ranks, shape: &Shape, own: Vec<Vec<Label>>, text: &mut String
         let abnormal = labels
             .iter()
             .flatten()
-            .filter(|label| **label == played::ABNORMAL);
+            .filter(|label| **label == simulated_rank::ABNORMAL);
         abnormal.count()
     };
     let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
@@ -141,8 +141,9 @@ fn compare(ranks: &Ranks, shape: &Shape, own: Vec<Vec<Label>>, text: &mut String
         anomalies(&shared)
     )?;
     let made = u64::from(shape.ranks) * shape.steps * shape.functions * shape.calls;
-    match all == made && same * 100 >= all * 99 {
-        true => Ok(String::new()),
-        false => Err(format!("labels differ: {text}").into()),
+    if all == made && same * 100 >= all * 99 {
+        Ok(String::new())
+    } else {
+        Err(format!("labels differ: {text}").into())
     }
 }

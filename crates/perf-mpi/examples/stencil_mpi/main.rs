@@ -21,7 +21,7 @@ use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Server};
 use perf_anomaly::{Monitor, Watch};
 use perf_core::{EventSink, Nanos, RegionId};
-use perf_mpi::{Background, Finished, Pace, Polled, Post, Ranks};
+use perf_mpi::{Background, Finished, Mailbox, Pace, Polled, Ranks};
 use plate::Plate;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -41,9 +41,10 @@ Relaxes a plate on all ranks, watched and not, and prints what watching costs.
 
 fn main() -> ExitCode {
     let is_polled = std::env::args().any(|word| word == "--polled");
-    let threads = match is_polled {
-        true => mpi::Threading::Funneled,
-        false => mpi::Threading::Multiple,
+    let threads = if is_polled {
+        mpi::Threading::Funneled
+    } else {
+        mpi::Threading::Multiple
     };
     common::main(USAGE, threads, run)
 }
@@ -217,15 +218,15 @@ struct Run {
 }
 
 /// Mailbox, and the exchange that empties it: polled by the program, or a thread.
-type Exchange = (Post, Option<Polled>, Option<Background>);
+type Exchange = (Mailbox, Option<Polled>, Option<Background>);
 
 fn exchange(plan: &Plan, universe: &mut Universe, pace: Pace) -> perf_mpi::Result<Exchange> {
     if plan.is_polled {
         let polled = Polled::start(universe, Server::params(), pace)?;
-        return Ok((polled.post(), Some(polled), None));
+        return Ok((polled.mailbox(), Some(polled), None));
     }
     let background = Background::start(Server::params(), pace)?;
-    Ok((background.post(), None, Some(background)))
+    Ok((background.mailbox(), None, Some(background)))
 }
 
 fn once(
@@ -251,8 +252,8 @@ fn once(
         }
         Kind::Detection => {
             let pace = Pace::default().period(Duration::from_millis(plan.period));
-            let (post, polled, background) = exchange(plan, universe, pace)?;
-            let client = Client::new(ranks.rank() as u64, post);
+            let (mailbox, polled, background) = exchange(plan, universe, pace)?;
+            let client = Client::new(ranks.rank() as u64, mailbox);
             let monitor = Monitor::default().share(client);
             let mut told = Told::new(monitor, ranks.rank(), polled);
             residual = solve(plan, &world, &mut told);

@@ -84,16 +84,16 @@ pub fn cluster(
         other => Err(Error::Parameter {
             name: "border",
             value: format!("{other:?}"),
-            range: "LowestCore, which does not depend on an order",
+            range: "LowestCore, which does not depend on the order of points",
         }),
     };
     ranks.agree(border)?;
-    let told = (
+    let settings = (
         points.dimensions(),
         params.eps().to_bits(),
         params.min_points(),
     );
-    ranks.same("dimensions or parameters", &told)?;
+    ranks.same("dimensions or parameters", &settings)?;
     let starts = starts(ranks, points.len())?;
     let slabs = Slabs::new(ranks, points, params.eps())?;
     let first = starts[ranks.rank()];

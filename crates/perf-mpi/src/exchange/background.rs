@@ -1,8 +1,8 @@
 //! [`Background`]: exchange rounds in a thread, while the program computes.
 
-use super::finished::{LIMIT, colour, communicator, place};
+use super::pace::{LIMIT, colour, communicator, place};
 use super::rounds::Rounds;
-use super::{Finished, Pace, Post};
+use super::{Finished, Mailbox, Pace};
 use crate::tree::Way;
 use crate::{Error, Result};
 use mpi::Threading;
@@ -31,7 +31,7 @@ use std::time::Instant;
 /// let rank = universe.world().rank();
 /// let background = Background::start(Server::params(), Pace::default())?;
 /// let calls = Calls::default();
-/// let client = Client::new(rank as u64, background.post());
+/// let client = Client::new(rank as u64, background.mailbox());
 /// let monitor = Monitor::new(calls, Box::new(Tail::default())).share(client);
 /// let mut watch = Watch::new(monitor, 0, rank as u32);
 /// // The program runs and calls watch.enter and watch.exit; then
@@ -42,7 +42,7 @@ use std::time::Instant;
 /// ```
 #[derive(Debug)]
 pub struct Background {
-    post: Post,
+    mailbox: Mailbox,
     done: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<Finished>>>,
 }
@@ -75,18 +75,18 @@ impl Background {
         if mpi::environment::threading_support() < Threading::Multiple {
             return Err(Error::Threads);
         }
-        let post = Post::new();
+        let mailbox = Mailbox::new();
         let done = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = sync_channel(1);
         let work = {
-            let (post, done) = (post.clone(), Arc::clone(&done));
+            let (mailbox, done) = (mailbox.clone(), Arc::clone(&done));
             move || {
-                let result = rounds(group, params, &post, &done, pace, &ready);
+                let result = rounds(group, params, &mailbox, &done, pace, &ready);
                 let why = match &result {
                     Ok(_) => "all ranks are done".into(),
                     Err(error) => error.to_string(),
                 };
-                post.office().closed = Some(why);
+                mailbox.contents().closed = Some(why);
                 result
             }
         };
@@ -97,20 +97,20 @@ impl Background {
         // The thread uses the communicator of the world until it has one of its own.
         let is_ready = is_ready.recv();
         let background = Background {
-            post,
+            mailbox,
             done,
             thread: Some(thread),
         };
         match is_ready {
             Ok(()) => Ok(background),
-            Err(_) => Err(Error::Background("it has no communicator".into())),
+            Err(_) => Err(Error::Background("no communicator was created".into())),
         }
     }
 
     /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
     /// differ.
-    pub fn post(&self) -> Post {
-        self.post.clone()
+    pub fn mailbox(&self) -> Mailbox {
+        self.mailbox.clone()
     }
 
     /// Ends the exchange after the last delta. Waits until all ranks have called it and all deltas
@@ -124,7 +124,7 @@ impl Background {
     }
 
     fn join(&mut self) -> Result<Finished> {
-        let ended = || Error::Background("it ended before".into());
+        let ended = || Error::Background("it was ended earlier".into());
         let thread = self.thread.take().ok_or_else(ended)?;
         self.done.store(true, Ordering::Release);
         thread.thread().unpark();
@@ -147,16 +147,16 @@ impl Drop for Background {
 fn rounds(
     group: u32,
     params: ServerParams,
-    post: &Post,
+    mailbox: &Mailbox,
     done: &AtomicBool,
     pace: Pace,
     ready: &SyncSender<()>,
 ) -> Result<Finished> {
     let comm = communicator(group)?;
-    let none = || Error::Background("nobody waits for it".into());
+    let none = || Error::Background("the starting thread is gone".into());
     ready.send(()).map_err(|_| none())?;
     let way = (LIMIT, Way::short());
-    let mut rounds = Rounds::new(place(&comm), way, (params, post.clone()))?;
+    let mut rounds = Rounds::new(place(&comm), way, (params, mailbox.clone()))?;
     let mut next = Instant::now();
     let mut is_due = false;
     loop {

@@ -1,7 +1,7 @@
 //! [`Lockstep`]: exchange rounds that all ranks run at the same time.
 
 use super::rounds::{Ended, Rounds};
-use super::{Finished, Post};
+use super::{Finished, Mailbox};
 use crate::tree::Patience;
 use crate::{Error, Ranks, Result};
 use perf_anomaly::server::{Server, ServerParams};
@@ -26,7 +26,7 @@ use perf_anomaly::server::{Server, ServerParams};
 /// let ranks = Ranks::new(&universe.world());
 /// let mut lockstep = Lockstep::new(&ranks, Server::params())?;
 /// let calls = Calls::default();
-/// let client = Client::new(ranks.rank() as u64, lockstep.post());
+/// let client = Client::new(ranks.rank() as u64, lockstep.mailbox());
 /// let mut monitor = Monitor::new(calls, Box::new(Tail::default())).share(client);
 /// for step in 0..10 {
 ///     // Events of the step into the monitor, its end, and then:
@@ -54,7 +54,7 @@ impl<'r> Lockstep<'r> {
         let place = (ranks.rank(), ranks.size());
         Ok(Lockstep {
             ranks,
-            rounds: Rounds::new(place, ranks.way(), (params, Post::new()))?,
+            rounds: Rounds::new(place, ranks.way(), (params, Mailbox::new()))?,
             taken: 0,
             is_over: false,
         })
@@ -63,8 +63,8 @@ impl<'r> Lockstep<'r> {
     /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
     /// differ. Neighbouring numbers on a rank cause less communication than numbers that are
     /// distributed round-robin.
-    pub fn post(&self) -> Post {
-        self.rounds.post().clone()
+    pub fn mailbox(&self) -> Mailbox {
+        self.rounds.mailbox().clone()
     }
 
     /// Merges the deltas that the clients of all ranks sent since the last round, and provides a
@@ -98,7 +98,7 @@ impl<'r> Lockstep<'r> {
 
     fn once(&mut self, is_done: bool) -> Result<Ended> {
         if self.is_over {
-            return Err(Error::Background("it ended before".into()));
+            return Err(Error::Background("it was ended earlier".into()));
         }
         self.rounds.begin(is_done);
         let mut patience = Patience::default();
@@ -116,7 +116,7 @@ impl<'r> Lockstep<'r> {
 
     fn close(&mut self, why: &str) {
         self.is_over = true;
-        self.rounds.post().office().closed = Some(why.into());
+        self.rounds.mailbox().contents().closed = Some(why.into());
     }
 
     /// Returns the number of rounds.

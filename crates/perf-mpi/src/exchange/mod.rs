@@ -22,14 +22,14 @@
 //! does not.
 
 mod background;
-mod finished;
 mod lockstep;
+mod mailbox;
+mod pace;
 mod polled;
-mod post;
 mod rounds;
 
 pub use background::Background;
-pub use finished::{Finished, Pace};
 pub use lockstep::Lockstep;
+pub use mailbox::Mailbox;
+pub use pace::{Finished, Pace};
 pub use polled::Polled;
-pub use post::Post;

@@ -1,8 +1,8 @@
 //! [`Polled`]: exchange rounds that the thread of the program advances by polling.
 
-use super::finished::{LIMIT, communicator, place};
+use super::pace::{LIMIT, communicator, place};
 use super::rounds::Rounds;
-use super::{Finished, Pace, Post};
+use super::{Finished, Mailbox, Pace};
 use crate::tree::{Family, Way};
 use crate::{Error, Result};
 use mpi::environment::Universe;
@@ -31,7 +31,7 @@ use std::time::Instant;
 /// let rank = universe.world().rank();
 /// let mut polled = Polled::start(&mut universe, Server::params(), Pace::default())?;
 /// let calls = Calls::default();
-/// let client = Client::new(rank as u64, polled.post());
+/// let client = Client::new(rank as u64, polled.mailbox());
 /// let monitor = Monitor::new(calls, Box::new(Tail::default())).share(client);
 /// let mut watch = Watch::new(monitor, 0, rank as u32);
 /// for step in 0..1000 {
@@ -102,7 +102,7 @@ impl Polled {
         let room = Way::room(family.children.len() + 1);
         universe.set_buffer_size(universe.buffer_size().saturating_add(room));
         let way = (LIMIT, Way::buffered());
-        let rounds = Rounds::new((rank, size), way, (params, Post::new()))?;
+        let rounds = Rounds::new((rank, size), way, (params, Mailbox::new()))?;
         let running = Running {
             comm: Comm(comm),
             rounds,
@@ -117,10 +117,10 @@ impl Polled {
 
     /// Returns the exchange for a client of this rank. The numbers of all clients of a job must
     /// differ.
-    pub fn post(&self) -> Post {
+    pub fn mailbox(&self) -> Mailbox {
         match &self.running {
-            Some(running) => running.rounds.post().clone(),
-            None => Post::closed(&self.why),
+            Some(running) => running.rounds.mailbox().clone(),
+            None => Mailbox::closed(&self.why),
         }
     }
 
@@ -158,7 +158,7 @@ impl Polled {
     }
 
     fn ended(&self) -> Error {
-        Error::Background(format!("it ended before: {}", self.why))
+        Error::Background(format!("{}", self.why))
     }
 }
 
@@ -182,7 +182,7 @@ impl Running {
             Ok(true) => "all ranks are done".into(),
             Err(error) => error.to_string(),
         };
-        self.rounds.post().office().closed = Some(why);
+        self.rounds.mailbox().contents().closed = Some(why);
         outcome
     }
 

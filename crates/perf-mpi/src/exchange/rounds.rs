@@ -1,7 +1,7 @@
 //! [`Rounds`]: the copy of the server on a rank, and the merging of deltas into it.
 
-use super::{Finished, Post};
-use crate::tree::{Family, Heard, Part, Plan, Round, Told, Way};
+use super::{Finished, Mailbox};
+use crate::tree::{Family, Outcome, Part, Plan, Round, Status, Way};
 use crate::{Error, Reader, Result, Wire};
 use mpi::topology::SimpleCommunicator;
 use perf_anomaly::server::{Delta, Server, ServerParams, Sum};
@@ -59,7 +59,7 @@ pub(super) struct Rounds {
     /// Copy of the server.
     server: Server,
     /// Mailbox of the clients.
-    post: Post,
+    mailbox: Mailbox,
     /// Positions of the clients in the tree.
     clients: Clients,
     /// Deltas that wait until all ranks know their clients.
@@ -77,7 +77,7 @@ impl Rounds {
     pub(super) fn new(
         place: (usize, usize),
         way: (u64, Way),
-        (params, post): (ServerParams, Post),
+        (params, mailbox): (ServerParams, Mailbox),
     ) -> Result<Self> {
         // A view is published once in a round, regardless of the parameters.
         let server = Server::new(params.publish(1 << 30).check()?);
@@ -85,7 +85,7 @@ impl Rounds {
             place,
             way,
             server,
-            post,
+            mailbox,
             clients: Clients::new(Family::new(place.0, place.1)),
             held: Vec::new(),
             flying: Vec::new(),
@@ -98,8 +98,8 @@ impl Rounds {
         &self.server
     }
 
-    pub(super) fn post(&self) -> &Post {
-        &self.post
+    pub(super) fn mailbox(&self) -> &Mailbox {
+        &self.mailbox
     }
 
     pub(super) fn finish(self) -> Finished {
@@ -119,7 +119,7 @@ impl Rounds {
     pub(super) fn begin(&mut self, is_done: bool) {
         let begin = Instant::now();
         let mut deltas = std::mem::take(&mut self.held);
-        deltas.append(&mut self.post.office().outgoing);
+        deltas.append(&mut self.mailbox.contents().outgoing);
         // The positions of clients must be the same on all ranks, so new clients are announced
         // before their deltas are merged.
         let (known, new): (Vec<Delta>, Vec<Delta>) = deltas
@@ -132,8 +132,8 @@ impl Rounds {
         self.held = new;
         let parts = self.parts(&known);
         self.flying = known;
-        let told = Told::new(self.place.0, is_done, news);
-        self.round = Some(Round::new(self.place, told, Ok(parts), self.way));
+        let status = Status::new(self.place.0, is_done, news);
+        self.round = Some(Round::new(self.place, status, Ok(parts), self.way));
         self.figures.merging += begin.elapsed();
     }
 
@@ -152,7 +152,7 @@ impl Rounds {
                     }
                     Entry::Occupied(mut slot) => slot.get_mut().merge(&Parcel::new(sum)),
                 },
-                Err(error) => self.post.office().deliver(delta.client, Err(error)),
+                Err(error) => self.mailbox.contents().deliver(delta.client, Err(error)),
             }
         }
         let parts = parts.into_iter();
@@ -167,26 +167,26 @@ impl Rounds {
         let mut of_ranks = None;
         // Only rank 0 keeps the statistics of single ranks.
         let mut at_top = |parcel: &mut Parcel| of_ranks = Some(parcel.sum.take_ranks());
-        let heard = round.poll(comm, &self.clients.plan, &mut at_top);
+        let outcome = round.poll(comm, &self.clients.plan, &mut at_top);
         // The rest goes down the tree, and is added when it has reached all ranks.
         let added = of_ranks.map_or(Ok(()), |of_ranks| self.server.add(&of_ranks));
         let is_in_vain = round.progress() == before;
-        let Some(heard) = heard else {
+        let Some(outcome) = outcome else {
             if !is_in_vain {
                 self.figures.merging += begin.elapsed();
             }
             return None;
         };
         self.round = None;
-        let ended = added.map_err(Error::from).and(heard);
-        let ended = ended.and_then(|heard| self.take(heard));
+        let ended = added.map_err(Error::from).and(outcome);
+        let ended = ended.and_then(|outcome| self.take(outcome));
         self.figures.merging += begin.elapsed();
         Some(ended)
     }
 
     /// Adds the merged deltas to the server, and answers the clients.
-    fn take(&mut self, heard: Heard<Parcel>) -> Result<Ended> {
-        let whole = heard.whole.unwrap_or_default();
+    fn take(&mut self, outcome: Outcome<Parcel>) -> Result<Ended> {
+        let whole = outcome.whole.unwrap_or_default();
         self.server.add(&whole.sum)?;
         let deltas = whole.sum.deltas();
         if deltas > 0 {
@@ -196,15 +196,15 @@ impl Rounds {
         self.figures.rounds += 1;
         self.figures.deltas += deltas;
         self.figures.refused += whole.refused;
-        self.figures.sent += heard.sent;
-        self.figures.received += heard.received;
-        let is_due = !heard.news.is_empty();
-        self.clients.add(&heard.news);
+        self.figures.sent += outcome.sent;
+        self.figures.received += outcome.received;
+        let is_due = !outcome.news.is_empty();
+        self.clients.add(&outcome.news);
         Ok(Ended {
             deltas,
             is_due,
-            all_done: heard.all_done,
-            first_done: heard.first_done,
+            all_done: outcome.all_done,
+            first_done: outcome.first_done,
         })
     }
 
@@ -214,7 +214,7 @@ impl Rounds {
         let last: HashMap<u64, &Delta> = flying.iter().map(|one| (one.client, one)).collect();
         for (client, delta) in last {
             let view = self.server.answer(delta);
-            self.post.office().deliver(client, view);
+            self.mailbox.contents().deliver(client, view);
         }
     }
 }
@@ -292,7 +292,7 @@ impl Wire for Parcel {
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let refused = u64::read(from)?;
-        let count = from.count64(1, "as many bytes as a sum has")?;
+        let count = from.count64(1, "the length of a sum in bytes")?;
         let start = from.at();
         let sum = Sum::decode(from.bytes(count, "a sum")?);
         let sum = sum.map_err(|error| match error {
@@ -315,11 +315,11 @@ mod tests {
     use perf_core::{Job, Nanos};
 
     /// Returns the deltas of a client that has learned from some calls.
-    fn told(post: &Post, steps: u64) -> Vec<Delta> {
+    fn learned_deltas(mailbox: &Mailbox, steps: u64) -> Vec<Delta> {
         let calls = Calls::default();
         let mut watch = Watch::new(calls, 0, 0).period(Nanos(0));
         let mut detector = Tail::default();
-        let mut client = Client::new(5, post.clone()).in_flight(1);
+        let mut client = Client::new(5, mailbox.clone()).in_flight(1);
         let region = watch.region("solve");
         for step in 0..steps as i64 {
             for call in 0..20 {
@@ -335,18 +335,18 @@ mod tests {
                 .unwrap();
             client.step(calls, &judgements, &mut detector).unwrap();
         }
-        post.office().outgoing.clone()
+        mailbox.contents().outgoing.clone()
     }
 
     #[test]
     fn a_delta_waits_once_however_often_it_is_sent() {
         // One delta may be in flight; the client sends it again in each step.
-        assert_eq!(told(&Post::new(), 4).len(), 1);
+        assert_eq!(learned_deltas(&Mailbox::new(), 4).len(), 1);
     }
 
     #[test]
     fn what_is_no_sum_is_an_error_with_its_place() {
-        let delta = &told(&Post::new(), 1)[0];
+        let delta = &learned_deltas(&Mailbox::new(), 1)[0];
         let server = Server::default();
         let parcel = Parcel::new(server.sum(delta).unwrap());
         let bytes = parcel.to_bytes();
@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn detectors_that_differ_are_counted() {
         let server = Server::default();
-        let delta = &told(&Post::new(), 1)[0];
+        let delta = &learned_deltas(&Mailbox::new(), 1)[0];
         let mut other = delta.clone();
         other.model = perf_anomaly::Model::Sstd(Default::default());
         let mut first = Parcel::new(server.sum(delta).unwrap());

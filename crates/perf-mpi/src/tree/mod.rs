@@ -10,13 +10,13 @@
 //! identical for any distribution of places over ranks, even if merging rounds. A rank with
 //! neighbouring places, the recommended distribution, sends few parts.
 
-mod mail;
+mod nonblocking;
 mod plan;
 mod round;
 
-pub(crate) use mail::Way;
+pub(crate) use nonblocking::Way;
 pub(crate) use plan::{Part, Plan};
-pub(crate) use round::{Heard, Round, Told};
+pub(crate) use round::{Outcome, Round, Status};
 
 use std::ops::Range;
 use std::time::Duration;
@@ -32,9 +32,10 @@ impl Patience {
 
     pub(crate) fn wait(&mut self) {
         self.0 = self.0.saturating_add(1);
-        match self.0 < Self::LOOKS {
-            true => std::thread::yield_now(),
-            false => std::thread::sleep(Duration::from_micros(50)),
+        if self.0 < Self::LOOKS {
+            std::thread::yield_now()
+        } else {
+            std::thread::sleep(Duration::from_micros(50))
         }
     }
 }

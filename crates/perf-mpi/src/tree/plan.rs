@@ -46,7 +46,7 @@ impl<T: Wire> Wire for Part<T> {
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let (start, level) = (u32::read(from)?, u8::read(from)?);
         if level > TOP || u64::from(start) % (1 << level) != 0 {
-            return Err(from.error(5, "the places of a part").into());
+            return Err(from.error(5, "the range of a part").into());
         }
         let value = T::read(from)?;
         Ok(Part {
@@ -68,11 +68,11 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Creates a plan for places with these owners, for a rank at which the parts of the ranks in
-    /// `heard` arrive.
-    pub(crate) fn new(owners: impl IntoIterator<Item = usize>, heard: &Range<usize>) -> Self {
+    /// `subtree` arrive.
+    pub(crate) fn new(owners: impl IntoIterator<Item = usize>, subtree: &Range<usize>) -> Self {
         let mut plan = Plan::default();
         for owner in owners {
-            if heard.contains(&owner) {
+            if subtree.contains(&owner) {
                 match plan.runs.last_mut().filter(|run| run.end == plan.places) {
                     Some(run) => run.end += 1,
                     None => plan.runs.push(plan.places..plan.places + 1),
@@ -93,8 +93,8 @@ impl Plan {
     }
 
     /// Creates a plan in which each rank has one place, with the number of the rank.
-    pub(crate) fn of_ranks(size: usize, heard: Range<usize>) -> Self {
-        Self::block(size, heard)
+    pub(crate) fn of_ranks(size: usize, subtree: Range<usize>) -> Self {
+        Self::block(size, subtree)
     }
 
     /// Returns `true` if the parts of all these places arrive at this rank.
@@ -158,10 +158,10 @@ mod tests {
     /// Simulates a reduction from the highest to the lowest rank and returns the remaining values
     /// of rank 0.
     fn whole(owners: &[usize], size: usize, has: impl Fn(usize) -> bool) -> Vec<String> {
-        let mut told: Vec<Vec<Part<Tree>>> = vec![Vec::new(); size];
+        let mut received: Vec<Vec<Part<Tree>>> = vec![Vec::new(); size];
         for rank in (0..size).rev() {
             let family = Family::new(rank, size);
-            let mut parts = std::mem::take(&mut told[rank]);
+            let mut parts = std::mem::take(&mut received[rank]);
             for (place, owner) in owners.iter().enumerate() {
                 if *owner == rank && has(place) {
                     parts.push(Part::new(place as u32, Tree(format!("{place}."))));
@@ -170,11 +170,14 @@ mod tests {
             let plan = Plan::new(owners.iter().copied(), &family.all);
             let parts = plan.settle(parts);
             match family.parent {
-                Some(parent) => told[parent].extend(parts),
-                None => told[rank] = parts,
+                Some(parent) => received[parent].extend(parts),
+                None => received[rank] = parts,
             }
         }
-        told[0].iter().map(|part| part.value.0.clone()).collect()
+        received[0]
+            .iter()
+            .map(|part| part.value.0.clone())
+            .collect()
     }
 
     #[test]

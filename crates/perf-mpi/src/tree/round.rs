@@ -1,6 +1,6 @@
 //! [`Round`]: one pass up the tree and down again.
 
-use super::mail::{DOWN, Incoming, Outgoing, UP, Way};
+use super::nonblocking::{DOWN, Incoming, Outgoing, UP, Way};
 use super::{Family, Part, Plan};
 use crate::{Error, Reader, Result, Wire};
 use mpi::topology::SimpleCommunicator;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Data that a rank sends in addition to its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct Status {
     /// Lowest rank with an error, and its message.
     wrong: Option<(u64, String)>,
     /// `true` if all ranks so far are done.
@@ -20,11 +20,11 @@ pub(crate) struct Told {
     pub(crate) news: Vec<(u64, u32)>,
 }
 
-impl Told {
+impl Status {
     /// Creates the data of a rank without an error.
     pub(crate) fn new(rank: usize, is_done: bool, news: Vec<u64>) -> Self {
         let news = news.into_iter().map(|one| (one, rank as u32));
-        Told {
+        Status {
             wrong: None,
             is_done,
             first_done: is_done.then_some(rank as u64),
@@ -40,7 +40,7 @@ impl Told {
         });
     }
 
-    fn add(&mut self, other: Told) {
+    fn add(&mut self, other: Status) {
         self.wrong = match (self.wrong.take(), other.wrong) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),
@@ -54,7 +54,7 @@ impl Told {
     }
 }
 
-impl Wire for Told {
+impl Wire for Status {
     const LEAST: usize = 1 + 1 + 1 + 8;
 
     fn write(&self, to: &mut Vec<u8>) {
@@ -65,7 +65,7 @@ impl Wire for Told {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        Ok(Told {
+        Ok(Status {
             wrong: Wire::read(from)?,
             is_done: Wire::read(from)?,
             first_done: Wire::read(from)?,
@@ -76,7 +76,7 @@ impl Wire for Told {
 
 /// Result of a round, the same on all ranks.
 #[derive(Debug)]
-pub(crate) struct Heard<T> {
+pub(crate) struct Outcome<T> {
     /// Merged parts; `None` if no rank had any.
     pub(crate) whole: Option<T>,
     /// `true` if all ranks are done.
@@ -99,7 +99,7 @@ pub(crate) struct Round<T> {
     /// Neighbours in the tree.
     family: Family,
     /// Data of this rank and of those below it in the tree.
-    told: Told,
+    status: Status,
     /// Parts of this rank and of those below it in the tree.
     parts: Vec<Part<T>>,
     /// Error of this rank.
@@ -123,7 +123,7 @@ enum State<T> {
     /// Sends to the parent, and receives its answer.
     Rises(Outgoing, Incoming),
     /// Sends to the children.
-    Falls(Vec<Outgoing>, Result<(Told, Option<T>)>),
+    Falls(Vec<Outgoing>, Result<(Status, Option<T>)>),
     Over,
 }
 
@@ -131,7 +131,7 @@ impl<T: Merge + Wire> Round<T> {
     /// Begins a round with the parts of this rank, or with its error.
     pub(crate) fn new(
         (rank, size): (usize, usize),
-        told: Told,
+        status: Status,
         parts: Result<Vec<Part<T>>>,
         (limit, way): (u64, Way),
     ) -> Self {
@@ -142,7 +142,7 @@ impl<T: Merge + Wire> Round<T> {
         let mut round = Round {
             rank,
             family,
-            told,
+            status,
             parts: Vec::new(),
             error: None,
             limit,
@@ -160,7 +160,7 @@ impl<T: Merge + Wire> Round<T> {
 
     /// Records an error. From here on all ranks only exchange errors.
     fn fail(&mut self, error: Error) {
-        self.told.fail(self.rank, &error);
+        self.status.fail(self.rank, &error);
         self.parts = Vec::new();
         self.error.get_or_insert(error);
     }
@@ -184,7 +184,7 @@ impl<T: Merge + Wire> Round<T> {
         comm: &SimpleCommunicator,
         plan: &Plan,
         at_top: &mut dyn FnMut(&mut T),
-    ) -> Option<Result<Heard<T>>> {
+    ) -> Option<Result<Outcome<T>>> {
         if let State::Gathers(children) = &mut self.state {
             let way = self.way;
             let is_there: Vec<bool> = children
@@ -211,7 +211,7 @@ impl<T: Merge + Wire> Round<T> {
             }
         }
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Falls(_, heard) => Some(heard.and_then(|heard| self.heard(heard))),
+            State::Falls(_, outcome) => Some(outcome.and_then(|outcome| self.outcome(outcome))),
             // Polled again after its end.
             _ => Some(Err(Error::Background("the round is over".into()))),
         }
@@ -224,9 +224,9 @@ impl<T: Merge + Wire> Round<T> {
         };
         for child in children {
             let from = child.from();
-            match self.read::<(Told, Vec<Part<T>>)>(child) {
-                Ok((told, parts)) => {
-                    self.told.add(told);
+            match self.read::<(Status, Vec<Part<T>>)>(child) {
+                Ok((status, parts)) => {
+                    self.status.add(status);
                     self.parts.extend(parts);
                 }
                 Err(error) => self.fail(error.sent_by(from)),
@@ -247,12 +247,12 @@ impl<T: Merge + Wire> Round<T> {
         let Some(parent) = self.family.parent else {
             return self.top(parts, at_top);
         };
-        let mut bytes = (std::mem::take(&mut self.told), parts).to_bytes();
+        let mut bytes = (std::mem::take(&mut self.status), parts).to_bytes();
         if bytes.len() as u64 > self.limit {
             let error = too_long(bytes.len() as u64, self.limit);
-            self.told.fail(self.rank, &error);
+            self.status.fail(self.rank, &error);
             self.error.get_or_insert(error);
-            bytes = (std::mem::take(&mut self.told), Vec::<Part<T>>::new()).to_bytes();
+            bytes = (std::mem::take(&mut self.status), Vec::<Part<T>>::new()).to_bytes();
         }
         self.sent += bytes.len() as u64;
         self.state = State::Rises(
@@ -262,43 +262,43 @@ impl<T: Merge + Wire> Round<T> {
     }
 
     fn top(&mut self, mut parts: Vec<Part<T>>, at_top: &mut dyn FnMut(&mut T)) {
-        let mut told = std::mem::take(&mut self.told);
-        told.news.sort_unstable();
-        let twice = told.news.windows(2).find_map(|two| match two {
+        let mut status = std::mem::take(&mut self.status);
+        status.news.sort_unstable();
+        let twice = status.news.windows(2).find_map(|two| match two {
             [(one, first), (other, second)] if one == other => Some((*one, *first, *second)),
             _ => None,
         });
         if let Some((client, first, second)) = twice {
             let ranks = format!("ranks {first} and {second}");
-            told.fail(
+            status.fail(
                 second as usize,
                 &Error::Parameter {
                     name: "the number of a client",
                     value: format!("{client} on {ranks}"),
-                    range: "on one rank, once",
+                    range: "unique among all ranks",
                 },
             );
         }
         if parts.len() > 1 {
             // Parts with invalid places, or with places that occur twice.
-            told.fail(
+            status.fail(
                 self.rank,
                 &Error::Decode {
                     at: 0,
-                    expected: "parts of places that there are, each once",
+                    expected: "disjoint parts of existing places",
                 },
             );
         }
         let mut whole = parts.pop().map(|part| part.value);
-        whole = whole.filter(|_| told.wrong.is_none());
+        whole = whole.filter(|_| status.wrong.is_none());
         if let Some(whole) = &mut whole {
             at_top(whole);
         }
         if self.family.children.is_empty() {
-            self.state = State::Falls(Vec::new(), Ok((told, whole)));
+            self.state = State::Falls(Vec::new(), Ok((status, whole)));
             return;
         }
-        let mut down = (told, whole);
+        let mut down = (status, whole);
         let mut bytes = down.to_bytes();
         if bytes.len() as u64 > self.limit {
             down.0
@@ -318,7 +318,7 @@ impl<T: Merge + Wire> Round<T> {
         let (bytes, down) = match back.into_bytes() {
             Ok(bytes) => {
                 self.received += bytes.len() as u64;
-                let down = <(Told, Option<T>)>::from_bytes(&bytes);
+                let down = <(Status, Option<T>)>::from_bytes(&bytes);
                 (bytes, down)
             }
             Err(got) => (Vec::new(), Err(too_long(got, limit))),
@@ -327,25 +327,25 @@ impl<T: Merge + Wire> Round<T> {
         self.fall(Arc::new(bytes), down.map_err(|error| error.sent_by(parent)));
     }
 
-    fn fall(&mut self, bytes: Arc<Vec<u8>>, heard: Result<(Told, Option<T>)>) {
+    fn fall(&mut self, bytes: Arc<Vec<u8>>, outcome: Result<(Status, Option<T>)>) {
         self.sent += (bytes.len() * self.family.children.len()) as u64;
         let children = self.family.children.iter();
         let out = children.map(|child| Outgoing::new(*child, DOWN, Arc::clone(&bytes)));
-        self.state = State::Falls(out.collect(), heard);
+        self.state = State::Falls(out.collect(), outcome);
     }
 
-    fn heard(&mut self, (told, whole): (Told, Option<T>)) -> Result<Heard<T>> {
-        match (self.error.take(), told.wrong) {
+    fn outcome(&mut self, (status, whole): (Status, Option<T>)) -> Result<Outcome<T>> {
+        match (self.error.take(), status.wrong) {
             (Some(error), _) => Err(error),
             (None, Some((rank, what))) => Err(Error::Elsewhere {
                 rank: rank as usize,
                 what,
             }),
-            (None, None) => Ok(Heard {
+            (None, None) => Ok(Outcome {
                 whole,
-                all_done: told.is_done,
-                first_done: told.first_done.map(|rank| rank as usize),
-                news: told.news,
+                all_done: status.is_done,
+                first_done: status.first_done.map(|rank| rank as usize),
+                news: status.news,
                 sent: self.sent,
                 received: self.received,
             }),
@@ -355,7 +355,7 @@ impl<T: Merge + Wire> Round<T> {
 
 fn too_long(got: u64, limit: u64) -> Error {
     Error::TooLong {
-        what: "parts of a whole",
+        what: "merged parts",
         got,
         limit,
     }

@@ -3,7 +3,7 @@
 use crate::{Outcome, Test, equal};
 use perf_core::{Job, Nanos};
 use perf_mpi::{Axis, Ranks, cluster, durations_first, fit};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Border, Clusterer, Dbscan};
 use perf_track::{Burst, Bursts, Dimension, Points, Scale, Thread};
 

@@ -5,7 +5,7 @@ use perf_anomaly::calls::Calls;
 use perf_anomaly::server::{Client, Delta, Exchange, Local, Server, View};
 use perf_anomaly::{Copod, Detector, Hbos, Judgement, Label, Sstd, Tail, Watch};
 use perf_core::{Job, Nanos};
-use perf_mpi::{Background, Lockstep, Pace, Post, Ranks};
+use perf_mpi::{Background, Lockstep, Mailbox, Pace, Ranks};
 use std::time::Duration;
 
 pub(crate) const TESTS: &[(&str, Test)] = &[
@@ -23,7 +23,7 @@ pub(crate) const CLIENTS: u64 = 8;
 pub(crate) const STEPS: u64 = 12;
 
 /// Rank of the watched program. Its calls depend on its number only.
-pub(crate) struct Watched<E = Post> {
+pub(crate) struct Watched<E = Mailbox> {
     client: Client<E>,
     watch: Watch<Calls>,
     detector: Box<dyn Detector>,
@@ -136,7 +136,7 @@ fn run(ranks: &Ranks, own: &[u64], name: &str) -> Result<Known, Box<dyn std::err
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let mut all = Vec::new();
     for client in own {
-        all.push(Watched::new(*client, lockstep.post(), detector(name)?)?);
+        all.push(Watched::new(*client, lockstep.mailbox(), detector(name)?)?);
     }
     for step in 0..STEPS {
         for one in &mut all {
@@ -255,9 +255,10 @@ fn served(ranks: &Ranks) -> Outcome {
         )
     };
     let served = local.server(|server| model(server))?;
-    let known = match ranks.is_root() {
-        true => model(&Server::decode(Default::default(), &known.bytes)?),
-        false => served.clone(),
+    let known = if ranks.is_root() {
+        model(&Server::decode(Default::default(), &known.bytes)?)
+    } else {
+        served.clone()
     };
     equal("names and models", &known, &served)
 }
@@ -273,7 +274,11 @@ fn in_background(
     let background = Background::start(Server::params(), pace)?;
     let mut all = Vec::new();
     for client in mine(ranks).into_iter().filter(|_| has_work) {
-        all.push(Watched::new(client, background.post(), detector("tail")?)?);
+        all.push(Watched::new(
+            client,
+            background.mailbox(),
+            detector("tail")?,
+        )?);
     }
     for step in 0..STEPS {
         for one in &mut all {
@@ -345,7 +350,7 @@ fn groups(ranks: &Ranks) -> Outcome {
     let group = (ranks.rank() % 2) as u32;
     let pace = Pace::default().period(Duration::from_millis(2));
     let background = Background::start_in(group, Server::params(), pace)?;
-    let mut one = Watched::new(ranks.rank() as u64, background.post(), detector("tail")?)?;
+    let mut one = Watched::new(ranks.rank() as u64, background.mailbox(), detector("tail")?)?;
     one.step(0)?;
     one.finish()?;
     let finished = background.finish()?;

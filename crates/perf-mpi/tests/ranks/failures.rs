@@ -34,7 +34,7 @@ fn leaving(ranks: &Ranks) -> Outcome {
 fn until(ranks: &Ranks, leaver: usize, last: u64) -> perf_mpi::Result<()> {
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let client = ranks.rank() as u64;
-    let mut one = Watched::new(client, lockstep.post(), detector("tail")?)?;
+    let mut one = Watched::new(client, lockstep.mailbox(), detector("tail")?)?;
     for step in 0..5 {
         one.step(step)?;
         if step == last && ranks.rank() == leaver {
@@ -50,7 +50,7 @@ fn twice(ranks: &Ranks) -> Outcome {
         return Ok(());
     }
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
-    let mut one = Watched::new(7, lockstep.post(), detector("tail")?)?;
+    let mut one = Watched::new(7, lockstep.mailbox(), detector("tail")?)?;
     one.step(0)?;
     match lockstep.round() {
         Err(Error::Elsewhere { what, .. }) => {
@@ -62,7 +62,7 @@ fn twice(ranks: &Ranks) -> Outcome {
     equal("and said so", &one.step(1).is_err(), &true)?;
     // The same in the background.
     let background = Background::start(Server::params(), fast())?;
-    let mut one = Watched::new(7, background.post(), detector("tail")?)?;
+    let mut one = Watched::new(7, background.mailbox(), detector("tail")?)?;
     one.step(0)?;
     equal("ended", &background.finish().is_err(), &true)
 }
@@ -76,7 +76,7 @@ fn mixed(ranks: &Ranks) -> Outcome {
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     let name = if ranks.is_root() { "tail" } else { "sstd" };
     let client = ranks.rank() as u64;
-    let mut one = Watched::new(client, lockstep.post(), detector(name)?)?;
+    let mut one = Watched::new(client, lockstep.mailbox(), detector(name)?)?;
     one.step(0)?;
     equal("deltas", &lockstep.round()?, &1)?;
     equal("told", &one.step(1).is_err(), &!ranks.is_root())?;
@@ -89,9 +89,10 @@ fn mixed(ranks: &Ranks) -> Outcome {
 fn nobody(ranks: &Ranks) -> Outcome {
     let mut lockstep = Lockstep::new(ranks, Server::params())?;
     equal("deltas", &lockstep.round()?, &0)?;
-    let mut last = match ranks.rank() + 1 == ranks.size() {
-        true => Some(Watched::new(3, lockstep.post(), detector("tail")?)?),
-        false => None,
+    let mut last = if ranks.rank() + 1 == ranks.size() {
+        Some(Watched::new(3, lockstep.mailbox(), detector("tail")?)?)
+    } else {
+        None
     };
     if let Some(last) = &mut last {
         last.step(0)?;

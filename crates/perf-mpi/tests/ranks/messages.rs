@@ -114,9 +114,10 @@ fn merge(ranks: &Ranks) -> Outcome {
 
 fn failure(ranks: &Ranks) -> Outcome {
     let last = ranks.size() - 1;
-    let own = match ranks.rank() == last {
-        true => Err(Error::Background("planted".into())),
-        false => Ok(()),
+    let own = if ranks.rank() == last {
+        Err(Error::Background("planted".into()))
+    } else {
+        Ok(())
     };
     match ranks.agree(own) {
         Err(Error::Background(_)) if ranks.rank() == last => {}

@@ -26,7 +26,7 @@ fn polled(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     let mut polled = Polled::start(universe, Server::params(), pace())?;
     let mut all = Vec::new();
     for client in mine(ranks) {
-        all.push(Watched::new(client, polled.post(), detector("tail")?)?);
+        all.push(Watched::new(client, polled.mailbox(), detector("tail")?)?);
     }
     for step in 0..STEPS {
         for one in &mut all {
@@ -53,7 +53,7 @@ fn polled(ranks: &Ranks, universe: &mut Universe) -> Outcome {
 fn leaving(ranks: &Ranks, universe: &mut Universe) -> Outcome {
     let mut polled = Polled::start(universe, Server::params(), pace())?;
     let leaves = ranks.rank() + 1 == ranks.size() && ranks.size() > 1;
-    let mut one = Watched::new(ranks.rank() as u64, polled.post(), detector("tail")?)?;
+    let mut one = Watched::new(ranks.rank() as u64, polled.mailbox(), detector("tail")?)?;
     one.step(0)?;
     if leaves {
         drop(polled);
@@ -101,7 +101,7 @@ fn long(ranks: &Ranks, universe: &mut Universe) -> Outcome {
             &Job::default(),
         )
         .expect("nothing cancels the job");
-    let mut client = Client::new(ranks.rank() as u64, polled.post());
+    let mut client = Client::new(ranks.rank() as u64, polled.mailbox());
     client.step(watch.sink(), &judgements, &mut detector)?;
     for _ in 0..50 {
         polled.poll()?;

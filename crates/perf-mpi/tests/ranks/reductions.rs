@@ -50,9 +50,10 @@ fn shards(ranks: &Ranks) -> Outcome {
 
 fn failure(ranks: &Ranks) -> Outcome {
     for wrong in 0..ranks.size() {
-        let own = match ranks.rank() == wrong {
-            true => Err(Error::Background("planted".into())),
-            false => Ok(Sum(1.0)),
+        let own = if ranks.rank() == wrong {
+            Err(Error::Background("planted".into()))
+        } else {
+            Ok(Sum(1.0))
         };
         match ranks.reduce(own) {
             Err(Error::Background(_)) if ranks.rank() == wrong => {}
@@ -79,9 +80,10 @@ impl Wire for Odd {
     const LEAST: usize = 1;
 
     fn write(&self, to: &mut Vec<u8>) {
-        match self.0 {
-            true => to.extend([77; 5]),
-            false => to.push(1),
+        if self.0 {
+            to.extend([77; 5])
+        } else {
+            to.push(1)
         }
     }
 

@@ -4,7 +4,7 @@ use crate::{Outcome, Test, equal};
 use perf_core::Job;
 use perf_mpi::{Error, Ranks, Shard, Wire};
 use perf_spectral::{AxisFilter, Match, PairMatch, RankParams, Real, Spectra};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 
 pub(crate) const TESTS: &[(&str, Test)] = &[
     ("rankings_are_those_of_one_process", rankings),
@@ -44,9 +44,10 @@ fn spectra<T: Real>(numbers: &[usize]) -> Result<Spectra<T>, perf_spectral::Erro
 
 /// Returns the numbers of the own views, in blocks or round-robin.
 fn numbers(ranks: &Ranks, is_dealt: bool) -> Vec<usize> {
-    match is_dealt {
-        true => (ranks.rank()..VIEWS).step_by(ranks.size()).collect(),
-        false => ranks.block(VIEWS).collect(),
+    if is_dealt {
+        (ranks.rank()..VIEWS).step_by(ranks.size()).collect()
+    } else {
+        ranks.block(VIEWS).collect()
     }
 }
 

@@ -1,9 +1,9 @@
 //! [`Extract::extract`]: bursts of all threads, filtered and counted.
 
+use super::caller_texts::{caller_text, processes};
 use super::chains::MOST_CALLERS;
 use super::dropped::Dropped;
 use super::formula::{ZeroDivision, ratio};
-use super::names::{caller_text, processes};
 use super::params::Extract;
 use super::plan::{Plan, Planned, Source};
 use super::scan::{Call, Callers, Scanned, scan};
@@ -184,9 +184,10 @@ impl Extract {
             let mut names = Vec::new();
             for (column, _) in columns().filter(lacking) {
                 let counters = lacking_slots(plan, column, known.slots);
-                match counters.is_empty() {
-                    true => names.push(column.formula.name().to_owned()),
-                    false => names.extend(counters),
+                if counters.is_empty() {
+                    names.push(column.formula.name().to_owned())
+                } else {
+                    names.extend(counters)
                 }
             }
             names.sort_unstable();

@@ -128,7 +128,7 @@ impl Formula {
         }
     }
 
-    pub(super) fn asked(&self) -> &[(String, Fold)] {
+    pub(super) fn requested(&self) -> &[(String, Fold)] {
         &self.names
     }
 
@@ -255,7 +255,7 @@ impl Parser<'_> {
 
     fn factor(&mut self, depth: usize) -> Result<()> {
         if depth >= DEEPEST {
-            return Err(self.error("no deeper nesting"));
+            return Err(self.error("less nesting"));
         }
         if self.eat('(') {
             self.sum(depth + 1)?;
@@ -305,9 +305,10 @@ impl Parser<'_> {
     }
 
     fn close(&mut self) -> Result<()> {
-        match self.eat(')') {
-            true => Ok(()),
-            false => Err(self.error("`)`")),
+        if self.eat(')') {
+            Ok(())
+        } else {
+            Err(self.error("`)`"))
         }
     }
 

@@ -1,16 +1,16 @@
 //! [`Bursts`]: CPU bursts, one in each row, in columns.
 
+mod caller_texts;
 mod chains;
 mod counters;
 mod dropped;
 mod duration_cut;
 mod extract;
 mod formula;
-mod names;
 mod params;
 mod plan;
 mod scan;
-mod share;
+mod share_filter;
 mod table;
 
 pub use chains::CallerChain;
@@ -18,7 +18,7 @@ pub use dropped::{Amount, Dropped};
 pub use duration_cut::DurationCut;
 pub use formula::{Formula, ZeroDivision};
 pub use params::{Delimiter, Extract, ExtractParams};
-pub use share::drop_small_clusters;
+pub use share_filter::drop_small_clusters;
 
 use crate::{Error, Result};
 use chains::Chains;
@@ -187,13 +187,16 @@ impl Bursts {
     /// [`Error::TooMany`] for more bursts than 32 bits can count.
     pub fn push(&mut self, burst: Burst, values: &[f64]) -> Result<()> {
         next_id(self.rows.len(), "bursts")?;
-        let known = |what, id: u32, count| match (id as usize) < count {
-            true => Ok(()),
-            false => Err(Error::Unknown {
-                what,
-                id: id as usize,
-                count,
-            }),
+        let known = |what, id: u32, count| {
+            if (id as usize) < count {
+                Ok(())
+            } else {
+                Err(Error::Unknown {
+                    what,
+                    id: id as usize,
+                    count,
+                })
+            }
         };
         known("thread", burst.thread, self.threads.len())?;
         for chain in [burst.before, burst.after].into_iter().flatten() {
@@ -243,13 +246,14 @@ impl Bursts {
 
     fn one_each(&self, what: &'static str, got: usize) -> Result<()> {
         let expected = self.rows.len();
-        match got == expected {
-            true => Ok(()),
-            false => Err(Error::Length {
+        if got == expected {
+            Ok(())
+        } else {
+            Err(Error::Length {
                 what,
                 expected,
                 got,
-            }),
+            })
         }
     }
 

@@ -46,7 +46,7 @@ pub(super) struct Limits {
 
 /// Requested metric.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Asked {
+pub(super) struct RequestedMetric {
     /// Formula of the metric.
     pub(super) formula: Formula,
     /// `true` if a burst without it is incomplete.
@@ -146,17 +146,17 @@ impl ExtractParams {
     /// one name, empty durations or ranges, or an empty list of patterns, and
     /// [`Error::UnknownMetric`] for a range of a metric that was not requested.
     pub fn check(self) -> Result<Extract> {
-        let mut asked: Vec<Asked> = Vec::with_capacity(self.metrics.len());
+        let mut requested: Vec<RequestedMetric> = Vec::with_capacity(self.metrics.len());
         for (text, is_needed) in self.metrics {
             let formula = Formula::parse(&text)?;
-            if asked.iter().any(|a| a.formula.name() == formula.name()) {
+            if requested.iter().any(|a| a.formula.name() == formula.name()) {
                 return Err(Error::Parameter {
                     name: "name of a metric",
                     value: formula.name().to_owned(),
-                    range: "asked for once",
+                    range: "given only once",
                 });
             }
-            asked.push(Asked { formula, is_needed });
+            requested.push(RequestedMetric { formula, is_needed });
         }
         let low = self.min_duration.unwrap_or_default();
         let high = self.max_duration.unwrap_or(Nanos(i64::MAX));
@@ -164,7 +164,7 @@ impl ExtractParams {
             return Err(Error::Parameter {
                 name: "duration of bursts",
                 value: format!("{low} to {high}"),
-                range: "from 0 on, the least first",
+                range: "at least 0, in ascending order",
             });
         }
         for Limits { metric, low, high } in &self.ranges {
@@ -172,13 +172,14 @@ impl ExtractParams {
                 return Err(Error::Parameter {
                     name: "range of a metric",
                     value: format!("{metric}: {low} to {high}"),
-                    range: "two numbers, the least first",
+                    range: "two numbers in ascending order",
                 });
             }
-            let is_known = metric == "duration" || asked.iter().any(|a| a.formula.name() == metric);
+            let is_known =
+                metric == "duration" || requested.iter().any(|a| a.formula.name() == metric);
             // Counters that `all_counters` adds are known only once there is a recording.
             if !is_known && !self.all_counters {
-                let known: Vec<&str> = asked.iter().map(|a| a.formula.name()).collect();
+                let known: Vec<&str> = requested.iter().map(|a| a.formula.name()).collect();
                 return Err(Error::UnknownMetric {
                     name: metric.clone(),
                     known: [known.as_slice(), &["duration"]].concat().join(", "),
@@ -196,7 +197,7 @@ impl ExtractParams {
         }
         Ok(Extract {
             delimiter: self.delimiter,
-            asked,
+            requested,
             all_counters: self.all_counters,
             durations: (low, high),
             ranges: self.ranges,
@@ -246,7 +247,7 @@ pub struct Extract {
     /// Rule for begin and end.
     pub(super) delimiter: Delimiter,
     /// Requested metrics.
-    pub(super) asked: Vec<Asked>,
+    pub(super) requested: Vec<RequestedMetric>,
     /// `true` to add all metrics of the recording.
     pub(super) all_counters: bool,
     /// Shortest and longest duration.
@@ -262,7 +263,7 @@ impl Default for Extract {
     fn default() -> Self {
         Extract {
             delimiter: Delimiter::default(),
-            asked: Vec::new(),
+            requested: Vec::new(),
             all_counters: false,
             durations: (Nanos(0), Nanos(i64::MAX)),
             ranges: Vec::new(),

@@ -154,8 +154,8 @@ impl<'a> Plan<'a> {
         };
         plan.classify(&extract.delimiter)?;
         let mut slots: Vec<(MetricId, usize)> = Vec::new();
-        for asked in &extract.asked {
-            plan.add(&asked.formula, asked.is_needed, &mut slots)?;
+        for requested in &extract.requested {
+            plan.add(&requested.formula, requested.is_needed, &mut slots)?;
         }
         if extract.all_counters {
             for name in plan.counters() {
@@ -273,9 +273,10 @@ impl<'a> Plan<'a> {
         self.marks = definitions.metric_sets.iter().map(of_set).collect();
         let kind = definitions.kinds.iter().position(|kind| kind == name);
         self.mark_kind = kind.and_then(KindId::from_index);
-        match self.mark_kind.is_some() || self.marks.iter().any(|of_set| !of_set.is_empty()) {
-            true => Ok(()),
-            false => Err(self.unknown(name)),
+        if self.mark_kind.is_some() || self.marks.iter().any(|of_set| !of_set.is_empty()) {
+            Ok(())
+        } else {
+            Err(self.unknown(name))
         }
     }
 
@@ -320,7 +321,7 @@ impl<'a> Plan<'a> {
         slots: &mut Vec<(MetricId, usize)>,
     ) -> Result<()> {
         let mut sources = Vec::new();
-        for (name, fold) in formula.asked() {
+        for (name, fold) in formula.requested() {
             sources.push(self.source(name, *fold, slots)?);
         }
         let unit = match (sources.first(), formula.is_plain()) {
@@ -393,9 +394,10 @@ impl<'a> Plan<'a> {
         let slot = self.folds.len();
         let before = slots.len();
         for (index, metric) in metrics.iter().enumerate() {
-            let is_asked = match exact {
-                true => metric.name == name,
-                false => is_called(&metric.name, name),
+            let is_asked = if exact {
+                metric.name == name
+            } else {
+                is_called(&metric.name, name)
             };
             if let (true, Some(id)) = (is_asked, MetricId::from_index(index)) {
                 slots.push((id, slot));

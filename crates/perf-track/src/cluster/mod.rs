@@ -15,6 +15,7 @@
 
 mod agreement;
 mod dbscan;
+mod disjoint_sets;
 mod distance;
 mod eps;
 mod hdbscan;
@@ -23,11 +24,10 @@ mod k_distance;
 pub mod linfa;
 mod refine;
 mod remainder;
-mod sample;
+mod sampled;
 mod split;
 mod table;
 mod tree;
-mod union;
 
 pub use agreement::{Agreement, same_core_partition};
 pub use dbscan::{Border, Checked, Dbscan, DbscanParams, Index, Scan};
@@ -38,7 +38,7 @@ pub use refine::{
     RefineChecked, RefineMode, RefineNode, RefineParams, Refined, Refinement, Score, merge_together,
 };
 pub use remainder::Remainder;
-pub use sample::{Sampled, stratified};
+pub use sampled::{Sampled, stratified};
 pub use split::split_by_key;
 pub use tree::{KdTree, Near};
 

@@ -1,7 +1,7 @@
 //! Conversion of bursts to points: logarithms, shifts between experiments, ranges.
 
-mod fit;
 mod params;
+mod ranges_and_shifts;
 mod table;
 mod transform;
 
@@ -198,9 +198,10 @@ impl Scaled {
         let axes = axes.filter(|axis| axis.metric == "duration");
         let resolution = |axis: &TransformAxis| {
             let of = axis.frames.get(frame).filter(|of| !of.is_constant())?;
-            let ticks = match axis.log {
-                true => 2.0 * tick / shortest?.max(tick),
-                false => 2.0 * tick,
+            let ticks = if axis.log {
+                2.0 * tick / shortest?.max(tick)
+            } else {
+                2.0 * tick
             };
             Some(axis.factor.abs() * (ticks / (of.high - of.low)).min(MAX_RESOLUTION))
         };
@@ -383,7 +384,9 @@ impl Scale {
             high,
         };
         if self.mode == ScaleMode::PerFrame {
-            let ranges = of.iter().map(|values| plain(fit::extremes(values)));
+            let ranges = of
+                .iter()
+                .map(|values| plain(ranges_and_shifts::extremes(values)));
             return Ok(ranges.collect());
         }
         let fits = match dimension.shift {
@@ -411,7 +414,7 @@ impl Scale {
                     (first.as_slice(), base.times.as_slice()),
                     (own.as_slice(), raw.times.as_slice()),
                 );
-                let fitted = fit::shift(first, own, self.margin, job)?;
+                let fitted = ranges_and_shifts::shift(first, own, self.margin, job)?;
                 frame.shift = fitted.shift;
                 frame.overlap = fitted.overlap;
                 frame.overlap_unshifted = fitted.unshifted;
@@ -422,7 +425,7 @@ impl Scale {
             .zip(&found)
             .map(|(values, frame)| values.iter().map(|y| y - frame.shift).collect())
             .collect();
-        let (low, high) = fit::range(&shifted, self.quantile, job)?;
+        let (low, high) = ranges_and_shifts::range(&shifted, self.quantile, job)?;
         for frame in &mut found {
             (frame.low, frame.high) = (low, high);
         }

@@ -1,6 +1,6 @@
 //! [`Consensus`]: columns that sequences are aligned with, and the worth of each pairing.
 
-use super::kernel::{GAP, LEAST, MOST};
+use super::optimal_alignment::{GAP, LEAST, MOST};
 
 /// Worth of each symbol.
 ///

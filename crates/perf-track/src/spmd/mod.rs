@@ -1,16 +1,16 @@
 //! Sequences of clusters for each thread, their alignment, and the SPMD score.
 
 mod align;
+mod aligned_profile;
 mod alignment;
 mod consensus;
-mod join;
-mod kernel;
-mod profile;
+mod guide_tree;
+mod optimal_alignment;
 mod progressive;
 mod score;
 mod scorer;
 mod sequences;
-mod stripes;
+mod striped_table;
 mod table;
 
 pub use align::{Align, AlignMethod, AlignParams};

@@ -1,7 +1,7 @@
 //! The published alignment: all pairs, a tree, and profiles aligned along it.
 
-use super::join::{Tree, join_order};
-use super::profile::{Profile, Sweep, merge};
+use super::aligned_profile::{Profile, Sweep, merge};
+use super::guide_tree::{Tree, join_order};
 use crate::{ClusterId, Error, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 
@@ -37,9 +37,12 @@ impl Worth {
         let of = |id: &ClusterId| shares.get(id.0 as usize).copied().unwrap_or_default();
         let all: Vec<f64> = clusters.iter().map(of).collect();
         let most = clusters.last().map_or(0.0, |id| f64::from(id.0)) + 1.0;
-        let own = |(id, share): (&ClusterId, &f64)| match id.is_noise() {
-            true => 100.0 * share,
-            false => 200.0 * share + most - f64::from(id.0),
+        let own = |(id, share): (&ClusterId, &f64)| {
+            if id.is_noise() {
+                100.0 * share
+            } else {
+                200.0 * share + most - f64::from(id.0)
+            }
         };
         Worth {
             own: clusters.iter().zip(&all).map(own).collect(),

@@ -29,7 +29,7 @@ impl SpmdScore {
         let all = || self.clusters.iter();
         Table::new(
             "SPMD scores",
-            "Threads that compute the same at the same time.",
+            "Threads that execute the same cluster at the same time.",
         )
         .with(Column::text(
             "cluster",

@@ -45,13 +45,16 @@ impl AlignedBursts {
     /// Returns an error if there is not one list of points for each thread, or its length differs
     /// from the number of bursts of the thread in the alignment.
     pub fn of(alignment: &Alignment, points: &[Vec<u32>]) -> Result<Self> {
-        let length = |what, expected, got| match expected == got {
-            true => Ok(()),
-            false => Err(Error::Length {
-                what,
-                expected,
-                got,
-            }),
+        let length = |what, expected, got| {
+            if expected == got {
+                Ok(())
+            } else {
+                Err(Error::Length {
+                    what,
+                    expected,
+                    got,
+                })
+            }
         };
         length("threads of an alignment", alignment.threads(), points.len())?;
         let mut rows = Vec::with_capacity(points.len());

@@ -2,11 +2,11 @@
 
 use super::aligned::sets;
 use super::callers::contained;
-use super::evaluate;
+use super::evaluators;
 use super::matrix::Matrix;
 use super::params::TrackChecked;
+use super::prepared::Side;
 use super::result::{Evaluator, Pair, Vote};
-use super::side::Side;
 use crate::cluster::KdTree;
 use crate::{Points, Result};
 use perf_core::Job;
@@ -61,22 +61,22 @@ pub(crate) fn compare(
     job: &Job,
 ) -> Result<Pair> {
     let (a, b) = (&from.side, &to.side);
-    let reach = evaluate::reach([a, b]);
-    let before = evaluate::callers(&a.before, &b.before);
-    let after = evaluate::callers(&a.after, &b.after);
+    let reach = evaluators::reach([a, b]);
+    let before = evaluators::callers(&a.before, &b.before);
+    let after = evaluators::callers(&a.after, &b.after);
     let displacement = if params.displace() {
         let known = if params.use_callers() {
             before.clone()
         } else {
             before.map(|_| f64::NAN)
         };
-        evaluate::displacement(a, b, &known, reach)
+        evaluators::displacement(a, b, &known, reach)
     } else {
         vec![0.0; a.dimensions]
     };
     let back: Vec<f64> = displacement.iter().map(|shift| -shift).collect();
-    let (there_plain, there) = evaluate::cross(a, b, &to.tree, &displacement, reach, job)?;
-    let (back_plain, back) = evaluate::cross(b, a, &from.tree, &back, reach, job)?;
+    let (there_plain, there) = evaluators::cross(a, b, &to.tree, &displacement, reach, job)?;
+    let (back_plain, back) = evaluators::cross(b, a, &from.tree, &back, reach, job)?;
     let mut pair = Pair {
         from: from_frame,
         to: to_frame,
@@ -94,15 +94,15 @@ pub(crate) fn compare(
         vote(Evaluator::Backward, back.transposed());
         vote(
             Evaluator::Centroid,
-            evaluate::centroids(a, b, &displacement, reach),
+            evaluators::centroids(a, b, &displacement, reach),
         );
     }
     if params.use_callers() {
         vote(Evaluator::CallersBefore, before);
         vote(Evaluator::CallersAfter, after);
     }
-    vote(Evaluator::Duration, evaluate::durations(a, b));
-    vote(Evaluator::Density, evaluate::densities(a, b));
+    vote(Evaluator::Duration, evaluators::durations(a, b));
+    vote(Evaluator::Density, evaluators::densities(a, b));
     pair.displacement = displacement;
     pair.evidence = weigh(a, b, &pair.votes);
     if params.use_sequences()
@@ -110,7 +110,7 @@ pub(crate) fn compare(
     {
         let partner = sure(&pair.evidence);
         let (left, right) = (sets(steps_a), sets(steps_b));
-        let counts = evaluate::sequences((&left, a.clusters), (&right, b.clusters), &partner);
+        let counts = evaluators::sequences((&left, a.clusters), (&right, b.clusters), &partner);
         let matrix = agreement(&counts);
         if matrix.values().iter().any(|value| !value.is_nan()) {
             pair.votes.push(Vote {
@@ -200,8 +200,12 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
                 Evaluator::Sequence => a.global.min(b.global),
                 _ => 1.0,
             };
-            let told = is_callers.then(|| informative(&vote.matrix));
-            (!(is_callers && none)).then_some((vote, scale * weight(vote.evaluator), told))
+            let informative_cells = is_callers.then(|| informative(&vote.matrix));
+            (!(is_callers && none)).then_some((
+                vote,
+                scale * weight(vote.evaluator),
+                informative_cells,
+            ))
         })
         .collect();
     Matrix::from_fn(a.clusters, b.clusters, |i, j| {
@@ -209,13 +213,13 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
             return f64::NAN;
         }
         let (mut sum, mut weights, mut doubt) = (0.0, 0.0, 1.0);
-        for (vote, weight, told) in &ready {
+        for (vote, weight, informative_cells) in &ready {
             let value = vote.matrix.at(i, j);
             if value.is_nan() {
                 continue;
             }
             let mut weight = *weight;
-            if let Some((rows, columns)) = told {
+            if let Some((rows, columns)) = informative_cells {
                 let informs = (rows[i] + columns[j]) / 2.0;
                 weight *= informs;
                 doubt *= 1.0 - 0.5 * informs * (1.0 - value / CONTRADICTION).max(0.0);

@@ -1,7 +1,7 @@
 //! [`Mixture`]: tracked regions whose bursts come from call sites that another experiment
 //! separates.
 
-use super::observe::Observation;
+use super::observation::Observation;
 use super::result::Object;
 use super::split::{homes, tally};
 use crate::ClusterId;

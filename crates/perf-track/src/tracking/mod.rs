@@ -43,21 +43,21 @@
 //! Results do not depend on the order of points or the number of threads.
 
 mod aligned;
-mod assign;
+mod assignment;
 mod callers;
-mod evaluate;
+mod evaluators;
 mod evidence;
-mod grouped;
 mod matrix;
 mod mixture;
-mod observe;
+mod observation;
 mod occurrence;
 mod optimal;
 mod params;
+mod pipeline;
+mod prepared;
 mod published;
+mod published_regions;
 mod result;
-mod run;
-mod side;
 mod split;
 mod table;
 mod unclustered;
@@ -68,7 +68,7 @@ pub use aligned::AlignedBursts;
 pub use callers::{CallerWeight, Callers};
 pub use matrix::Matrix;
 pub use mixture::Mixture;
-pub use observe::{MOST_CLUSTERS, Observation};
+pub use observation::{MOST_CLUSTERS, Observation};
 pub use occurrence::Occurrence;
 pub use params::{Threshold, TrackChecked, TrackParams};
 pub use result::{

@@ -1,6 +1,6 @@
 //! [`Occurrence`]: tracked regions that are executed once or at start-up only.
 
-use super::observe::Observation;
+use super::observation::Observation;
 use super::result::Object;
 use perf_core::Nanos;
 use std::collections::BTreeMap;

@@ -7,16 +7,16 @@
 //! successors). A link from experiment i to i + 2 competes with those through i + 1, and no pair of
 //! experiments is decided in isolation.
 
-mod sure;
+mod confidence;
 
-use super::assign::{Edge, best};
+use super::assignment::{Edge, best};
 use super::evidence::{Prepared, parthood};
 use super::matrix::Matrix;
 use super::params::TrackChecked;
 use super::result::{Evaluator, Event, Link, LinkKind, Pair};
 use crate::ClusterId;
 
-pub(crate) use sure::confidence;
+pub(crate) use confidence::confidence;
 
 /// Factor on the evidence of a bridge, which ignores the experiment in between.
 const BRIDGE: f64 = 0.5;
@@ -241,9 +241,10 @@ impl Graph<'_> {
     /// Computes the evidence that a cluster is a part of one in the previous or next experiment.
     fn part(&self, child: Node, whole: Node, together: f64) -> Part {
         let is_split = whole.0 < child.0;
-        let (from, to, evaluator) = match is_split {
-            true => (whole, child, Evaluator::Backward),
-            false => (child, whole, Evaluator::Forward),
+        let (from, to, evaluator) = if is_split {
+            (whole, child, Evaluator::Backward)
+        } else {
+            (child, whole, Evaluator::Forward)
         };
         let near = self.pair(from.0, to.0).and_then(|pair| {
             let vote = pair.votes.iter().find(|vote| vote.evaluator == evaluator)?;
@@ -312,9 +313,10 @@ impl Graph<'_> {
     fn parted(&self, draft: &mut Draft, part: &Part) {
         let (child, whole) = (self.node(part.child), self.node(part.whole));
         let is_split = whole.0 < child.0;
-        let (from, to, kind) = match is_split {
-            true => (whole, child, LinkKind::Splits),
-            false => (child, whole, LinkKind::Merges),
+        let (from, to, kind) = if is_split {
+            (whole, child, LinkKind::Splits)
+        } else {
+            (child, whole, LinkKind::Merges)
         };
         draft.links.push(self.link(from, to, kind, part.evidence));
         // One event for all parts of a cluster.
@@ -333,25 +335,29 @@ impl Graph<'_> {
             parts.sort_unstable();
             return;
         }
-        let main = draft.links.iter().find_map(|link| match is_split {
-            true => (link.kind == LinkKind::Continues && link.from == (whole.0, whole_id))
-                .then_some(link.to.1),
-            false => (link.kind == LinkKind::Continues && link.to == (whole.0, whole_id))
-                .then_some(link.from.1),
+        let main = draft.links.iter().find_map(|link| {
+            if is_split {
+                (link.kind == LinkKind::Continues && link.from == (whole.0, whole_id))
+                    .then_some(link.to.1)
+            } else {
+                (link.kind == LinkKind::Continues && link.to == (whole.0, whole_id))
+                    .then_some(link.from.1)
+            }
         });
         let mut parts: Vec<ClusterId> = main.into_iter().chain([id]).collect();
         parts.sort_unstable();
-        draft.events.push(match is_split {
-            true => Event::Split {
+        draft.events.push(if is_split {
+            Event::Split {
                 frame: child.0,
                 from: whole_id,
                 into: parts,
-            },
-            false => Event::Merge {
+            }
+        } else {
+            Event::Merge {
                 frame: whole.0,
                 from: parts,
                 into: whole_id,
-            },
+            }
         });
     }
 }

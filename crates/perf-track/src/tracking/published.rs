@@ -1,7 +1,7 @@
 //! The published heuristic (Llort et al., section III.D): links above a threshold from every
 //! evaluator, groups by their transitive closure, a round of sequences, chains of groups.
 
-use super::evaluate::sequences;
+use super::evaluators::sequences;
 use super::matrix::Matrix;
 use super::params::Threshold;
 use std::collections::BTreeSet;

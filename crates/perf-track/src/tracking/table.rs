@@ -235,41 +235,38 @@ impl Tracking {
             links.collect()
         };
         let of = |of: fn(&Link) -> f64| rows.iter().map(move |row| 100.0 * of(row.1));
-        let table = Table::new(
-            "links",
-            "Clusters of two experiments that are one tracked region.",
-        )
-        .with(Column::unsigned(
-            "tracked region",
-            "",
-            rows.iter().map(|row| row.0.id.0),
-        ))
-        .with(Column::text(
-            "experiment",
-            rows.iter().map(|row| self.name(row.1.from.0)),
-        ))
-        .with(Column::text(
-            "cluster",
-            rows.iter().map(|row| row.1.from.1.to_string()),
-        ))
-        .with(Column::text(
-            "later experiment",
-            rows.iter().map(|row| self.name(row.1.to.0)),
-        ))
-        .with(Column::text(
-            "later cluster",
-            rows.iter().map(|row| row.1.to.1.to_string()),
-        ))
-        .with(Column::text(
-            "link",
-            rows.iter().map(|row| row.1.kind.name()),
-        ))
-        .with(Column::floats("evidence", "%", of(|link| link.evidence)))
-        .with(Column::floats(
-            "confidence",
-            "%",
-            of(|link| link.confidence),
-        ));
+        let table = Table::new("links", "Links between clusters of two experiments.")
+            .with(Column::unsigned(
+                "tracked region",
+                "",
+                rows.iter().map(|row| row.0.id.0),
+            ))
+            .with(Column::text(
+                "experiment",
+                rows.iter().map(|row| self.name(row.1.from.0)),
+            ))
+            .with(Column::text(
+                "cluster",
+                rows.iter().map(|row| row.1.from.1.to_string()),
+            ))
+            .with(Column::text(
+                "later experiment",
+                rows.iter().map(|row| self.name(row.1.to.0)),
+            ))
+            .with(Column::text(
+                "later cluster",
+                rows.iter().map(|row| row.1.to.1.to_string()),
+            ))
+            .with(Column::text(
+                "link",
+                rows.iter().map(|row| row.1.kind.name()),
+            ))
+            .with(Column::floats("evidence", "%", of(|link| link.evidence)))
+            .with(Column::floats(
+                "confidence",
+                "%",
+                of(|link| link.confidence),
+            ));
         let votes = |link: &Link, evaluator| {
             let vote = link.votes.iter().find(|vote| vote.0 == evaluator)?;
             Some(100.0 * vote.1)
@@ -371,7 +368,7 @@ impl Pair {
         let names = names.chain(self.votes.iter().map(|vote| vote.evaluator.name()));
         let table = Table::new(
             "evidence",
-            "Evidence that clusters of two experiments are one.",
+            "Evidence that clusters of two experiments are the same.",
         )
         .with(Column::text(
             "cluster",

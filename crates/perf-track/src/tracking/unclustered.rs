@@ -2,7 +2,7 @@
 //! there.
 
 use super::callers::Callers;
-use super::observe::Observation;
+use super::observation::Observation;
 use super::result::{Event, Object};
 use crate::{Bursts, ClusterId, Kind, Labels, Result};
 use std::collections::BTreeMap;

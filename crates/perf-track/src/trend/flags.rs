@@ -90,16 +90,17 @@ impl Trends {
             return Err(Error::Parameter {
                 name: "tolerance",
                 value: tolerance.to_string(),
-                range: "finite and not below 0",
+                range: "finite and at least 0",
             });
         }
         let mut flags = Vec::new();
         for object in 1..=self.members.len() as u32 {
             for expect in expected {
                 let object = ObjectId(object);
-                let series = match expect.by_tasks {
-                    true => self.series_by_tasks(object, &expect.metric)?,
-                    false => self.series(object, &expect.metric)?,
+                let series = if expect.by_tasks {
+                    self.series_by_tasks(object, &expect.metric)?
+                } else {
+                    self.series(object, &expect.metric)?
                 };
                 let seen = series.iter().enumerate();
                 let seen: Vec<(usize, &Summary)> = seen

@@ -44,16 +44,16 @@
 //! ```
 
 mod change;
+mod experiment_metrics;
 mod fit;
 mod flags;
-mod measured;
 mod summary;
 mod table;
 mod trends;
 
 pub use change::{Counters, TimeChange};
+pub use experiment_metrics::Measured;
 pub use fit::{PowerLaw, Prediction};
 pub use flags::{Expect, Flag};
-pub use measured::Measured;
 pub use summary::Summary;
 pub use trends::{Metric, Trends};

@@ -329,7 +329,7 @@ impl Trends {
     /// # Ok::<(), perf_track::Error>(())
     /// ```
     pub fn flag_table(&self, flags: &[Flag]) -> Table {
-        Table::new("flags", "Metrics of tracked regions that got worse.")
+        Table::new("flags", "Degraded metrics of tracked regions.")
             .with(Column::unsigned(
                 "tracked region",
                 "",

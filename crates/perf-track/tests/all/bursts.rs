@@ -1,8 +1,8 @@
 //! Begin, end and callers of bursts, on constructed traces.
 
-use crate::made;
+use crate::constructed;
 
-use made::*;
+use constructed::*;
 use perf_core::{
     Collective, CollectiveOp, CommId, Event, Events, Job, LocationKind, Nanos, Region, RegionRole,
     SystemTree, Ticks, TimeRange, Trace,

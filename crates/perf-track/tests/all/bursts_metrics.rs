@@ -1,8 +1,8 @@
 //! Counters, formulas and filters of bursts, on constructed traces.
 
-use crate::made;
+use crate::constructed;
 
-use made::*;
+use constructed::*;
 use perf_core::{Job, Nanos, Trace};
 use perf_track::{
     ClusterId, Delimiter, Error, Extract, Formula, Kind, Labels, ZeroDivision, drop_small_clusters,

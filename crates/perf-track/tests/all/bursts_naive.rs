@@ -6,7 +6,7 @@ use perf_core::{
     MetricSetId, Paradigm, Region, RegionId, SystemTree, Ticks, Trace, ValueType, Visitor,
     open_frames, replay,
 };
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::{Bursts, Delimiter, Extract};
 
 const TALKS: RegionId = RegionId(2);

@@ -6,7 +6,7 @@ use common::{naive, random, visit};
 use perf_core::Job;
 use perf_testdata::cancel::checks;
 use perf_testdata::clusters;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Border, Clusterer, Dbscan, Index, Scan};
 use perf_track::{Error, Points};
 use proptest::prelude::*;

@@ -5,7 +5,7 @@ use crate::common;
 use common::peer;
 use perf_core::Job;
 use perf_testdata::clusters;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Clusterer, Dbscan, EpsChoice, EpsParams, EpsSearch, EpsWhy};
 use perf_track::{Error, Labels, Points};
 

@@ -67,9 +67,12 @@ impl Naive {
         birth: f64,
         root: bool,
     ) -> (f64, Vec<Vec<usize>>) {
-        let own = |mass: f64, all: Vec<usize>| match root {
-            true => (0.0, Vec::new()),
-            false => (mass, vec![all]),
+        let own = |mass: f64, all: Vec<usize>| {
+            if root {
+                (0.0, Vec::new())
+            } else {
+                (mass, vec![all])
+            }
         };
         let all = points.clone();
         let (mut points, mut edges, mut mass) = (points, edges, 0.0);

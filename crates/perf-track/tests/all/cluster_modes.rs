@@ -2,7 +2,7 @@
 
 use perf_core::Job;
 use perf_testdata::clusters::{normal, unit};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Agreement, Clusterer, Dbscan, EpsChoice, EpsSearch};
 use perf_track::{ClusterId, Labels, Points};
 

@@ -2,7 +2,7 @@
 
 use perf_core::{Job, Nanos};
 use perf_testdata::clusters::{normal, unit};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{Dbscan, EpsChoice, EpsSearch, EpsWhy};
 use perf_track::{Burst, Bursts, Dimension, Error, Points, Scale, Thread};
 

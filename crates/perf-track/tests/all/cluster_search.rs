@@ -5,7 +5,7 @@ use crate::common;
 use common::{peer, random, squared};
 use perf_core::Job;
 use perf_testdata::clusters;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::cluster::{
     Agreement, Clusterer, Dbscan, EpsChoice, EpsSearch, EpsWhy, KdTree, RefineMode, Refinement,
     Sampled, k_distances, stratified,

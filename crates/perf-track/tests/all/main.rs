@@ -13,7 +13,7 @@ mod cluster_one_axis;
 mod cluster_peer;
 mod cluster_search;
 mod common;
-mod made;
+mod constructed;
 mod planted;
 mod reference;
 mod refine_spmd;

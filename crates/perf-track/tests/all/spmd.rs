@@ -5,7 +5,7 @@ use crate::reference;
 
 use perf_core::{Job, Nanos};
 use perf_testdata::cancel::checks;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::{
     Align, AlignMethod, Alignment, Burst, Bursts, ClusterId, Error, Kind, Labels, Sequences,
     Thread, time_shares,

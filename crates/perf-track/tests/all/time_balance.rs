@@ -1,7 +1,7 @@
 //! Breakdown of the CPU time, and the minimum duration derived from it.
 
 use perf_core::{Job, Merge, Nanos};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{Observation, Tracking, Windows, windows};
 use perf_track::{
     Amount, Burst, Bursts, ClusterId, Dimension, DurationCut, Error, Frame, Kind, Labels, Scale,
@@ -152,9 +152,10 @@ fn naive(durations: &[i64], share: f64) -> i64 {
     let below = |min: i64| durations.iter().filter(|d| **d < min).sum::<i64>();
     let fits = |min: &i64| below(*min) <= (share * total as f64) as i64;
     let found = durations.iter().copied().filter(fits).max().unwrap_or(0);
-    match durations.iter().any(|d| *d < found) {
-        true => found,
-        false => 0,
+    if durations.iter().any(|d| *d < found) {
+        found
+    } else {
+        0
     }
 }
 

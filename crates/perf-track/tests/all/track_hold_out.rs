@@ -2,7 +2,7 @@
 
 use crate::planted;
 
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{Mode, Tracking};
 use planted::{Phase, Planted, moved, order, phase, track, unit};
 

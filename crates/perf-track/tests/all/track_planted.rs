@@ -3,7 +3,7 @@
 use crate::planted;
 
 use perf_core::Job;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{
     Evaluator, Event, LinkKind, Mode, Observation, Tracking, split_by_callers,
 };
@@ -514,7 +514,7 @@ fn invalid_input_is_an_error() {
     let plane = Points::new(&points, 1).expect("points");
     let labels = [ClusterId(1), ClusterId(3)];
     let wrong = Observation::new("", 1, plane, &labels, &[1.0, 1.0]).expect_err("too high");
-    assert_eq!(wrong.to_string(), "cluster 3 is not there: there are 2");
+    assert_eq!(wrong.to_string(), "no cluster 3: there are only 2");
     let labels = [ClusterId(1), ClusterId(1)];
     assert!(Observation::new("", 1, plane, &labels, &[1.0, -1.0]).is_err());
     assert!(Observation::new("", 1, plane, &labels, &[1.0]).is_err());

@@ -1,7 +1,7 @@
 //! Trends of tracked regions with known laws.
 
 use perf_core::{Cell, Job, Nanos};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{ObjectId, Observation, Tracking, Windows, windows};
 use perf_track::trend::{Counters, Expect, Measured, PowerLaw, Summary, Trends};
 use perf_track::{Burst, Bursts, ClusterId, Column, Points, Thread};

@@ -3,7 +3,7 @@
 use super::{HOSTILE, Outcome, save};
 use perf_core::{Job, Nanos, Ticks, Trace, match_messages};
 use perf_fold::{Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
-use perf_testdata::{cosmo, wide};
+use perf_testdata::{cosmo, many_ranks};
 use perf_view::timeline::{Marker, Picture, View};
 use perf_view::{Page, Theme};
 use std::error::Error;
@@ -65,11 +65,11 @@ pub(super) fn folded(out: &Path) -> Outcome {
 }
 
 fn renamed() -> Result<Trace, Box<dyn Error>> {
-    let mut definitions = wide::definitions(32);
+    let mut definitions = many_ranks::definitions(32);
     for (region, name) in definitions.regions.iter_mut().zip(HOSTILE.iter().cycle()) {
         region.name = (*name).into();
     }
-    let events = (0..32).map(|rank| wide::events(rank, 32, 3_000));
+    let events = (0..32).map(|rank| many_ranks::events(rank, 32, 3_000));
     Ok(Trace::new(definitions, events.collect())?)
 }
 
@@ -114,7 +114,7 @@ pub(super) fn hostile(out: &Path) -> Outcome {
 
 /// Writes a page of 1024 ranks with 20 million events.
 pub(super) fn many(out: &Path) -> Outcome {
-    let trace = wide::trace(1024, 19_500);
+    let trace = many_ranks::trace(1024, 19_500);
     let timelines = Timelines::new(
         trace.view(),
         &RegionMap::by_name(trace.definitions())?,

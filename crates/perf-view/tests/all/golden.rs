@@ -7,7 +7,7 @@ use crate::made;
 use perf_core::{Job, TimeRange};
 use perf_core::{Ticks, match_messages};
 use perf_fold::{Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
-use perf_testdata::{cosmo, wide};
+use perf_testdata::{cosmo, many_ranks};
 use perf_topology::{Grid, Shape};
 use perf_view::anomaly::Anomalies;
 use perf_view::timeline::Marker;
@@ -131,7 +131,7 @@ fn timelines() {
 
 #[test]
 fn messages() {
-    let trace = wide::trace(6, 400);
+    let trace = many_ranks::trace(6, 400);
     let map = RegionMap::by_name(trace.definitions()).expect("few regions");
     let timelines = Timelines::new(trace.view(), &map, &Job::default()).expect("a good trace");
     let params = Folder::params().columns(300).check().expect("good");

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use perf_core::{Job, Ticks, Trace, match_messages};
 use perf_fold::{Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
-use perf_testdata::{cosmo, planted, wide};
+use perf_testdata::{cosmo, many_ranks, planted};
 use perf_view::timeline::{Picture, View};
 use perf_view::{Error, Page, Palette, Theme};
 use serde_json::Value;
@@ -157,7 +157,7 @@ fn groups_of_one_are_shown_once_and_the_page_keeps_to_its_rows() {
 
 #[test]
 fn a_budget_leaves_fine_levels_out() {
-    let trace = wide::trace(16, 4_000);
+    let trace = many_ranks::trace(16, 4_000);
     let timelines = timelines(&trace);
     let page = |budget| {
         let view = View::new(&timelines, Groups::by(&timelines, GroupBy::All)).budget(budget);
@@ -203,7 +203,7 @@ fn whole(value: &Value) -> i64 {
 
 #[test]
 fn messages_of_a_page_have_their_own_times() {
-    let (links, mut known) = messages(&wide::trace(8, 400));
+    let (links, mut known) = messages(&many_ranks::trace(8, 400));
     assert_eq!(links["columns"], Value::Null);
     let bundles = links["bundles"].as_array().expect("a list");
     let found = bundles.iter().map(|one| {
@@ -218,7 +218,7 @@ fn messages_of_a_page_have_their_own_times() {
 
 #[test]
 fn a_bundle_of_messages_has_the_times_of_one_of_them() {
-    let (links, known) = messages(&wide::trace(64, 5_000));
+    let (links, known) = messages(&many_ranks::trace(64, 5_000));
     assert!(
         links["columns"]
             .as_u64()
@@ -323,12 +323,12 @@ fn svg_has_one_rectangle_a_run_and_the_same_bytes_each_time() {
 #[test]
 fn hostile_names_stay_names() {
     let hostile = "</script><img src=x onerror=alert(1)>\u{202e}\"'&\0";
-    let mut definitions = wide::definitions(2);
+    let mut definitions = many_ranks::definitions(2);
     definitions
         .regions
         .iter_mut()
         .for_each(|region| region.name = hostile.into());
-    let events = (0..2).map(|rank| wide::events(rank, 2, 400));
+    let events = (0..2).map(|rank| many_ranks::events(rank, 2, 400));
     let trace = Trace::new(definitions, events.collect()).expect("one stream a location");
     let timelines = timelines(&trace);
     let view = View::new(&timelines, Groups::by(&timelines, GroupBy::Process));

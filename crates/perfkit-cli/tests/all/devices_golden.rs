@@ -144,9 +144,9 @@ fn all_kinds_of_work_have_columns_and_patterns_must_match() {
     assert!(kinds.iter().all(|kind| text.contains(kind)), "{text}");
     // Arguments and flows of Kineto are ordinary findings: one line here, and one for each rule in
     // `inspect`.
-    assert_eq!(text.matches("arguments-left-out").count(), 1, "{text}");
+    assert_eq!(text.matches("dropped-arguments").count(), 1, "{text}");
     let ordinary =
-        "ordinary for the format, without effect on the result: arguments-left-out, loose-flow;";
+        "ordinary for the format, without effect on the result: dropped-arguments, loose-flow;";
     assert!(text.contains(ordinary), "{text}");
     // The rank is named once, although it is part of the names of process and device.
     let rows = print("fold", &[&file, "--by", "device"]).expect("it folds");

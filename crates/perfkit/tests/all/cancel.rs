@@ -15,7 +15,7 @@
 ))]
 use crate::work;
 
-use perf_testdata::{cancel, cosmo, device, wide};
+use perf_testdata::{cancel, cosmo, device, many_ranks};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, Tail};
 use perfkit::core::{EventSource, Job, Profile, Progress};
@@ -73,7 +73,7 @@ fn checks(name: &str, work: &Work<'_>, least: u64) {
 #[test]
 fn long_locations_are_looked_at_often() {
     const EVENTS: usize = 400_000;
-    let trace = wide::trace(1, EVENTS);
+    let trace = many_ranks::trace(1, EVENTS);
     for (name, work) in work::of_trace(&trace) {
         // A fold works on cells instead of events.
         let least = if name.starts_with("fold") {
@@ -88,7 +88,7 @@ fn long_locations_are_looked_at_often() {
 #[test]
 fn calls_of_call_paths_of_their_own_are_looked_at_often() {
     const CALLS: u32 = 300_000;
-    let trace = wide::paths(CALLS);
+    let trace = many_ranks::paths(CALLS);
     let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     // MPI calls, and a caller around every sixteen of them.
     assert!(profile.calls().paths().len() as u32 > CALLS + CALLS / 16);
@@ -153,7 +153,7 @@ fn large_views_are_looked_at_often() {
 #[test]
 fn one_long_step_is_looked_at_often() {
     const EVENTS: usize = 400_000;
-    let trace = &wide::trace(1, EVENTS);
+    let trace = &many_ranks::trace(1, EVENTS);
     let detectors: [fn() -> Box<dyn Detector>; 4] = [
         || Box::new(Tail::default()),
         || Box::new(Sstd::default()),

@@ -2,7 +2,7 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use perf_testdata::wide;
+use perf_testdata::many_ranks;
 use perfkit::core::{
     CallPathId, CallTree, Job, Location, LocationGroup, LocationGroupId, Metric, MetricId, Profile,
     ProfileMetric, Region, RegionId, Rows, Severities, SystemNode, SystemNodeId, SystemTree, Trace,
@@ -51,9 +51,9 @@ impl Made {
 
     /// Writes an archive of a machine with nested parts.
     fn deep(&self) -> Result<(), Box<dyn Error>> {
-        let mut definitions = wide::definitions(1);
+        let mut definitions = many_ranks::definitions(1);
         definitions.system = SystemTree::new(nested(), group(), thread(), &Default::default())?;
-        let trace = Trace::new(definitions, vec![wide::events(0, 1, 40)])?;
+        let trace = Trace::new(definitions, vec![many_ranks::events(0, 1, 40)])?;
         let mut archive = NewArchive::new(self.0.join("deep"))?;
         let options = otf2::WriteOptions::default();
         otf2::write(trace.view(), &mut archive, &options, &Job::default())?;

@@ -9,7 +9,7 @@ use perf_core::{EventSource, Job, Nanos};
 use perf_formats::OpenOptions;
 use perf_formats::streams::Streams;
 use perf_testdata::corpus::corpus;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use std::io::Read;
 
 /// Returns the text of a compressed file of the corpus.

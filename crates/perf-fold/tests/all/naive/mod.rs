@@ -48,11 +48,10 @@ impl Visitor for Log {
 impl Log {
     pub(crate) fn of(location: LocationView<'_>, definitions: &Definitions) -> Self {
         let mut log = Log::default();
-        match location.overlaps(definitions, &Job::default()).unwrap() {
-            true => log.overlapping(location),
-            false => {
-                replay(location, &mut log, &Job::default()).unwrap();
-            }
+        if location.overlaps(definitions, &Job::default()).unwrap() {
+            log.overlapping(location)
+        } else {
+            replay(location, &mut log, &Job::default()).unwrap();
         }
         let times = location.times();
         log.life = times.first().copied().zip(times.last().copied());

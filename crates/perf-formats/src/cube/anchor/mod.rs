@@ -1,9 +1,9 @@
 //! Contents of `anchor.xml`, with unresolved references.
 
+mod element_text;
 mod elements;
-mod fields;
 mod parse;
-mod runs;
+mod repeated_fields;
 mod stack;
 
 pub(super) use parse::{parse, parse_parts};

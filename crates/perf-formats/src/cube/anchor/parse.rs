@@ -1,12 +1,12 @@
 //! Parser: tracks the open elements of a document and assigns their text.
 
 use super::Anchor;
-use super::runs::{Run, Runs};
+use super::repeated_fields::{Run, Runs};
 use super::stack::{Stack, What};
 use crate::bytes::Bytes;
 use crate::cube::rules;
 use crate::cube::tar::Member;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use crate::xml::{Tag, Token, Unfinished, Values, Xml, text};
 use crate::{Error, Result};
 use perf_core::{Diagnostics, Place};
@@ -33,7 +33,7 @@ pub(super) struct Parser<'a, 'o> {
     /// Name of the file, for diagnostics.
     file: Arc<str>,
     /// Options of the read operation.
-    pub(super) options: &'o Reading,
+    pub(super) options: &'o ReadContext,
     /// Diagnostics of the document.
     found: &'o mut Diagnostics,
 }
@@ -42,7 +42,7 @@ pub(super) struct Parser<'a, 'o> {
 pub(in crate::cube) fn parse(
     document: &[u8],
     file: &Arc<str>,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let mut parser = Parser::new(file, options, found);
@@ -58,7 +58,7 @@ pub(in crate::cube) fn parse_parts(
     member: Member,
     part: usize,
     file: &Arc<str>,
-    options: &Reading,
+    options: &ReadContext,
     found: &mut Diagnostics,
 ) -> Result<Anchor> {
     let mut parser = Parser::new(file, options, found);
@@ -77,13 +77,12 @@ pub(in crate::cube) fn parse_parts(
         }
         let is_last = before + end == size;
         // A part is cut before a tag, as far as that can be determined.
-        let cut = match is_last {
-            true => Some(end),
-            false => {
-                let there = window.get(..end).unwrap_or_default();
-                let mut pairs = there.windows(2);
-                pairs.rposition(|two| two == b"\n<").map(|at| at + 1)
-            }
+        let cut = if is_last {
+            Some(end)
+        } else {
+            let there = window.get(..end).unwrap_or_default();
+            let mut pairs = there.windows(2);
+            pairs.rposition(|two| two == b"\n<").map(|at| at + 1)
         };
         let Some(cut) = cut else {
             (held, wanted) = (end, wanted.saturating_mul(2));
@@ -111,7 +110,7 @@ pub(in crate::cube) fn parse_parts(
 const LOOK: usize = 1 << 12;
 
 impl<'o> Parser<'_, 'o> {
-    fn new(file: &Arc<str>, options: &'o Reading, found: &'o mut Diagnostics) -> Self {
+    fn new(file: &Arc<str>, options: &'o ReadContext, found: &'o mut Diagnostics) -> Self {
         let limits = options.get_limits();
         Parser {
             anchor: Anchor::default(),
@@ -291,9 +290,10 @@ impl<'a> Parser<'a, '_> {
                         limit: self.longest as u64,
                     });
                 }
-                match has_entities {
-                    true => self.text.push_str(&text(raw)),
-                    false => self.text.push_str(&String::from_utf8_lossy(raw)),
+                if has_entities {
+                    self.text.push_str(&text(raw))
+                } else {
+                    self.text.push_str(&String::from_utf8_lossy(raw))
                 }
             }
             Some(What::Row) => {
@@ -314,9 +314,10 @@ impl<'a> Parser<'a, '_> {
         }
         while self.stack.len() > depth.unwrap_or(usize::MAX) {
             let has_text = matches!(self.stack.last(), Some(What::Field | What::Coordinate));
-            let text = match has_text {
-                true => std::mem::take(&mut self.text),
-                false => String::new(),
+            let text = if has_text {
+                std::mem::take(&mut self.text)
+            } else {
+                String::new()
             };
             let name = self.stack.name().to_vec();
             match self.stack.pop() {
@@ -346,7 +347,7 @@ mod tests {
         </program>\n</cube>\n";
 
     fn in_parts(document: &str, part: usize) -> String {
-        let options = Reading::default();
+        let options = ReadContext::default();
         let bytes = Bytes::new(document.into(), "a", options.get_limits(), &options.job).unwrap();
         let mut found = Diagnostics::default();
         let size = bytes.len();
@@ -369,7 +370,7 @@ mod tests {
             let anchor = parse(
                 document.as_bytes(),
                 &"a".into(),
-                &Reading::default(),
+                &ReadContext::default(),
                 &mut found,
             );
             let whole = format!("{anchor:?} {found:?}");

@@ -3,7 +3,7 @@
 use super::ids::Ids;
 use super::{Resolved, Resolver};
 use crate::cube::anchor::{Cnode, Numbered};
-use crate::cube::order::Forest;
+use crate::cube::row_order::Forest;
 use crate::{Error, Result};
 use perf_core::{CallPath, CallPathId, Region, RegionId};
 
@@ -29,12 +29,11 @@ impl Resolver<'_> {
             let parent = cnode.parent.and_then(id_of);
             parent.is_none_or(|parent| parent < *id)
         });
-        let (cnodes, ids) = match is_sorted {
-            true => self.sorted(cnodes, "call path")?,
-            false => {
-                let ids = self.unsorted(&cnodes, "call path")?;
-                (cnodes.things, ids)
-            }
+        let (cnodes, ids) = if is_sorted {
+            self.sorted(cnodes, "call path")?
+        } else {
+            let ids = self.unsorted(&cnodes, "call path")?;
+            (cnodes.things, ids)
         };
         let mut parents = Vec::with_capacity(cnodes.len());
         for (number, cnode) in cnodes.iter().enumerate() {

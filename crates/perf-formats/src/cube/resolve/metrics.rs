@@ -3,9 +3,9 @@
 use super::{Resolved, Resolver, Stored};
 use crate::Result;
 use crate::cube::anchor::{Metric, Numbered};
-use crate::cube::dtype::DataType;
+use crate::cube::data_type::DataType;
 use crate::cube::names::property;
-use crate::cube::order::Order;
+use crate::cube::row_order::Order;
 use crate::cube::rules;
 use perf_core::{Combine, MetricId, ProfileMetric, Scope, ValueType};
 use std::collections::HashMap;
@@ -104,9 +104,10 @@ fn describe(
         keep(&name, expression, "");
     }
     properties.extend(metric.attributes);
-    let (value_type, combine) = match is_derived {
-        true => (ValueType::F64, Combine::Never(1)),
-        false => (kind.value_type(), kind.combine()),
+    let (value_type, combine) = if is_derived {
+        (ValueType::F64, Combine::Never(1))
+    } else {
+        (kind.value_type(), kind.combine())
     };
     let prefix = match metric.visibility.as_str() {
         "GHOST" => "ghost_",

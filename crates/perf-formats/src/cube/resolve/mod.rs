@@ -6,11 +6,11 @@ mod metrics;
 mod system;
 
 use super::anchor::Anchor;
-use super::dtype::DataType;
-use super::order::{Forest, Order};
+use super::data_type::DataType;
+use super::row_order::{Forest, Order};
 use super::rules;
 use crate::Result;
-use crate::reading::Reading;
+use crate::read_context::ReadContext;
 use perf_core::{CallTree, CartTopology, Diagnostics, Place, ProfileMetric, Region, SystemTree};
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(super) struct Resolver<'a> {
     /// Name of the file, for diagnostics.
     pub(super) file: &'a Arc<str>,
     /// Options of the read operation.
-    pub(super) options: &'a Reading,
+    pub(super) options: &'a ReadContext,
     /// Diagnostics of the resolution.
     pub(super) found: &'a mut Diagnostics,
     /// `true` if rows are text, as in Cube3; the types of metrics then have no meaning.

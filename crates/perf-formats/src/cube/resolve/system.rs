@@ -128,9 +128,10 @@ impl Resolver<'_> {
             dimensions: dimensions.clone(),
             coordinates,
         };
-        match used.is_empty() {
-            true => vec![topology((CartMembers::Locations, Vec::new()))],
-            false => used.into_iter().map(topology).collect(),
+        if used.is_empty() {
+            vec![topology((CartMembers::Locations, Vec::new()))]
+        } else {
+            used.into_iter().map(topology).collect()
         }
     }
 }

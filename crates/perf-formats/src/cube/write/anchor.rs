@@ -1,7 +1,7 @@
 //! Writer of the document of an archive.
 
 use super::super::names::{self, property};
-use super::super::order::Forest;
+use super::super::row_order::Forest;
 use super::super::rules;
 use super::value;
 use crate::xml::escape;

@@ -3,9 +3,9 @@
 mod anchor;
 mod archive;
 
-use super::dtype::DataType;
+use super::data_type::DataType;
 use super::names::property;
-use super::order::{Forest, Order};
+use super::row_order::{Forest, Order};
 use super::rules;
 use crate::{Error, Result};
 use anchor::Anchor;
@@ -279,9 +279,10 @@ impl Metric<'_> {
             numbers.iter().map(|number| all[*number as usize]).collect()
         };
         archive.member(&format!("{}.index", self.name()), &index)?;
-        match options.compress {
-            true => self.packed(&rows, archive, job),
-            false => self.plain(&rows, archive, job),
+        if options.compress {
+            self.packed(&rows, archive, job)
+        } else {
+            self.plain(&rows, archive, job)
         }
     }
 

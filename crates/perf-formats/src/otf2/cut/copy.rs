@@ -2,12 +2,13 @@
 
 use super::event_chunk;
 use crate::Result;
-use crate::otf2::anchor::Anchor;
-use crate::otf2::local::LocalDefinitions;
-use crate::otf2::maps::Maps;
-use crate::otf2::open::Open;
+use crate::otf2::archive::anchor::Anchor;
+use crate::otf2::definitions::id_maps::Maps;
+use crate::otf2::definitions::local::LocalDefinitions;
+use crate::otf2::open_regions::OpenRegions;
+use crate::otf2::raw_events::RawEvent;
 use crate::otf2::reader::Reader;
-use crate::otf2::records::RawEvent;
+use crate::otf2::schema::event_ids::{CONTEXT_ENTER, CONTEXT_LEAVE, ENTER, LEAVE};
 use crate::otf2::schema::{self, Record, Space, internal};
 use crate::otf2::wire::{ByteOrder, Cursor};
 use crate::otf2::write::{Chunks, Encoder, Sink};
@@ -37,7 +38,7 @@ pub(super) fn events(
         window,
         chunks,
         record: Encoder::new(anchor.byte_order),
-        open: Open::of(kind),
+        open: OpenRegions::of(kind),
         phase: Phase::Before,
         last: None,
         order: anchor.byte_order,
@@ -80,7 +81,7 @@ struct Copy<'a> {
     /// Encoder for added enters and leaves.
     record: Encoder,
     /// Open frames, as named by the file.
-    open: Open<Name>,
+    open: OpenRegions<Name>,
     /// Position relative to the window.
     phase: Phase,
     /// Raw time of the last record.
@@ -95,11 +96,6 @@ enum Name {
     Region(u64),
     Context(u64),
 }
-
-const ENTER: u8 = 12;
-const LEAVE: u8 = 13;
-const CONTEXT_ENTER: u8 = 66;
-const CONTEXT_LEAVE: u8 = 67;
 
 impl Copy<'_> {
     fn event(&mut self, event: RawEvent<'_>, sink: &mut dyn Sink) -> Result<()> {

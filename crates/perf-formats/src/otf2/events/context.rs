@@ -1,9 +1,9 @@
 //! Context for decoding the events of one location.
 
-use crate::otf2::kinds::Kinds;
-use crate::otf2::local::LocalDefinitions;
-use crate::otf2::maps::{Maps, NONE};
-use crate::otf2::resolve::Resolved;
+use crate::otf2::definitions::id_maps::{Maps, NONE};
+use crate::otf2::definitions::local::LocalDefinitions;
+use crate::otf2::definitions::resolve::Resolved;
+use crate::otf2::event_conversion::Kinds;
 use crate::otf2::schema::Space;
 use perf_core::TimeRange;
 use std::sync::Arc;

@@ -141,9 +141,10 @@ impl Decoder<'_> {
             });
         }
         let check = unknown.map_or(Check::Form, Check::Unknown);
-        match self.is_run(data, check, whole) {
-            true => Ok(()),
-            false => after.wrong("a record"),
+        if self.is_run(data, check, whole) {
+            Ok(())
+        } else {
+            after.wrong("a record")
         }
     }
 
@@ -175,9 +176,10 @@ impl Decoder<'_> {
             }
             at += 1;
         }
-        match whole {
-            true => Search::Nothing,
-            false => Search::More(data.len()),
+        if whole {
+            Search::Nothing
+        } else {
+            Search::More(data.len())
         }
     }
 
@@ -245,12 +247,13 @@ impl Decoder<'_> {
                 || known.is_none_or(|map| map.is_empty() || map.get(global).is_some());
             id
         };
-        let is_read = match record.has_length {
-            true => cursor.record().is_ok_and(|mut fields| {
+        let is_read = if record.has_length {
+            cursor.record().is_ok_and(|mut fields| {
                 let read = fields.numbers(record.fields, &mut args, &mut map);
                 read.is_ok() && fields.is_empty()
-            }),
-            false => cursor.numbers(record.fields, &mut args, &mut map).is_ok(),
+            })
+        } else {
+            cursor.numbers(record.fields, &mut args, &mut map).is_ok()
         };
         self.args = args;
         is_read && (are_defined || check != Check::Strict)

@@ -1,7 +1,7 @@
 //! Decoding state of a location, and the reasons for which the decoder stops.
 
-use crate::otf2::local::Segment;
-use crate::otf2::maps::Unresolved;
+use crate::otf2::definitions::id_maps::Unresolved;
+use crate::otf2::definitions::local::Segment;
 use crate::otf2::wire::ByteOrder;
 use perf_core::{AttributeValue, Diagnostics, Ticks, TimeRange};
 

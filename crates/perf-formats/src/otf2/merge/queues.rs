@@ -1,6 +1,6 @@
 //! Merges the events of many streams in batches.
 
-use super::super::tree::MinTree;
+use super::minimum_tree::MinTree;
 use super::sort::{Entry, sort};
 use crate::Result;
 use perf_core::{AttributeValue, Event, Events, LocationId, Ticks};
@@ -150,9 +150,10 @@ impl Queues {
         loop {
             let last = self.base.saturating_add(self.span - 1);
             let is_short = last < horizon;
-            let (last, split) = match is_short {
-                true => (last, self.queues.len()),
-                false => (horizon, most.saturating_add(1).min(self.queues.len())),
+            let (last, split) = if is_short {
+                (last, self.queues.len())
+            } else {
+                (horizon, most.saturating_add(1).min(self.queues.len()))
             };
             self.taking.clear();
             self.counts.clear();

@@ -2,10 +2,10 @@
 
 use super::super::events::{Context, Decoder, Shared, State, Stop};
 use super::super::reader::Reader;
-use super::super::resolve::Resolved;
 use super::super::schema::internal;
-use super::super::source::Shape;
 use crate::Result;
+use crate::otf2::archive::files::Shape;
+use crate::otf2::definitions::resolve::Resolved;
 use perf_core::{Events, LocationId};
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 //! mapping tables can be applied to any record generically.
 
 mod definitions;
+pub(crate) mod event_ids;
 mod events;
 
 pub use definitions::{DEFINITIONS, LOCAL_DEFINITIONS};
@@ -344,6 +345,51 @@ const fn bare(id: u8, name: &'static str, fields: &'static [Field]) -> Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn constants_of_event_ids_agree_with_the_table() {
+        let named = [
+            (event_ids::BUFFER_FLUSH, "BufferFlush"),
+            (event_ids::MEASUREMENT_ON_OFF, "MeasurementOnOff"),
+            (event_ids::ENTER, "Enter"),
+            (event_ids::LEAVE, "Leave"),
+            (event_ids::MPI_SEND, "MpiSend"),
+            (event_ids::MPI_ISEND, "MpiIsend"),
+            (event_ids::MPI_ISEND_COMPLETE, "MpiIsendComplete"),
+            (event_ids::MPI_IRECV_REQUEST, "MpiIrecvRequest"),
+            (event_ids::MPI_RECV, "MpiRecv"),
+            (event_ids::MPI_IRECV, "MpiIrecv"),
+            (event_ids::MPI_REQUEST_TEST, "MpiRequestTest"),
+            (event_ids::MPI_REQUEST_CANCELLED, "MpiRequestCancelled"),
+            (event_ids::MPI_COLLECTIVE_BEGIN, "MpiCollectiveBegin"),
+            (event_ids::MPI_COLLECTIVE_END, "MpiCollectiveEnd"),
+            (event_ids::METRIC, "Metric"),
+            (event_ids::RMA_PUT, "RmaPut"),
+            (event_ids::RMA_GET, "RmaGet"),
+            (event_ids::RMA_ATOMIC, "RmaAtomic"),
+            (event_ids::RMA_OP_COMPLETE_BLOCKING, "RmaOpCompleteBlocking"),
+            (
+                event_ids::RMA_OP_COMPLETE_NON_BLOCKING,
+                "RmaOpCompleteNonBlocking",
+            ),
+            (event_ids::RMA_OP_TEST, "RmaOpTest"),
+            (event_ids::RMA_OP_COMPLETE_REMOTE, "RmaOpCompleteRemote"),
+            (event_ids::CONTEXT_ENTER, "CallingContextEnter"),
+            (event_ids::CONTEXT_LEAVE, "CallingContextLeave"),
+            (event_ids::CONTEXT_SAMPLE, "CallingContextSample"),
+            (
+                event_ids::COLLECTIVE_REQUEST,
+                "NonBlockingCollectiveRequest",
+            ),
+            (
+                event_ids::COLLECTIVE_COMPLETE,
+                "NonBlockingCollectiveComplete",
+            ),
+        ];
+        for (id, name) in named {
+            assert_eq!(event(id).map(|record| record.name), Some(name));
+        }
+    }
 
     #[test]
     fn tables_are_in_order_of_id() {

@@ -2,6 +2,7 @@
 
 use super::definitions::{metric_ids, value_types};
 use super::encode::{Encoder, NONE};
+use crate::otf2::schema::event_ids;
 use crate::otf2::schema::{self, Kind, Record, Space, internal};
 use perf_core::{
     AttributeValue, Collective, Definitions, Event, LocationId, RmaCompletion, RmaOp, Transfer,
@@ -41,16 +42,24 @@ impl<'a> Plan<'a> {
     /// Appends the record of an event.
     pub(super) fn event(&self, event: Event<'_>, out: &mut Encoder) -> Result<(), Dropped> {
         match event {
-            Event::Enter { region } => bare(out, 12, region.0.into()),
-            Event::Leave { region } => bare(out, 13, region.0.into()),
-            Event::Send(transfer) => transfer_record(out, transfer, 14, 15),
-            Event::Recv(transfer) => transfer_record(out, transfer, 18, 19),
-            Event::SendComplete { request } => bare(out, 16, request),
-            Event::RecvPost { request } => bare(out, 17, request),
-            Event::RequestTest { request } => bare(out, 20, request),
-            Event::RequestCancelled { request } => bare(out, 21, request),
-            Event::CollectiveBegin => record(out, 22, &[]),
-            Event::CollectivePost { request } => record(out, 85, &[request]),
+            Event::Enter { region } => bare(out, event_ids::ENTER, region.0.into()),
+            Event::Leave { region } => bare(out, event_ids::LEAVE, region.0.into()),
+            Event::Send(transfer) => {
+                transfer_record(out, transfer, event_ids::MPI_SEND, event_ids::MPI_ISEND)
+            }
+            Event::Recv(transfer) => {
+                transfer_record(out, transfer, event_ids::MPI_RECV, event_ids::MPI_IRECV)
+            }
+            Event::SendComplete { request } => bare(out, event_ids::MPI_ISEND_COMPLETE, request),
+            Event::RecvPost { request } => bare(out, event_ids::MPI_IRECV_REQUEST, request),
+            Event::RequestTest { request } => bare(out, event_ids::MPI_REQUEST_TEST, request),
+            Event::RequestCancelled { request } => {
+                bare(out, event_ids::MPI_REQUEST_CANCELLED, request)
+            }
+            Event::CollectiveBegin => record(out, event_ids::MPI_COLLECTIVE_BEGIN, &[]),
+            Event::CollectivePost { request } => {
+                record(out, event_ids::COLLECTIVE_REQUEST, &[request])
+            }
             Event::CollectiveEnd(end) => {
                 let Collective {
                     op,
@@ -64,8 +73,12 @@ impl<'a> Plan<'a> {
                 let (op, comm) = (u64::from(op.code()), u64::from(comm.0));
                 let all = [op, comm, root, sent, received, request.unwrap_or_default()];
                 match request {
-                    Some(_) => record(out, 86, &all),
-                    None => record(out, 23, all.get(..5).unwrap_or_default()),
+                    Some(_) => record(out, event_ids::COLLECTIVE_COMPLETE, &all),
+                    None => record(
+                        out,
+                        event_ids::MPI_COLLECTIVE_END,
+                        all.get(..5).unwrap_or_default(),
+                    ),
                 }
             }
             Event::Rma {
@@ -77,11 +90,19 @@ impl<'a> Plan<'a> {
             } => {
                 let (window, remote) = (window.0.into(), remote.into());
                 match op {
-                    RmaOp::Put => record(out, 46, &[window, remote, bytes, matching]),
-                    RmaOp::Get => record(out, 47, &[window, remote, bytes, matching]),
+                    RmaOp::Put => {
+                        record(out, event_ids::RMA_PUT, &[window, remote, bytes, matching])
+                    }
+                    RmaOp::Get => {
+                        record(out, event_ids::RMA_GET, &[window, remote, bytes, matching])
+                    }
                     RmaOp::Atomic { code, received } => {
                         let code = code.into();
-                        record(out, 48, &[window, remote, code, bytes, received, matching])
+                        record(
+                            out,
+                            event_ids::RMA_ATOMIC,
+                            &[window, remote, code, bytes, received, matching],
+                        )
                     }
                     _ => Err(Dropped),
                 }
@@ -92,10 +113,10 @@ impl<'a> Plan<'a> {
                 matching,
             } => {
                 let id = match by {
-                    RmaCompletion::Blocking => 49,
-                    RmaCompletion::NonBlocking => 50,
-                    RmaCompletion::Test => 51,
-                    _ => 52,
+                    RmaCompletion::Blocking => event_ids::RMA_OP_COMPLETE_BLOCKING,
+                    RmaCompletion::NonBlocking => event_ids::RMA_OP_COMPLETE_NON_BLOCKING,
+                    RmaCompletion::Test => event_ids::RMA_OP_TEST,
+                    _ => event_ids::RMA_OP_COMPLETE_REMOTE,
                 };
                 record(out, id, &[window.0.into(), matching])
             }
@@ -108,13 +129,19 @@ impl<'a> Plan<'a> {
                 let pairs = types.iter().zip(values);
                 let mut numbers = vec![id, values.len() as u64];
                 numbers.extend(pairs.flat_map(|(code, bits)| [u64::from(*code), *bits]));
-                record(out, 31, &numbers)
+                record(out, event_ids::METRIC, &numbers)
             }
-            Event::Measuring { on } => record(out, 11, &[if on { 1 } else { 2 }]),
-            Event::Flush { until } => record(out, 10, &[until.0]),
+            Event::Measuring { on } => record(
+                out,
+                event_ids::MEASUREMENT_ON_OFF,
+                &[if on { 1 } else { 2 }],
+            ),
+            Event::Flush { until } => record(out, event_ids::BUFFER_FLUSH, &[until.0]),
             // Unwind distance 1: the sample was taken in the frame itself. Generator 0 is the one
             // of this writer.
-            Event::Sample { context } => record(out, 68, &[context.0.into(), 1, 0]),
+            Event::Sample { context } => {
+                record(out, event_ids::CONTEXT_SAMPLE, &[context.0.into(), 1, 0])
+            }
             Event::Other { kind, args } => {
                 let known = self.kinds.get(kind.index()).copied().flatten();
                 let known = known.ok_or(Dropped)?;
@@ -212,7 +239,7 @@ fn bare(out: &mut Encoder, id: u8, number: u64) -> Result<(), Dropped> {
     out.u8(id);
     // Regions have 32 bits, requests and tasks 64.
     match id {
-        12 | 13 => out.v32(number),
+        event_ids::ENTER | event_ids::LEAVE => out.v32(number),
         _ => out.v64(number),
     }
     Ok(())

@@ -9,8 +9,8 @@ mod sink;
 pub use encode::{Arg, Encoder};
 pub use sink::{NewArchive, Sink};
 
-use crate::otf2::anchor::Anchor;
-use crate::otf2::open::Open;
+use crate::otf2::archive::anchor::Anchor;
+use crate::otf2::open_regions::OpenRegions;
 use crate::otf2::schema::internal;
 use crate::otf2::wire::ByteOrder;
 use crate::{Error, Result};
@@ -26,28 +26,30 @@ use std::collections::HashSet;
 /// OTF2 has no record for an event, or the event refers to a definition that a trace does not keep.
 pub const EVENT_NOT_WRITTEN: Rule = Rule {
     name: "event-not-written",
-    what: "an event has no record in OTF2 or refers to what the trace does not keep; left out",
+    what: "an event has no OTF2 record or refers to an element that the trace does not contain; \
+           dropped",
     weight: Weight::Loss,
 };
 
 /// An attribute value refers to a definition that a trace does not keep, for example a string.
 pub const ATTRIBUTE_NOT_WRITTEN: Rule = Rule {
     name: "attribute-not-written",
-    what: "an attribute of an event refers to what the trace does not keep; left out",
+    what: "an attribute of an event refers to an element that the trace does not contain; dropped",
     weight: Weight::Loss,
 };
 
 /// Events refer to an undefined region.
 pub const REGION_NAMED: Rule = Rule {
     name: "region-named",
-    what: "events name a region that is not defined; defined as `region N`",
+    what: "an event refers to an undefined region; defined as `region N`",
     weight: Weight::Repair,
 };
 
 /// A sample is completed with defaults, because a trace keeps only its calling context.
 pub const SAMPLE_COMPLETED: Rule = Rule {
     name: "sample-completed",
-    what: "a trace keeps neither unwind distance nor generator of a sample; written as 1 and as one of our own",
+    what: "a trace contains neither the unwind distance nor the interrupt generator of a \
+           sample; written as 1 and as a generic generator",
     weight: Weight::Repair,
 };
 
@@ -290,7 +292,7 @@ impl<'a> Writer<'a> {
         // An empty window contains no timestamp at which open frames could be entered or left.
         let has_room = window.start < window.end;
         let is_part = range.len() < all.len();
-        let mut open = Open::new(is_part && location.overlaps(self.definitions, job)?);
+        let mut open = OpenRegions::new(is_part && location.overlaps(self.definitions, job)?);
         if range.start < all.len() && has_room {
             for piece in checks.pieces(0..range.start) {
                 piece?
@@ -442,7 +444,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn pass(open: &mut Open<RegionId>, event: Event<'_>) {
+fn pass(open: &mut OpenRegions<RegionId>, event: Event<'_>) {
     match event {
         Event::Enter { region } => open.enter(region, region),
         Event::Leave { region } => open.leave(region),

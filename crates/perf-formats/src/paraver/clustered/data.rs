@@ -230,7 +230,8 @@ impl Data {
                 Cell::Line => row.line = whole()?,
                 Cell::Cluster => {
                     let found = Cluster::from_value(whole()?);
-                    row.cluster = found.ok_or_else(|| lines.wrong("a cluster from 1 on", text))?;
+                    row.cluster =
+                        found.ok_or_else(|| lines.wrong("a cluster number of at least 1", text))?;
                 }
                 Cell::Metric(at) => {
                     let parsed = text.parse().ok();
@@ -246,7 +247,7 @@ impl Data {
             return Err(lines.wrong(&format!("{} cells", cells.len()), more));
         }
         if row.end < row.begin {
-            return Err(lines.wrong("an end that is not before the begin", &row.end.to_string()));
+            return Err(lines.wrong("an end at or after the begin", &row.end.to_string()));
         }
         self.rows.push(row);
         Ok(())
@@ -257,9 +258,10 @@ impl Data {
 fn source(path: &Path) -> std::io::Result<Box<dyn Read>> {
     let mut file = BufReader::new(File::open(path)?);
     let is_packed = file.fill_buf()?.starts_with(&GZIP);
-    Ok(match is_packed {
-        true => Box::new(MultiGzDecoder::new(file)),
-        false => Box::new(file),
+    Ok(if is_packed {
+        Box::new(MultiGzDecoder::new(file))
+    } else {
+        Box::new(file)
     })
 }
 
@@ -291,7 +293,7 @@ impl<R: Read> Lines<'_, R> {
         let read = read.map_err(|source| match source.kind() {
             ErrorKind::UnexpectedEof => Error::Truncated {
                 place: self.place(),
-                expected: "the rest of the packed data".into(),
+                expected: "the rest of the compressed data".into(),
             },
             _ => Error::Io {
                 place: self.place(),
@@ -311,7 +313,7 @@ impl<R: Read> Lines<'_, R> {
     }
 
     fn text(&self) -> Result<&str> {
-        std::str::from_utf8(&self.text).map_err(|_| self.wrong("text", "bytes that are none"))
+        std::str::from_utf8(&self.text).map_err(|_| self.wrong("text", "invalid UTF-8"))
     }
 
     fn place(&self) -> Place {

@@ -150,7 +150,7 @@ impl Definition {
         if !parser.is_found {
             return Err(Error::Malformed {
                 place: Place::file(name).at(0),
-                expected: "`<clustering_definition`, with which a definition begins".into(),
+                expected: "`<clustering_definition` at the start of a definition".into(),
                 got: "something else".into(),
             });
         }
@@ -203,14 +203,15 @@ struct Draft {
 impl Parser<'_> {
     /// Checks a number of elements against a limit.
     fn within(&self, at: usize, what: &'static str, got: usize, limit: u32) -> Result<()> {
-        match got as u64 > u64::from(limit) {
-            true => Err(Error::Limit {
+        if got as u64 > u64::from(limit) {
+            Err(Error::Limit {
                 place: Place::file(self.name).at(at as u64),
                 what,
                 got: got as u64,
                 limit: limit.into(),
-            }),
-            false => Ok(()),
+            })
+        } else {
+            Ok(())
         }
     }
 
@@ -290,9 +291,10 @@ impl Parser<'_> {
         self.stack.push(element);
         let depth = self.stack.len();
         self.within(tag.at, "nesting of elements", depth, self.limits.depth)?;
-        match tag.is_empty {
-            true => self.close(tag.at),
-            false => Ok(()),
+        if tag.is_empty {
+            self.close(tag.at)
+        } else {
+            Ok(())
         }
     }
 
@@ -325,9 +327,10 @@ impl Parser<'_> {
             let is_extrapolated = parent == "extrapolation_parameters";
             if let Some(draft) = self.axis.take() {
                 let axis = self.axis(at, draft)?;
-                let list = match is_extrapolated {
-                    true => &mut self.made.extrapolated,
-                    false => &mut self.made.axes,
+                let list = if is_extrapolated {
+                    &mut self.made.extrapolated
+                } else {
+                    &mut self.made.axes
                 };
                 list.push(axis);
                 let (what, count) = ("metrics of a clustering", list.len());

@@ -1,17 +1,17 @@
 //! Tests of BP4 files from TAU's trace plug-in: written by ADIOS2, synthetic, growing, damaged.
 #![cfg(feature = "adios")]
 
-use crate::seen;
+use crate::common::event_log;
 
 mod follow;
-mod made;
+mod synthetic;
 
+use event_log::Seen;
 use perf_core::{EventSource, Job, LocationKind};
 use perf_formats::adios::{Adios, rules};
 use perf_formats::streams::{Follow, Streams};
 use perf_formats::{Error, OpenOptions, open};
 use perf_testdata::damage;
-use seen::Seen;
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Tests of every data type, in both byte orders, dense and sparse, uncompressed and compressed.
 
-use super::made::{archive, member, read};
+use super::archive_bytes::{archive, member, read};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use perf_core::{CallPathId, LocationId, MetricId, Scope, Severities, Value};
@@ -53,12 +53,13 @@ impl How {
         let mut index = b"CUBEX.INDEX".to_vec();
         index.extend(self.bytes(Part(4, 1)));
         index.extend([0, 0, if self.is_dense { 3 } else { 1 }]);
-        let stored: Vec<(usize, Option<&Vec<Part>>)> = match self.is_dense {
-            true => (0..).zip(rows.iter().map(Option::as_ref)).collect(),
-            false => (0..)
+        let stored: Vec<(usize, Option<&Vec<Part>>)> = if self.is_dense {
+            (0..).zip(rows.iter().map(Option::as_ref)).collect()
+        } else {
+            (0..)
                 .zip(rows.iter().map(Option::as_ref))
                 .filter(|(_, row)| row.is_some())
-                .collect(),
+                .collect()
         };
         if !self.is_dense {
             index.extend(self.bytes(Part(4, stored.len() as u64)));

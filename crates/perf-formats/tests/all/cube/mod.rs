@@ -1,13 +1,14 @@
 //! Tests with synthetic Cube archives: pitfalls of the format, derived metrics, and damage.
 
 #![cfg(feature = "cube")]
+mod archive_bytes;
+mod document_forms;
+mod facts;
 mod kinds;
-mod made;
-mod odd;
 
+use archive_bytes::{archive, data, index, member, read, row, seal};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use made::{archive, data, index, member, read, row, seal};
 use perf_core::Job;
 use perf_core::*;
 use perf_formats::cube::{Cube, Layout, WriteOptions, property, rules, write};
@@ -639,7 +640,7 @@ fn keep_rows(locations: u64) {
 
 #[test]
 fn the_profile_of_a_trace_can_be_written() {
-    let trace = perf_testdata::wide::trace(4, 500);
+    let trace = perf_testdata::many_ranks::trace(4, 500);
     let (profile, _) = Profile::from_trace(trace.view(), &Job::default()).unwrap();
     let mut bytes = Vec::new();
     write(&profile, &mut bytes, &WriteOptions::new(), &Job::default()).unwrap();

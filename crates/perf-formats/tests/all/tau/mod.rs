@@ -2,7 +2,7 @@
 //! files.
 
 #![cfg(feature = "tau")]
-mod made;
+mod synthetic;
 
 use flate2::read::GzDecoder;
 use perf_core::{CallPathId, Diagnostics, Job, MetricId, Profile, Scope, Value as Number};
@@ -464,7 +464,7 @@ fn stated_values_are_neither_derived_nor_counted_twice() {
             for metric in ["TIME", "exclusive TIME"].map(|name| profile.metric(name).unwrap()) {
                 assert_eq!(profile.over_paths(metric).unwrap(), [65.0]);
                 for (name, exclusive, inclusive) in expected {
-                    let at = CallPathId(made::path(&profile, name));
+                    let at = CallPathId(synthetic::path(&profile, name));
                     let value = |scope| {
                         let row = profile.scoped(metric, at, scope).unwrap();
                         row.map_or(0.0, |row| row.to_f64()[0])
@@ -539,9 +539,10 @@ fn damaged_profiles_are_no_panic() {
         let options = OpenOptions::new();
         for damaged in perf_testdata::damage::all(&bytes, 600, 7) {
             // Both results are acceptable; a panic or an endless loop is not.
-            let _ = match is_packed {
-                true => Tau::from_packed(damaged, "damaged", &options, &Job::default()).is_ok(),
-                false => Tau::from_text(&damaged, "damaged", &options, &Job::default()).is_ok(),
+            let _ = if is_packed {
+                Tau::from_packed(damaged, "damaged", &options, &Job::default()).is_ok()
+            } else {
+                Tau::from_text(&damaged, "damaged", &options, &Job::default()).is_ok()
             };
         }
     }

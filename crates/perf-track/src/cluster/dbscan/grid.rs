@@ -8,10 +8,10 @@
 
 use super::border::Claim;
 use super::cells::{self, Cells};
-use super::near::near;
+use super::proximity::any_within;
 use super::{Checked, Found};
+use crate::cluster::disjoint_sets::Union;
 use crate::cluster::distance::squared;
-use crate::cluster::union::Union;
 use crate::{Points, Result};
 use perf_core::{CancellationChecks, Cancelled, Job, parallel};
 use std::ops::Range;
@@ -249,7 +249,7 @@ impl<const D: usize> Grid<D> {
         };
         gather(a, b, left)?;
         gather(b, a, right)?;
-        near(left, right, self.limit, checks)
+        any_within(left, right, self.limit, checks)
     }
 
     /// Returns the cluster of each cell with core points (`u32::MAX` for others) and the core point

@@ -8,8 +8,8 @@
 mod border;
 mod cells;
 mod grid;
-mod near;
 mod params;
+mod proximity;
 mod tree;
 
 pub use params::{Border, Checked, DbscanParams, Index};

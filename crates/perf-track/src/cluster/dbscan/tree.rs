@@ -7,9 +7,9 @@
 
 use super::border::Claim;
 use super::{Checked, Found};
+use crate::cluster::disjoint_sets::Union;
 use crate::cluster::distance::squared;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
-use crate::cluster::union::Union;
 use crate::{Points, Result};
 use perf_core::{Job, parallel};
 use std::sync::atomic::{AtomicBool, Ordering};

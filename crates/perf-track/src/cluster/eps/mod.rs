@@ -229,7 +229,7 @@ impl EpsSearch {
             return Err(Error::Parameter {
                 name: "weight of a point",
                 value: weight.to_string(),
-                range: "finite and not negative",
+                range: "finite and at least 0",
             });
         }
         self.find((points, weights), true, job)
@@ -251,9 +251,10 @@ impl EpsSearch {
         };
         let sweep = self.sweep((points, weights), (knee, least), job)?;
         let modes = self.modes(points, least, job)?;
-        let (eps, mut why) = match spread == 0.0 {
-            true => (knee, EpsWhy::Resolution),
-            false => self.decide(&sweep, knee, &modes),
+        let (eps, mut why) = if spread == 0.0 {
+            (knee, EpsWhy::Resolution)
+        } else {
+            self.decide(&sweep, knee, &modes)
         };
         let mut found = self.tried((points, weights), eps, job)?;
         if is_weighted && let Some(more) = self.take_in((points, weights), &found, &sweep, job)? {

@@ -136,9 +136,10 @@ impl EpsSearch {
                 let low = one.radius().max(other.radius());
                 modes.splits.push(Split { low, high });
             }
-            let (small, large) = match one.points < other.points {
-                true => (a, b),
-                false => (b, a),
+            let (small, large) = if one.points < other.points {
+                (a, b)
+            } else {
+                (b, a)
             };
             parent[small as usize] = large;
             parts[large as usize] = Part {
@@ -160,8 +161,9 @@ fn dimension(far: &[f64], near: &[f64], k: usize, least: f64) -> f64 {
         (sum + (far / near).ln() / 2.0, count + 1)
     });
     let harmonic: f64 = (1..k).map(|at| 1.0 / at as f64).sum();
-    match sum > 0.0 {
-        true => (harmonic * f64::from(count) / sum).max(1.0),
-        false => 1.0,
+    if sum > 0.0 {
+        (harmonic * f64::from(count) / sum).max(1.0)
+    } else {
+        1.0
     }
 }

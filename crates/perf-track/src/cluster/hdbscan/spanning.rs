@@ -4,9 +4,9 @@
 //! (distance, lower index, higher index), so that no two are equal and the tree is unique.
 
 use crate::Result;
+use crate::cluster::disjoint_sets::Union;
 use crate::cluster::distance::squared;
 use crate::cluster::tree::{KdTree, Node, View, by_dimension};
-use crate::cluster::union::Union;
 use perf_core::{Job, parallel};
 use std::sync::atomic::{AtomicU64, Ordering};
 

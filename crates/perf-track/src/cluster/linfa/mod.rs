@@ -8,10 +8,10 @@
 //! same labels.
 
 mod density;
-mod parts;
+mod partition;
 
 pub use density::{LinfaDbscan, LinfaOptics};
-pub use parts::{LinfaKMeans, LinfaMixture};
+pub use partition::{LinfaKMeans, LinfaMixture};
 
 use crate::{ClusterId, Error, Labels, Points, Result};
 use ndarray::ArrayView2;

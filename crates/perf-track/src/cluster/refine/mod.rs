@@ -1,10 +1,10 @@
 //! [`Refinement`]: aggregative refinement of clusters, driven by a score.
 
+mod co_occurrence;
 mod params;
-mod together;
 
+pub use co_occurrence::merge_together;
 pub use params::{RefineChecked, RefineMode, RefineParams};
-pub use together::merge_together;
 
 use super::{Dbscan, k_distances, knee};
 use crate::{ClusterId, Error, Labels, Points, Result};

@@ -122,7 +122,7 @@ impl RefineParams {
             return wrong(
                 "range of eps",
                 value,
-                "from 1e-150 to 1e150, the least first",
+                "from 1e-150 to 1e150, in ascending order",
             );
         }
         if !self.perfect.is_finite() {

@@ -7,7 +7,7 @@
 pub(crate) mod peer;
 
 use perf_testdata::clusters::unit;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::{ClusterId, Labels};
 
 pub(crate) fn squared(a: &[f64], b: &[f64]) -> f64 {

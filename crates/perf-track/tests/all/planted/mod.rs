@@ -4,7 +4,7 @@
 #![allow(missing_docs, reason = "tests only")]
 
 use perf_core::Job;
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{Callers, Observation, TrackParams, Tracking};
 use perf_track::{ClusterId, Points};
 

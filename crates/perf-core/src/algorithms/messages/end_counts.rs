@@ -1,0 +1,67 @@
+//! [`EndCounts`]: number of message ends of each kind, and the memory that matching needs for them.
+
+use super::collectives::{self, CollectiveInstance, CollectiveMember};
+use super::{Message, RemoteAccess, Unmatched, point_to_point};
+use crate::trace::RecordCounts;
+use crate::{CancellationChecks, Trace};
+
+/// Number of ends of each kind in a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EndCounts {
+    /// Number of records of each kind.
+    pub(super) counts: RecordCounts,
+    /// Number of locations, each of which may take part in a collective once.
+    locations: usize,
+}
+
+impl EndCounts {
+    /// Counts the records of all locations.
+    pub(super) fn of(trace: &Trace) -> Self {
+        let mut counts = RecordCounts::default();
+        for events in trace.events() {
+            let own = events.record_counts();
+            counts.sends += own.sends;
+            counts.receives += own.receives;
+            counts.collectives += own.collectives;
+            counts.accesses += own.accesses;
+        }
+        EndCounts {
+            counts,
+            locations: trace.events().len(),
+        }
+    }
+
+    /// Returns the largest memory in bytes that any step uses.
+    pub(super) fn memory(&self) -> usize {
+        let RecordCounts {
+            sends,
+            receives,
+            collectives,
+            accesses,
+        } = self.counts;
+        // Sorting more than one run needs a second copy.
+        let sorted = |count: usize, size: usize| {
+            if count > CancellationChecks::EACH {
+                count * size
+            } else {
+                0
+            }
+        };
+        let (both, alone) = (sends.min(receives), sends.abs_diff(receives));
+        let ended = collectives * collectives::ENDED;
+        let accesses = accesses * size_of::<RemoteAccess>();
+        let messages = both * size_of::<Message>();
+        let found = messages + alone * size_of::<Unmatched>();
+        let ends = (sends + receives) * point_to_point::END;
+        let instances = collectives * size_of::<CollectiveMember>()
+            + collectives / self.locations.max(1) * size_of::<CollectiveInstance>();
+        let steps = [
+            ended + accesses + ends + sorted(sends.max(receives), point_to_point::END),
+            ended + accesses + ends + found,
+            found + accesses + ended + sorted(collectives, collectives::ENDED),
+            found + accesses + ended + instances,
+            found + accesses + instances + sorted(both, size_of::<Message>()),
+        ];
+        steps.into_iter().max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,11 @@
+//! Algorithms on the types of the data model.
+//!
+//! The other modules of this crate hold nouns: types with their invariants. This folder holds the
+//! computations on them: replay of call frames, message matching, and the profile of a trace.
+
+pub(crate) mod intervals;
+pub(crate) mod messages;
+pub(crate) mod overlap;
+mod profile_estimate;
+pub(crate) mod replay;
+mod trace_profile;

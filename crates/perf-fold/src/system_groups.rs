@@ -1,0 +1,206 @@
+//! Construction of [`Groups`] from the system tree of a recording.
+
+use crate::Timelines;
+use crate::groups::{GroupBy, GroupId, Groups};
+use perf_core::{GroupKind, LocationGroupId, LocationKind, SystemNodeId};
+use std::collections::{BTreeMap, HashMap};
+
+/// Streams by the id of their owner. `u32::MAX`, which sorts last, stands for no owner.
+type Parts = BTreeMap<u32, Vec<u32>>;
+
+const NOTHING: u32 = u32::MAX;
+
+pub(crate) struct Tree<'a> {
+    /// Timelines whose streams are grouped.
+    timelines: &'a Timelines,
+    /// Groups built so far.
+    groups: Groups,
+    /// Level and sort key of each group.
+    order: Vec<(GroupBy, (u32, usize, GroupId))>,
+    /// Unique process names by group id.
+    processes: HashMap<u32, String>,
+    /// Unique node names by node id.
+    nodes: HashMap<u32, String>,
+}
+
+impl<'a> Tree<'a> {
+    pub(crate) fn grow(timelines: &'a Timelines) -> Self {
+        let system = timelines.system();
+        let mut tree = Tree {
+            timelines,
+            groups: Groups::none(timelines),
+            order: Vec::new(),
+            processes: names(system.groups().iter().map(|group| group.name.as_str())),
+            nodes: names(system.nodes().iter().map(|node| node.name.as_str())),
+        };
+        let kinds = [
+            LocationKind::CpuThread,
+            LocationKind::AcceleratorStream,
+            LocationKind::Unknown,
+        ];
+        let count = timelines.len() as u32;
+        let of = |kind| (0..count).filter(move |stream| timelines.kind(*stream) == kind);
+        for (rank, kind) in kinds.into_iter().enumerate() {
+            tree.kind(rank, kind, of(kind).collect());
+        }
+        let folds = |stream: &u32| kinds.contains(&timelines.kind(*stream));
+        tree.groups.left_out = (0..count).filter(|stream| !folds(stream)).collect();
+        tree
+    }
+
+    /// Returns the groups, with those of one level as rows in the order of the system tree.
+    pub(crate) fn groups(mut self, by: GroupBy) -> Groups {
+        let mut rows: Vec<_> = self
+            .order
+            .iter()
+            .filter(|(level, _)| *level == by)
+            .collect();
+        rows.sort_unstable();
+        self.groups.rows = rows.into_iter().map(|(_, (.., id))| *id).collect();
+        self.groups
+    }
+
+    fn kind(&mut self, rank: usize, kind: LocationKind, streams: Vec<u32>) {
+        if streams.is_empty() {
+            return;
+        }
+        let mut nodes = Vec::new();
+        for (node, streams) in parts(&streams, |stream| self.node(stream)) {
+            let mut processes = Vec::new();
+            for (process, streams) in parts(&streams, |stream| self.process(stream)) {
+                processes.push(self.one_process(rank, kind, process, streams));
+            }
+            let name = self.nodes.get(&node).map_or("No node", String::as_str);
+            let label = format!("{name}, {}", plural(kind));
+            let level = Some(GroupBy::Node);
+            let id = self.groups.push(label, kind, level, streams, processes);
+            self.order.push((GroupBy::Node, (node, rank, id)));
+            nodes.push(id);
+        }
+        let label = format!("All {}", plural(kind));
+        let id = self
+            .groups
+            .push(label, kind, Some(GroupBy::All), streams, nodes);
+        self.order.push((GroupBy::All, (0, rank, id)));
+    }
+
+    fn one_process(
+        &mut self,
+        rank: usize,
+        kind: LocationKind,
+        process: u32,
+        streams: Vec<u32>,
+    ) -> GroupId {
+        let name = self.processes.get(&process).cloned();
+        let name = name.unwrap_or_else(|| "No process".into());
+        let mut devices = Vec::new();
+        let mut children = Vec::new();
+        for (device, streams) in parts(&streams, |stream| self.device(stream)) {
+            let mut leaves = Vec::with_capacity(streams.len());
+            for stream in &streams {
+                let id = self.groups.leaf(self.timelines, *stream);
+                self.order.push((GroupBy::Location, (process, rank, id)));
+                leaves.push(id);
+            }
+            if device == NOTHING {
+                children.extend(leaves);
+                continue;
+            }
+            let device = self.processes.get(&device).map_or("", String::as_str);
+            // Annotations of a device are stored beside its streams. They form a row of their own
+            // and are not work.
+            let label = match kind {
+                LocationKind::AcceleratorStream => of_process(&name, device),
+                _ => format!("{}, other {}", of_process(&name, device), plural(kind)),
+            };
+            let level = Some(GroupBy::Device);
+            let id = self.groups.push(label, kind, level, streams, leaves);
+            self.order.push((GroupBy::Device, (process, rank, id)));
+            devices.push(id);
+        }
+        let without_devices = devices.is_empty();
+        devices.extend(children);
+        let label = format!("{name}, {}", plural(kind));
+        let level = Some(GroupBy::Process);
+        let id = self.groups.push(label, kind, level, streams, devices);
+        self.order.push((GroupBy::Process, (process, rank, id)));
+        if without_devices {
+            self.order.push((GroupBy::Device, (process, rank, id)));
+        }
+        id
+    }
+
+    fn process(&self, stream: u32) -> u32 {
+        let location = self.timelines.location(stream);
+        let process = location.and_then(|id| self.timelines.system().process(id));
+        process.map_or(NOTHING, |id| id.0)
+    }
+
+    /// Returns the node of the process, or that of the device if its process has none.
+    fn node(&self, stream: u32) -> u32 {
+        let system = self.timelines.system();
+        let process = system.group(LocationGroupId(self.process(stream)));
+        let node = process.and_then(|process| process.parent);
+        let own = || self.group(stream).and_then(|id| system.group(id)?.parent);
+        node.or_else(own).map_or(NOTHING, |SystemNodeId(id)| id)
+    }
+
+    /// Returns the accelerator that a stream belongs to, if the recording defines accelerators.
+    fn device(&self, stream: u32) -> u32 {
+        let device = self.group(stream).filter(|id| {
+            let group = self.timelines.system().group(*id);
+            group.is_some_and(|group| group.kind == GroupKind::Accelerator)
+        });
+        device.map_or(NOTHING, |id| id.0)
+    }
+
+    fn group(&self, stream: u32) -> Option<LocationGroupId> {
+        let location = self.timelines.location(stream)?;
+        self.timelines.system().location(location)?.group
+    }
+}
+
+fn parts(streams: &[u32], of: impl Fn(u32) -> u32) -> Parts {
+    let mut parts = Parts::new();
+    for stream in streams {
+        parts.entry(of(*stream)).or_default().push(*stream);
+    }
+    parts
+}
+
+/// Returns names by id. The second use of a name is called `name (2)`, so that rows can be
+/// distinguished.
+fn names<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<u32, String> {
+    let mut seen: HashMap<&str, u32> = HashMap::new();
+    let mut names = HashMap::new();
+    for (id, name) in (0..).zip(all) {
+        let times = seen.entry(name).or_default();
+        *times += 1;
+        let unique = match *times {
+            1 => name.to_owned(),
+            times => format!("{name} ({times})"),
+        };
+        names.insert(id, unique);
+    }
+    names
+}
+
+/// Returns the label of a device of a process. A common prefix of both names, such as `rank 0, `,
+/// appears once.
+fn of_process(process: &str, device: &str) -> String {
+    let own = device.split_once(", ").filter(|(first, _)| {
+        let rest = process.strip_prefix(first);
+        rest.is_some_and(|rest| rest.starts_with(", "))
+    });
+    let own = own.map_or(device, |(_, own)| own);
+    format!("{process}, {own}")
+}
+
+fn plural(kind: LocationKind) -> &'static str {
+    match kind {
+        LocationKind::CpuThread => "threads",
+        LocationKind::AcceleratorStream => "streams",
+        LocationKind::Metric => "metrics",
+        _ => "locations",
+    }
+}

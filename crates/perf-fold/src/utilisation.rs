@@ -1,0 +1,316 @@
+//! Utilisation and the share of each state, for rows and for intervals.
+
+use crate::class::code;
+use crate::{Classes, Error, Folder, Result, State, Timelines, sampling};
+use perf_core::{Cancelled, Job, TimeRange, parallel};
+
+/// Utilisation of streams over a window, which `max` hides if many streams are active for short
+/// times.
+///
+/// A stream is busy while it is in a class. All times are in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Utilisation {
+    /// Length of the window.
+    pub span: u64,
+    /// Time in which at least one stream is busy: the length of the union.
+    pub busy: u64,
+    /// Time in which more than one stream is busy.
+    pub overlap: u64,
+    /// Sum of the busy times of the streams.
+    pub stream_time: u64,
+    /// Number of intervals in the union.
+    pub intervals: u64,
+}
+
+impl Utilisation {
+    /// Computes the utilisation of intervals that may overlap, as device streams record them, cut
+    /// to the window.
+    ///
+    /// ```
+    /// use perf_core::{Ticks, TimeRange};
+    /// use perf_fold::Utilisation;
+    /// let range = |start, end| TimeRange { start: Ticks(start), end: Ticks(end) };
+    /// let found = Utilisation::of([range(0, 4), range(2, 6), range(8, 9)], range(0, 10));
+    /// assert_eq!((found.busy, found.overlap, found.intervals), (7, 2, 2));
+    /// assert_eq!(found.utilisation(), 0.7);
+    /// ```
+    pub fn of(intervals: impl IntoIterator<Item = TimeRange>, window: TimeRange) -> Self {
+        let mut changes = Vec::new();
+        for interval in intervals {
+            let (start, end) = (
+                interval.start.max(window.start),
+                interval.end.min(window.end),
+            );
+            if start < end {
+                changes.push((start.0, 1i64));
+                changes.push((end.0, -1));
+            }
+        }
+        // The default job is never cancelled.
+        Self::swept(changes, window, &Job::default()).unwrap_or_default()
+    }
+
+    /// Computes the utilisation from begins (1) and ends (-1), all within the window.
+    fn swept(
+        mut changes: Vec<(u64, i64)>,
+        window: TimeRange,
+        job: &Job,
+    ) -> std::result::Result<Self, Cancelled> {
+        let mut found = Utilisation {
+            span: window.len(),
+            ..Utilisation::default()
+        };
+        // If one interval ends as another begins, the union continues, so begins come before ends.
+        let key = |(at, change): &(u64, i64)| (*at, -change);
+        job.sort_by(&mut changes, |a, b| key(a).cmp(&key(b)))?;
+        let (mut active, mut last) = (0i64, 0);
+        let mut checks = job.checks();
+        for (at, change) in changes {
+            checks.next(1)?;
+            let length = at - last;
+            if active > 0 {
+                found.busy += length;
+            }
+            if active > 1 {
+                found.overlap += length;
+            }
+            let streams = u64::try_from(active).unwrap_or(0);
+            let time = length.saturating_mul(streams);
+            found.stream_time = found.stream_time.saturating_add(time);
+            found.intervals += u64::from(active == 0);
+            active += change;
+            last = at;
+        }
+        Ok(found)
+    }
+
+    /// Returns the fraction of the window in which at least one stream is busy; 0 for an empty
+    /// window.
+    pub fn utilisation(&self) -> f64 {
+        self.share(self.busy)
+    }
+
+    /// Returns the fraction of the window in which more than one stream is busy.
+    pub fn overlap_share(&self) -> f64 {
+        self.share(self.overlap)
+    }
+
+    /// Returns the mean number of busy streams over the window.
+    pub fn mean_concurrency(&self) -> f64 {
+        self.share(self.stream_time)
+    }
+
+    /// Returns the largest difference between [`utilisation`](Self::utilisation) and its sampled
+    /// estimate, the fraction of `columns` pixels that an `idle` row paints. It is the number of
+    /// intervals over the number of columns, because the pixels inside one interval are off by at
+    /// most one.
+    pub fn sampled_error(&self, columns: usize) -> f64 {
+        self.intervals as f64 / columns.max(1) as f64
+    }
+
+    fn share(&self, time: u64) -> f64 {
+        if self.span == 0 {
+            return 0.0;
+        }
+        time as f64 / self.span as f64
+    }
+}
+
+/// Exact usage of a row over a window.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Usage {
+    /// Utilisation over the window.
+    pub utilisation: Utilisation,
+    /// Utilisation over the row's own span in the window, from the first begin of work to the last
+    /// end.
+    ///
+    /// For the streams of a device over the whole recording it equals
+    /// [`Device::utilisation`](crate::Device::utilisation) over [`Span::Own`](crate::Span::Own).
+    pub own: Utilisation,
+    /// Stream-ticks in each state that occurs, in descending order and then by state.
+    pub times: Vec<(State, u64)>,
+}
+
+impl Usage {
+    /// Computes the usage of some streams. Streams that do not exist count as absent.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Cancelled`] if the job is cancelled.
+    pub fn of(
+        timelines: &Timelines,
+        streams: &[u32],
+        window: TimeRange,
+        job: &Job,
+    ) -> std::result::Result<Self, Cancelled> {
+        let span = window.len();
+        let mut times = Times::new(timelines.classes().len());
+        let mut changes: Vec<(u64, i64)> = Vec::new();
+        let mut own: Option<TimeRange> = None;
+        let mut add = |busy: TimeRange| {
+            own = Some(own.map_or(busy, |own| TimeRange {
+                start: own.start.min(busy.start),
+                end: own.end.max(busy.end),
+            }));
+            if busy.start < busy.end {
+                changes.extend([(busy.start.0, 1), (busy.end.0, -1)]);
+            }
+        };
+        let mut checks = job.checks();
+        for stream in streams {
+            job.check()?;
+            let mut known = 0u64;
+            let mut open: Option<TimeRange> = None;
+            let columns = timelines.stream(*stream);
+            for (piece, code) in columns
+                .into_iter()
+                .flat_map(|c| sampling::pieces(c, window))
+            {
+                checks.next(1)?;
+                times.add(code, piece.len());
+                known = known.saturating_add(piece.len());
+                if code < code::FIRST {
+                    continue;
+                }
+                // Consecutive classes form one busy interval.
+                match &mut open {
+                    Some(open) if open.end == piece.start => open.end = piece.end,
+                    _ => open.replace(piece).into_iter().for_each(&mut add),
+                }
+            }
+            open.into_iter().for_each(&mut add);
+            // Zero-length work adds no time but may begin or end the span.
+            let instants = columns.map_or(&[][..], |columns| &columns.instants);
+            let from = instants.partition_point(|(at, _)| *at < window.start);
+            let until = instants.partition_point(|(at, _)| *at <= window.end);
+            let inside = instants.get(from..until).unwrap_or_default();
+            for (at, _) in [inside.first(), inside.last()].into_iter().flatten() {
+                add(TimeRange {
+                    start: *at,
+                    end: *at,
+                });
+            }
+            times.add(code::ABSENT, span.saturating_sub(known));
+        }
+        let mut times = times.list();
+        times.sort_by_key(|(state, time)| (std::cmp::Reverse(*time), *state));
+        let own = own.map_or(0, |own| own.len());
+        let utilisation = Utilisation::swept(changes, window, job)?;
+        Ok(Usage {
+            utilisation,
+            own: Utilisation {
+                span: own,
+                ..utilisation
+            },
+            times,
+        })
+    }
+
+    /// Returns the share of each state in the stream-time of the row, in descending order.
+    pub fn shares(&self) -> impl Iterator<Item = (State, f64)> + '_ {
+        let total: u128 = self.times.iter().map(|(_, time)| u128::from(*time)).sum();
+        let share = move |time: u64| time as f64 / total as f64;
+        self.times
+            .iter()
+            .map(move |(state, time)| (*state, share(*time)))
+    }
+
+    /// Returns the share of one state in the stream-time of the row, 0 if it does not occur.
+    pub fn share_of(&self, state: State) -> f64 {
+        let mut shares = self.shares();
+        let found = shares.find(|(other, _)| *other == state);
+        found.map_or(0.0, |(_, share)| share)
+    }
+
+    /// Returns [`shares`](Self::shares) of the classes with their names, which are unique. For idle
+    /// and absent streams use [`share_of`](Self::share_of).
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{RegionMap, State, Timelines, Usage};
+    /// let trace = perf_testdata::cosmo::trace();
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range(), &Job::default())?;
+    /// let classes: f64 = usage.named_classes(timelines.classes()).map(|(_, share)| share).sum();
+    /// let others = usage.share_of(State::Idle) + usage.share_of(State::Absent);
+    /// assert!((classes + others - 1.0).abs() < 1e-9);
+    /// # Ok::<(), perf_fold::Error>(())
+    /// ```
+    pub fn named_classes<'a>(
+        &'a self,
+        classes: &'a Classes,
+    ) -> impl Iterator<Item = (&'a str, f64)> + 'a {
+        let name = |(state, share): (State, f64)| state.class().map(|id| (classes.name(id), share));
+        self.shares().filter_map(name)
+    }
+
+    /// Returns [`shares`](Self::shares) with the names of the states, for display. A class may be
+    /// called `idle` or `absent` too; use [`named_classes`](Self::named_classes) for lookups by
+    /// name.
+    pub fn named<'a>(&'a self, classes: &'a Classes) -> impl Iterator<Item = (&'a str, f64)> + 'a {
+        self.shares()
+            .map(|(state, share)| (classes.state_name(state), share))
+    }
+}
+
+/// Time by state code. Lists the codes that occur, so that a row with few of many classes takes
+/// little time.
+struct Times {
+    /// Stream-ticks of each code.
+    by_code: Vec<u64>,
+    /// Codes that occur.
+    occur: Vec<u32>,
+}
+
+impl Times {
+    fn new(classes: usize) -> Self {
+        Times {
+            by_code: vec![0; classes + code::FIRST as usize],
+            occur: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, code: u32, length: u64) {
+        let Some(time) = self.by_code.get_mut(code as usize) else {
+            return;
+        };
+        if *time == 0 && length > 0 {
+            self.occur.push(code);
+        }
+        *time = time.saturating_add(length);
+    }
+
+    fn list(self) -> Vec<(State, u64)> {
+        let time = |code: &u32| (code::state(*code), self.by_code[*code as usize]);
+        self.occur.iter().map(time).collect()
+    }
+}
+
+impl Folder {
+    /// Computes the exact usage of each row over a window, independent of the operation.
+    /// O(transitions).
+    ///
+    /// Progress is reported in rows, in the phase `usage`.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn usage(&self, window: TimeRange, job: &Job) -> Result<Vec<Usage>> {
+        let plan = self.plan();
+        let rows = plan.groups.rows();
+        parallel::try_map(rows.len(), |at| {
+            let id = &rows[at];
+            job.check()?;
+            let streams = plan.groups.get(*id).map_or(&[][..], |group| &group.streams);
+            let usage = Usage::of(&plan.timelines, streams, window, job)?;
+            job.advance("usage", 1, rows.len() as u64);
+            Ok::<_, Error>(usage)
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! Texts that name callers, and numbers of processes.
+
+use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
+use std::collections::HashMap;
+
+/// Returns a caller as text.
+pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
+    let Some(region) = definitions.regions.get(id.index()) else {
+        return definitions.region_name(id).into_owned();
+    };
+    match (&region.file, region.lines) {
+        (Some(file), Some((line, _))) => format!("{} {file}:{line}", region.name),
+        (Some(file), None) => format!("{} {file}", region.name),
+        (None, Some((line, _))) => format!("{}:{line}", region.name),
+        (None, None) => region.name.clone(),
+    }
+}
+
+/// Returns the process of each location.
+pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {
+    let system = &definitions.system;
+    // Threads of one process share its group; a thread outside of any process is a process of its
+    // own.
+    let own = |id: LocationId| match system.process(id) {
+        Some(group) => group.index(),
+        None => system.groups().len() + id.index(),
+    };
+    let mut ranks: HashMap<usize, u32> = HashMap::new();
+    let all = definitions
+        .comms
+        .iter()
+        .filter_map(|comm| match &comm.members {
+            Members::Ranks(ranks) => Some(ranks),
+            _ => None,
+        });
+    // Of several communicators of one size, the first is the oldest.
+    if let Some(world) = all.rev().max_by_key(|ranks| ranks.len()) {
+        for (rank, location) in world.iter().enumerate() {
+            if let Some(location) = location {
+                ranks.entry(own(*location)).or_insert(rank as u32);
+            }
+        }
+    }
+    let is_thread = |id: &LocationId| {
+        let kind = system.location(*id).map(|location| location.kind);
+        matches!(kind, Some(LocationKind::CpuThread | LocationKind::Unknown))
+    };
+    let has_all = system
+        .location_ids()
+        .filter(is_thread)
+        .all(|id| ranks.contains_key(&own(id)));
+    if !has_all {
+        // In the order of the recording.
+        let mut keys: Vec<usize> = system.location_ids().filter(is_thread).map(own).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let numbered = keys.into_iter().enumerate();
+        ranks = numbered.map(|(number, key)| (key, number as u32)).collect();
+    }
+    let number = |id| ranks.get(&own(id)).copied().unwrap_or_default();
+    system.location_ids().map(number).collect()
+}

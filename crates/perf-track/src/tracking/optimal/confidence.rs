@@ -1,0 +1,152 @@
+//! Confidence of links and tracked regions, and their births and deaths.
+
+use super::super::published_regions::{surest_first, tree};
+use super::super::result::{Event, Link, LinkKind};
+use super::{BRIDGE, Draft, Graph, Node};
+use crate::ClusterId;
+
+/// Smallest increase of the confidence of a tracked region for a bridge to become one of its links.
+const MATTERS: f64 = 0.05;
+
+impl Graph<'_> {
+    /// Computes confidences, births and deaths.
+    pub(super) fn finish(&self, draft: &mut Draft) {
+        let rival = |link: &Link| self.rival(draft, node(link.from), node(link.to));
+        let rivals: Vec<f64> = draft.links.iter().map(rival).collect();
+        for (link, rival) in draft.links.iter_mut().zip(rivals) {
+            link.confidence = confidence(link.evidence, rival);
+        }
+        draft.confidence = if !draft.links.is_empty() {
+            self.hold(draft)
+        } else {
+            let best = nodes(draft).map(|node| self.best_link(node));
+            1.0 - best.fold(0.0, f64::max)
+        };
+        let seen = |members: &Vec<usize>| !members.is_empty();
+        let first = draft.members.iter().position(seen).unwrap_or(0);
+        let last = draft.members.iter().rposition(seen).unwrap_or(0);
+        if first > 0 {
+            draft.events.push(Event::Birth { frame: first });
+        }
+        if last + 1 < self.frames.len() {
+            draft.events.push(Event::Death { frame: last });
+        }
+        draft.events.sort_by_key(|event| match event {
+            Event::Birth { frame } => (*frame, 0),
+            Event::Merge { frame, .. } => (*frame, 1),
+            Event::Split { frame, .. } => (*frame, 2),
+            Event::Gap { frame, .. } => (*frame, 3),
+            Event::Unclustered { frame, .. } => (*frame, 4),
+            Event::Death { frame } => (*frame, 5),
+        });
+    }
+
+    /// Returns the best evidence that links either cluster to another tracked region, in the
+    /// experiments of the link.
+    fn rival(&self, draft: &Draft, from: Node, to: Node) -> f64 {
+        let is_own = |(frame, class): Node| draft.members[frame].contains(&class);
+        let onward = (0..self.frames[to.0].side.clusters).map(|j| (from, (to.0, j)));
+        let back = (0..self.frames[from.0].side.clusters).map(|i| ((from.0, i), to));
+        let others = onward
+            .chain(back)
+            .filter(|&(a, b)| !(is_own(a) && is_own(b)));
+        others.map(|(a, b)| self.evidence(a, b)).fold(0.0, f64::max)
+    }
+
+    /// Returns the confidence of the weakest required link of a tracked region of several clusters:
+    /// that of the maximum spanning tree by confidence. Bridges hold a region together if a cluster
+    /// in between is linked weakly to one side; such bridges become links.
+    fn hold(&self, draft: &mut Draft) -> f64 {
+        let mut ids: Vec<(usize, ClusterId)> = nodes(draft).map(id).collect();
+        ids.sort_unstable();
+        let weakest = |links: &[Link]| {
+            let all = links.iter().map(|link| link.confidence);
+            all.fold(1.0, f64::min)
+        };
+        let own = weakest(&draft.links);
+        let mut all = draft.links.clone();
+        let bridges = self.bridges(draft).into_iter();
+        all.extend(bridges.filter(|link| link.confidence > own));
+        surest_first(&mut all);
+        tree(&mut all, &ids);
+        let sure = weakest(&all);
+        if sure < own + MATTERS {
+            return own;
+        }
+        // Uses as few bridges as possible: after all own links of the same confidence.
+        let is_own = |link: &Link| draft.links.contains(link);
+        let mut held: Vec<Link> = draft.links.clone();
+        held.retain(|link| link.confidence >= sure);
+        held.extend(all.into_iter().filter(|link| !is_own(link)));
+        tree(&mut held, &ids);
+        held.retain(|link| !is_own(link));
+        draft.links.extend(held);
+        draft.links.sort_by_key(|link| (link.from, link.to));
+        sure
+    }
+
+    /// Returns every bridge between clusters of a tracked region that is not yet a link.
+    fn bridges(&self, draft: &Draft) -> Vec<Link> {
+        let mut found = Vec::new();
+        for from in nodes(draft) {
+            let over = draft.members.get(from.0 + 2);
+            for &class in over.into_iter().flatten() {
+                let to = (from.0 + 2, class);
+                let (a, b) = (id(from), id(to));
+                if draft
+                    .links
+                    .iter()
+                    .any(|link| (link.from, link.to) == (a, b))
+                {
+                    continue;
+                }
+                let evidence = self.evidence(from, to);
+                let mut link = self.link(from, to, LinkKind::Bridges, evidence);
+                link.confidence = confidence(evidence, self.rival(draft, from, to));
+                found.push(link);
+            }
+        }
+        found
+    }
+
+    /// Returns the best evidence that links a cluster to any adjacent experiment, or to the next
+    /// but one with the factor of the assignment.
+    fn best_link(&self, node: Node) -> f64 {
+        let mut best = 0.0_f64;
+        for (far, worth) in [(1, 1.0), (2, BRIDGE)] {
+            let onward = self.frames.get(node.0 + far);
+            for j in 0..onward.map_or(0, |frame| frame.side.clusters) {
+                best = best.max(worth * self.evidence(node, (node.0 + far, j)));
+            }
+            let Some(before) = node.0.checked_sub(far) else {
+                continue;
+            };
+            for i in 0..self.frames[before].side.clusters {
+                best = best.max(worth * self.evidence((before, i), node));
+            }
+        }
+        best
+    }
+}
+
+fn nodes(draft: &Draft) -> impl Iterator<Item = Node> {
+    let frames = draft.members.iter().enumerate();
+    frames.flat_map(|(frame, members)| members.iter().map(move |&class| (frame, class)))
+}
+
+fn id((frame, class): Node) -> (usize, ClusterId) {
+    (frame, ClusterId(class as u32 + 1))
+}
+
+fn node((frame, id): (usize, ClusterId)) -> Node {
+    (frame, id.index().unwrap_or(usize::MAX))
+}
+
+/// Returns `evidence * (1 + margin) / 2` with the margin over the best rival.
+pub(crate) fn confidence(evidence: f64, rival: f64) -> f64 {
+    if evidence <= 0.0 {
+        return 0.0;
+    }
+    let margin = (1.0 - rival / evidence).clamp(0.0, 1.0);
+    (evidence * (1.0 + margin) / 2.0).clamp(0.0, 1.0)
+}

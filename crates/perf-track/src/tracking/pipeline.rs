@@ -1,0 +1,324 @@
+//! [`Tracking::of`]: the steps from experiments to tracked regions.
+
+use super::aligned::sets;
+use super::callers::Names;
+use super::evaluators;
+use super::evidence::{Prepared, compare};
+use super::matrix::Matrix;
+use super::mixture::mixtures;
+use super::observation::Observation;
+use super::occurrence::{Occurrence, occurrences};
+use super::optimal;
+use super::optimal::Draft;
+use super::params::{TrackChecked, TrackParams};
+use super::prepared::Side;
+use super::published::{self, Group, Into, Set, Together};
+use super::published_regions::grouped;
+use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
+use super::unclustered;
+use crate::{ClusterId, Error, Mode, Result};
+use perf_core::Job;
+
+impl Tracking {
+    /// Returns the default parameters of tracking.
+    pub fn params() -> TrackParams {
+        TrackParams::default()
+    }
+
+    /// Tracks the clusters of any number of experiments in their order, with points in one space.
+    ///
+    /// Progress is reported in pairs of experiments, in the phase `track`. Takes O(n log n) time
+    /// for the points of each pair, and for k clusters in all experiments together at most O(k^3),
+    /// usually far less.
+    ///
+    /// # Errors
+    /// Returns an error if the points have different dimensions, or if the job is cancelled.
+    pub fn of(frames: &[Observation<'_>], params: &TrackChecked, job: &Job) -> Result<Self> {
+        let dimensions = frames.first().map(|frame| frame.points.dimensions());
+        for frame in frames {
+            if Some(frame.points.dimensions()) != dimensions {
+                return Err(Error::Length {
+                    what: "dimensions of the points of a frame",
+                    expected: dimensions.unwrap_or(0),
+                    got: frame.points.dimensions(),
+                });
+            }
+        }
+        let callers = frames
+            .iter()
+            .flat_map(|frame| [&frame.before, &frame.after]);
+        let names = Names::of(callers.flatten());
+        let mut ready = Vec::with_capacity(frames.len());
+        for frame in frames {
+            job.check()?;
+            let unresolved = params.mode() == Mode::Optimal;
+            let side = Side::new(frame, &names, params.caller_weight(), unresolved, job)?;
+            ready.push(Prepared::new(side, job)?);
+        }
+        let simultaneity: Vec<Matrix> = ready
+            .iter()
+            .map(|frame| simultaneity(&frame.side))
+            .collect();
+        let neighbours = (1..ready.len()).map(|to| (to - 1, to));
+        let mut wanted: Vec<(usize, usize)> = neighbours.collect();
+        if params.mode() == Mode::Optimal && params.bridge() {
+            wanted.extend((2..ready.len()).map(|to| (to - 2, to)));
+        }
+        let (mut pairs, mut groups) = (Vec::new(), Vec::new());
+        for &(from, to) in &wanted {
+            job.check()?;
+            let (a, b) = ((from, &ready[from]), (to, &ready[to]));
+            match params.mode() {
+                Mode::Optimal => pairs.push(compare(a, b, params, job)?),
+                Mode::Published => {
+                    let (pair, found) = published_pair(a, b, &simultaneity, params, job)?;
+                    pairs.push(pair);
+                    groups.push(found);
+                }
+            }
+            job.advance("track", 1, wanted.len() as u64);
+        }
+        let drafts = match params.mode() {
+            Mode::Optimal => optimal::objects(&ready, &pairs, &simultaneity, params),
+            // A single experiment has no links: each cluster is a tracked region.
+            Mode::Published if ready.len() == 1 => {
+                let all = ready[0].side.present();
+                all.map(|class| grouped(&[Set::from([class])], &[]))
+                    .collect()
+            }
+            Mode::Published => {
+                let chains = published::chain(&groups).into_iter();
+                chains.map(|chain| grouped(&chain, &pairs)).collect()
+            }
+        };
+        let mut objects = number(drafts, &ready, (frames, params));
+        unclustered::explain(frames, &mut objects);
+        let mixed = mixtures(frames, &objects);
+        let occurrences = occurrences(frames, &objects);
+        for ((object, mixture), occurrence) in objects.iter_mut().zip(mixed).zip(occurrences) {
+            object.is_reliable = mixture.is_none()
+                && occurrence == Occurrence::Repeated
+                && object.confidence >= params.min_confidence();
+            (object.mixture, object.occurrence) = (mixture, occurrence);
+        }
+        Ok(Tracking {
+            frames: summarise(frames, &ready, simultaneity, &objects),
+            pairs,
+            objects,
+        })
+    }
+}
+
+/// Returns the simultaneity of an experiment's clusters as fractions, without rows if there is no
+/// alignment.
+fn simultaneity(side: &Side) -> Matrix {
+    let Some(steps) = &side.steps else {
+        return Matrix::default();
+    };
+    let percent = steps.simultaneity(side.clusters);
+    let value = |i: usize, k: usize| percent.get(i + 1).and_then(|row| row.get(k + 1)).copied();
+    Matrix::from_fn(side.clusters, side.clusters, |i, k| {
+        value(i, k).unwrap_or(f64::NAN) / 100.0
+    })
+}
+
+fn published_pair(
+    (from_frame, from): (usize, &Prepared),
+    (to_frame, to): (usize, &Prepared),
+    simultaneity: &[Matrix],
+    params: &TrackChecked,
+    job: &Job,
+) -> Result<(Pair, Vec<Group>)> {
+    let (a, b) = (&from.side, &to.side);
+    let still = vec![0.0; a.dimensions];
+    let (there, _) = evaluators::cross(a, b, &to.tree, &still, f64::INFINITY, job)?;
+    let (back, _) = evaluators::cross(b, a, &from.tree, &still, f64::INFINITY, job)?;
+    let callers = evaluators::callers(&a.before, &b.before);
+    let callers_back = callers.transposed();
+    // A missing vote counts as no overlap.
+    let known = |matrix: &Matrix| matrix.map(|value| if value.is_nan() { 0.0 } else { value });
+    let (callers_there, callers_back) = (known(&callers), known(&callers_back));
+    let (dense, dense_back) = (evaluators::knapsack(a, b), evaluators::knapsack(b, a));
+    let steps = |side: &Side| side.steps.as_ref().map_or_else(Vec::new, sets);
+    let (steps_a, steps_b) = (steps(a), steps(b));
+    let together = |frame: usize, side: &'_ Side| {
+        (params.use_sequences() && side.steps.is_some()).then_some((frame, side.global))
+    };
+    let (seen_a, seen_b) = (together(from_frame, a), together(to_frame, b));
+    let into_b = Into {
+        distance: params.use_distance().then_some(&there),
+        density: params.use_density().then_some(&dense),
+        callers: params.use_callers().then_some(&callers_there),
+        together: seen_b.map(|(frame, global)| Together {
+            matrix: &simultaneity[frame],
+            scores: &b.scores,
+            global,
+            steps: &steps_b,
+        }),
+    };
+    let into_a = Into {
+        distance: params.use_distance().then_some(&back),
+        density: params.use_density().then_some(&dense_back),
+        callers: params.use_callers().then_some(&callers_back),
+        together: seen_a.map(|(frame, global)| Together {
+            matrix: &simultaneity[frame],
+            scores: &a.scores,
+            global,
+            steps: &steps_a,
+        }),
+    };
+    let clusters = (a.clusters, b.clusters);
+    let (threshold, score) = (params.threshold(), params.min_score());
+    let (found, sequence) = published::groups(&into_b, &into_a, clusters, threshold, score);
+    let beside_b = published::simultaneous(&into_b, clusters, threshold, score);
+    let swapped = (clusters.1, clusters.0);
+    let beside_a = published::simultaneous(&into_a, swapped, threshold, score);
+    let beside = match (beside_b, beside_a.map(|of| of.transposed())) {
+        (Some(b), Some(a)) => Some(Matrix::from_fn(clusters.0, clusters.1, |i, j| {
+            a.at(i, j).max(b.at(i, j))
+        })),
+        (one, other) => one.or(other),
+    };
+    let mut votes = Vec::new();
+    let mut vote = |evaluator, matrix: Option<Matrix>| {
+        let says = |matrix: &Matrix| matrix.values().iter().any(|value| !value.is_nan());
+        votes.extend(matrix.filter(says).map(|matrix| Vote { evaluator, matrix }));
+    };
+    let near = params.use_distance();
+    vote(Evaluator::Forward, near.then(|| there.clone()));
+    vote(Evaluator::Backward, near.then(|| back.transposed()));
+    vote(
+        Evaluator::CallersBefore,
+        params.use_callers().then_some(callers),
+    );
+    vote(Evaluator::Density, params.use_density().then_some(dense));
+    vote(Evaluator::Simultaneity, beside);
+    vote(Evaluator::Sequence, sequence.map(|counts| counts.shares()));
+    let pair = Pair {
+        from: from_frame,
+        to: to_frame,
+        displacement: still,
+        reach: f64::INFINITY,
+        cross: [there, back],
+        votes,
+        evidence: Matrix::default(),
+    };
+    Ok((pair, found))
+}
+
+/// Numbers the tracked regions and computes shares and filters.
+fn number(
+    mut drafts: Vec<Draft>,
+    frames: &[Prepared],
+    (seen, params): (&[Observation<'_>], &TrackChecked),
+) -> Vec<Object> {
+    // Converts shares of the clusters' time to those of the CPU time.
+    let scales: Vec<f64> = frames
+        .iter()
+        .zip(seen)
+        .map(|(frame, seen)| {
+            let clustered: f64 = frame.side.time.iter().sum();
+            let known = seen.balance(|_| false);
+            let all = known.map_or(clustered + frame.side.noise_time, |of| {
+                of.total.time.0 as f64
+            });
+            clustered / all.max(f64::MIN_POSITIVE)
+        })
+        .collect();
+    let shares: Vec<Vec<f64>> = frames.iter().map(|frame| frame.side.shares()).collect();
+    let share = |draft: &Draft| -> Vec<f64> {
+        let frames = draft.members.iter().zip(&shares);
+        frames
+            .map(|(members, shares)| members.iter().fold(0.0, |sum, &m| sum + shares[m]))
+            .collect()
+    };
+    if params.mode() == Mode::Optimal {
+        // By time. Drafts are in order of their first cluster, which a stable sort keeps in a tie.
+        drafts.sort_by(|a, b| {
+            let sum = |draft| share(draft).iter().sum::<f64>();
+            sum(b).total_cmp(&sum(a))
+        });
+    }
+    let id = |&class: &usize| ClusterId(class as u32 + 1);
+    let objects = drafts.into_iter().enumerate().map(|(at, draft)| {
+        let share = share(&draft);
+        let small = share
+            .iter()
+            .filter(|&&share| share < params.min_share())
+            .count();
+        Object {
+            id: ObjectId(at as u32 + 1),
+            members: draft
+                .members
+                .iter()
+                .map(|m| m.iter().map(id).collect())
+                .collect(),
+            confidence: draft.confidence,
+            share: share
+                .iter()
+                .zip(&scales)
+                .map(|(of, scale)| of * scale)
+                .collect(),
+            links: draft.links,
+            events: draft.events,
+            is_filtered: small > 1,
+            mixture: None,
+            occurrence: Occurrence::default(),
+            is_reliable: false,
+        }
+    });
+    objects.collect()
+}
+
+fn summarise(
+    seen: &[Observation<'_>],
+    frames: &[Prepared],
+    simultaneity: Vec<Matrix>,
+    objects: &[Object],
+) -> Vec<TrackedFrame> {
+    let all = seen.iter().zip(frames).zip(simultaneity).enumerate();
+    type Frame<'f, 'p> = ((&'f Observation<'p>, &'f Prepared), Matrix);
+    let summary = |(frame, ((seen, ready), simultaneity)): (usize, Frame<'_, '_>)| {
+        let side = &ready.side;
+        let mut is_known = vec![false; side.clusters];
+        for id in objects
+            .iter()
+            .flat_map(|object| object.members[frame].iter())
+        {
+            if let Some(known) = id.index().and_then(|index| is_known.get_mut(index)) {
+                *known = true;
+            }
+        }
+        let untracked = side.present().filter(|&class| !is_known[class]);
+        let tracked = objects
+            .iter()
+            .filter(|object| object.frames() > 1 && !object.is_filtered);
+        let mut is_tracked = vec![false; side.clusters];
+        for id in tracked.flat_map(|object| object.members[frame].iter()) {
+            if let Some(known) = id.index().and_then(|index| is_tracked.get_mut(index)) {
+                *known = true;
+            }
+        }
+        let tracked = |id: ClusterId| id.index().is_some_and(|index| is_tracked[index]);
+        let tracked_time = side.time.iter().zip(&is_tracked);
+        // The empty sum is 0, not -0.
+        let tracked_time = tracked_time.filter(|(_, is_tracked)| **is_tracked);
+        let tracked_time = tracked_time.fold(0.0, |sum: f64, (time, _)| sum + time);
+        let clustered_time: f64 = side.time.iter().sum();
+        let all = (clustered_time + side.noise_time).max(f64::MIN_POSITIVE);
+        TrackedFrame {
+            name: seen.name.clone(),
+            tasks: seen.tasks,
+            clusters: side.clusters,
+            clustered_time,
+            noise_time: side.noise_time,
+            coverage: (tracked_time / all).min(1.0),
+            balance: seen.balance(tracked),
+            untracked: untracked.map(|class| ClusterId(class as u32 + 1)).collect(),
+            simultaneity,
+            scores: side.scores.clone(),
+            score: side.steps.as_ref().map(|_| side.global),
+        }
+    };
+    all.map(summary).collect()
+}

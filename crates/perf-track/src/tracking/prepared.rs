@@ -1,0 +1,173 @@
+//! [`Side`]: one experiment with the statistics of its clusters, as evaluators need them.
+
+use super::callers::{CallerWeight, Callers, Histogram, Names};
+use super::observation::Observation;
+use crate::{Alignment, Result};
+use perf_core::Job;
+
+/// Caller of bursts whose caller is unknown.
+const UNRESOLVED: u32 = u32::MAX;
+
+/// One experiment, its bursts grouped by cluster, without noise.
+///
+/// Within a cluster bursts are sorted by their values, so that sums, and all results, do not depend
+/// on the order of points.
+#[derive(Debug)]
+pub(crate) struct Side {
+    /// Number of processes.
+    pub(crate) tasks: u32,
+    /// Number of clusters.
+    pub(crate) clusters: usize,
+    /// Number of dimensions.
+    pub(crate) dimensions: usize,
+    /// Coordinates of all bursts.
+    pub(crate) coordinates: Vec<f64>,
+    /// Cluster of each burst, ascending.
+    pub(crate) classes: Vec<u32>,
+    /// Number of bursts of each cluster.
+    pub(crate) sizes: Vec<usize>,
+    /// Time of each cluster.
+    pub(crate) time: Vec<f64>,
+    /// Time of bursts in no cluster.
+    pub(crate) noise_time: f64,
+    /// Centroid of each cluster.
+    pub(crate) centroids: Vec<f64>,
+    /// Callers before the bursts of each cluster.
+    pub(crate) before: Vec<Histogram>,
+    /// Callers after the bursts of each cluster.
+    pub(crate) after: Vec<Histogram>,
+    /// Alignment of the clusters.
+    pub(crate) steps: Option<Alignment>,
+    /// `score_k` of noise and each cluster.
+    pub(crate) scores: Vec<f64>,
+    /// Mean of the scores weighted by time.
+    pub(crate) global: f64,
+}
+
+impl Side {
+    /// Prepares an experiment. With `unresolved`, bursts with an unknown caller count as having one
+    /// more caller: if callers were recorded, these are the first bursts of the run, or follow a
+    /// call of a kind of its own.
+    pub(crate) fn new(
+        seen: &Observation<'_>,
+        names: &Names,
+        weight: CallerWeight,
+        unresolved: bool,
+        job: &Job,
+    ) -> Result<Self> {
+        let (clusters, dimensions) = (seen.clusters(), seen.points.dimensions());
+        let number = |callers: &Option<Callers>| -> Vec<Option<u32>> {
+            let Some(callers) = callers else {
+                return Vec::new();
+            };
+            let numbers = names.numbers(callers);
+            let of = callers.of();
+            let known = of.iter().flatten().count();
+            let other = (unresolved && known >= of.len().div_ceil(2)).then_some(UNRESOLVED);
+            let number = |id: u32| numbers.get(id as usize).copied();
+            of.iter().map(|id| id.and_then(number).or(other)).collect()
+        };
+        let (before, after) = (number(&seen.before), number(&seen.after));
+        let caller = |of: &[Option<u32>], row: u32| of.get(row as usize).copied().flatten();
+        let point = |row: u32| seen.points.get(row as usize).unwrap_or(&[]);
+        let time = |row: u32| seen.time[row as usize];
+        let mut rows: Vec<u32> = (0..seen.len() as u32).collect();
+        job.sort_by(&mut rows, |&a, &b| {
+            let by_label = seen.labels[a as usize].cmp(&seen.labels[b as usize]);
+            let mut pairs = point(a).iter().zip(point(b));
+            by_label
+                .then_with(|| {
+                    let differing =
+                        pairs.find_map(|(x, y)| Some(x.total_cmp(y)).filter(|o| o.is_ne()));
+                    differing.unwrap_or(std::cmp::Ordering::Equal)
+                })
+                .then_with(|| time(a).total_cmp(&time(b)))
+                .then_with(|| caller(&before, a).cmp(&caller(&before, b)))
+                .then_with(|| caller(&after, a).cmp(&caller(&after, b)))
+        })?;
+        let mut side = Side {
+            tasks: seen.tasks,
+            clusters,
+            dimensions,
+            coordinates: Vec::new(),
+            classes: Vec::new(),
+            sizes: vec![0; clusters],
+            time: vec![0.0; clusters],
+            noise_time: 0.0,
+            centroids: vec![0.0; clusters * dimensions],
+            before: vec![Histogram::new(); clusters],
+            after: vec![Histogram::new(); clusters],
+            steps: None,
+            scores: Vec::new(),
+            global: 0.0,
+        };
+        let mut checks = job.checks();
+        for row in rows {
+            checks.next(1)?;
+            let Some(class) = seen.labels[row as usize].index() else {
+                side.noise_time += time(row);
+                continue;
+            };
+            side.coordinates.extend_from_slice(point(row));
+            side.classes.push(class as u32);
+            side.sizes[class] += 1;
+            side.time[class] += time(row);
+            let sums = side.centroids.iter_mut().skip(class * dimensions);
+            for (sum, value) in sums.zip(point(row)) {
+                *sum += value;
+            }
+            let worth = match weight {
+                CallerWeight::Time => time(row),
+                CallerWeight::Bursts => 1.0,
+            };
+            for (histograms, of) in [(&mut side.before, &before), (&mut side.after, &after)] {
+                if let Some(caller) = caller(of, row) {
+                    *histograms[class].entry(caller).or_default() += worth;
+                }
+            }
+        }
+        for (class, sums) in side.centroids.chunks_mut(dimensions).enumerate() {
+            for sum in sums {
+                *sum /= side.sizes[class].max(1) as f64;
+            }
+        }
+        for histogram in side.before.iter_mut().chain(&mut side.after) {
+            let sum: f64 = histogram.values().sum();
+            // A cluster whose known bursts take no time has no histogram.
+            if sum > 0.0 {
+                histogram.values_mut().for_each(|share| *share /= sum);
+            } else {
+                histogram.clear();
+            }
+        }
+        if let Some(aligned) = &seen.alignment {
+            let steps = aligned.labelled(&seen.labels)?;
+            let times = std::iter::once(&side.noise_time).chain(&side.time);
+            let all = times.clone().sum::<f64>().max(f64::MIN_POSITIVE);
+            let shares: Vec<f64> = times.map(|time| time / all).collect();
+            let score = steps.score(&shares);
+            side.global = score.global;
+            side.scores = score.clusters.iter().map(|cluster| cluster.score).collect();
+            side.steps = Some(steps);
+        }
+        Ok(side)
+    }
+
+    pub(crate) fn centroid(&self, class: usize) -> &[f64] {
+        self.centroids
+            .get(class * self.dimensions..(class + 1) * self.dimensions)
+            .unwrap_or(&[])
+    }
+
+    /// Returns the share of each cluster in the time of all clusters.
+    pub(crate) fn shares(&self) -> Vec<f64> {
+        let sum: f64 = self.time.iter().sum();
+        let share = |time: &f64| time / sum.max(f64::MIN_POSITIVE);
+        self.time.iter().map(share).collect()
+    }
+
+    /// Returns the clusters that have bursts.
+    pub(crate) fn present(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.clusters).filter(|&class| self.sizes[class] > 0)
+    }
+}
