@@ -20,7 +20,7 @@ use std::ops::Range;
 /// ```
 /// use perf_anomaly::{Monitor, Replay};
 /// use perf_core::{EventSource, Job, Nanos};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let mut monitor = Monitor::default();
 /// let mut replay = Replay::new(trace.view(), Nanos(10_000_000));
 /// while replay.next_step(&mut monitor, &Job::default())? {
@@ -215,7 +215,7 @@ impl Monitor {
     /// ```
     /// use perf_anomaly::{Error, Monitor, Replay, Tail, calls::Calls};
     /// use perf_core::{Job, EventSource};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let (calls, job) = (Calls::default(), Job::default());
     /// let detector = Box::new(Tail::default());
     /// let mut monitor = Monitor::new(calls, detector).job(&job);

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
 /// use perf_core::{EventSource, Job, Nanos};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let mut replay = Replay::new(trace.view(), Nanos(50_000_000));
 /// let mut calls = Calls::default();
 /// let mut count = 0;

@@ -109,6 +109,7 @@ pub mod parallel;
 mod profile;
 mod properties;
 mod regions;
+pub mod samples;
 mod system;
 mod table;
 mod time;

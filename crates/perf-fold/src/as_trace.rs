@@ -22,7 +22,7 @@ impl Fold {
     /// ```
     /// use perf_core::{Event, Job};
     /// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let map = RegionMap::by_name(trace.definitions())?;
     /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     /// let groups = Groups::by(&timelines, GroupBy::Node);

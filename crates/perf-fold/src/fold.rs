@@ -109,7 +109,7 @@ impl Fold {
 /// ```
 /// use perf_core::Job;
 /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Node);
 /// let folder = Folder::new(&timelines, groups, Folder::params().columns(100).check()?)?;

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// ```
 /// use perf_core::Job;
 /// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
 /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::All);
@@ -96,7 +96,7 @@ impl Folder {
     /// ```
     /// use perf_core::Job;
     /// use perf_fold::{Folder, RegionMap, Timelines};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let regions = RegionMap::by_name(trace.definitions())?;
     /// let timelines = Timelines::new(trace.view(), &regions, &Job::default())?;
     /// let folder = Folder::default_for(&timelines)?;
@@ -195,7 +195,7 @@ impl Folder {
     /// ```
     /// use perf_core::Job;
     /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let map = RegionMap::by_name(trace.definitions())?;
     /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     /// let groups = Groups::by(&timelines, GroupBy::Location);

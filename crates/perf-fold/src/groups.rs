@@ -73,7 +73,7 @@ impl Group {
 /// ```
 /// use perf_core::Job;
 /// use perf_fold::{GroupBy, Groups, RegionMap, Timelines};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
 /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Process);

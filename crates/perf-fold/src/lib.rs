@@ -27,7 +27,7 @@
 //! use perf_core::Job;
 //! use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
 //! // 40 ranks, 4 of which become slower and slower. Any trace can be used.
-//! let trace = perf_testdata::cosmo::trace();
+//! let trace = perf_core::samples::cosmo::trace();
 //!
 //! let states = RegionMap::by_name(trace.definitions())?;
 //! let timelines = Timelines::new(trace.view(), &states, &Job::default())?;

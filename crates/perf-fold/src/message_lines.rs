@@ -134,7 +134,7 @@ impl Folder {
     /// ```
     /// use perf_core::{Job, LocationId, Ticks};
     /// use perf_fold::{Column, Folder, GroupBy, Groups, Line, RegionMap, Timelines};
-    /// # let trace = perf_testdata::cosmo::trace();
+    /// # let trace = perf_core::samples::cosmo::trace();
     /// # let map = RegionMap::by_name(trace.definitions())?;
     /// # let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     /// let groups = Groups::by(&timelines, GroupBy::Process);

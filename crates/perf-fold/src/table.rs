@@ -28,7 +28,7 @@ impl Fold {
     /// ```
     /// use perf_core::{Cell, Job};
     /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let job = Job::default();
     /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
     /// let groups = Groups::by(&timelines, GroupBy::Node);
@@ -148,7 +148,7 @@ impl Usage {
     /// ```
     /// use perf_core::{Cell, Job};
     /// use perf_fold::{RegionMap, Timelines, Usage};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let job = Job::default();
     /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
     /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range(), &job)?;
@@ -188,7 +188,7 @@ impl Folder {
     /// ```
     /// use perf_core::{Cell, Job};
     /// use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let job = Job::default();
     /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
     /// let groups = Groups::by(&timelines, GroupBy::Node);
@@ -263,7 +263,7 @@ impl Line {
     /// ```
     /// use perf_core::{Cell, Definitions, LocationId, Ticks};
     /// use perf_fold::Line;
-    /// let definitions = perf_testdata::cosmo::trace().definitions().clone();
+    /// let definitions = perf_core::samples::cosmo::trace().definitions().clone();
     /// let (from, to) = (LocationId(0), LocationId(1));
     /// let line = Line { from, sent: Ticks(5), to, received: Ticks(9), bytes: 64 };
     /// let table = Line::table(&[line], &definitions);
@@ -314,7 +314,7 @@ impl Lines {
     /// ```
     /// use perf_core::{Cell, Job, LocationId, Ticks};
     /// use perf_fold::{Folder, GroupBy, Groups, Line, RegionMap, Timelines};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let job = Job::default();
     /// let timelines = Timelines::new(trace.view(), &RegionMap::by_name(trace.definitions())?, &job)?;
     /// let groups = Groups::by(&timelines, GroupBy::Process);

@@ -34,7 +34,7 @@ const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
 /// ```
 /// use perf_core::{Job, Ticks};
 /// use perf_fold::{Boundary, RegionMap, State, Timelines};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
 /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// assert_eq!(timelines.len(), 40);
@@ -184,7 +184,7 @@ impl Timelines {
     /// ```
     /// use perf_core::Job;
     /// use perf_fold::{RegionMap, Timelines};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let most = Timelines::estimate(trace.view());
     /// let map = RegionMap::by_name(trace.definitions())?;
     /// assert!(Timelines::new(trace.view(), &map, &Job::default())?.memory() <= most);

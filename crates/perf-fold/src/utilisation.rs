@@ -232,7 +232,7 @@ impl Usage {
     /// ```
     /// use perf_core::Job;
     /// use perf_fold::{RegionMap, State, Timelines, Usage};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let map = RegionMap::by_name(trace.definitions())?;
     /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
     /// let usage = Usage::of(&timelines, &[0, 1, 2], timelines.range(), &Job::default())?;

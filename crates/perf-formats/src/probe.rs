@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 ///
 /// ```
 /// use perf_formats::{Content, Recording};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let recording = Recording::new(Content::Trace(trace), "made", Default::default());
 /// assert!(recording.profile().is_none() && recording.diagnostics.is_empty());
 /// assert_eq!(recording.into_trace().map(|trace| trace.len()), Some(19_280));
@@ -81,7 +81,7 @@ impl Recording {
     /// ```
     /// use perf_core::{Job, Profile};
     /// use perf_formats::{Content, Recording};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let recording = Recording::new(Content::Profile(profile.clone()), "made", Default::default());
     /// assert!(recording.trace().is_none());

@@ -12,7 +12,7 @@
 //! use perf_spectral::{AxisFilter, Missing, RankParams, Spectra, stored_rows};
 //! use perf_topology::{AxisOrder, Shape, Topology};
 //!
-//! let trace = perf_testdata::cosmo::trace();
+//! let trace = perf_core::samples::cosmo::trace();
 //! let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 //! let ranks = profile.system().locations().len();
 //! let shape = Shape::of(&perf_topology::balanced(ranks, 2))?;

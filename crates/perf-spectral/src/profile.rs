@@ -191,7 +191,7 @@ fn skipped(
 /// ```
 /// use perf_core::{Job, Profile};
 /// use perf_spectral::{same_paths, stored_rows};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 /// let metric = profile.metric("exclusive time").expect("profiles of traces have it");
 /// let rows = stored_rows(&profile, &[metric]);

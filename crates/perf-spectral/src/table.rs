@@ -8,7 +8,7 @@ use perf_core::{CallPathId, Column, MetricId, Profile, Table};
 /// ```
 /// use perf_core::{Job, Profile};
 /// use perf_spectral::{ViewNames, stored_rows};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 /// let metric = profile.metric("exclusive time").expect("profiles of traces have it");
 /// let rows = stored_rows(&profile, &[metric]);
@@ -133,7 +133,7 @@ impl Ranking {
     /// use perf_core::{Cell, Job, Profile};
     /// use perf_spectral::{AxisFilter, Missing, RankParams, Spectra, ViewNames, stored_rows};
     /// use perf_topology::{AxisOrder, Shape, Topology};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
     /// let ranks = profile.system().locations().len();
     /// let grid = Topology::by_order(Shape::of(&[8, 5])?, AxisOrder::LastFastest, ranks);

@@ -18,7 +18,7 @@
 //! use perf_core::Job;
 //! use perf_fold::{Folder, GroupBy, Groups, RegionMap, Timelines};
 //! use perf_view::{Page, timeline};
-//! let trace = perf_testdata::cosmo::trace();
+//! let trace = perf_core::samples::cosmo::trace();
 //! let map = RegionMap::by_name(trace.definitions())?;
 //! let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 //! let groups = Groups::by(&timelines, GroupBy::Node);

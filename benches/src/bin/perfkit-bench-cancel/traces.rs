@@ -1,7 +1,8 @@
 //! Analyses of traces.
 
 use crate::Make;
-use perf_testdata::{device, many_ranks};
+use perf_core::samples::device;
+use perf_testdata::many_ranks;
 use perfkit::anomaly::{Monitor, Replay};
 use perfkit::core::{EventSource, Job, Profile, Trace, match_messages};
 use perfkit::fold::{

@@ -124,7 +124,7 @@ fn every_call_and_message_comes_once_and_in_its_step() {
 
 #[test]
 fn pace_and_length_of_steps_change_no_call() {
-    let trace = perf_testdata::cosmo::trace();
+    let trace = perf_core::samples::cosmo::trace();
     let fast = kept(Replay::new(trace.view(), Nanos(50_000_000)));
     // At full speed: the recording takes seconds.
     let paced = kept(Replay::new(trace.view(), Nanos(50_000_000)).pace(1e6));
@@ -318,8 +318,8 @@ fn work_of_accelerators_overlaps_and_knows_its_launch() {
         (Some(8), 1, "kernel", 40, 41),
     ];
     for trace in [
-        perf_testdata::device::build(&pieces),
-        perf_testdata::device::trace(),
+        perf_core::samples::device::build(&pieces),
+        perf_core::samples::device::trace(),
         perf_testdata::planted::trace(),
     ] {
         for steps in [1, 3, 50] {
@@ -334,7 +334,7 @@ fn work_of_accelerators_overlaps_and_knows_its_launch() {
 /// Both ends of a launch are in view, or the other end does not wait.
 #[test]
 fn launches_out_of_view_are_not_missed() {
-    let trace = perf_testdata::device::trace();
+    let trace = perf_core::samples::device::trace();
     let hosts = [perf_core::LocationId(0)];
     let devices = [perf_core::LocationId(1), perf_core::LocationId(2)];
     let window = TimeRange::new(Ticks(15), Ticks(101)).unwrap();
@@ -359,10 +359,10 @@ fn launches_out_of_view_are_not_missed() {
 #[test]
 fn a_step_may_have_any_number_of_launches() {
     let many = 3000;
-    let pieces: Vec<perf_testdata::device::Piece> = (0..many)
+    let pieces: Vec<perf_core::samples::device::Piece> = (0..many)
         .map(|at| (Some(at), 0, "kernel", 10_000 + 2 * at, 10_001 + 2 * at))
         .collect();
-    let trace = perf_testdata::device::build(&pieces);
+    let trace = perf_core::samples::device::build(&pieces);
     let mut calls = Calls::new(Calls::params().pending(10).check().unwrap());
     let mut replay = Replay::in_steps(trace.view(), 1);
     while replay
@@ -377,7 +377,7 @@ fn a_step_may_have_any_number_of_launches() {
 #[test]
 fn anomalies_of_accelerators_carry_their_launch_at_once() {
     for launched in [true, false] {
-        let pieces: Vec<perf_testdata::device::Piece> = (0..2000_u64)
+        let pieces: Vec<perf_core::samples::device::Piece> = (0..2000_u64)
             .map(|at| {
                 let long = if at == 1900 {
                     900_000
@@ -388,7 +388,7 @@ fn anomalies_of_accelerators_carry_their_launch_at_once() {
                 (launched.then_some(at), 0, "kernel", begin, begin + long)
             })
             .collect();
-        let trace = perf_testdata::device::build(&pieces);
+        let trace = perf_core::samples::device::build(&pieces);
         let tail = Box::new(Tail::default());
         let calls = Calls::new(Calls::params().context(0).check().unwrap());
         let recorder = Recorder::default();

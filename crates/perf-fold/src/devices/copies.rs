@@ -81,7 +81,7 @@ const STAY: [&str; 13] = [
 /// ```
 /// use perf_core::Job;
 /// use perf_fold::{WorkRules, device_copies};
-/// let trace = perf_testdata::device::trace();
+/// let trace = perf_core::samples::device::trace();
 /// let copies = device_copies(trace.view(), &WorkRules::default(), &Job::default())?;
 /// assert_eq!((copies.lines.len(), copies.unlinked), (1, 0));
 /// assert_eq!((copies.lines[0].bytes, copies.lines[0].received.0), (4096, 60));

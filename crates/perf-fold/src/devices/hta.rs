@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// ```
 /// use perf_core::Job;
 /// use perf_fold::{Hta, HtaParams};
-/// let trace = perf_testdata::device::trace();
+/// let trace = perf_core::samples::device::trace();
 /// let found = Hta::of(trace.view(), &HtaParams::default(), &Job::default())?;
 /// // It has no profiler steps, and rounding to whole microseconds turns 100 ns into 0.
 /// assert_eq!((found[0].steps, found[0].left_out), (0, 0));
@@ -72,7 +72,7 @@ impl HtaParams {
 /// ```
 /// use perf_core::Job;
 /// use perf_fold::{Hta, HtaParams};
-/// let trace = perf_testdata::device::trace();
+/// let trace = perf_core::samples::device::trace();
 /// let ranks = Hta::of(trace.view(), &HtaParams::default(), &Job::default())?;
 /// let hta = ranks[0];
 /// assert_eq!(hta.busy() + hta.idle, hta.total);

@@ -84,7 +84,7 @@ impl Gap {
     /// ```
     /// use perf_core::Job;
     /// use perf_fold::{Cause, DeviceParams, Devices};
-    /// let trace = perf_testdata::device::trace();
+    /// let trace = perf_core::samples::device::trace();
     /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true), &Job::default())?;
     /// let gap = devices.devices()[0].gaps[1];
     /// let parts: Vec<_> = gap.parts().map(|(cause, range)| (cause, range.len())).collect();

@@ -141,7 +141,7 @@ impl DeviceParams {
 /// ```
 /// use perf_core::{Job, Ticks, TimeRange};
 /// use perf_fold::{Cause, DeviceParams, Devices, Span, Work};
-/// let trace = perf_testdata::device::trace();
+/// let trace = perf_core::samples::device::trace();
 /// let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default())?;
 /// let device = &devices.devices()[0];
 /// assert_eq!((device.events, device.streams.len()), (6, 2));

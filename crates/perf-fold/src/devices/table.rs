@@ -63,7 +63,7 @@ impl Devices {
     /// ```
     /// use perf_core::{Cell, Job};
     /// use perf_fold::{DeviceParams, Devices};
-    /// let trace = perf_testdata::device::trace();
+    /// let trace = perf_core::samples::device::trace();
     /// let devices = Devices::new(trace.view(), &DeviceParams::new().keep_gaps(true), &Job::default())?;
     /// let [devices, work, overlap, causes, streams, gaps] = devices.tables(trace.definitions());
     /// assert_eq!(devices.text_of(0, "utilisation"), "70 %");
@@ -295,7 +295,7 @@ impl Hta {
     /// ```
     /// use perf_core::Job;
     /// use perf_fold::{Hta, HtaParams};
-    /// let trace = perf_testdata::device::trace();
+    /// let trace = perf_core::samples::device::trace();
     /// let ranks = Hta::of(trace.view(), &HtaParams::default().round_inwards(false), &Job::default())?;
     /// let table = Hta::table(&ranks);
     /// assert_eq!((table.text_of(0, "idle"), table.text_of(0, "utilisation")), ("30 ns".into(), "70 %".into()));
@@ -339,7 +339,7 @@ impl DeviceCopies {
     /// ```
     /// use perf_core::{Cell, Job};
     /// use perf_fold::{WorkRules, device_copies};
-    /// let trace = perf_testdata::device::trace();
+    /// let trace = perf_core::samples::device::trace();
     /// let found = device_copies(trace.view(), &WorkRules::default(), &Job::default())?;
     /// let [copies, others] = found.tables(trace.definitions());
     /// assert_eq!(copies.text_of(0, "bytes"), "4 096 B");

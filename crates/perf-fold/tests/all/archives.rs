@@ -85,7 +85,7 @@ fn folds_of_the_synthetic_case_as_an_archive() {
         assert_eq!(timelines.len(), 40);
         paints(
             archive,
-            perf_testdata::cosmo::SPAN,
+            perf_core::samples::cosmo::SPAN,
             6000,
             &facts,
             &timelines,

@@ -102,7 +102,7 @@ fn a_folded_device_becomes_a_process_with_calls() {
 
 #[test]
 fn differences_become_calls_and_agreement_becomes_a_metric() {
-    let trace = perf_testdata::cosmo::trace();
+    let trace = perf_core::samples::cosmo::trace();
     let folded = fold(&trace, GroupBy::All, Op::Diff, 6000)
         .to_trace()
         .unwrap();

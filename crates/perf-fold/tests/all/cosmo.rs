@@ -1,8 +1,8 @@
 //! The synthetic case, whose folds are known in closed form.
 
+use perf_core::samples::cosmo;
 use perf_core::{Job, LocationId, Merge, Ticks, TimeRange};
 use perf_fold::{FoldParams, Folder, GroupBy, Groups, Line, Op, RegionMap, Selection, Timelines};
-use perf_testdata::cosmo;
 use std::collections::BTreeMap;
 
 fn timelines() -> Timelines {

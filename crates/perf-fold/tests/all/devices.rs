@@ -1,11 +1,11 @@
 //! Device utilisation and idle causes, compared tick by tick with a reference implementation.
 
+use perf_core::samples::device::{PIECES, Piece, build, build_with_calls, trace};
 use perf_core::{Events, Job, Region, RegionId, Ticks, TimeRange, Trace};
 use perf_fold::{
     Cause, Device, DeviceParams, Devices, Folder, GroupBy, Groups, Hta, HtaParams, Op, Span,
     Timelines, Usage, Work, WorkRules, device_copies,
 };
-use perf_testdata::device::{PIECES, Piece, build, build_with_calls, trace};
 use proptest::prelude::*;
 
 fn range(start: u64, end: u64) -> TimeRange {
@@ -181,7 +181,7 @@ fn a_gap_during_the_launch_call_waits_for_the_launch() {
 
 #[test]
 fn a_recording_without_devices_has_none() {
-    let trace = perf_testdata::cosmo::trace();
+    let trace = perf_core::samples::cosmo::trace();
     let devices = Devices::new(trace.view(), &DeviceParams::new(), &Job::default()).unwrap();
     assert!(devices.devices().is_empty());
     assert_eq!((devices.events(), devices.utilisation()), (0, 0.0));
@@ -417,7 +417,7 @@ proptest! {
 
 #[test]
 fn work_of_a_stream_that_nests_is_its_outermost_frames() {
-    let trace = perf_testdata::device::trace();
+    let trace = perf_core::samples::device::trace();
     let (mut definitions, mut events, _) = trace.into_parts();
     definitions.regions = ["offload", "loop"].map(Region::named).to_vec();
     let mut stream = Events::default();

@@ -7,7 +7,7 @@ use perf_fold::{
 };
 
 fn folder(op: Op) -> (Folder, Timelines) {
-    let trace = perf_testdata::cosmo::trace();
+    let trace = perf_core::samples::cosmo::trace();
     let map = RegionMap::by_name(trace.definitions()).expect("a trace that folds");
     let timelines =
         Timelines::new(trace.view(), &map, &Job::default()).expect("a trace that folds");
@@ -98,7 +98,7 @@ fn shares_of_rows() {
 
 #[test]
 fn idle_time_of_devices() {
-    let trace = perf_testdata::device::trace();
+    let trace = perf_core::samples::device::trace();
     let found = Devices::new(
         trace.view(),
         &DeviceParams::new().keep_gaps(true),
@@ -138,7 +138,7 @@ fn idle_time_of_devices() {
 
 #[test]
 fn messages_and_copies() {
-    let trace = perf_testdata::device::trace();
+    let trace = perf_core::samples::device::trace();
     let copies = device_copies(trace.view(), &WorkRules::default(), &Job::default()).unwrap();
     let [lines, others] = copies.tables(trace.definitions());
     let (line, clock) = (copies.lines[0], trace.definitions().clock);
@@ -153,7 +153,7 @@ fn messages_and_copies() {
 #[test]
 fn results_are_json() {
     use perf_core::{LocationId, Ticks};
-    let trace = perf_testdata::device::trace();
+    let trace = perf_core::samples::device::trace();
     let devices = Devices::new(
         trace.view(),
         &DeviceParams::new().keep_gaps(true),

@@ -34,7 +34,7 @@ const BLOCK: (usize, usize) = (2 << 10, 32 << 10);
 /// ```
 /// use perf_core::{Event, Job, Ticks};
 /// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
-/// # let trace = perf_testdata::cosmo::trace();
+/// # let trace = perf_core::samples::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
 /// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
 /// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;

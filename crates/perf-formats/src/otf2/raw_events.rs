@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 /// use perf_core::{Job, LocationId};
 /// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
 /// use std::ops::ControlFlow;
-/// # let trace = perf_testdata::cosmo::trace();
+/// # let trace = perf_core::samples::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
 /// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
 /// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;

@@ -57,7 +57,7 @@ pub struct Written {
 /// ```
 /// use perf_core::Job;
 /// use perf_formats::perfetto;
-/// let trace = perf_testdata::device::trace();
+/// let trace = perf_core::samples::device::trace();
 /// let mut file = Vec::new();
 /// let written = perfetto::write(trace.view(), &mut file, &Job::default())?;
 /// // A process, a device, a thread, two streams, and a lane of the second one.

@@ -318,7 +318,7 @@ fn devices_with_lanes_and_launches() {
         (None, 0, "c", 9, 9),
         (Some(4), 1, "a", 3, 30),
     ];
-    let trace = perf_testdata::device::build(&pieces);
+    let trace = perf_core::samples::device::build(&pieces);
     let (file, told) = written(trace.view());
     let walked = walk(&file);
     let mut expected = slices(trace.view());
@@ -463,7 +463,7 @@ fn threads_messages_metrics_and_marks() {
 
 #[test]
 fn whole_recordings() {
-    let trace = perf_testdata::cosmo::trace();
+    let trace = perf_core::samples::cosmo::trace();
     let (file, told) = written(trace.view());
     let walked = walk(&file);
     assert_eq!(told.slices, 9_640);

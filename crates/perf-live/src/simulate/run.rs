@@ -125,7 +125,7 @@ impl Figures {
 /// let service = Service::start(hub.clone(), Service::params().token(token).check()?)?;
 /// let target = Target::new(&format!("http://{}", service.address()))?.token(token);
 ///
-/// let tape = Tape::record(perf_testdata::cosmo::trace().view(), 6, &target)?;
+/// let tape = Tape::record(perf_core::samples::cosmo::trace().view(), 6, &target)?;
 /// let load = Load { ranks: 20, updates: 6, period: Duration::ZERO, connections: 4, ..Load::default() };
 /// let figures = run(&tape, &load, &target)?;
 /// assert_eq!(figures.updates, 20 * 6);

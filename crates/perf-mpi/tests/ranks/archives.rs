@@ -95,7 +95,7 @@ fn profiles(ranks: &Ranks) -> Outcome {
 /// repairs.
 fn devices(ranks: &Ranks) -> Outcome {
     let job = Job::default();
-    let mut traces = vec![perf_testdata::device::trace()];
+    let mut traces = vec![perf_core::samples::device::trace()];
     traces.extend((0..20).map(|seed| perf_testdata::random::trace(seed, 7, 60)));
     for trace in traces {
         let ids: Vec<LocationId> = trace.view().ids().collect();

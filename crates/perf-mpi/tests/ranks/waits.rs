@@ -224,7 +224,7 @@ fn equal_efficiencies(ranks: &Ranks) -> Outcome {
 }
 
 fn without_calls(ranks: &Ranks) -> Outcome {
-    let trace = perf_testdata::device::trace();
+    let trace = perf_core::samples::device::trace();
     let network = IdealNetwork::default();
     let own = ranks.block(trace.definitions().system.locations().len());
     let own: Vec<LocationId> = own.filter_map(LocationId::from_index).collect();

@@ -13,7 +13,7 @@ use perf_topology::{AxisOrder, Shape, Topology, balanced};
 use std::sync::Arc;
 
 fn profile() -> Profile {
-    let trace = perf_testdata::cosmo::trace();
+    let trace = perf_core::samples::cosmo::trace();
     let found = Profile::from_trace(trace.view(), &Job::default());
     found.expect("a good trace").0
 }

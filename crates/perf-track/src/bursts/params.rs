@@ -58,7 +58,7 @@ pub(super) struct RequestedMetric {
 /// ```
 /// use perf_core::{Job, Nanos};
 /// use perf_track::{Delimiter, Extract};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// // Calls of SPECS as bursts, from one millisecond on.
 /// let extract = Extract::params()
 ///     .delimiter(Delimiter::Calls(vec!["SPECS".into()]))
@@ -229,7 +229,7 @@ impl ExtractParams {
 /// use perf_core::{Job, Nanos};
 /// use perf_track::{Delimiter, Extract};
 /// // 40 ranks with MPI calls and functions of the program.
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let extract = Extract::params().metric("duration").min_duration(Nanos(1_000)).check()?;
 /// let (bursts, dropped) = extract.extract(trace.view(), &Job::default())?;
 /// assert_eq!(bursts.processes(), 40);

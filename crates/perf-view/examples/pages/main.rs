@@ -9,8 +9,8 @@ mod grids;
 mod timelines;
 
 use perf_core::Job;
+use perf_core::samples::cosmo;
 use perf_fold::{GroupBy, Groups, RegionMap, Timelines};
-use perf_testdata::cosmo;
 use perf_topology::Shape;
 use perf_view::timeline::View;
 use perf_view::{Page, Section};

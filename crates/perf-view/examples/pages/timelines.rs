@@ -1,9 +1,10 @@
 //! Pages of folded timelines.
 
 use super::{HOSTILE, Outcome, save};
+use perf_core::samples::cosmo;
 use perf_core::{Job, Nanos, Ticks, Trace, match_messages};
 use perf_fold::{Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
-use perf_testdata::{cosmo, many_ranks};
+use perf_testdata::many_ranks;
 use perf_view::timeline::{Marker, Picture, View};
 use perf_view::{Page, Theme};
 use std::error::Error;

@@ -15,7 +15,7 @@ use perf_fold::{Column, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value};
 /// use perf_core::Job;
 /// use perf_fold::{Folder, GroupBy, Groups, Op, RegionMap, Timelines};
 /// use perf_view::timeline::Picture;
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let map = RegionMap::by_name(trace.definitions())?;
 /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
 /// let groups = Groups::by(&timelines, GroupBy::Node);

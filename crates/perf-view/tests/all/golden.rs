@@ -4,10 +4,11 @@
 
 use crate::made;
 
+use perf_core::samples::cosmo;
 use perf_core::{Job, TimeRange};
 use perf_core::{Ticks, match_messages};
 use perf_fold::{Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
-use perf_testdata::{cosmo, many_ranks};
+use perf_testdata::many_ranks;
 use perf_topology::{Grid, Shape};
 use perf_view::anomaly::Anomalies;
 use perf_view::timeline::Marker;

@@ -2,9 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use perf_core::samples::cosmo;
 use perf_core::{Job, Ticks, Trace, match_messages};
 use perf_fold::{Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
-use perf_testdata::{cosmo, many_ranks, planted};
+use perf_testdata::{many_ranks, planted};
 use perf_view::timeline::{Picture, View};
 use perf_view::{Error, Page, Palette, Theme};
 use serde_json::Value;

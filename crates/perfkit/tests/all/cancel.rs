@@ -15,7 +15,8 @@
 ))]
 use crate::work;
 
-use perf_testdata::{cancel, cosmo, device, many_ranks};
+use perf_core::samples::{cosmo, device};
+use perf_testdata::{cancel, many_ranks};
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, Tail};
 use perfkit::core::{EventSource, Job, Profile, Progress};

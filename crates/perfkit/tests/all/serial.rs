@@ -21,7 +21,7 @@
 use crate::results;
 use crate::work;
 
-use perf_testdata::cosmo;
+use perf_core::samples::cosmo;
 use perfkit::core::{Job, Profile};
 use std::io::ErrorKind;
 use work::Work;

@@ -20,7 +20,7 @@ use crate::work;
 #[cfg(feature = "linfa")]
 use crate::linfa;
 
-use perf_testdata::cosmo;
+use perf_core::samples::cosmo;
 use perfkit::core::{Job, Profile};
 use std::path::{Path, PathBuf};
 use work::Work;

@@ -106,7 +106,7 @@ impl WriteOptions {
 /// ```
 /// use perf_core::{Job, Profile};
 /// use perf_formats::{Error, cube};
-/// let trace = perf_testdata::cosmo::trace();
+/// let trace = perf_core::samples::cosmo::trace();
 /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
 /// let job = Job::default();
 /// let write = || cube::write(&profile, std::io::sink(), &cube::WriteOptions::new(), &job);

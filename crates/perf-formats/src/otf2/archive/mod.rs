@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// use perf_core::Job;
 /// use perf_formats::{OpenOptions, otf2::{Archive, MemoryArchive, Reader, write}};
 /// use std::io;
-/// # let trace = perf_testdata::cosmo::trace();
+/// # let trace = perf_core::samples::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
 /// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
 /// /// Members below a prefix, as in a tar file.

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// ```
 /// use perf_core::Job;
 /// use perf_formats::{OpenOptions, otf2::{MemoryArchive, Reader, write}};
-/// # let trace = perf_testdata::cosmo::trace();
+/// # let trace = perf_core::samples::cosmo::trace();
 /// # let mut archive = MemoryArchive::default();
 /// # write(trace.view(), &mut archive, &Default::default(), &Job::default())?;
 /// let reader = Reader::new(archive, &OpenOptions::new(), &Job::default())?;

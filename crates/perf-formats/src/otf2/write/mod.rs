@@ -88,7 +88,7 @@ impl WriteOptions {
     /// ```
     /// use perf_core::Job;
     /// use perf_formats::otf2::{Archive, MemoryArchive, WriteOptions, write};
-    /// let trace = perf_testdata::cosmo::trace();
+    /// let trace = perf_core::samples::cosmo::trace();
     /// let (mut archive, options) = (MemoryArchive::default(), WriteOptions::default().with_name("cut"));
     /// write(trace.view(), &mut archive, &options, &Job::default())?;
     /// assert!(archive.size("cut.otf2")? > 0 && archive.size("traces.otf2").is_err());

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 ///         Ok(())
 ///     }
 /// }
-/// let (trace, mut size) = (perf_testdata::cosmo::trace(), Size::default());
+/// let (trace, mut size) = (perf_core::samples::cosmo::trace(), Size::default());
 /// write(trace.view(), &mut size, &Default::default(), &Job::default())?;
 /// assert!(size.0 > 2 * trace.len() as u64);
 /// # Ok::<(), perf_formats::Error>(())

@@ -199,7 +199,7 @@ fn last(view: TraceView<'_>, messages: &Messages) -> Ticks {
 /// # let folder = std::env::temp_dir().join(format!("perf-formats-prv-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;
 /// let path = folder.join("run.prv.gz");
-/// let lost = write_files(perf_testdata::cosmo::trace().view(), &path, &Job::default())?;
+/// let lost = write_files(perf_core::samples::cosmo::trace().view(), &path, &Job::default())?;
 /// assert!(lost.is_empty());
 /// let (trace, _) = read_trace(&path, &OpenOptions::new(), &Job::default())?;
 /// assert_eq!(trace.definitions().system.locations().len(), 40);

@@ -294,7 +294,7 @@ fn work_that_overlaps_goes_to_lanes_and_comes_back_to_its_stream() {
 
 #[test]
 fn messages_and_other_traces_are_written_too() {
-    let trace = perf_testdata::cosmo::trace();
+    let trace = perf_core::samples::cosmo::trace();
     let (again, written) = back(&trace);
     assert_eq!(written.calls * 2, trace.len() as u64);
     assert_eq!(calls(&again), calls(&trace));

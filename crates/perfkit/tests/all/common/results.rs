@@ -16,7 +16,8 @@
 ))]
 
 use crate::work::{Given, Work, digest};
-use perf_testdata::{device, planted};
+use perf_core::samples::device;
+use perf_testdata::planted;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Memory, Recorder, Store};
 use perfkit::anomaly::{Copod, Detector, Drift, Hbos, Monitor, Replay, Sstd, Tail};

@@ -14,7 +14,8 @@
     feature = "streams"
 ))]
 
-use perf_testdata::{clusters, cosmo};
+use perf_core::samples::cosmo;
+use perf_testdata::clusters;
 use perfkit::anomaly::{Monitor, Replay};
 use perfkit::core::{EventSource, Job, MetricId, Nanos, Profile, Trace, match_messages};
 use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines};

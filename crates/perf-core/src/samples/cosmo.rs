@@ -13,7 +13,7 @@
 //!
 //! All of it lies in `main`. The folds of this recording are known in closed form.
 
-use perf_core::{
+use crate::{
     Clock, Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
     LocationKind, Paradigm, Region, RegionId, RegionRole, SystemNode, SystemNodeId, SystemTree,
     Ticks, TimeRange, Trace,

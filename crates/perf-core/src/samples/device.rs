@@ -1,6 +1,6 @@
 //! A device with two streams over 100 ns, busy for 70 of them, and the thread that drives it.
 
-use perf_core::{
+use crate::{
     Attribute, AttributeId, AttributeValue, Definitions, EventId, Events, GroupKind, Link,
     LinkKind, Location, LocationGroup, LocationGroupId, LocationId, LocationKind, Paradigm, Region,
     RegionId, SystemTree, Ticks, Trace, Value,
