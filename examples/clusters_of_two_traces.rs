@@ -37,9 +37,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .iter()
                 .map(|id| id.0.to_string())
                 .collect();
-            match numbers.is_empty() {
-                true => "none".to_owned(),
-                false => numbers.join(" and "),
+            if numbers.is_empty() {
+                "none".to_owned()
+            } else {
+                numbers.join(" and ")
             }
         };
         let (id, sure) = (phase.id, 100.0 * phase.confidence);

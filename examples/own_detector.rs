@@ -40,9 +40,10 @@ impl Detector for Agreed {
     }
 
     fn ignore(&mut self, function: FunctionId, ignored: bool) {
-        match ignored {
-            true => self.ignored.insert(function),
-            false => self.ignored.remove(&function),
+        if ignored {
+            self.ignored.insert(function)
+        } else {
+            self.ignored.remove(&function)
         };
     }
 }

@@ -106,13 +106,12 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
     let mut report = watching.finish().map_err(input)?;
     draw(&mut report, &files)?;
     let found = found.lock().map(|found| found.clone()).unwrap_or_default();
-    match as_json {
-        true => {
-            let calls = report.losses.total().calls;
-            let anomalies = &found;
-            output::json(out, &Document { calls, anomalies })
-        }
-        false => write_text(&report, &found, out),
+    if as_json {
+        let calls = report.losses.total().calls;
+        let anomalies = &found;
+        output::json(out, &Document { calls, anomalies })
+    } else {
+        write_text(&report, &found, out)
     }
 }
 

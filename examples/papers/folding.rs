@@ -12,8 +12,8 @@ mod cosmo;
 mod gpus;
 
 use comparison::{Asked, Compared};
-use perf_core::samples::cosmo as model;
 use perf_testdata::bundled;
+use perfkit::core::samples::cosmo as model;
 use perfkit::core::{Job, TimeRange, Trace};
 use perfkit::fold::{Fold, Folder, GroupBy, Groups, Op, RegionMap, Result as Folding, Timelines};
 use perfkit::view::{Scene, Section, Theme, timeline::Picture};

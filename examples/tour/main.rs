@@ -76,10 +76,11 @@ pub(crate) fn run(args: &[OsString], out: &mut dyn Write) -> Outcome {
         command::output::<OsString>(words.chain(["--png".into(), png]))?;
     }
     let page = shown.join("index.html").display().to_string();
-    match json {
-        true => Ok(writeln!(out, "{}", report.json(&page)?)?),
-        false => report
+    if json {
+        Ok(writeln!(out, "{}", report.json(&page)?)?)
+    } else {
+        report
             .text(out)
-            .and_then(|()| Ok(writeln!(out, "\npage written to {page}")?)),
+            .and_then(|()| Ok(writeln!(out, "\npage written to {page}")?))
     }
 }

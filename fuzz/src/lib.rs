@@ -28,18 +28,20 @@ fn is_analysed(data: &[u8]) -> bool {
 }
 
 fn trace(data: &[u8], trace: &Trace) -> Verdict {
-    match is_analysed(data) {
-        true => analyse::trace(trace),
-        false => Verdict::Value,
-    }
+    if is_analysed(data) {
+analyse::trace(trace)
+} else {
+Verdict::Value
+}
 }
 
 /// Analyses a profile, or only reads its rows.
 fn profile(data: &[u8], profile: &Profile) -> Verdict {
-    match is_analysed(data) {
-        true => analyse::profile(profile),
-        false => analyse::rows(profile),
-    }
+    if is_analysed(data) {
+analyse::profile(profile)
+} else {
+analyse::rows(profile)
+}
 }
 
 /// Panics for an error that does not name its location, so that the fuzzer reports it.
@@ -59,10 +61,11 @@ fn folder() -> &'static Path {
     FOLDER.get_or_init(|| {
         let name = format!("perfkit-fuzz-{}", std::process::id());
         let memory = Path::new("/dev/shm");
-        let base = match memory.is_dir() {
-            true => memory.to_path_buf(),
-            false => std::env::temp_dir(),
-        };
+        let base = if memory.is_dir() {
+memory.to_path_buf()
+} else {
+std::env::temp_dir()
+};
         let folder = base.join(name);
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         folder

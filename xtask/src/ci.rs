@@ -439,9 +439,10 @@ fn docs(gate: &mut Gate) -> Outcome {
             broken.extend(unresolved.map(|(to, _)| format!("{}: {to}", path.display())));
         }
     }
-    match broken.is_empty() {
-        true => Ok(()),
-        false => Err(format!("unresolved links:\n{}", broken.join("\n"))),
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("unresolved links:\n{}", broken.join("\n")))
     }
 }
 

@@ -84,9 +84,10 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
             finds.push(one.name);
         }
     }
-    match finds.is_empty() {
-        true => Ok(()),
-        false => Err(format!("inputs were found for {}", finds.join(", "))),
+    if finds.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("inputs were found for {}", finds.join(", ")))
     }
 }
 
@@ -127,9 +128,10 @@ fn targets(program: &Path) -> Result<Vec<Target>, String> {
         })
     };
     let all: Vec<Target> = text.lines().filter_map(target).collect();
-    match all.is_empty() {
-        true => Err(format!("{} has no targets", program.display())),
-        false => Ok(all),
+    if all.is_empty() {
+        Err(format!("{} has no targets", program.display()))
+    } else {
+        Ok(all)
     }
 }
 

@@ -24,9 +24,10 @@ fn described(processors: &str, memory: &str, kernel: &str, cores: usize, compile
     };
     let flags = field(processors, "flags").unwrap_or_default();
     let has = |flag: &str| flags.split(' ').any(|word| word == flag);
-    let kind = match has("hypervisor") {
-        true => "virtual machine",
-        false => "machine",
+    let kind = if has("hypervisor") {
+        "virtual machine"
+    } else {
+        "machine"
     };
     let mut parts = vec![format!("{kind}, {cores} cores")];
     let clock = field(processors, "cpu MHz").and_then(|text| text.parse::<f64>().ok());

@@ -90,9 +90,10 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
         }
         browser.stop()?;
     }
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(failures.join("\n")),
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(failures.join("\n"))
     }
 }
 

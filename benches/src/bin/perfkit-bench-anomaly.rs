@@ -73,9 +73,10 @@ fn main() {
 }
 
 fn detector(is_tail: bool) -> Box<dyn Detector> {
-    match is_tail {
-        true => Box::new(Tail::default()),
-        false => Box::new(Sstd::default()),
+    if is_tail {
+        Box::new(Tail::default())
+    } else {
+        Box::new(Sstd::default())
     }
 }
 
@@ -147,9 +148,10 @@ impl Exchange for Recorded {
 
     fn receive(&mut self) -> perfkit::anomaly::Result<Option<View>> {
         let answer = std::mem::take(&mut self.answer);
-        match answer.is_empty() {
-            true => Ok(None),
-            false => View::decode(&answer).map(Some),
+        if answer.is_empty() {
+            Ok(None)
+        } else {
+            View::decode(&answer).map(Some)
         }
     }
 }

@@ -141,9 +141,10 @@ fn spectra<T: Real>(arguments: &Arguments, distinct: usize) -> Result<Spectra<T>
     views(arguments, distinct, |some| {
         Ok(builder.extend(some, &Job::default())?)
     })?;
-    Ok(match is_store {
-        true => builder.save::<&str>(&[])?,
-        false => builder.finish(),
+    Ok(if is_store {
+        builder.save::<&str>(&[])?
+    } else {
+        builder.finish()
     })
 }
 

@@ -60,9 +60,10 @@ fn work(length: usize, is_watched: bool) -> f64 {
                 *sum = black_box(*sum * 0.999 + (k ^ step) as f64);
             }
         };
-        match is_watched {
-            true => info_span!("solve").in_scope(|| solve(&mut sum)),
-            false => solve(&mut sum),
+        if is_watched {
+            info_span!("solve").in_scope(|| solve(&mut sum))
+        } else {
+            solve(&mut sum)
         }
     }
     black_box(sum);

@@ -127,9 +127,10 @@ pub(super) fn recorded(file: &Path) -> Result<Compared, Failure> {
             .rank(own, &filter, &params, &Job::default())
             .map_err(input)?;
         let best = list.matches.first().map_or(0.0, |found| found.r());
-        let why = match best == 0.0 {
-            true => "the reference has no variation along that axis",
-            false => "by a reference that sums in float64, without fast transforms of others",
+        let why = if best == 0.0 {
+            "the reference has no variation along that axis"
+        } else {
+            "by a reference that sums in float64, without fast transforms of others"
         };
         let lens: Vec<String> = lens.iter().map(usize::to_string).collect();
         table.row(

@@ -3,7 +3,7 @@
 
 use super::comparison::Compared;
 use super::{folded, timelines};
-use perf_core::samples::cosmo;
+use perfkit::core::samples::cosmo;
 use perfkit::core::{Job, Ticks, TimeRange, Trace};
 use perfkit::fold::{GroupBy, Op, Result as Folding, Usage};
 

@@ -80,9 +80,10 @@ pub fn archive(path: &Path) -> Verdict {
 
 /// Analyses a recording.
 pub fn recording(found: &Recording) -> Verdict {
-    let read = match found.diagnostics.is_empty() {
-        true => Verdict::Value,
-        false => Verdict::Repair,
+    let read = if found.diagnostics.is_empty() {
+        Verdict::Value
+    } else {
+        Verdict::Repair
     };
     match &found.content {
         Content::Trace(trace) => read.and(self::trace(trace)),

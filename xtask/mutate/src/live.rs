@@ -51,9 +51,10 @@ pub fn bodies(bytes: &[u8]) -> Verdict {
             Err(other) => return Verdict::Unlocated(other.to_string()),
         }
     }
-    match is_value {
-        true => Verdict::Value,
-        false => Verdict::Refused,
+    if is_value {
+        Verdict::Value
+    } else {
+        Verdict::Refused
     }
 }
 

@@ -2,12 +2,12 @@
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use perf_core::samples::cosmo;
 use perf_testdata::random;
 use perfkit::anomaly::calls::Calls;
 use perfkit::anomaly::provenance::{Lines, Recorder, Sqlite, Store};
 use perfkit::anomaly::server::{Client, Delta, Exchange, Server, View};
 use perfkit::anomaly::{Copod, Detector, Hbos, Monitor, Replay, Sstd, StrictParams, Tail};
+use perfkit::core::samples::cosmo;
 use perfkit::core::{EventSource, Job, MetricId, Nanos, Profile};
 use perfkit::formats::otf2::{self, NewArchive};
 use perfkit::formats::{chrome, cube, paraver};
@@ -75,7 +75,7 @@ fn gpu(folder: &Path) -> Done {
     let job = Job::default();
     let written = File::create(folder.join("written.json"))?;
     let mut packed = GzEncoder::new(written, Compression::fast());
-    let trace = perf_core::samples::device::trace();
+    let trace = perfkit::core::samples::device::trace();
     chrome::write(trace.view(), &mut packed, &job)?;
     packed.finish()?;
     fs::rename(folder.join("written.json"), folder.join("written.json.gz"))?;

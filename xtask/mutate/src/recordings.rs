@@ -144,9 +144,10 @@ fn entries(root: &Path, folder: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>
     for entry in fs::read_dir(root.join(folder))? {
         let entry = entry?;
         let path = folder.join(entry.file_name());
-        match fs::metadata(entry.path())?.is_dir() {
-            true => folders.push(path),
-            false => files.push(path),
+        if fs::metadata(entry.path())?.is_dir() {
+            folders.push(path)
+        } else {
+            files.push(path)
         }
     }
     folders.sort();
@@ -192,9 +193,10 @@ pub fn clusters(bytes: &[u8]) -> Verdict {
             Some(_) => {}
         }
     }
-    match is_value {
-        true => Verdict::Value,
-        false => Verdict::Refused,
+    if is_value {
+        Verdict::Value
+    } else {
+        Verdict::Refused
     }
 }
 
@@ -227,9 +229,10 @@ pub fn wire(bytes: &[u8]) -> Verdict {
             Some(other) => return Verdict::Unlocated(other.to_string()),
         }
     }
-    match is_value {
-        true => Verdict::Value,
-        false => Verdict::Refused,
+    if is_value {
+        Verdict::Value
+    } else {
+        Verdict::Refused
     }
 }
 
@@ -272,9 +275,12 @@ fn use_drift(bytes: &[u8]) -> perfkit::anomaly::Result<()> {
 
 /// Queries lines or a database of anomalies, including all records.
 pub fn provenance(path: &Path) -> Verdict {
-    let verdict = asked(path).unwrap_or_else(|error| match located(&error) {
-        true => Verdict::Refused,
-        false => Verdict::Unlocated(error.to_string()),
+    let verdict = asked(path).unwrap_or_else(|error| {
+        if located(&error) {
+            Verdict::Refused
+        } else {
+            Verdict::Unlocated(error.to_string())
+        }
     });
     crate::live::clear_beside(path);
     verdict

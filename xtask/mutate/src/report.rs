@@ -159,12 +159,13 @@ impl Watched {
                     self.child.kill()?;
                     let status = self.child.wait()?;
                     let Some((number, what)) = case else {
-                        return match status.success() {
-                            true => Ok(None),
-                            false => Err(io::Error::other(format!(
+                        return if status.success() {
+                            Ok(None)
+                        } else {
+                            Err(io::Error::other(format!(
                                 "{}: the child ended before its first case: {status}",
                                 path.display()
-                            ))),
+                            )))
                         };
                     };
                     let why = match why {

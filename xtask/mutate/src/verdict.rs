@@ -24,9 +24,10 @@ impl Verdict {
             let inside = place.offset.is_some() || place.record.is_some();
             !place.file.is_empty() && (inside || !is_content)
         });
-        match is_located {
-            true => Verdict::Refused,
-            false => Verdict::Unlocated(error.to_string()),
+        if is_located {
+            Verdict::Refused
+        } else {
+            Verdict::Unlocated(error.to_string())
         }
     }
 

@@ -60,8 +60,9 @@ fn without_threads(gate: &Gate) -> Outcome {
         command.args(features).args(["--test", "all", "serial::"]);
         execute(command.env("PERFKIT_RESULTS", &file))?;
     }
-    match file.exists() {
-        true => Ok(()),
-        false => Err("no results were compared".into()),
+    if file.exists() {
+        Ok(())
+    } else {
+        Err("no results were compared".into())
     }
 }

@@ -91,8 +91,9 @@ fn copy_examples(package: &Path) -> Result<usize, String> {
 
 /// Removes a folder of an earlier run.
 fn remove(folder: &Path) -> Outcome {
-    match folder.exists() {
-        true => std::fs::remove_dir_all(folder).map_err(|error| at(folder, &error)),
-        false => Ok(()),
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(|error| at(folder, &error))
+    } else {
+        Ok(())
     }
 }

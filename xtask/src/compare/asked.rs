@@ -56,18 +56,16 @@ impl Asked {
                       text: &dyn Fn(f64) -> String| {
             let value = of(ours)?;
             let other = theirs.and_then(|(peer, figures)| Some((peer, of(figures)?)));
-            let ratio = other.map(|(_, other)| match least {
-                true => value / other,
-                false => other / value,
-            });
+            let ratio = other.map(|(_, other)| if least { value / other } else { other / value });
             Some(Judged {
                 bar,
                 ours: text(value),
                 peer: other.map(|(peer, other): (&Cost, f64)| (peer.name.clone(), text(other))),
                 ratio,
-                met: match least {
-                    true => value >= limit,
-                    false => value <= limit,
+                met: if least {
+                    value >= limit
+                } else {
+                    value <= limit
                 },
             })
         };
@@ -118,9 +116,10 @@ impl Asked {
             }
             Asked::Faster(_, least) => {
                 let (peer, _) = theirs?;
-                let bar = match least == 1.0 {
-                    true => format!("as fast as {}", peer.name),
-                    false => format!("{least} times as fast as {}", peer.name),
+                let bar = if least == 1.0 {
+                    format!("as fast as {}", peer.name)
+                } else {
+                    format!("{least} times as fast as {}", peer.name)
                 };
                 let mut judged = judged(bar, false, 0.0, &seconds, &time)?;
                 judged.met = judged.ratio? >= least;

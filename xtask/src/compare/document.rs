@@ -228,12 +228,13 @@ fn bar(race: &str, asked: &Value) -> String {
 fn load(line: &Value) -> String {
     let number = |name: &str| line[name].as_f64().unwrap_or_default();
     let (turns, quiet) = (number("turns"), number("quiet"));
-    match quiet >= turns {
-        true => "on a quiet machine".into(),
-        false => format!(
+    if quiet >= turns {
+        "on a quiet machine".into()
+    } else {
+        format!(
             "{quiet:.0} of them on a quiet machine (others had {:.2} cores at most)",
             number("others")
-        ),
+        )
     }
 }
 
@@ -249,9 +250,10 @@ fn race(line: &Value, machine: usize) -> String {
     let count = line["count"].as_f64();
     // Rates are in millions, unless the number would be very small.
     let millions = count.zip(first).map(|(count, first)| count / first / 1e6);
-    let (unit, size) = match millions.is_some_and(|rate| rate < 0.1) {
-        true => ("", 1.0),
-        false => ("M ", 1e6),
+    let (unit, size) = if millions.is_some_and(|rate| rate < 0.1) {
+        ("", 1.0)
+    } else {
+        ("M ", 1e6)
     };
     let mut out = format!(
         "\n### {}\n\n{}, {} runs each, {}, machine {machine}.\n\n\

@@ -69,9 +69,10 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             title: format!("how busy devices are: {name}"),
             by: "cpu_s",
             work: "events",
-            asked: match file.starts_with(&workshop) {
-                true => vec![Asked::Faster(1, 20.0), Asked::Leaner(1, 10.0)],
-                false => Vec::new(),
+            asked: if file.starts_with(&workshop) {
+                vec![Asked::Faster(1, 20.0), Asked::Leaner(1, 10.0)]
+            } else {
+                Vec::new()
             },
             runners: vec![
                 Runner::new("perfkit", Ok(vec![text(&ours), "hta".into(), text(&file)])),

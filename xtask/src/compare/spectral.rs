@@ -101,9 +101,10 @@ impl<'a> Bench<'a> {
     /// Writes the views unless they exist.
     fn new(case: &'a Case, options: &Options, ours: &'a Path) -> Result<Self, String> {
         let shape = case.shape;
-        let distinct = match options.full {
-            true => case.views,
-            false => case.distinct,
+        let distinct = if options.full {
+            case.views
+        } else {
+            case.distinct
         };
         let file = workshop()?.join(format!("views-{shape}-{distinct}.f64"));
         if !file.exists() {

@@ -409,9 +409,10 @@ impl Tab<'_> {
     pub(super) fn close(self) -> Result<(), String> {
         let params = json!({"targetId": self.target});
         self.browser.call(None, "Target.closeTarget", params)?;
-        match self.browser.complaints.is_empty() {
-            true => Ok(()),
-            false => Err(self.browser.complaints.join("; ")),
+        if self.browser.complaints.is_empty() {
+            Ok(())
+        } else {
+            Err(self.browser.complaints.join("; "))
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Analyses of traces.
 
 use crate::Make;
-use perf_core::samples::device;
 use perf_testdata::many_ranks;
 use perfkit::anomaly::{Monitor, Replay};
+use perfkit::core::samples::device;
 use perfkit::core::{EventSource, Job, Profile, Trace, match_messages};
 use perfkit::fold::{
     DeviceParams, Devices, Folder, GroupBy, Groups, Op, RegionMap, Selection, Timelines,

@@ -38,16 +38,18 @@ fn points(rows: &[Row], of: Of) -> Vec<Point> {
 }
 
 fn seconds(value: f64) -> String {
-    match value >= 60.0 {
-        true => format!("{} s", number::count(value.round() as u64)),
-        false => number::time(value * 1e9),
+    if value >= 60.0 {
+        format!("{} s", number::count(value.round() as u64))
+    } else {
+        number::time(value * 1e9)
     }
 }
 
 fn memory(megabytes: f64) -> String {
-    match megabytes >= 1000.0 {
-        true => format!("{:.1} GB", megabytes / 1000.0),
-        false => number::short(megabytes * 1e6, "B"),
+    if megabytes >= 1000.0 {
+        format!("{:.1} GB", megabytes / 1000.0)
+    } else {
+        number::short(megabytes * 1e6, "B")
     }
 }
 
@@ -179,18 +181,20 @@ fn projection(known: &[(&Plan, &[Row])]) -> String {
                 return (String::new(), 0.0);
             };
             let [low, high] = law.project(*last, size).map(unit);
-            let text = match low == high {
-                true => low,
-                false => format!("{low} to {high}"),
+            let text = if low == high {
+                low
+            } else {
+                format!("{low} to {high}")
             };
             (text, law.residual)
         };
         let (time, first) = project(|row| row.cpu_s, seconds);
         let (space, second) = project(|row| row.megabytes, memory);
         let beyond = size / last.size as f64;
-        let beyond = match beyond <= 1.0 {
-            true => "measured".into(),
-            false => format!("{beyond:.0} times"),
+        let beyond = if beyond <= 1.0 {
+            "measured".into()
+        } else {
+            format!("{beyond:.0} times")
         };
         let _ = writeln!(
             out,

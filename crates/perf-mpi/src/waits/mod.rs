@@ -125,9 +125,10 @@ pub fn efficiencies(
     let shape = shape(definitions);
     ranks.same("locations, regions or communicators", &shape)?;
     let received = exchange(ranks, view, None, job)?;
-    let replayed = match ranks.is_root() {
-        true => replay(definitions, &received, network, job).map(Some),
-        false => Ok(None),
+    let replayed = if ranks.is_root() {
+        replay(definitions, &received, network, job).map(Some)
+    } else {
+        Ok(None)
     };
     let replayed = ranks.agree(replayed)?;
     let Run { runtime, ideal } = ranks.broadcast(0, replayed.as_ref())?;

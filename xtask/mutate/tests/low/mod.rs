@@ -77,9 +77,10 @@ pub(crate) fn look(
     let (mut low, mut least) = (0, most);
     while low < least {
         let middle = low + (least - low) / 2;
-        match is_whole(middle) {
-            true => least = middle,
-            false => low = middle + 1,
+        if is_whole(middle) {
+            least = middle;
+        } else {
+            low = middle + 1;
         }
     }
     if !is_whole(least) {
@@ -119,20 +120,25 @@ fn judge(
             Cell::Error(all),
         ) => {
             let is_one = |words: &&str| what.starts_with(words);
-            let is_expected = match is_first {
-                true => all.first().is_some_and(is_one),
-                false => all.iter().any(is_one),
+            let is_expected = if is_first {
+                all.first().is_some_and(is_one)
+            } else {
+                all.iter().any(is_one)
             };
             let is_told = got > limit && (limit == told || !is_first);
-            match is_expected && is_told && is_place(&place, what) {
-                true => Ok(()),
-                false => Err(format!("{place}: {what} is {got}, not more than {limit}")),
+            if is_expected && is_told && is_place(&place, what) {
+                Ok(())
+            } else {
+                Err(format!("{place}: {what} is {got}, not more than {limit}"))
             }
         }
-        (Ok((_, found)), Cell::Rule(rule)) => match found.iter().any(|(it, _)| it.name == rule) {
-            true => Ok(()),
-            false => Err(format!("{rule} is not among: {found}")),
-        },
+        (Ok((_, found)), Cell::Rule(rule)) => {
+            if found.iter().any(|(it, _)| it.name == rule) {
+                Ok(())
+            } else {
+                Err(format!("{rule} is not among: {found}"))
+            }
+        }
         // With a still lower limit so little may remain that the recording is not readable.
         (Err(error), Cell::Rule(_)) if !is_first && error.place().is_some() => Ok(()),
         (Err(error), _) => Err(format!("an error: {error}")),

@@ -65,9 +65,10 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     )?;
     tab.expect(&format!("{CUBES}.dataset.camera !== '{camera}'"))?;
     let inked = tab.number(&format!("{INKED}('.waves')"))?;
-    match inked > 0.2 {
-        true => Ok(()),
-        false => Err(format!("the spectrum covers {inked} of its canvas")),
+    if inked > 0.2 {
+        Ok(())
+    } else {
+        Err(format!("the spectrum covers {inked} of its canvas"))
     }
 }
 

@@ -95,9 +95,10 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
 pub(super) fn track_many(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.expect("document.querySelector('.aggregated').textContent.startsWith('2,400,000 bursts are drawn as')")?;
     let inked = tab.number(&format!("{INKED}('section[data-view=track] .cloud')"))?;
-    match inked > 0.02 {
-        true => Ok(()),
-        false => Err(format!("points cover {inked} of their canvas")),
+    if inked > 0.02 {
+        Ok(())
+    } else {
+        Err(format!("points cover {inked} of their canvas"))
     }
 }
 
