@@ -169,7 +169,7 @@ mod tests {
             ("perf.data", b"PERFILE2h", "Score-P or TAU"),
             ("a.json", b" {\"a\": 1}", "rocprofv3"),
             ("host.xplane.pb", b"\x0a\x05", "`.trace.json.gz`"),
-            ("a.prv.zst", b"\x28\xb5\x2f\xfd", "unpack it first"),
+            ("a.prv.zst", b"\x28\xb5\x2f\xfd", "decompress it first"),
             ("a.prv", b"", "stopped before it wrote"),
         ] {
             let (kind, remedy) = kind(&input(name, head)).expect(name);

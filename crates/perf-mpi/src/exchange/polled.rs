@@ -158,7 +158,7 @@ impl Polled {
     }
 
     fn ended(&self) -> Error {
-        Error::Background(format!("{}", self.why))
+        Error::Background(self.why.clone())
     }
 }
 

@@ -15,7 +15,7 @@
 //! skipping has the highest cost, so that any other alignment can be exchanged for one that pairs
 //! them. Second, a band around the diagonal is tried, and accepted if no path that leaves it can be
 //! worth as much; otherwise its result determines the required width. A wide band is replaced by
-//! the whole table in [`stripes`]. Third, if either would take too much memory, the problem is
+//! the whole table in [`striped_table`]. Third, if either would take too much memory, the problem is
 //! halved with Hirschberg's method.
 
 use super::consensus::Consensus;
