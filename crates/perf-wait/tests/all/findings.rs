@@ -8,7 +8,7 @@ use perf_wait::delay::DelayCosts;
 use perf_wait::findings::{Finding, FindingKind, Findings, FindingsPlan};
 use perf_wait::waits::WaitStates;
 
-fn find(trace: &Trace) -> (Activities, Findings) {
+pub(crate) fn find(trace: &Trace) -> (Activities, Findings) {
     let job = Job::default();
     let activities = Activities::of(trace.view(), &job).expect("it can be read");
     let waits = WaitStates::of_activities(&activities, &job).expect("likewise");

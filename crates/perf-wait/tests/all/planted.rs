@@ -43,7 +43,7 @@ pub(crate) const FAULTS: [Fault; 6] = [
 
 /// Communication of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Pattern {
+pub(crate) enum Pattern {
     /// Non-blocking messages with both neighbours, and an allreduce every fifth step.
     Halo,
     /// A blocking message to the next rank, and one from the rank before.
@@ -58,6 +58,7 @@ enum Pattern {
 pub(crate) struct Planted {
     pub(crate) trace: Trace,
     pub(crate) fault: Fault,
+    pub(crate) pattern: Pattern,
     /// Rank with the fault, where it is one of a rank.
     pub(crate) rank: usize,
     /// Step with the fault, where it is one of a step.
@@ -255,6 +256,7 @@ pub(crate) fn run(seed: u64, fault: Fault, strength: f64) -> Planted {
     Planted {
         trace: made::trace(&machine.ranks),
         fault,
+        pattern,
         rank: slow,
         step: slow_step,
         text: format!(
