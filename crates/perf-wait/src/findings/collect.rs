@@ -31,6 +31,8 @@ pub(super) struct Sources<'a> {
     pub(super) whatif: &'a WhatIf<'a>,
     pub(super) stragglers: &'a Stragglers,
     pub(super) exchanges: &'a DeviceCollectives,
+    /// Smallest share of the run time that a fix must save.
+    pub(super) min_share: f64,
 }
 
 /// Locations that are held up by a delay.
@@ -189,12 +191,25 @@ struct HeldUp {
 impl Sources<'_> {
     /// Returns the run time and all candidates, of each kind the `most` that cost most.
     pub(super) fn findings(&self, most: usize, job: &Job) -> Result<(Nanos, Vec<Finding>)> {
-        let recorded = self.whatif.ask(&[], job)?.recorded;
+        let recorded = self.whatif.recorded()?;
         let mut found = self.delays(recorded, most, job)?;
         found.extend(self.steps(recorded, most));
         found.extend(self.late_ranks(recorded));
         found.push(self.transfers(recorded, job)?);
         Ok((recorded, found))
+    }
+
+    /// Returns the time that a fix saves, at most a bound. The replay is omitted if the bound is too small for a finding.
+    fn saved(
+        &self,
+        bound: Nanos,
+        recorded: Nanos,
+        replay: impl FnOnce() -> Result<Nanos>,
+    ) -> Result<Nanos> {
+        match share(bound, recorded) < self.min_share {
+            true => Ok(bound),
+            false => Ok(replay()?.min(bound)),
+        }
     }
 
     fn ranks(&self) -> Vec<LocationId> {
@@ -280,8 +295,9 @@ impl Sources<'_> {
             match (by, path) {
                 (HeldUpBy::Device, Some(path)) => {
                     finding.kind = FindingKind::DeviceWork { location, path };
-                    let saved = self.whatif.saved_without(&[location], Some(path), job)?;
-                    finding.saved = saved.min(cost);
+                    finding.saved = self.saved(cost, recorded, || {
+                        self.whatif.saved_without(&[location], Some(path), job)
+                    })?;
                 }
                 (HeldUpBy::Host, Some(path)) => {
                     // Launches come from many call paths: the largest stands for all of the process.
@@ -297,8 +313,9 @@ impl Sources<'_> {
                     let threads = times.times.keys().copied();
                     let threads = threads.filter(|it| system.process(*it) == process);
                     let threads: Vec<LocationId> = threads.collect();
-                    let saved = self.whatif.saved_without(&threads, None, job)?;
-                    finding.saved = saved.min(finding.cost);
+                    finding.saved = self.saved(finding.cost, recorded, || {
+                        self.whatif.saved_without(&threads, None, job)
+                    })?;
                 }
                 (HeldUpBy::Host | HeldUpBy::Device, None) => continue,
                 _ => {
@@ -319,9 +336,11 @@ impl Sources<'_> {
                         finding.saved = Nanos(cost.0 / all);
                     } else {
                         // The replay gains from other call paths of the location as well.
-                        let answer = self.whatif.ask(&[Change::LikePeers { location }], job)?;
                         let excess = clock.total((own - median) as u128);
-                        finding.saved = answer.saved().min(cost).min(excess);
+                        finding.saved = self.saved(cost.min(excess), recorded, || {
+                            let change = Change::LikePeers { location };
+                            Ok(self.whatif.ask(&[change], job)?.saved())
+                        })?;
                         finding.factor = Some(own / median);
                         let bad =
                             path.and_then(|path| bad_calls::of(self, location, path, own - median));
@@ -376,7 +395,7 @@ impl Sources<'_> {
     ) -> Result<Finding> {
         let clock = self.activities.clock();
         let cost = clock.total(ticks as u128);
-        let saved = self.whatif.saved_by_balancing(path, job)?.min(cost);
+        let saved = self.saved(cost, recorded, || self.whatif.saved_by_balancing(path, job))?;
         let held = slow.iter();
         let held: Vec<&HeldUp> = held
             .filter_map(|it| held_up.get(&(*it, HeldUpBy::Rank)))

@@ -445,18 +445,23 @@ impl FindingsPlan {
         if let Some(training) = TrainingJob::of_trace(view, job)? {
             return training::findings(&training, view.definitions(), &self.0, job);
         }
+        // The sums of all calls are free again before the graph is built: both are large.
+        let stragglers = {
+            let mut sums = PeerSums::default();
+            sums.add_trace(view, job)?;
+            Stragglers::of(&sums, job)?
+        };
         let none: &[Dependency] = &[];
         let whatif = WhatIf::of(view, activities, none, job)?;
-        let mut sums = PeerSums::default();
-        sums.add_trace(view, job)?;
         let sources = collect::Sources {
             view,
             activities,
             waits,
             delays,
             whatif: &whatif,
-            stragglers: &Stragglers::of(&sums, job)?,
+            stragglers: &stragglers,
             exchanges: &DeviceCollectives::of(view, activities, waits, job)?,
+            min_share: self.0.min_share,
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
         findings.retain(|it| it.share >= self.0.min_share);
