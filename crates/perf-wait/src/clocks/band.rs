@@ -57,8 +57,27 @@ impl Band {
         values.fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// Returns the line with the largest distance to the bounds from time 0 to `end`.
-    pub(super) fn line(&self, end: f64) -> Line {
+    /// Returns a band that satisfies other bounds as well.
+    pub(super) fn with(&self, upper: &[Point], lower: &[Point]) -> Self {
+        let all = |own: &[Point], other: &[Point]| own.iter().chain(other).copied().collect();
+        Band::new(all(&self.upper, upper), all(&self.lower, lower))
+    }
+
+    /// Returns the distance between the largest and the smallest value at time 0 of a line of this slope; negative if
+    /// there is none.
+    fn gap(&self, drift: f64) -> f64 {
+        self.top(drift) - self.bottom(drift)
+    }
+
+    /// Returns the drift and the offset of the line with the largest distance to the bounds.
+    fn centre(&self) -> (f64, f64) {
+        let drift = highest(|drift| self.gap(drift), -MAX_DRIFT, MAX_DRIFT);
+        (drift, (self.top(drift) + self.bottom(drift)) / 2.0)
+    }
+
+    /// Returns the line with the largest distance to the bounds from time 0 to `end`, and to those of the first of some
+    /// narrower bands that leave one.
+    pub(super) fn line(&self, narrower: impl IntoIterator<Item = Band>, end: f64) -> Line {
         if self.upper.is_empty() || self.lower.is_empty() {
             // No further than the bounds need.
             return Line {
@@ -66,20 +85,23 @@ impl Band {
                 ..Line::default()
             };
         }
-        let gap = |drift: f64| self.top(drift) - self.bottom(drift);
-        let drift = highest(gap, -MAX_DRIFT, MAX_DRIFT);
-        let offset = (self.top(drift) + self.bottom(drift)) / 2.0;
-        let half = gap(drift) / 2.0;
+        let (centre, offset) = self.centre();
+        let half = self.gap(centre) / 2.0;
         if half < 0.0 {
             // No line satisfies all bounds: the error is at least the largest violation.
             return Line {
                 offset,
-                drift,
+                drift: centre,
                 uncertainty: Some(-half),
             };
         }
-        let slowest = last_where(|drift| gap(drift) >= 0.0, drift, -MAX_DRIFT);
-        let fastest = last_where(|drift| gap(drift) >= 0.0, drift, MAX_DRIFT);
+        let slowest = last_where(|drift| self.gap(drift) >= 0.0, centre, -MAX_DRIFT);
+        let fastest = last_where(|drift| self.gap(drift) >= 0.0, centre, MAX_DRIFT);
+        let inner = narrower.into_iter().find_map(|band| {
+            let centre = band.centre();
+            (band.gap(centre.0) >= 0.0).then_some(centre)
+        });
+        let (drift, offset) = inner.unwrap_or((centre, offset));
         let mut uncertainty = half;
         for time in [0.0, end] {
             let value = offset + drift * time;
@@ -155,18 +177,31 @@ mod tests {
     fn lines_between_parallel_bounds_lie_in_the_middle() {
         let line =
             |shift: f64| (0..50).map(move |at| (f64::from(at) * 1e6, f64::from(at) * 20.0 + shift));
-        let found = Band::new(line(30.0).collect(), line(-10.0).collect()).line(49e6);
+        let band = Band::new(line(30.0).collect(), line(-10.0).collect());
+        let found = band.line([], 49e6);
         assert!((found.offset - 10.0).abs() < 1e-3 && (found.drift - 2e-5).abs() < 1e-10);
         assert!((found.uncertainty.unwrap() - 20.0).abs() < 0.1);
     }
 
     #[test]
+    fn likely_bounds_choose_a_line_and_keep_the_uncertainty() {
+        let band = Band::new(vec![(0.0, 30.0), (9.0, 30.0)], vec![(0.0, 0.0), (9.0, 0.0)]);
+        let inner = band.with(&[(0.0, 6.0), (9.0, 6.0)], &[]);
+        let found = band.line([inner], 9.0);
+        assert!((found.offset - 3.0).abs() < 1e-3 && found.uncertainty.unwrap() > 26.0);
+        let contradiction = band.with(&[(0.0, -6.0), (9.0, -6.0)], &[]);
+        assert!((band.line([contradiction], 9.0).offset - 15.0).abs() < 1e-3);
+    }
+
+    #[test]
     fn bounds_on_one_side_move_no_further_than_they_need() {
-        let found = Band::new(vec![(0.0, -7.0), (5.0, 3.0)], vec![]).line(5.0);
+        let band = Band::new(vec![(0.0, -7.0), (5.0, 3.0)], vec![]);
+        let found = band.line([], 5.0);
         assert_eq!(
             (found.offset, found.drift, found.uncertainty),
             (-7.0, 0.0, None)
         );
-        assert_eq!(Band::new(vec![(0.0, 7.0)], vec![]).line(5.0).offset, 0.0);
+        let band = Band::new(vec![(0.0, 7.0)], vec![]);
+        assert_eq!(band.line([], 5.0).offset, 0.0);
     }
 }

@@ -1,7 +1,8 @@
 //! [`Bounds`]: the conditions on the clocks of processes.
 
+use super::likely::{self, LikelyBound};
 use crate::Result;
-use perf_core::{CollectiveInstance, CollectiveOp, Definitions, Job, LocationId, Messages, Ticks};
+use perf_core::{CollectiveInstance, CollectiveOp, Job, LocationId, Messages, Ticks, TraceView};
 use std::collections::BTreeMap;
 
 /// A time on the clock of one process that must not be after a time on the clock of another one.
@@ -40,6 +41,8 @@ pub(super) struct Bounds {
     pub(super) pairs: BTreeMap<(usize, usize), Vec<Bound>>,
     /// N-to-N operations with data, and barriers.
     pub(super) meetings: Vec<Meeting>,
+    /// Likely bounds by (early process, late process), which hold if calls that wait end as soon as they can.
+    pub(super) likely: BTreeMap<(usize, usize), Vec<LikelyBound>>,
     /// Earliest time of a bound.
     pub(super) origin: Ticks,
     /// Latest time of a bound.
@@ -47,8 +50,8 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn of(definitions: &Definitions, matched: &Messages, job: &Job) -> Result<Self> {
-        let system = &definitions.system;
+    pub(super) fn of(view: TraceView<'_>, matched: &Messages, job: &Job) -> Result<Self> {
+        let system = &view.definitions().system;
         let mut numbers = BTreeMap::new();
         let process = |location: LocationId| {
             let group = system.process(location);
@@ -62,6 +65,7 @@ impl Bounds {
             process_of,
             pairs: BTreeMap::new(),
             meetings: Vec::new(),
+            likely: BTreeMap::new(),
             origin: Ticks(u64::MAX),
             end: Ticks(0),
         };
@@ -90,6 +94,7 @@ impl Bounds {
             bounds.meet(collective);
         }
         bounds.origin = bounds.origin.min(bounds.end);
+        bounds.likely = likely::bounds(&bounds, view, matched, job)?;
         Ok(bounds)
     }
 
@@ -98,7 +103,8 @@ impl Bounds {
         time.saturating_since(self.origin) as f64
     }
 
-    fn process(&self, location: LocationId) -> Option<usize> {
+    /// Returns the process of a location.
+    pub(super) fn process(&self, location: LocationId) -> Option<usize> {
         self.process_of.get(location.index()).copied()
     }
 

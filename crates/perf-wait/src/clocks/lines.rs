@@ -2,7 +2,8 @@
 
 use super::ClockOffset;
 use super::band::{Band, Line, Point};
-use super::bounds::Bounds;
+use super::bounds::{Bound, Bounds};
+use super::likely::SLACKS;
 use crate::Result;
 use perf_core::Job;
 use std::collections::BTreeMap;
@@ -17,12 +18,18 @@ struct Pair {
 /// Estimates corrections with drift of all processes.
 pub(super) fn estimate(bounds: &Bounds, job: &Job) -> Result<Vec<ClockOffset>> {
     let pairs = pairs(bounds, job)?;
+    let likely = SLACKS.map(|factor| likely(bounds, factor));
     let end = bounds.since_origin(bounds.end);
     let mut neighbours: Vec<Vec<(usize, Line)>> = vec![Vec::new(); bounds.processes];
     for ((child, parent), pair) in pairs {
         job.check()?;
         // Without bounds on both sides a line says nothing about those beyond.
-        let line = Band::new(pair.upper, pair.lower).line(end);
+        let band = Band::new(pair.upper, pair.lower);
+        let narrower = likely.iter().filter_map(|all| {
+            let more = all.get(&(child, parent))?;
+            Some(band.with(&more.upper, &more.lower))
+        });
+        let line = band.line(narrower, end);
         if let Some(list) = neighbours.get_mut(parent) {
             list.push((child, line));
         }
@@ -72,24 +79,44 @@ fn beyond(parent: ClockOffset, line: Line) -> ClockOffset {
     }
 }
 
-/// Returns the bounds of each pair of processes in both orders.
-fn pairs(bounds: &Bounds, job: &Job) -> Result<BTreeMap<(usize, usize), Pair>> {
-    let mut pairs: BTreeMap<(usize, usize), Pair> = BTreeMap::new();
-    let mut checks = job.checks();
-    let mut add = |from: usize, to: usize, early: perf_core::Ticks, late: perf_core::Ticks| {
-        let difference = (i128::from(late.0) - i128::from(early.0)) as f64;
-        // Of the sender relative to the receiver, and of the receiver relative to the sender.
-        let upper = (bounds.since_origin(early), difference);
-        pairs.entry((from, to)).or_default().upper.push(upper);
-        let lower = (bounds.since_origin(late), -difference);
-        pairs.entry((to, from)).or_default().lower.push(lower);
-    };
-    for ((from, to), list) in &bounds.pairs {
-        for bound in list {
-            checks.next(1)?;
-            add(*from, *to, bound.early, bound.late);
+/// Bounds by process and the process that it is relative to.
+type Pairs = BTreeMap<(usize, usize), Pair>;
+
+/// Adds a bound with some slack to its pair in both orders.
+fn add(pairs: &mut Pairs, bounds: &Bounds, (from, to): (usize, usize), bound: Bound, slack: f64) {
+    let difference = bound.difference() + slack;
+    // Of the sender relative to the receiver, and of the receiver relative to the sender.
+    let upper = (bounds.since_origin(bound.early), difference);
+    pairs.entry((from, to)).or_default().upper.push(upper);
+    let lower = (bounds.since_origin(bound.late), -difference);
+    pairs.entry((to, from)).or_default().lower.push(lower);
+}
+
+/// Returns the likely bounds of each pair of processes in both orders.
+fn likely(bounds: &Bounds, factor: f64) -> Pairs {
+    let mut pairs = Pairs::new();
+    for (both, list) in &bounds.likely {
+        for likely in list {
+            let slack = likely.slack * factor;
+            add(&mut pairs, bounds, *both, likely.bound, slack);
         }
     }
+    pairs
+}
+
+/// Returns the bounds of each pair of processes in both orders.
+fn pairs(bounds: &Bounds, job: &Job) -> Result<Pairs> {
+    let mut pairs = Pairs::new();
+    let mut checks = job.checks();
+    for (both, list) in &bounds.pairs {
+        for bound in list {
+            checks.next(1)?;
+            add(&mut pairs, bounds, *both, *bound, 0.0);
+        }
+    }
+    let mut meet = |from, to, early, late| {
+        add(&mut pairs, bounds, (from, to), Bound { early, late }, 0.0);
+    };
     for meeting in &bounds.meetings {
         // All members relative to the first one.
         let Some(first) = meeting.ends.first().map(|it| it.0) else {
@@ -102,13 +129,13 @@ fn pairs(bounds: &Bounds, job: &Job) -> Result<BTreeMap<(usize, usize), Pair>> {
         for (process, time) in meeting.begins.iter().filter(|it| it.0 != first) {
             checks.next(1)?;
             if let Some(end) = end {
-                add(*process, first, *time, end);
+                meet(*process, first, *time, end);
             }
         }
         for (process, time) in meeting.ends.iter().filter(|it| it.0 != first) {
             checks.next(1)?;
             if let Some(begin) = begin {
-                add(first, *process, begin, *time);
+                meet(first, *process, begin, *time);
             }
         }
     }

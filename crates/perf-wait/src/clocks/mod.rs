@@ -15,7 +15,13 @@
 //! | [`ClockModel::Drift`] | one line for each process. For two processes it is the line with the largest distance to the bounds on both sides. Lines of pairs are added along the tree of smallest uncertainty from the reference |
 //! | [`ClockModel::Auto`] | constants if they satisfy all bounds, lines otherwise |
 //!
-//! The uncertainty is half the width that the bounds leave, under the assumption of the model; for [`ClockModel::Auto`] it is
+//! A rank that others always wait for is bounded closely from one side alone. The durations of calls say who waits, and calls
+//! that wait end as soon as they can: a receive shortly after its send, members of an N-to-N operation together. Where these
+//! likely bounds agree with the others, the estimate is the centre of both; else a constant load imbalance would be taken for
+//! an offset, by half.
+//!
+//! The uncertainty is the largest distance to another solution that the bounds allow, likely bounds aside, under the
+//! assumption of the model; for [`ClockModel::Auto`] it is
 //! that of clocks with drift, whichever it chooses. A process that is bounded
 //! from one side alone has no uncertainty; it is corrected by no more than its bounds need. Threads of a process share
 //! its clock. The reference is the first process.
@@ -27,6 +33,7 @@
 mod apply;
 mod band;
 mod bounds;
+mod likely;
 mod lines;
 mod logical;
 mod offsets;
@@ -125,7 +132,7 @@ impl ClockEstimate {
         let whole = view.trace().view();
         let matched = match_messages(whole, job)?;
         let violations = matched.clock_violations();
-        let bounds = Bounds::of(whole.definitions(), &matched, job)?;
+        let bounds = Bounds::of(whole, &matched, job)?;
         let constants = offsets::estimate(&bounds, job)?;
         let (model, corrections) = match model {
             ClockModel::Offset => (ClockModel::Offset, constants.corrections),

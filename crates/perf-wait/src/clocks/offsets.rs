@@ -2,6 +2,7 @@
 
 use super::ClockOffset;
 use super::bounds::Bounds;
+use super::likely::SLACKS;
 use crate::Result;
 use perf_core::Job;
 
@@ -123,6 +124,26 @@ fn extreme(
     ))
 }
 
+/// Largest and smallest corrections of all processes.
+type Extremes = (Vec<f64>, Vec<f64>);
+
+/// Returns the extremes that the likely bounds allow as well, with the least slack; `None` if they contradict the others.
+fn likely(bounds: &Bounds, pairs: &Differences, job: &Job) -> Result<Option<Extremes>> {
+    for factor in SLACKS {
+        let mut pairs = pairs.clone();
+        // Of the windows of a pair the weakest bound, since none of them is certain.
+        pairs.extend(bounds.likely.iter().map(|((early, late), list)| {
+            let differences = list.iter().map(|bound| bound.difference(factor));
+            (*early, *late, differences.fold(f64::NEG_INFINITY, f64::max))
+        }));
+        if let Some(upper) = extreme(bounds, &pairs, Side::Upper, job)? {
+            let lower = extreme(bounds, &pairs, Side::Lower, job)?;
+            return Ok(lower.map(|lower| (upper, lower)));
+        }
+    }
+    Ok(None)
+}
+
 /// Estimates constant corrections. Where no constants satisfy all bounds, they are 0.
 pub(super) fn estimate(bounds: &Bounds, job: &Job) -> Result<Offsets> {
     let tightest = bounds.pairs.iter().map(|((from, to), list)| {
@@ -141,9 +162,17 @@ pub(super) fn estimate(bounds: &Bounds, job: &Job) -> Result<Offsets> {
             is_feasible: false,
         });
     };
-    let correction = |(upper, lower): (&f64, &f64)| {
+    let (above, below) = match likely(bounds, &pairs, job)? {
+        Some(likely) => likely,
+        None => (upper.clone(), lower.clone()),
+    };
+    let correction = |process: usize| {
+        let (upper, lower) = (upper[process], lower[process]);
         let (offset, uncertainty) = match (upper.is_finite(), lower.is_finite()) {
-            (true, true) => ((upper + lower) / 2.0, Some((upper - lower) / 2.0)),
+            (true, true) => {
+                let offset = (above[process] + below[process]) / 2.0;
+                (offset, Some((upper - offset).max(offset - lower)))
+            }
             (true, false) => (upper.min(0.0), None),
             (false, true) => (lower.max(0.0), None),
             (false, false) => (0.0, None),
@@ -155,7 +184,7 @@ pub(super) fn estimate(bounds: &Bounds, job: &Job) -> Result<Offsets> {
         }
     };
     Ok(Offsets {
-        corrections: upper.iter().zip(&lower).map(correction).collect(),
+        corrections: (0..bounds.processes).map(correction).collect(),
         is_feasible: true,
     })
 }

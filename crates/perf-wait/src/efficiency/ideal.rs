@@ -3,7 +3,7 @@
 use super::{BroadcastRule, IdealNetwork};
 use crate::Result;
 use crate::activity::{Activities, CallCollective, CallKind, CallMessage};
-use crate::graph::{ProgramGraph, Schedule};
+use crate::graph::ProgramGraph;
 use perf_core::{CollectiveOp, Job, LocationId, Nanos};
 
 /// Times of a run on an ideal network.
@@ -47,18 +47,18 @@ impl IdealNetwork {
         let clock = activities.clock();
         let locations = program.locations.clone();
         let lasts: Vec<_> = locations.iter().map(|it| program.last(*it)).collect();
-        let graph = program.build(job)?;
-        let mut times = Schedule::default();
-        graph.replay(graph.durations(), &mut times, job)?;
+        let (graph, _) = program.build(job)?;
+        let mut ends = Vec::new();
+        let runtime = graph.length(graph.durations(), &mut ends, job)?;
         let sum = |location: &LocationId| sums.get(location.index()).copied();
         let total = |ticks: Option<u64>| clock.total(u128::from(ticks.unwrap_or_default()));
         let end = |last: &Option<crate::graph::ActivityId>| {
-            last.and_then(|last| times.end.get(last.index()))
+            last.and_then(|last| ends.get(last.index()))
                 .copied()
                 .unwrap_or_default()
         };
         Ok(IdealRun {
-            runtime: times.length(),
+            runtime,
             computation: locations.iter().map(|it| total(sum(it))).collect(),
             end: lasts.iter().map(end).collect(),
             locations,

@@ -1,6 +1,6 @@
 //! Candidates of all analyses.
 
-use super::{Finding, FindingKind};
+use super::{Finding, FindingKind, MIN_STEADY, bad_calls};
 use crate::Result;
 use crate::activity::{Activities, CallId, CallKind};
 use crate::delay::DelayCosts;
@@ -8,7 +8,9 @@ use crate::device_collectives::{DeviceCollective, DeviceCollectives};
 use crate::stragglers::{StragglerKind, Stragglers};
 use crate::waits::{Pattern, WaitState, WaitStates};
 use crate::whatif::{Change, WhatIf};
-use perf_core::{CallPathId, Job, LocationId, LocationKind, Nanos, RegionId, Ticks, TimeRange};
+use perf_core::{
+    CallPathId, Job, LocationId, LocationKind, Nanos, RegionId, Ticks, TimeRange, TraceView,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Most call paths whose balance is replayed.
@@ -17,14 +19,20 @@ const MAX_BALANCED: usize = 3;
 /// Factor from which a location is slower than its peers.
 const MIN_FACTOR: f64 = 1.01;
 
+/// Standard deviation of the times of single calls up to which unequal times that move from rank to rank may be noise.
+const MAX_NOISE: f64 = 0.08;
+
 /// Results of the analyses.
 pub(super) struct Sources<'a> {
+    pub(super) view: TraceView<'a>,
     pub(super) activities: &'a Activities,
     pub(super) waits: &'a WaitStates,
     pub(super) delays: &'a DelayCosts,
     pub(super) whatif: &'a WhatIf<'a>,
     pub(super) stragglers: &'a Stragglers,
     pub(super) exchanges: &'a DeviceCollectives,
+    /// Smallest share of the run time that a fix must save.
+    pub(super) min_share: f64,
 }
 
 /// Locations that are held up by a delay.
@@ -134,19 +142,26 @@ impl<'a> Times<'a> {
 impl Times<'_> {
     /// Returns the time of each rank in a call path.
     fn of_ranks(&self, path: CallPathId) -> impl Iterator<Item = (LocationId, f64)> + '_ {
-        let time = move |rank: &LocationId| {
-            let times = self.times.get(rank)?;
-            Some((
-                *rank,
-                times.get(path.index()).copied().unwrap_or_default() as f64,
-            ))
-        };
-        self.ranks.iter().filter_map(time)
+        let ranks = self.ranks.iter();
+        let ranks = ranks.filter(|rank| self.times.contains_key(rank));
+        ranks.map(move |rank| (*rank, self.ticks(*rank, path) as f64))
     }
 
-    /// Returns the ranks that take long in a call path: more than half way from the mean to the maximum.
+    /// Returns the time of a location in a call path, in ticks.
+    fn ticks(&self, location: LocationId, path: CallPathId) -> u64 {
+        let times = self.times.get(&location);
+        let own = times.and_then(|times| times.get(path.index()).copied());
+        own.unwrap_or_default()
+    }
+
+    /// Returns the ranks that take long in a call path: more than half way from the mean to the maximum. Few ranks that
+    /// are never in the call path have another role, such as that of a master, and do not count.
     fn slow(&self, path: CallPathId) -> Vec<LocationId> {
-        let times: Vec<(LocationId, f64)> = self.of_ranks(path).collect();
+        let mut times: Vec<(LocationId, f64)> = self.of_ranks(path).collect();
+        let inside = times.iter().filter(|it| it.1 > 0.0).count();
+        if 2 * inside > times.len() {
+            times.retain(|it| it.1 > 0.0);
+        }
         let mean = times.iter().map(|it| it.1).sum::<f64>() / times.len().max(1) as f64;
         let most = times.iter().map(|it| it.1).fold(0.0, f64::max);
         let limit = mean + (most - mean) / 2.0;
@@ -176,12 +191,25 @@ struct HeldUp {
 impl Sources<'_> {
     /// Returns the run time and all candidates, of each kind the `most` that cost most.
     pub(super) fn findings(&self, most: usize, job: &Job) -> Result<(Nanos, Vec<Finding>)> {
-        let recorded = self.whatif.ask(&[], job)?.recorded;
+        let recorded = self.whatif.recorded()?;
         let mut found = self.delays(recorded, most, job)?;
         found.extend(self.steps(recorded, most));
         found.extend(self.late_ranks(recorded));
         found.push(self.transfers(recorded, job)?);
         Ok((recorded, found))
+    }
+
+    /// Returns the time that a fix saves, at most a bound. The replay is omitted if the bound is too small for a finding.
+    fn saved(
+        &self,
+        bound: Nanos,
+        recorded: Nanos,
+        replay: impl FnOnce() -> Result<Nanos>,
+    ) -> Result<Nanos> {
+        match share(bound, recorded) < self.min_share {
+            true => Ok(bound),
+            false => Ok(replay()?.min(bound)),
+        }
     }
 
     fn ranks(&self) -> Vec<LocationId> {
@@ -224,15 +252,25 @@ impl Sources<'_> {
             }
             if let (HeldUpBy::Rank, Some(path)) = (by, path) {
                 let slow = times.slow(path);
-                if slow.len() > 1 && slow.contains(&location) {
+                let is_of_calls = |slow: &[LocationId]| {
+                    let (_, others) = times.slow_and_others(path, slow);
+                    slow.iter().all(|it| {
+                        let excess = times.ticks(*it, path) as f64 - others;
+                        bad_calls::of(self, *it, path, excess).is_some()
+                    })
+                };
+                if slow.len() > 1 && slow.contains(&location) && !is_of_calls(&slow) {
                     if balanced.len() < MAX_BALANCED && balanced.insert(path) {
                         let own = costs.iter().filter(|((own, at, by), _)| {
                             (*at, *by) == (Some(path), HeldUpBy::Rank) && slow.contains(own)
                         });
                         let cost = own.map(|(_, ticks)| ticks).sum();
-                        seen.extend(slow.iter().map(|slow| (*slow, by)));
                         let of = (path, slow, cost);
-                        found.push(self.imbalance(of, (&times, &held_up), recorded, job)?);
+                        let finding = self.imbalance(of, (&times, &held_up), recorded, job)?;
+                        if !self.is_noise(&finding, path, &times) {
+                            seen.extend(finding.locations.iter().map(|slow| (*slow, by)));
+                            found.push(finding);
+                        }
                     }
                     continue;
                 }
@@ -257,8 +295,9 @@ impl Sources<'_> {
             match (by, path) {
                 (HeldUpBy::Device, Some(path)) => {
                     finding.kind = FindingKind::DeviceWork { location, path };
-                    let saved = self.whatif.saved_without(&[location], Some(path), job)?;
-                    finding.saved = saved.min(cost);
+                    finding.saved = self.saved(cost, recorded, || {
+                        self.whatif.saved_without(&[location], Some(path), job)
+                    })?;
                 }
                 (HeldUpBy::Host, Some(path)) => {
                     // Launches come from many call paths: the largest stands for all of the process.
@@ -274,8 +313,9 @@ impl Sources<'_> {
                     let threads = times.times.keys().copied();
                     let threads = threads.filter(|it| system.process(*it) == process);
                     let threads: Vec<LocationId> = threads.collect();
-                    let saved = self.whatif.saved_without(&threads, None, job)?;
-                    finding.saved = saved.min(finding.cost);
+                    finding.saved = self.saved(finding.cost, recorded, || {
+                        self.whatif.saved_without(&threads, None, job)
+                    })?;
                 }
                 (HeldUpBy::Host | HeldUpBy::Device, None) => continue,
                 _ => {
@@ -296,10 +336,17 @@ impl Sources<'_> {
                         finding.saved = Nanos(cost.0 / all);
                     } else {
                         // The replay gains from other call paths of the location as well.
-                        let answer = self.whatif.ask(&[Change::LikePeers { location }], job)?;
                         let excess = clock.total((own - median) as u128);
-                        finding.saved = answer.saved().min(cost).min(excess);
+                        finding.saved = self.saved(cost.min(excess), recorded, || {
+                            let change = Change::LikePeers { location };
+                            Ok(self.whatif.ask(&[change], job)?.saved())
+                        })?;
                         finding.factor = Some(own / median);
+                        let bad =
+                            path.and_then(|path| bad_calls::of(self, location, path, own - median));
+                        if let (Some(bad), Some(path)) = (bad, path) {
+                            bad.describe(&mut finding, path, self, job)?;
+                        }
                     }
                 }
             }
@@ -307,6 +354,27 @@ impl Sources<'_> {
             found.push(finding);
         }
         Ok(found)
+    }
+
+    /// Returns `true` if delays that move from rank to rank cost no more than the noise of single calls explains.
+    ///
+    /// The largest of n times with noise is on average less than `sqrt(2 ln n)` standard deviations above their mean.
+    fn is_noise(&self, finding: &Finding, path: CallPathId, times: &Times<'_>) -> bool {
+        let is_steady = finding.factor.is_none_or(|it| it >= MIN_STEADY);
+        let function = self.activities.paths().get(path).map(|it| it.region.0);
+        let functions = &self.stragglers.functions;
+        let noise = functions.iter().find(|it| Some(it.function) == function);
+        let Some(noise) = noise.map(|it| it.noise).filter(|it| *it <= MAX_NOISE) else {
+            return false;
+        };
+        let (sum, count) = times
+            .of_ranks(path)
+            .filter(|it| it.1 > 0.0)
+            .fold((0.0, 0_usize), |(sum, count), it| (sum + it.1, count + 1));
+        let count = count.max(2) as f64;
+        let chance = noise * (2.0 * count.ln()).sqrt() * sum / count;
+        let chance = self.activities.clock().total(chance as u128);
+        !is_steady && finding.saved <= chance
     }
 
     /// Returns `true` if a call path ends in a call of MPI.
@@ -327,7 +395,7 @@ impl Sources<'_> {
     ) -> Result<Finding> {
         let clock = self.activities.clock();
         let cost = clock.total(ticks as u128);
-        let saved = self.whatif.saved_by_balancing(path, job)?.min(cost);
+        let saved = self.saved(cost, recorded, || self.whatif.saved_by_balancing(path, job))?;
         let held = slow.iter();
         let held: Vec<&HeldUp> = held
             .filter_map(|it| held_up.get(&(*it, HeldUpBy::Rank)))

@@ -5,6 +5,7 @@
 //! | finding | condition | saved |
 //! |---|---|---|
 //! | delay | a location delays others in a call path in which it spends longer than its peers | replay with the location as fast as the median of its peers, at most the waiting that it causes |
+//! | bad calls | as a delay, and up to three calls make up most of the excess | as a delay |
 //! | imbalance | as a delay, and several ranks take long in the call path | replay with the call path balanced over all ranks, at most the waiting that they cause |
 //! | serial section | as above, and most peers are not in the call path at all | cost of the delay over the number of peers |
 //! | work of an accelerator | a host waits for it in a synchronising call | replay without it |
@@ -16,8 +17,12 @@
 //!
 //! Peers of a rank are the other ranks. Where threads of its process wait for it, they are these threads.
 //!
+//! Unequal times that move from rank to rank are no finding if the noise of single calls explains what they cost: a
+//! standard deviation of up to 8 % is that of healthy machines.
+//!
 //! Findings below a share of the run time are dropped, [`FindingsParams::min_share`].
 
+mod bad_calls;
 mod collect;
 mod training;
 
@@ -91,6 +96,15 @@ pub enum FindingKind {
         location: LocationId,
         /// The call path; `None` outside of all frames.
         path: Option<CallPathId>,
+    },
+    /// Few calls of a location delay others, while the location is as fast as its peers in all others.
+    BadCalls {
+        /// The location.
+        location: LocationId,
+        /// The call path.
+        path: CallPathId,
+        /// Number of the calls.
+        count: usize,
     },
     /// Several locations delay others in a call path; [`Finding::locations`] lists them.
     Imbalance {
@@ -181,13 +195,14 @@ pub struct Finding {
     pub held_up: usize,
     /// Factor by which it is slower than its peers, where it has some.
     pub factor: Option<f64>,
-    /// Time of the location in the call path, where the finding is about one; of several locations the mean.
+    /// Time of the location in the call path, where the finding is about one; of several locations the mean, and of
+    /// [bad calls](FindingKind::BadCalls) the time of the longest.
     pub own: Option<Nanos>,
     /// Median time of its peers in the call path, likewise.
     pub peers: Option<Nanos>,
     /// Longest wait state that it causes, where there is one.
     pub longest: Option<WaitState>,
-    /// Window with the longest wait state that it causes, where there is one.
+    /// Window with the longest of the bad calls, or with the longest wait state that it causes, where there is one.
     pub window: Option<TimeRange>,
 }
 
@@ -220,6 +235,30 @@ impl Finding {
                 let (label, path, cost) = (label(location), name(path), self.cost);
                 format!(
                     "{label} holds up {others} directly, for {cost} of waiting in total, in `{path}`{times}; with the time of its peers the run takes {saved} less ({share:.1} %)"
+                )
+            }
+            FindingKind::BadCalls {
+                location,
+                path,
+                count,
+            } => {
+                let (label, path, cost) = (label(location), name(Some(path)), self.cost);
+                let at = self
+                    .window
+                    .and_then(|it| activities.clock().nanos(it.start));
+                let at = at.map_or_else(String::new, |at| format!(" at {at}"));
+                let own = self.own.unwrap_or_default();
+                let peers = self.peers.unwrap_or_default();
+                let calls = match count {
+                    1 => format!(
+                        "one call of `{path}` on {label}{at} takes {own} where its peers take {peers}"
+                    ),
+                    _ => format!(
+                        "{count} calls of `{path}` on {label} are far longer than those of its peers: the longest{at} takes {own} instead of {peers}"
+                    ),
+                };
+                format!(
+                    "{calls}; {waiters} {cost} in total, and with the time of its peers the run takes {saved} less ({share:.1} %)"
                 )
             }
             FindingKind::Imbalance { path } if self.factor.is_some_and(|it| it < MIN_STEADY) => {
@@ -406,17 +445,23 @@ impl FindingsPlan {
         if let Some(training) = TrainingJob::of_trace(view, job)? {
             return training::findings(&training, view.definitions(), &self.0, job);
         }
+        // The sums of all calls are free again before the graph is built: both are large.
+        let stragglers = {
+            let mut sums = PeerSums::default();
+            sums.add_trace(view, job)?;
+            Stragglers::of(&sums, job)?
+        };
         let none: &[Dependency] = &[];
         let whatif = WhatIf::of(view, activities, none, job)?;
-        let mut sums = PeerSums::default();
-        sums.add_trace(view, job)?;
         let sources = collect::Sources {
+            view,
             activities,
             waits,
             delays,
             whatif: &whatif,
-            stragglers: &Stragglers::of(&sums, job)?,
+            stragglers: &stragglers,
             exchanges: &DeviceCollectives::of(view, activities, waits, job)?,
+            min_share: self.0.min_share,
         };
         let (runtime, mut findings) = sources.findings(self.0.max_findings, job)?;
         findings.retain(|it| it.share >= self.0.min_share);

@@ -18,6 +18,13 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
+    /// Reserves memory for activities and dependencies.
+    pub(crate) fn reserve(&mut self, activities: usize, dependencies: usize) {
+        self.durations.reserve_exact(activities);
+        self.groups.reserve_exact(activities);
+        self.edges.reserve_exact(dependencies);
+    }
+
     /// Adds an activity.
     ///
     /// # Errors
@@ -85,7 +92,7 @@ impl GraphBuilder {
     ///
     /// Returns [`Error::Cycle`] with the first activity that can never begin, [`Error::TooMany`] past 2^32 - 1
     /// dependencies, and [`Error::Cancelled`] if the job is cancelled.
-    pub fn build(self, job: &Job) -> Result<ActivityGraph> {
+    pub fn build(mut self, job: &Job) -> Result<ActivityGraph> {
         let count = self.durations.len();
         if u32::try_from(self.edges.len()).is_err() {
             return Err(Error::TooMany {
@@ -94,7 +101,13 @@ impl GraphBuilder {
             });
         }
         let (starts, before) = lists(count, self.edges.iter().copied(), job)?;
-        let (next, after) = lists(count, self.edges.iter().map(|(a, b)| (*b, *a)), job)?;
+        // The lists have all dependencies: the largest part of the memory is free again.
+        self.edges = Vec::new();
+        let reversed = (0..count as u32).flat_map(|id| {
+            let before = list(&starts, &before, id).iter();
+            before.map(move |before| (*before, id))
+        });
+        let (next, after) = lists(count, reversed, job)?;
         let members = self
             .groups
             .iter()

@@ -1,7 +1,7 @@
 //! [`ProgramGraph`]: the bursts and MPI calls of a trace in program order.
 
 use super::{ActivityGraph, ActivityId, GraphBuilder};
-use crate::activity::{Activities, CallId};
+use crate::activity::{Activities, Call, CallId};
 use crate::{CallPlace, Error, Result};
 use perf_core::{Job, LocationId, Nanos, Ticks};
 
@@ -40,6 +40,17 @@ impl<'a> ProgramGraph<'a> {
             bases: Vec::with_capacity(activities.locations().len()),
             locations: Vec::new(),
         };
+        let calls: usize = activities.locations().iter().map(|it| it.calls.len()).sum();
+        let members: usize = activities
+            .collectives()
+            .iter()
+            .map(|it| it.members.len())
+            .sum();
+        let others = activities.collectives().len() + activities.locations().len();
+        let depend = activities.messages().len() + 2 * members + activities.links().len();
+        program
+            .graph
+            .reserve(2 * calls + others, 2 * calls + depend + others);
         let clock = activities.clock();
         let begin = activities.range().map_or(Ticks(0), |range| range.0);
         // Differences of rounded times, so that rounding does not add up.
@@ -138,9 +149,9 @@ impl<'a> ProgramGraph<'a> {
     }
 
     /// Finds an order of replay. The error about a cycle names the place of a call in it.
-    pub(crate) fn build(self, job: &Job) -> Result<ActivityGraph> {
+    pub(crate) fn build(self, job: &Job) -> Result<(ActivityGraph, Places)> {
         let (bases, activities) = (self.bases, self.activities);
-        self.graph.build(job).map_err(|error| match error {
+        let graph = self.graph.build(job).map_err(|error| match error {
             Error::Cycle {
                 activity,
                 stuck,
@@ -153,6 +164,62 @@ impl<'a> ProgramGraph<'a> {
                 place: place(&bases, activities, activity),
             },
             other => other,
+        })?;
+        Ok((graph, Places(bases)))
+    }
+}
+
+/// First activity of each location in a graph. Bursts and calls follow from it, and need no memory.
+#[derive(Debug)]
+pub(crate) struct Places(Vec<u32>);
+
+impl Places {
+    /// Returns the bursts of all locations with their activities, in the order of these.
+    pub(crate) fn bursts<'a>(
+        &'a self,
+        activities: &'a Activities,
+    ) -> impl Iterator<Item = (ActivityId, Burst)> + 'a {
+        let locations = activities.locations().len();
+        let locations = (0..locations).filter_map(LocationId::from_index);
+        locations.flat_map(move |location| self.bursts_of(activities, location))
+    }
+
+    /// Returns the bursts of a location with their activities.
+    pub(crate) fn bursts_of<'a>(
+        &'a self,
+        activities: &'a Activities,
+        location: LocationId,
+    ) -> impl Iterator<Item = (ActivityId, Burst)> + 'a {
+        let begin = activities.range().map_or(Ticks(0), |range| range.0);
+        let own = activities.locations().get(location.index());
+        let own = own.filter(|own| !own.calls.is_empty());
+        let base = self.0.get(location.index()).copied().unwrap_or_default();
+        let last = own.and_then(|own| own.range).map(|range| range.1);
+        let calls = own.map_or(&[][..], |own| own.calls.as_slice());
+        let calls = calls.iter().map(Some).chain(own.map(|_| None)).zip(0..);
+        let mut start = begin;
+        calls.map(move |(call, index)| {
+            let end = call.map_or(last.unwrap_or(start), |call| call.enter);
+            let burst = Burst {
+                location,
+                before: call.map(|_| CallId { location, index }),
+                start,
+                end,
+            };
+            start = call.map_or(start, |call| call.leave);
+            (ActivityId(base + 2 * index), burst)
+        })
+    }
+
+    /// Returns the calls of all locations with their activities, in the order of these.
+    pub(crate) fn calls<'a>(
+        &'a self,
+        activities: &'a Activities,
+    ) -> impl Iterator<Item = (ActivityId, CallId, &'a Call)> + 'a {
+        activities.calls().map(|(id, call)| {
+            let base = self.0.get(id.location.index()).copied();
+            let activity = ActivityId(base.unwrap_or_default() + 2 * id.index + 1);
+            (activity, id, call)
         })
     }
 }

@@ -3,7 +3,7 @@
 use super::sums::{Cell, PeerSums};
 use super::{Effect, FunctionKey, FunctionTimes, Straggler, StragglerKind, Stragglers};
 use crate::Result;
-use perf_core::{Job, Nanos};
+use perf_core::{Job, Nanos, parallel};
 use std::collections::BTreeMap;
 
 /// Turns of a polish. Most tables do not change any more after three.
@@ -23,7 +23,7 @@ struct PeerTable {
     ranks: Vec<u32>,
     steps: Vec<u64>,
     /// Row, column, time and the logarithm that is left.
-    cells: Vec<(usize, usize, Cell, f64)>,
+    cells: Vec<(u32, u32, Cell, f64)>,
     typical: f64,
     rank_effects: Vec<f64>,
     step_effects: Vec<f64>,
@@ -31,18 +31,25 @@ struct PeerTable {
 
 /// Decomposes the times of all functions.
 pub(super) fn decompose(sums: &PeerSums, job: &Job) -> Result<Stragglers> {
-    let mut found = Stragglers::default();
-    let mut cells = sums.cells.iter().peekable();
-    while let Some(((function, _, _), _)) = cells.peek().copied() {
+    let mut functions: Vec<FunctionKey> = sums.cells.keys().map(|key| key.0).collect();
+    functions.dedup();
+    let parts = parallel::try_map(functions.len(), |number| {
         job.check()?;
-        let mut own = Vec::new();
-        while let Some(((_, rank, step), cell)) = cells.next_if(|it| it.0.0 == *function) {
-            own.push((*rank, *step, *cell));
-        }
-        if let Some(mut table) = PeerTable::new(&own) {
+        let (function, mut found) = (functions[number], Stragglers::default());
+        let own = sums
+            .cells
+            .range((function, 0, 0)..=(function, u32::MAX, u64::MAX));
+        let own = own.map(|((_, rank, step), cell)| (*rank, *step, *cell));
+        if let Some(mut table) = PeerTable::new(&own.collect::<Vec<_>>()) {
             table.polish(job)?;
-            table.report(*function, sums, &mut found);
+            table.report(function, sums, &mut found);
         }
+        Ok::<_, crate::Error>(found)
+    })?;
+    let mut found = Stragglers::default();
+    for part in parts {
+        found.functions.extend(part.functions);
+        found.stragglers.extend(part.stragglers);
     }
     found
         .stragglers
@@ -68,8 +75,8 @@ fn median(values: &mut [f64]) -> f64 {
 impl PeerTable {
     /// Returns `None` if the function has no peers: fewer than three ranks or calls of one step alone on two.
     fn new(cells: &[(u32, u64, Cell)]) -> Option<Self> {
-        let mut ranks: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut steps: BTreeMap<u64, usize> = BTreeMap::new();
+        let mut ranks: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut steps: BTreeMap<u64, u32> = BTreeMap::new();
         for (rank, step, _) in cells {
             ranks.entry(*rank).or_default();
             steps.entry(*step).or_default();
@@ -77,10 +84,10 @@ impl PeerTable {
         if ranks.len() < 2 || (ranks.len() == 2 && steps.len() < 2) {
             return None;
         }
-        for (place, row) in ranks.values_mut().enumerate() {
+        for (row, place) in ranks.values_mut().zip(0..) {
             *row = place;
         }
-        for (place, column) in steps.values_mut().enumerate() {
+        for (column, place) in steps.values_mut().zip(0..) {
             *column = place;
         }
         let place = |(rank, step, cell): &(u32, u64, Cell)| {
@@ -99,10 +106,11 @@ impl PeerTable {
 
     /// Takes medians of rows and columns out in turns.
     fn polish(&mut self, job: &Job) -> Result<()> {
+        let mut scratch = Vec::new();
         for _ in 0..TURNS {
             job.check()?;
-            let of_ranks = self.take_out(true);
-            let of_steps = self.take_out(false);
+            let of_ranks = self.take_out(true, &mut scratch);
+            let of_steps = self.take_out(false, &mut scratch);
             for effects in [&mut self.rank_effects, &mut self.step_effects] {
                 let middle = median(&mut effects.clone());
                 self.typical += middle;
@@ -116,19 +124,33 @@ impl PeerTable {
     }
 
     /// Takes the median of each row or column out, and returns the largest of them.
-    fn take_out(&mut self, is_rank: bool) -> f64 {
+    fn take_out(&mut self, is_rank: bool, scratch: &mut Vec<f64>) -> f64 {
         let count = if is_rank {
             self.ranks.len()
         } else {
             self.steps.len()
         };
-        let mut lists: Vec<Vec<f64>> = vec![Vec::new(); count];
-        for (row, column, _, rest) in &self.cells {
-            lists[if is_rank { *row } else { *column }].push(*rest);
+        let place = |cell: &(u32, u32, Cell, f64)| if is_rank { cell.0 } else { cell.1 } as usize;
+        let mut starts = vec![0; count + 1];
+        for cell in &self.cells {
+            starts[place(cell) + 1] += 1;
         }
-        let medians: Vec<f64> = lists.iter_mut().map(|list| median(list)).collect();
+        for at in 0..count {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        scratch.resize(self.cells.len(), 0.0);
+        for cell in &self.cells {
+            let slot = &mut next[place(cell)];
+            scratch[*slot] = cell.3;
+            *slot += 1;
+        }
+        let lists = starts.windows(2);
+        let medians: Vec<f64> = lists
+            .map(|range| median(&mut scratch[range[0]..range[1]]))
+            .collect();
         for (row, column, _, rest) in &mut self.cells {
-            *rest -= medians[if is_rank { *row } else { *column }];
+            *rest -= medians[if is_rank { *row } else { *column } as usize];
         }
         let effects = if is_rank {
             &mut self.rank_effects
@@ -165,7 +187,10 @@ impl PeerTable {
         let mut of_ranks = vec![(0_u64, 0); self.ranks.len()];
         let mut of_steps = vec![(0_u64, 0); self.steps.len()];
         for (row, column, cell, _) in &self.cells {
-            for (time, count) in [&mut of_ranks[*row], &mut of_steps[*column]] {
+            for (time, count) in [
+                &mut of_ranks[*row as usize],
+                &mut of_steps[*column as usize],
+            ] {
                 *time = time.saturating_add(cell.time);
                 *count += 1;
             }
@@ -218,7 +243,7 @@ impl PeerTable {
         }
         for (row, column, cell, rest) in &self.cells {
             if is_straggler(*rest, noise) {
-                let (rank, step) = (self.ranks[*row], self.steps[*column]);
+                let (rank, step) = (self.ranks[*row as usize], self.steps[*column as usize]);
                 let it = Effect {
                     key: step,
                     log: *rest,

@@ -3,7 +3,7 @@
 use super::FunctionKey;
 use crate::{Error, Result};
 use perf_core::{
-    Close, Job, LocationId, LocationView, Merge, Nanos, RegionId, Ticks, TraceView, Unify, Visitor,
+    Close, Job, LocationId, Merge, Nanos, RegionId, Ticks, TraceView, Unify, Visitor, parallel,
     replay,
 };
 use std::collections::BTreeMap;
@@ -149,34 +149,40 @@ impl PeerSums {
             !region.is_mpi() && region.paradigm != perf_core::Paradigm::Measurement
         };
         let code: Vec<bool> = definitions.regions.iter().map(is_code).collect();
-        for location in view.locations() {
+        let ids: Vec<LocationId> = view.ids().collect();
+        let found = parallel::try_map(ids.len(), |number| {
             job.check()?;
-            if location.overlaps(definitions, job)? {
-                continue;
+            let mut calls = Calls {
+                view,
+                functions: &functions,
+                code: &code,
+                stack: Vec::new(),
+                steps: BTreeMap::new(),
+                found: Vec::new(),
+            };
+            if let Some(location) = view.location(ids[number])
+                && !location.overlaps(definitions, job)?
+            {
+                replay(location, &mut calls, job)?;
             }
-            self.add_location(location, view, &functions, &code, job)?;
+            Ok::<_, Error>(calls.found)
+        })?;
+        let cells = ids.iter().zip(found).flat_map(|(id, calls)| {
+            let rank = id.0;
+            calls.into_iter().map(move |(function, step, time)| {
+                ((function, rank, step), Cell { calls: 1, time })
+            })
+        });
+        if self.cells.is_empty() {
+            // Building a map at once is faster than adding to it.
+            self.cells = cells.collect();
+            return Ok(());
         }
-        Ok(())
-    }
-
-    fn add_location(
-        &mut self,
-        location: LocationView<'_>,
-        view: TraceView<'_>,
-        functions: &[RegionId],
-        code: &[bool],
-        job: &Job,
-    ) -> Result<()> {
-        let mut calls = Calls {
-            sums: self,
-            location: location.id(),
-            view,
-            functions,
-            code,
-            stack: Vec::new(),
-            steps: BTreeMap::new(),
-        };
-        replay(location, &mut calls, job)?;
+        for (key, cell) in cells {
+            let own = self.cells.entry(key).or_default();
+            own.calls += cell.calls;
+            own.time = own.time.saturating_add(cell.time);
+        }
         Ok(())
     }
 
@@ -198,8 +204,6 @@ impl PeerSums {
 
 /// Visitor that adds the calls of one location.
 struct Calls<'a> {
-    sums: &'a mut PeerSums,
-    location: LocationId,
     view: TraceView<'a>,
     functions: &'a [RegionId],
     code: &'a [bool],
@@ -207,6 +211,8 @@ struct Calls<'a> {
     stack: Vec<(Ticks, u64)>,
     /// Number of calls of each function so far.
     steps: BTreeMap<RegionId, u64>,
+    /// Function, number and exclusive time of each call, in nanoseconds.
+    found: Vec<(FunctionKey, u64, u64)>,
 }
 
 impl Visitor for Calls<'_> {
@@ -233,7 +239,8 @@ impl Visitor for Calls<'_> {
         let step = self.steps.entry(function).or_default();
         let clock = self.view.definitions().clock;
         let own = clock.total(u128::from(time.saturating_sub(below)));
-        self.sums.add(function.0, self.location.0, *step, own);
+        let own = u64::try_from(own.0).unwrap_or_default();
+        self.found.push((function.0, *step, own));
         *step += 1;
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Dependency;
 use crate::activity::{Activities, CallCollective, CallId, CallKind};
-use crate::graph::{ActivityGraph, ActivityId, Burst, ProgramGraph};
+use crate::graph::{ActivityGraph, ActivityId, Places, ProgramGraph};
 use crate::waits::Flow;
 use crate::{Error, Result};
 use perf_core::{Job, Nanos, Ticks};
@@ -10,9 +10,7 @@ use perf_core::{Job, Nanos, Ticks};
 /// A graph and its activities.
 pub(super) struct Built {
     pub(super) graph: ActivityGraph,
-    pub(super) recorded: Vec<Nanos>,
-    pub(super) bursts: Vec<(ActivityId, Burst)>,
-    pub(super) calls: Vec<(ActivityId, CallId)>,
+    pub(super) places: Places,
 }
 
 pub(super) fn build(
@@ -20,8 +18,7 @@ pub(super) fn build(
     dependencies: &[Dependency],
     job: &Job,
 ) -> Result<Built> {
-    let mut bursts = Vec::new();
-    let mut program = ProgramGraph::of(activities, |burst| bursts.push(burst), job)?;
+    let mut program = ProgramGraph::of(activities, |_| {}, job)?;
     // Activities at which collectives meet, and the time of each.
     let mut meetings = Vec::new();
     let mut checks = job.checks();
@@ -68,26 +65,10 @@ pub(super) fn build(
             program.graph.depend(call, on)?;
         }
     }
-    let calls: Vec<(ActivityId, CallId)> = activities
-        .calls()
-        .filter_map(|(call, _)| Some((program.exit(call)?, call)))
-        .collect();
-    let place = |burst: &Burst| match burst.before {
-        Some(call) => program.entry(call),
-        None => program.last(burst.location),
-    };
-    let bursts: Vec<(ActivityId, Burst)> = bursts
-        .into_iter()
-        .filter_map(|burst| Some((place(&burst)?, burst)))
-        .collect();
-    let graph = program.build(job)?;
-    let recorded = recorded(activities, &graph, &bursts, &calls, &meetings);
-    Ok(Built {
-        graph,
-        recorded,
-        bursts,
-        calls,
-    })
+    let (mut graph, places) = program.build(job)?;
+    let recorded = recorded(activities, &graph, &places, &meetings);
+    graph.set_durations(recorded);
+    Ok(Built { graph, places })
 }
 
 /// Lets calls end no earlier than all of them are entered.
@@ -159,27 +140,25 @@ fn depend(
 fn recorded(
     activities: &Activities,
     graph: &ActivityGraph,
-    bursts: &[(ActivityId, Burst)],
-    calls: &[(ActivityId, CallId)],
+    places: &Places,
     meetings: &[(ActivityId, Ticks)],
 ) -> Vec<Nanos> {
     let clock = activities.clock();
     let begin = activities.range().map_or(Ticks(0), |range| range.0);
     let nanos = |at: Ticks| clock.total(u128::from(at.saturating_since(begin)));
     let mut ends = vec![Nanos(0); graph.len()];
-    for (id, burst) in bursts {
+    for (id, burst) in places.bursts(activities) {
         ends[id.index()] = nanos(burst.end);
     }
-    for (id, call) in calls {
-        let leave = activities.call(*call).map_or(Ticks(0), |call| call.leave);
-        ends[id.index()] = nanos(leave);
+    for (id, _, call) in places.calls(activities) {
+        ends[id.index()] = nanos(call.leave);
     }
     for (id, time) in meetings {
         ends[id.index()] = nanos(*time);
     }
     let mut durations = graph.durations().to_vec();
-    for (id, _) in calls {
-        let before = graph.dependencies(*id).map(|before| ends[before.index()]);
+    for (id, ..) in places.calls(activities) {
+        let before = graph.dependencies(id).map(|before| ends[before.index()]);
         let ready = before.fold(Nanos(0), Nanos::max);
         durations[id.index()] = ends[id.index()].saturating_sub(ready);
     }

@@ -2,6 +2,7 @@
 
 use super::WhatIf;
 use crate::activity::Activities;
+use crate::graph::ActivityId;
 use crate::{Error, Result};
 use perf_core::{LocationId, Nanos, fits};
 
@@ -173,7 +174,7 @@ impl WhatIf<'_> {
         match change {
             Change::Function { pattern, factor } => {
                 let times = self.times_inside(&self.matching(pattern));
-                for (id, _) in &self.bursts {
+                for (id, _) in self.bursts() {
                     let slot = &mut durations[id.index()];
                     *slot = slot.saturating_sub(scaled(times[id.index()], 1.0 - factor));
                 }
@@ -181,30 +182,38 @@ impl WhatIf<'_> {
             Change::Balance { pattern } => self.balance(&self.matching(pattern), durations),
             Change::Calls { pattern, factor } => {
                 let definitions = self.activities.definitions();
-                for (id, call) in &self.calls {
-                    let region = self.activities.call(*call).map(|call| call.region);
-                    let name = region.map(|region| definitions.region_name(region));
-                    if name.is_some_and(|name| fits(pattern, &name)) {
+                for (id, _, call) in self.calls() {
+                    if fits(pattern, &definitions.region_name(call.region)) {
                         durations[id.index()] = scaled(durations[id.index()], *factor);
                     }
                 }
             }
             Change::Location { location, factor } => {
-                for (id, _) in self.bursts.iter().filter(|it| it.1.location == *location) {
+                for (id, _) in self.places.bursts_of(self.activities, *location) {
                     durations[id.index()] = scaled(durations[id.index()], *factor);
                 }
             }
             Change::LikePeers { location } => {
-                for group in self.peers().values() {
-                    let others = group.iter().filter(|it| it.0 != *location);
-                    let mut others: Vec<Nanos> =
-                        others.map(|it| self.recorded[it.1.index()]).collect();
+                let own = self.places.bursts_of(self.activities, *location);
+                let own: Vec<ActivityId> = own.map(|it| it.0).collect();
+                let is_own = |id: &ActivityId| match (own.first(), own.last()) {
+                    (Some(first), Some(last)) => (*first..=*last).contains(id),
+                    _ => false,
+                };
+                let mut others: Vec<Nanos> = Vec::new();
+                for group in self.peers().groups() {
+                    if !group.iter().any(is_own) {
+                        continue;
+                    }
+                    others.clear();
+                    let peers = group.iter().filter(|id| !is_own(id));
+                    others.extend(peers.map(|id| self.durations()[id.index()]));
                     let half = others.len() / 2;
                     if others.is_empty() {
                         continue;
                     }
                     let median = *others.select_nth_unstable(half).1;
-                    for (_, id) in group.iter().filter(|it| it.0 == *location) {
+                    for id in group.iter().filter(|id| is_own(id)) {
                         durations[id.index()] = median;
                     }
                 }
@@ -231,9 +240,9 @@ impl WhatIf<'_> {
     /// Returns the time of each burst in some call paths, by activity.
     fn times_inside(&self, inside: &[bool]) -> Vec<Nanos> {
         let clock = self.activities.clock();
-        let mut times = vec![Nanos(0); self.recorded.len()];
+        let mut times = vec![Nanos(0); self.durations().len()];
         let mut sums = vec![0; self.timelines.width()];
-        for (id, burst) in &self.bursts {
+        for (id, burst) in self.bursts() {
             sums.fill(0);
             self.timelines
                 .add(burst.location, burst.start, burst.end, &mut sums);
@@ -250,13 +259,10 @@ impl WhatIf<'_> {
     /// Replaces the time of each burst in some call paths by the mean of its peers.
     pub(crate) fn balance(&self, inside: &[bool], durations: &mut [Nanos]) {
         let times = self.times_inside(inside);
-        for group in self.peers().values() {
-            let sum: i128 = group
-                .iter()
-                .map(|(_, id)| i128::from(times[id.index()].0))
-                .sum();
+        for group in self.peers().groups() {
+            let sum: i128 = group.iter().map(|id| i128::from(times[id.index()].0)).sum();
             let mean = Nanos(i64::try_from(sum / group.len().max(1) as i128).unwrap_or(i64::MAX));
-            for (_, id) in group {
+            for id in group {
                 let slot = &mut durations[id.index()];
                 let changed = slot.saturating_sub(times[id.index()]).saturating_add(mean);
                 *slot = changed.max(Nanos(0));

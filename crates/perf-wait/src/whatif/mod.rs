@@ -30,12 +30,13 @@ mod change;
 
 pub use change::{Change, ChangeError};
 
-use crate::activity::{Activities, CallId, CallKind};
-use crate::graph::{ActivityGraph, ActivityId, Burst, Schedule};
+use crate::activity::{Activities, Call, CallId, CallKind};
+use crate::graph::{ActivityGraph, ActivityId, Burst, Places};
 use crate::timeline::Timelines;
 use crate::{Error, Result};
 use perf_core::{CallPathId, Column, Job, LocationId, Nanos, RegionId, Table, TraceView};
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 /// Dependency between two calls that the messages and collectives of a trace do not imply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,24 +61,40 @@ impl Dependencies for [Dependency] {
     }
 }
 
-/// Call path of the call after a burst, and its number among the calls of that path on the location. Threads of a team
-/// have different call paths: for their barriers it is the function.
-type PeerKey = (Option<CallPathId>, Option<RegionId>, u32);
+/// Call path of the call after a burst. Threads of a team have different call paths: for their barriers it is the function.
+type PeerKey = (Option<CallPathId>, Option<RegionId>);
+
+/// Bursts in groups of peers: those before the n-th call of a call path on all locations.
+#[derive(Debug, Default)]
+struct Peers {
+    /// Activities of the bursts, one group after the other, each in the order of locations.
+    bursts: Vec<ActivityId>,
+    /// End of each group.
+    ends: Vec<u32>,
+}
+
+impl Peers {
+    fn groups(&self) -> impl Iterator<Item = &[ActivityId]> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let group = self.bursts.get(start..*end as usize);
+            start = *end as usize;
+            group.unwrap_or_default()
+        })
+    }
+}
 
 /// A program that can be replayed with other durations.
 #[derive(Debug)]
 pub struct WhatIf<'a> {
     activities: &'a Activities,
     timelines: Timelines,
+    /// Activities with their recorded durations.
     graph: ActivityGraph,
-    /// Recorded duration of each activity.
-    recorded: Vec<Nanos>,
-    /// Duration of each activity without imbalance.
-    ideal: Vec<Nanos>,
     /// Run time of the replay with the recorded durations.
     identity: Nanos,
-    bursts: Vec<(ActivityId, Burst)>,
-    calls: Vec<(ActivityId, CallId)>,
+    places: Places,
+    peers: OnceLock<Peers>,
 }
 
 /// Answer to a question.
@@ -156,15 +173,12 @@ impl<'a> WhatIf<'a> {
         let mut this = WhatIf {
             activities,
             timelines,
-            ideal: built.recorded.clone(),
             identity: Nanos(0),
             graph: built.graph,
-            recorded: built.recorded,
-            bursts: built.bursts,
-            calls: built.calls,
+            places: built.places,
+            peers: OnceLock::new(),
         };
-        this.ideal = this.without_imbalance();
-        this.identity = this.runtime(&this.recorded, &mut Schedule::default(), job)?;
+        this.identity = this.runtime(this.durations(), &mut Vec::new(), job)?;
         Ok(this)
     }
 
@@ -175,22 +189,35 @@ impl<'a> WhatIf<'a> {
     /// Returns [`Error::Parameter`] for a factor outside of `0.0..=10_000.0`, and [`Error::Cancelled`] if the job is
     /// cancelled.
     pub fn ask(&self, changes: &[Change], job: &Job) -> Result<Answer> {
-        let mut durations = self.recorded.clone();
+        let mut durations = self.durations().to_vec();
         for change in changes {
             job.check()?;
             self.apply(change, &mut durations)?;
         }
-        let mut times = Schedule::default();
-        let clock = self.activities.clock();
-        let range = self
-            .activities
-            .range()
-            .ok_or(Error::Nothing { what: "events" })?;
+        let mut times = Vec::new();
         Ok(Answer {
-            recorded: clock.total(u128::from(range.1.saturating_since(range.0))),
+            recorded: self.recorded()?,
             identity: self.identity,
             runtime: self.runtime(&durations, &mut times, job)?,
         })
+    }
+
+    /// Returns the recorded run time.
+    pub(crate) fn recorded(&self) -> Result<Nanos> {
+        let range = self.activities.range();
+        let (first, last) = range.ok_or(Error::Nothing { what: "events" })?;
+        let ticks = last.saturating_since(first);
+        Ok(self.activities.clock().total(u128::from(ticks)))
+    }
+
+    /// Returns the bursts with their activities.
+    fn bursts(&self) -> impl Iterator<Item = (ActivityId, Burst)> + '_ {
+        self.places.bursts(self.activities)
+    }
+
+    /// Returns the calls with their activities.
+    fn calls(&self) -> impl Iterator<Item = (ActivityId, CallId, &Call)> + '_ {
+        self.places.calls(self.activities)
     }
 
     /// Measures the cost of imbalance. Takes one replay for each location and call path, and two more.
@@ -199,25 +226,26 @@ impl<'a> WhatIf<'a> {
     ///
     /// Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn imbalance(&self, job: &Job) -> Result<Imbalance> {
-        let mut times = Schedule::default();
-        let ideal = self.runtime(&self.ideal, &mut times, job)?;
+        let mut times = Vec::new();
+        let equal = self.without_imbalance();
+        let ideal = self.runtime(&equal, &mut times, job)?;
         let mut locations: BTreeMap<LocationId, Vec<ActivityId>> = BTreeMap::new();
         let mut paths: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
-        for (id, burst) in &self.bursts {
-            locations.entry(burst.location).or_default().push(*id);
-            paths.entry(self.path(burst)).or_default().push(*id);
+        for (id, burst) in self.bursts() {
+            locations.entry(burst.location).or_default().push(id);
+            paths.entry(self.path(&burst)).or_default().push(id);
         }
-        for (id, call) in &self.calls {
-            locations.entry(call.location).or_default().push(*id);
+        for (id, call, _) in self.calls() {
+            locations.entry(call.location).or_default().push(id);
         }
-        let mut durations = self.ideal.clone();
+        let mut durations = equal.clone();
         let mut slowdown = |group: &[ActivityId]| {
             for id in group {
-                durations[id.index()] = self.recorded[id.index()];
+                durations[id.index()] = self.durations()[id.index()];
             }
             let time = self.runtime(&durations, &mut times, job)?;
             for id in group {
-                durations[id.index()] = self.ideal[id.index()];
+                durations[id.index()] = equal[id.index()];
             }
             Ok::<_, Error>(time.0 as f64 / ideal.0 as f64)
         };
@@ -238,9 +266,9 @@ impl<'a> WhatIf<'a> {
 
     /// Returns the time that a replay without transfer times saves. Begin and end of MPI take their time.
     pub(crate) fn saved_without_transfers(&self, job: &Job) -> Result<Nanos> {
-        let mut durations = self.recorded.clone();
-        for (id, call) in &self.calls {
-            let kind = self.activities.kind(*call);
+        let mut durations = self.durations().to_vec();
+        for (id, _, call) in self.calls() {
+            let kind = call.kind;
             if !kind.is_local() && !matches!(kind, CallKind::Init | CallKind::Finalize) {
                 durations[id.index()] = Nanos(0);
             }
@@ -250,7 +278,7 @@ impl<'a> WhatIf<'a> {
 
     /// Returns the time that balancing the exclusive time of a call path over all locations saves.
     pub(crate) fn saved_by_balancing(&self, path: CallPathId, job: &Job) -> Result<Nanos> {
-        let mut durations = self.recorded.clone();
+        let mut durations = self.durations().to_vec();
         let mut own = vec![false; self.timelines.paths()];
         if let Some(own) = own.get_mut(path.index()) {
             *own = true;
@@ -271,13 +299,17 @@ impl<'a> WhatIf<'a> {
 
     /// Returns the run time that other durations save.
     fn saved(&self, durations: &[Nanos], job: &Job) -> Result<Nanos> {
-        let runtime = self.runtime(durations, &mut Schedule::default(), job)?;
+        let runtime = self.runtime(durations, &mut Vec::new(), job)?;
         Ok(self.identity.saturating_sub(runtime))
     }
 
-    fn runtime(&self, durations: &[Nanos], times: &mut Schedule, job: &Job) -> Result<Nanos> {
-        self.graph.replay(durations, times, job)?;
-        Ok(times.length())
+    fn runtime(&self, durations: &[Nanos], ends: &mut Vec<Nanos>, job: &Job) -> Result<Nanos> {
+        self.graph.length(durations, ends, job)
+    }
+
+    /// Returns the recorded duration of each activity.
+    fn durations(&self) -> &[Nanos] {
+        self.graph.durations()
     }
 
     /// Call path of the call after a burst.
@@ -299,9 +331,9 @@ impl<'a> WhatIf<'a> {
         path: Option<CallPathId>,
         job: &Job,
     ) -> Result<Nanos> {
-        let mut durations = self.recorded.clone();
+        let mut durations = self.durations().to_vec();
         let mut sums = vec![0; self.timelines.width()];
-        let own = self.bursts.iter();
+        let own = self.bursts();
         for (id, burst) in own.filter(|it| locations.contains(&it.1.location)) {
             let slot = &mut durations[id.index()];
             let Some(path) = path else {
@@ -319,47 +351,64 @@ impl<'a> WhatIf<'a> {
     }
 
     /// Returns the bursts before the n-th call of each call path on all locations.
-    fn peers(&self) -> BTreeMap<PeerKey, Vec<(LocationId, ActivityId)>> {
-        let mut counts: BTreeMap<(LocationId, _), u32> = BTreeMap::new();
-        let mut peers: BTreeMap<PeerKey, Vec<_>> = BTreeMap::new();
-        for (id, burst) in &self.bursts {
-            let (path, function) = match self.path(burst) {
-                Some(path) if self.is_team_barrier(burst) => {
-                    (None, self.activities.paths().get(path).map(|it| it.region))
+    fn peers(&self) -> &Peers {
+        self.peers.get_or_init(|| {
+            let mut numbers: BTreeMap<PeerKey, u32> = BTreeMap::new();
+            let (mut counts, mut current): (Vec<u32>, _) = (Vec::new(), None);
+            let mut keys: Vec<((u32, u32), ActivityId)> = Vec::new();
+            for (id, burst) in self.bursts() {
+                if current.replace(burst.location) != Some(burst.location) {
+                    counts.fill(0);
                 }
-                path => (path, None),
-            };
-            let count = counts
-                .entry((burst.location, (path, function)))
-                .or_default();
+                let key = match self.path(&burst) {
+                    Some(path) if self.is_team_barrier(&burst) => {
+                        (None, self.activities.paths().get(path).map(|it| it.region))
+                    }
+                    path => (path, None),
+                };
+                let next = numbers.len() as u32;
+                let number = *numbers.entry(key).or_insert(next);
+                if number as usize >= counts.len() {
+                    counts.push(0);
+                }
+                let count = &mut counts[number as usize];
+                keys.push(((number, *count), id));
+                *count += 1;
+            }
+            keys.sort_unstable();
+            let mut peers = Peers::default();
+            for (place, (key, id)) in keys.iter().enumerate() {
+                if place > 0 && keys[place - 1].0 != *key {
+                    peers.ends.push(place as u32);
+                }
+                peers.bursts.push(*id);
+            }
+            peers.ends.push(keys.len() as u32);
             peers
-                .entry((path, function, *count))
-                .or_default()
-                .push((burst.location, *id));
-            *count += 1;
-        }
-        peers
+        })
     }
 
     /// Returns the durations without imbalance.
     fn without_imbalance(&self) -> Vec<Nanos> {
-        let mut ideal = self.recorded.clone();
-        for group in self.peers().values() {
+        let mut ideal = self.durations().to_vec();
+        for group in self.peers().groups() {
             let times = group
                 .iter()
-                .map(|(_, id)| i128::from(self.recorded[id.index()].0));
+                .map(|id| i128::from(self.durations()[id.index()].0));
             let mean = times.sum::<i128>() / group.len().max(1) as i128;
-            for (_, id) in group {
+            for id in group {
                 ideal[id.index()] = Nanos(i64::try_from(mean).unwrap_or(i64::MAX));
             }
         }
         let mut transfers: BTreeMap<Option<CallPathId>, Vec<ActivityId>> = BTreeMap::new();
-        for (id, call) in &self.calls {
-            let path = self.activities.call(*call).and_then(|call| call.path);
-            transfers.entry(path).or_default().push(*id);
+        for (id, _, call) in self.calls() {
+            transfers.entry(call.path).or_default().push(id);
         }
         for group in transfers.values() {
-            let mut times: Vec<Nanos> = group.iter().map(|id| self.recorded[id.index()]).collect();
+            let mut times: Vec<Nanos> = group
+                .iter()
+                .map(|id| self.durations()[id.index()])
+                .collect();
             let half = times.len() / 2;
             let median = *times.select_nth_unstable(half).1;
             for id in group {

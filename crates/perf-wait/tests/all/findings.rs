@@ -1,95 +1,14 @@
 //! Findings of runs with planted problems, and of healthy ones.
 
 use crate::common::trace;
-use crate::made::{self, Rank};
-use perf_core::{CollectiveOp, Job, LocationId, Trace};
+use crate::planted::{self, FAULTS, Fault, Planted};
+use perf_core::{Event, Job, LocationId, Trace};
 use perf_wait::activity::Activities;
 use perf_wait::delay::DelayCosts;
 use perf_wait::findings::{Finding, FindingKind, Findings, FindingsPlan};
 use perf_wait::waits::WaitStates;
 
-const RANKS: usize = 8;
-const STEPS: usize = 40;
-
-#[derive(Clone, Copy, PartialEq)]
-enum Planted {
-    Nothing,
-    /// Computes longer in `solve` in all steps.
-    SlowRank(usize),
-    /// Sends late: prepares its messages for long.
-    LateSender(usize),
-    /// All ranks compute longer in one step.
-    SlowStep(usize),
-    /// Rank 0 writes alone every fourth step.
-    Serial,
-    /// Messages take long.
-    SlowNetwork,
-}
-
-/// A run of steps: compute, send to the next rank and receive from the one before, reduce.
-fn run(seed: u64, planted: Planted) -> Trace {
-    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut noise = move || {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (random >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    let mut ranks: Vec<Rank> = (0..RANKS).map(|_| Rank::default()).collect();
-    let mut now = [0_u64; RANKS];
-    let transfer = if planted == Planted::SlowNetwork {
-        400_000
-    } else {
-        2_000
-    };
-    for step in 0..STEPS {
-        let mut sent = [0; RANKS];
-        for rank in 0..RANKS {
-            let mut solve = 1_000_000.0 * (0.99 + 0.02 * noise());
-            let mut pack = 50_000.0 * (0.99 + 0.02 * noise());
-            match planted {
-                Planted::SlowRank(slow) if slow == rank => solve *= 1.3,
-                Planted::LateSender(late) if late == rank => pack *= 8.0,
-                Planted::SlowStep(slow) if slow == step => solve *= 15.0,
-                _ => {}
-            }
-            let own = std::mem::take(&mut ranks[rank]);
-            let at = now[rank];
-            let (solved, packed) = (at + solve as u64, at + solve as u64 + pack as u64);
-            let own = own.user("solve", at, solved).user("pack", solved, packed);
-            ranks[rank] = own.send(packed, packed + 1_000, ((rank + 1) % RANKS) as u32, 64);
-            (sent[rank], now[rank]) = (packed, packed + 1_000);
-        }
-        for rank in 0..RANKS {
-            let from = (rank + RANKS - 1) % RANKS;
-            let end = now[rank].max(sent[from]) + transfer;
-            let own = std::mem::take(&mut ranks[rank]);
-            ranks[rank] = own.recv(now[rank], end, from as u32, 64);
-            now[rank] = end;
-        }
-        if planted == Planted::Serial && step % 4 == 0 {
-            let own = std::mem::take(&mut ranks[0]);
-            ranks[0] = own.user("write", now[0], now[0] + 2_000_000);
-            now[0] += 2_000_000;
-        }
-        let last = now.iter().copied().max().expect("there are ranks") + 1_000;
-        for rank in 0..RANKS {
-            let own = std::mem::take(&mut ranks[rank]);
-            ranks[rank] = own.collective(
-                "MPI_Allreduce",
-                now[rank],
-                last,
-                CollectiveOp::Allreduce,
-                None,
-                8,
-            );
-            now[rank] = last;
-        }
-    }
-    made::trace(&ranks)
-}
-
-fn find(trace: &Trace) -> (Activities, Findings) {
+pub(crate) fn find(trace: &Trace) -> (Activities, Findings) {
     let job = Job::default();
     let activities = Activities::of(trace.view(), &job).expect("it can be read");
     let waits = WaitStates::of_activities(&activities, &job).expect("likewise");
@@ -101,67 +20,98 @@ fn find(trace: &Trace) -> (Activities, Findings) {
     (activities, found)
 }
 
-/// Returns `true` if a finding is about the planted problem.
-fn is_right(trace: &Trace, activities: &Activities, found: &Finding, planted: Planted) -> bool {
-    let name = |path: Option<perf_core::CallPathId>| {
-        path.map(|path| activities.paths().name(path, &trace.definitions().regions))
+/// Returns `true` if a finding is about the planted fault.
+fn is_right(planted: &Planted, activities: &Activities, found: &Finding) -> bool {
+    let definitions = planted.trace.definitions();
+    let is_path = |path: Option<perf_core::CallPathId>, name: &str| {
+        path.is_some_and(|path| activities.paths().name(path, &definitions.regions) == name)
     };
-    match (found.kind, planted) {
-        (FindingKind::Delay { location, path }, Planted::SlowRank(rank)) => {
-            location.index() == rank && name(path).as_deref() == Some("solve")
+    match (planted.fault, found.kind) {
+        (Fault::SlowRank, FindingKind::Delay { location, path }) => {
+            location.index() == planted.rank && is_path(path, "solve")
         }
-        (FindingKind::Delay { location, path }, Planted::LateSender(rank)) => {
-            location.index() == rank && name(path).as_deref() == Some("pack")
+        (Fault::LateSender, FindingKind::Delay { location, path }) => {
+            location.index() == planted.rank && is_path(path, "pack")
         }
-        (FindingKind::SlowStep { step, function }, Planted::SlowStep(slow)) => {
-            step as usize == slow && trace.definitions().region_name(function) == "solve"
+        (Fault::SlowStep, FindingKind::SlowStep { step, function }) => {
+            step as usize == planted.step && definitions.region_name(function) == "solve"
         }
-        (FindingKind::Serial { location, path }, Planted::Serial) => {
-            location == LocationId(0) && name(path).as_deref() == Some("write")
+        (Fault::Serial, FindingKind::Serial { location, path }) => {
+            location == LocationId(0) && is_path(path, "write")
         }
-        (FindingKind::Transfers, Planted::SlowNetwork) => true,
+        (Fault::SlowNetwork, FindingKind::Transfers) => true,
+        (Fault::LongCall, FindingKind::BadCalls { .. }) => is_long_call(planted, found),
         _ => false,
     }
 }
 
-#[test]
-fn planted_problems_come_first() {
-    let mut right = 0;
-    for seed in 0..100 {
-        let (rank, step) = (seed as usize % RANKS, seed as usize % STEPS);
-        let planted = match seed % 5 {
-            0 => Planted::SlowRank(rank),
-            1 => Planted::LateSender(rank),
-            2 => Planted::SlowStep(step),
-            3 => Planted::Serial,
-            _ => Planted::SlowNetwork,
-        };
-        let trace = run(seed, planted);
-        let (activities, found) = find(&trace);
-        let first = found.findings.first();
-        if seed < 5 {
-            for it in &found.findings {
-                println!("{seed} {}", it.text(trace.definitions(), &activities));
-            }
+/// Returns `true` if the window of a finding is that of the planted call, and nothing else.
+fn is_long_call(planted: &Planted, found: &Finding) -> bool {
+    let (events, definitions) = (planted.trace.events(), planted.trace.definitions());
+    let mut times = Vec::new();
+    for index in 0..events[planted.rank].len() {
+        let event = events[planted.rank].event(index);
+        if let Some(Event::Enter { region } | Event::Leave { region }) = event
+            && definitions.region_name(region) == "solve"
+        {
+            times.extend(events[planted.rank].time(index));
         }
-        right += usize::from(first.is_some_and(|it| is_right(&trace, &activities, it, planted)));
     }
-    assert!(right >= 95, "{right} of 100");
+    let (enter, leave) = (times[2 * planted.step], times[2 * planted.step + 1]);
+    let count = matches!(found.kind, FindingKind::BadCalls { count: 1, .. });
+    let is_time = found
+        .own
+        .is_some_and(|own| own.0.abs_diff((leave.0 - enter.0) as i64) < 100);
+    let window = found.window.map(|it| (it.start, it.end.0));
+    count && is_time && window == Some((enter, leave.0 + 1))
+}
+
+/// Number of runs of each fault and strength.
+const SEEDS: u64 = 20;
+
+/// Returns the number of runs in which the first finding is right.
+fn power(fault: Fault, strength: f64) -> u64 {
+    let is_found = |seed: u64| {
+        let planted = planted::run(seed, fault, strength);
+        let (activities, found) = find(&planted.trace);
+        let first = found.findings.first();
+        let is_found = first.is_some_and(|it| is_right(&planted, &activities, it));
+        if !is_found {
+            let definitions = planted.trace.definitions();
+            let text = first.map(|it| it.text(definitions, &activities));
+            println!("{}: {text:?}", planted.text);
+        }
+        u64::from(is_found)
+    };
+    (0..SEEDS).map(is_found).sum()
+}
+
+#[test]
+fn planted_faults_come_first() {
+    println!("share of the run, {FAULTS:?}");
+    for strength in [0.02, 0.05, 0.1, 0.2, 0.4] {
+        let found = FAULTS.map(|fault| power(fault, strength));
+        let cells = found.map(|it| format!(" {it} |")).concat();
+        println!("| {} % |{cells}", strength * 100.0);
+        let sum: u64 = found.iter().sum();
+        // The weakest are within the noise of some runs.
+        let enough = if strength < 0.1 { 50 } else { 114 };
+        assert!(sum >= enough, "{sum} of 120 at {strength}");
+    }
 }
 
 #[test]
 fn healthy_runs_have_no_findings_above_two_per_cent() {
+    let mut bad = Vec::new();
     for seed in 1_000..1_020 {
-        let trace = run(seed, Planted::Nothing);
-        let (activities, found) = find(&trace);
-        for it in &found.findings {
-            assert!(
-                it.share <= 0.02,
-                "{seed}: {}",
-                it.text(trace.definitions(), &activities)
-            );
+        let planted = planted::run(seed, Fault::Nothing, 0.0);
+        let (activities, found) = find(&planted.trace);
+        for it in found.findings.iter().filter(|it| it.share > 0.02) {
+            let text = it.text(planted.trace.definitions(), &activities);
+            bad.push(format!("{}: {text}", planted.text));
         }
     }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod findings;
 mod graph;
 mod hybrid;
 mod made;
+mod planted;
 mod profiles;
 mod stragglers;
 mod threads;

@@ -142,10 +142,15 @@ impl Analysis {
                 finding.locations.first().map(|first| (*first, Some(path)))
             }
             FindingKind::LateRank { location, .. } => Some((location, None)),
+            FindingKind::BadCalls { location, path, .. } => Some((location, Some(path))),
             _ => None,
         };
         let (kind, evidence, next) = match finding.kind {
             FindingKind::Delay { .. } => ("delay", self.delay(finding), command.fold(window)),
+            FindingKind::BadCalls { .. } => {
+                let evidence = self.longest_wait(finding).unwrap_or_default();
+                ("long call", evidence, command.fold(window))
+            }
             FindingKind::Imbalance { .. } => {
                 ("load imbalance", self.delay(finding), command.fold(window))
             }
@@ -200,16 +205,20 @@ impl Analysis {
                 _ => format!("{own} in it{mean}, against a median of {peers} of the others"),
             });
         }
-        if let Some(state) = finding.longest {
-            let name = self.call_name(state.call.location, state.call.index);
-            parts.push(format!(
-                "the longest wait is that of {} in {name}, {} ({})",
-                self.label(state.call.location),
-                self.time(state.ticks),
-                state.pattern.name()
-            ));
-        }
+        parts.extend(self.longest_wait(finding));
         parts.join("; ")
+    }
+
+    /// Returns a sentence about the longest wait state that a finding causes.
+    fn longest_wait(&self, finding: &Finding) -> Option<String> {
+        let state = finding.longest?;
+        let name = self.call_name(state.call.location, state.call.index);
+        Some(format!(
+            "the longest wait is that of {} in {name}, {} ({})",
+            self.label(state.call.location),
+            self.time(state.ticks),
+            state.pattern.name()
+        ))
     }
 
     /// Returns the name of the function of a call.

@@ -6,6 +6,8 @@ mod chimbuko;
 mod correlation;
 #[path = "../../../papers/folding.rs"]
 mod folding;
+#[path = "../../../papers/stragglers.rs"]
+mod stragglers;
 #[path = "../../../papers/tracking.rs"]
 mod tracking;
 
@@ -14,11 +16,12 @@ use perf_testdata::corpus::corpus;
 use perfkit_cli::failure::{Failure, Run};
 use serde_json::Value;
 
-const ALL: [(&str, Run); 4] = [
+const ALL: [(&str, Run); 5] = [
     ("correlation", correlation::run),
     ("folding", folding::run),
     ("tracking", tracking::run),
     ("chimbuko", chimbuko::run),
+    ("stragglers", stragglers::run),
 ];
 
 #[test]
@@ -69,6 +72,7 @@ fn papers_with_the_corpus() {
         ("Real GPUs", 4, "select max"),
         ("EPOCH", 21, "objects"),
         ("Labels of its detectors", 9, "data reduction"),
+        ("AR", 24, "no exception"),
     ];
     for ((name, run), (table, count, except)) in ALL.into_iter().zip(known) {
         let printed = print(run, &["--corpus", &root, "--json"]).expect(name);
