@@ -242,17 +242,16 @@ fn write_figures(tape: &Tape, figures: &Figures, out: &mut dyn Write) -> Outcome
         each(figures.received),
         figures.views
     )?;
-    match figures.is_accounted() {
-        true => Ok(writeln!(out, "the server has each update once")?),
-        false => {
-            let (calls, anomalies, time) = figures.stored;
-            let (lost, missing) = (figures.time, figures.missing);
-            Err(format!(
+    if figures.is_accounted() {
+        Ok(writeln!(out, "the server has each update once")?)
+    } else {
+        let (calls, anomalies, time) = figures.stored;
+        let (lost, missing) = (figures.time, figures.missing);
+        Err(format!(
                 "the server has {calls} calls, {anomalies} anomalies, {time} ns more than before, of {}, {}, {lost} ns; \
                  {missing} answers did not name what was told",
                 figures.calls, figures.anomalies
             )
             .into())
-        }
     }
 }

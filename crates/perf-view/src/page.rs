@@ -1,7 +1,7 @@
 //! [`Page`]: a self-contained HTML file.
 
+use crate::encoding::base64;
 use crate::escape::{json_in_script, legible};
-use crate::pack::base64;
 use crate::section::Section;
 use crate::{Colour, Result, Theme};
 use maud::{DOCTYPE, Markup, PreEscaped, html};

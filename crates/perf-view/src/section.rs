@@ -1,7 +1,7 @@
 //! [`Section`]: a part of a page; [`Card`]: a summary of a section; [`Item`]: a statement of a
 //! list.
 
-use crate::pack::base64;
+use crate::encoding::base64;
 use crate::{Result, Scene, Theme};
 use maud::{Markup, html};
 use perf_core::{Column, Table, Values};
@@ -313,8 +313,9 @@ fn anchor(id: &str) -> String {
         _ => '-',
     });
     let found: String = letters.collect();
-    match found.starts_with(|letter: char| letter.is_ascii_lowercase()) {
-        true => found,
-        false => format!("v-{found}"),
+    if found.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+        found
+    } else {
+        format!("v-{found}")
     }
 }

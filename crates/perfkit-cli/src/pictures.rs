@@ -212,9 +212,12 @@ pub fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
 /// Returns words as a command line, quoted for a shell.
 pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,+:@%".contains(letter);
-    let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    let quoted = |word: &str| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.to_string()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
     };
     let words: Vec<String> = words.into_iter().map(quoted).collect();
     words.join(" ")

@@ -1,7 +1,7 @@
 //! [`Reader`]: queries on a database, during or after a run.
 
 use super::failed;
-use super::question::{Axis, Filter, Order, Table};
+use super::query::{Axis, Filter, Order, Table};
 use super::schema::{MODELS, bound};
 use super::writer::{self, Stored};
 use crate::Result;

@@ -1,8 +1,8 @@
 //! [`App`]: state shared by all requests.
 
 use super::READERS;
+use super::access::is_meant;
 use super::answers::Answers;
-use super::guard::is_meant;
 use super::params::WebParams;
 use crate::hub::{Finished, Hub, Overview};
 use crate::store::Reader;
@@ -74,7 +74,7 @@ pub(super) struct App {
     pub(super) pages: Arc<Semaphore>,
     /// Counters of requests.
     pub(super) seen: Seen,
-    /// Answers of the keeper.
+    /// Answers of the state thread.
     pub(super) answers: Arc<Answers>,
     /// Memory for bodies.
     bodies: Arc<Semaphore>,

@@ -1,9 +1,9 @@
 //! Server-sent events for pages, at a limited rate.
 
-use super::api::{RANKS, Ranked, RankingData, StateData, json};
 use super::app::{App, Source, aside, refusal};
 use super::body::Streamed;
-use super::query::{Asked, Fields};
+use super::page_queries::{RANKS, Ranked, RankingData, StateData, json};
+use super::query_string::{Asked, Fields};
 use crate::Result;
 use crate::hub::Overview;
 use axum::body::{Body, Bytes};

@@ -140,10 +140,7 @@ proptest! {
         for bytes in [small.encode(), hello().encode(), answer().encode()] {
             let mut bytes = bytes;
             let place = (at * bytes.len() as f64) as usize;
-            match is_cut {
-                true => bytes.truncate(place),
-                false => bytes[place] = to,
-            }
+            if is_cut { bytes.truncate(place) } else { bytes[place] = to }
             let whole = [
                 Push::decode(&bytes).is_ok(),
                 Hello::decode(&bytes).is_ok(),

@@ -1,9 +1,9 @@
 //! [`View`]: anomalies in a page.
 
+use super::json::Data;
 use super::model::{Anomalies, rank_name};
-use super::values::Data;
 use super::{Picture, STYLE};
-use crate::pack::base64;
+use crate::encoding::base64;
 use crate::section;
 use crate::{Result, Section, number, numbered};
 use maud::{Markup, html};

@@ -1,7 +1,7 @@
 //! [`View`]: a timeline that folds, unfolds and zooms in a page.
 
-use super::over::{Leaves, Links, MOST_LINKS, Mark};
-use super::paint::MEASURE;
+use super::cell_colour::MEASURE;
+use super::page_overlays::{Leaves, Links, MOST_LINKS, Mark};
 use super::picture::{busy_share, busy_words};
 use super::pyramid::{Codes, Level, NUMBER, Node, OTHERS, Plan, most, nodes};
 use super::{Marker, Picture, legend, markup};
@@ -287,11 +287,12 @@ impl<'a> View<'a> {
             .into_iter()
             .chain(chosen)
             .collect();
-        match all.is_empty() {
-            true => Err(Error::Empty {
+        if all.is_empty() {
+            Err(Error::Empty {
                 what: "no operation",
-            }),
-            false => Ok(all),
+            })
+        } else {
+            Ok(all)
         }
     }
 
@@ -411,7 +412,7 @@ impl<'a> View<'a> {
         let picture = Picture::new(&folder, &fold)?.titled(&self.heading);
         let scene = picture.own_spans(self.has_own_spans).scene();
         let words = scene.title.clone();
-        Ok((crate::pack::base64(&scene.png()?), words))
+        Ok((crate::encoding::base64(&scene.png()?), words))
     }
 }
 

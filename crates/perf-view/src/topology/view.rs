@@ -1,9 +1,9 @@
 //! [`View`]: two grids of cubes with one camera in a page.
 
-use super::coarse::{Coarse, MOST_CUBES, range};
 use super::cubes::{self, Picture};
+use super::merged_cells::{Coarse, MOST_CUBES, range};
 use super::spectrum::{self, Plane};
-use crate::pack::base64;
+use crate::encoding::base64;
 use crate::{ColourMap, Error, Result, Section, Unit, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
@@ -269,9 +269,10 @@ impl View {
 
     /// Returns the names of cells, or none if cells are merged.
     fn cell_names(&self, coarse: &Coarse) -> &[String] {
-        match coarse.is_coarser() {
-            true => &[],
-            false => &self.names,
+        if coarse.is_coarser() {
+            &[]
+        } else {
+            &self.names
         }
     }
 
@@ -434,9 +435,10 @@ struct GridData<'a> {
 
 impl<'a> GridData<'a> {
     fn of(shown: &'a Shown, coarse: &Coarse) -> Self {
-        let kinds = match coarse.is_coarser() {
-            true => vec![&coarse.mean, &coarse.max, &coarse.spread],
-            false => vec![&coarse.mean],
+        let kinds = if coarse.is_coarser() {
+            vec![&coarse.mean, &coarse.max, &coarse.spread]
+        } else {
+            vec![&coarse.mean]
         };
         GridData {
             name: &shown.name,
@@ -454,10 +456,14 @@ impl<'a> GridData<'a> {
 
 fn quantised(values: &[f64]) -> Quantised {
     let [low, high] = range(values);
-    let step = |value: &f64| match value.is_finite() {
-        true if high > low => 1 + (254.0 * (value - low) / (high - low)).round() as u8,
-        true => 1,
-        false => 0,
+    let step = |value: &f64| {
+        if !value.is_finite() {
+            0
+        } else if high > low {
+            1 + (254.0 * (value - low) / (high - low)).round() as u8
+        } else {
+            1
+        }
     };
     let bytes: Vec<u8> = values.iter().map(step).collect();
     (low, high, base64(&bytes))

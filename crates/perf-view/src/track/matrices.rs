@@ -113,8 +113,9 @@ impl Picture<'_> {
 
 /// Returns ink or paper, whichever has more contrast with a colour.
 fn readable(on: Colour, theme: &Theme) -> Colour {
-    match on.contrast(theme.ink) >= on.contrast(theme.paper) {
-        true => theme.ink,
-        false => theme.paper,
+    if on.contrast(theme.ink) >= on.contrast(theme.paper) {
+        theme.ink
+    } else {
+        theme.paper
     }
 }

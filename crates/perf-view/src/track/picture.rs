@@ -1,6 +1,6 @@
 //! [`Picture`]: experiments in common axes, trends and matrices as scenes.
 
-use super::coarse::Cells;
+use super::merged_points::Cells;
 use super::model::Clusters;
 use super::trend::{self, Kind, SHOWN};
 pub(super) use crate::chart::MARGIN;
@@ -359,9 +359,10 @@ impl<'a> Picture<'a> {
 /// Returns the coordinates along a pair of axes. With a single axis all points lie on the middle
 /// line.
 fn spot([x, y]: [usize; 2], value: impl Fn(usize) -> f64) -> [f64; 2] {
-    match x == y {
-        true => [value(x), 0.0],
-        false => [value(x), value(y)],
+    if x == y {
+        [value(x), 0.0]
+    } else {
+        [value(x), value(y)]
     }
 }
 
@@ -370,9 +371,10 @@ const PITCH: f64 = ABOVE + SIDE + BELOW + 10.0;
 /// Draws a number on a disc next to the position that it labels.
 fn badge([x, y]: [f64; 2], text: &str, colour: Colour, scene: &mut Scene) {
     let [white, black] = [Colour::hex(0xffffff), Colour::hex(0x000000)];
-    let ink = match colour.contrast(white) > colour.contrast(black) {
-        true => white,
-        false => black,
+    let ink = if colour.contrast(white) > colour.contrast(black) {
+        white
+    } else {
+        black
     };
     let radius = 4.0 + 4.0 * text.chars().count() as f64;
     let (x, y) = (x + 14.0, y - 14.0);

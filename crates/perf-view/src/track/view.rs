@@ -2,8 +2,8 @@
 
 use super::model::{Clusters, Compared, Match, Metric, Shown};
 use super::picture::note;
-use super::{Picture, balance};
-use crate::pack::base64;
+use super::{Picture, time_balance};
+use crate::encoding::base64;
 use crate::{Result, Section, Theme, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
@@ -220,7 +220,7 @@ impl<'a> View<'a> {
                             td.n { (number::time(line.total.time.0 as f64)) }
                             @for (_, amount, share) in &line.parts {
                                 td.n title={ (number::count(amount.bursts)) " bursts, " (amount.time.0) " ns" } {
-                                    (balance::percent(*share))
+                                    (time_balance::percent(*share))
                                 }
                             }
                         } }

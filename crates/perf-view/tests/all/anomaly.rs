@@ -1,8 +1,7 @@
 //! Tests that pages and pictures of anomalies show the results, and that names of users stay text.
 
-use crate::made;
+use crate::synthetic;
 
-use made::anomalies::{report, tail};
 use perf_anomaly::provenance::Kind;
 use perf_anomaly::server::Ranking;
 use perf_anomaly::{Copod, Detector, Hbos, Sstd, StrictParams};
@@ -10,6 +9,7 @@ use perf_core::Job;
 use perf_view::anomaly::{Anomalies, Picture, View};
 use perf_view::{Page, Theme};
 use serde_json::Value;
+use synthetic::anomalies::{report, tail};
 
 fn data(html: &str) -> Value {
     let begin = "<script type=\"application/json\">";

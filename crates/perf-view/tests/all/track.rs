@@ -1,14 +1,14 @@
 //! Tests that pages and pictures of clusters show the tracking result, and that names of users stay
 //! text.
 
-use crate::made;
+use crate::synthetic;
 
-use made::clusters::{bursts, clusters};
 use perf_core::Job;
 use perf_track::{ClusterId, Dimension, Scale, Scaled};
 use perf_view::track::{Clusters, Picture, View};
 use perf_view::{Error, Page, Theme, numbered};
 use serde_json::Value;
+use synthetic::clusters::{bursts, clusters};
 
 fn data(html: &str) -> Value {
     let begin = "<script type=\"application/json\">";

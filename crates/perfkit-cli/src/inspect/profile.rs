@@ -254,9 +254,10 @@ impl<'a> ProfileSummary<'a> {
         let nodes: Vec<_> = classes
             .map(|(class, count)| format!("{count} x {class}"))
             .collect();
-        let nodes = match nodes.is_empty() {
-            true => "no nodes".into(),
-            false => nodes.join(", "),
+        let nodes = if nodes.is_empty() {
+            "no nodes".into()
+        } else {
+            nodes.join(", ")
         };
         writeln!(
             out,
@@ -414,9 +415,10 @@ fn described(cart: &CartTopology) -> String {
         .iter()
         .map(|axis| format!("{}{}", axis.size, if axis.periodic { "*" } else { "" }))
         .collect();
-    let rounds = match cart.dimensions.iter().any(|axis| axis.periodic) {
-        true => " (* is periodic)",
-        false => "",
+    let rounds = if cart.dimensions.iter().any(|axis| axis.periodic) {
+        " (* is periodic)"
+    } else {
+        ""
     };
     let name = match cart.name.as_str() {
         "" => "without a name",

@@ -1,9 +1,9 @@
 //! Findings about profiles over a grid: call paths with correlated times.
 
 use super::Part;
+use super::exclusive_times::{Class, PathTime, Times, time_metric};
 use super::findings::{Finding, Kind, list};
 use super::sources::Source;
-use super::times::{Class, PathTime, Times, time_metric};
 use crate::correlate::{self, Related};
 use crate::failure::{self, Failure};
 use crate::table::shortened;

@@ -56,10 +56,10 @@ impl Report {
             analysis,
             text,
         } = remark;
-        match self.recordings.len() > 1 || !self.recordings.iter().any(|one| one.name == *recording)
-        {
-            true => format!("{recording}: {analysis}: {text}"),
-            false => format!("{analysis}: {text}"),
+        if self.recordings.len() > 1 || !self.recordings.iter().any(|one| one.name == *recording) {
+            format!("{recording}: {analysis}: {text}")
+        } else {
+            format!("{analysis}: {text}")
         }
     }
 
@@ -134,9 +134,10 @@ impl Report {
     fn sections(&self) -> Vec<Section> {
         let names = self.recordings.len() > 1;
         let items = self.findings.iter().map(|finding| {
-            let title = match names {
-                true => format!("{}: {}", finding.place.recording, finding.kind.title()),
-                false => finding.kind.title().to_string(),
+            let title = if names {
+                format!("{}: {}", finding.place.recording, finding.kind.title())
+            } else {
+                finding.kind.title().to_string()
             };
             Item::new(title, &finding.sentence)
                 .place(finding.place.text())
@@ -166,9 +167,10 @@ impl Report {
             let heading = section.heading();
             let is_named = !names || heading.starts_with(name.as_str());
             let heading = format!("{name}: {heading}");
-            sections.push(match is_named {
-                true => section.clone(),
-                false => section.clone().headed(&heading),
+            sections.push(if is_named {
+                section.clone()
+            } else {
+                section.clone().headed(&heading)
             });
         }
         for (id, heading, remarks) in [

@@ -34,9 +34,10 @@ pub(super) fn waits(
 ) -> Result<Waits, Failure> {
     let trace = &recording.trace;
     let is_wrong = clocks::are_many(&clocks::violations(trace)?);
-    let correction = match is_wrong {
-        true => clocks::correct(trace)?,
-        false => None,
+    let correction = if is_wrong {
+        clocks::correct(trace)?
+    } else {
+        None
     };
     let view = correction.as_ref().map_or(trace, |it| &it.trace).view();
     let files = source

@@ -67,9 +67,10 @@ fn items(findings: &[Statement]) -> Section {
         Item::new(it.kind, text).place(window).command(&it.command)
     };
     let items: Vec<Item> = findings.iter().map(item).collect();
-    let words = match items.is_empty() {
-        true => "Nothing would save 1 % of the run time or more.",
-        false => "By the run time that a fix would save.",
+    let words = if items.is_empty() {
+        "Nothing would save 1 % of the run time or more."
+    } else {
+        "By the run time that a fix would save."
     };
     Section::items("findings", "Findings", words, &items)
 }
@@ -103,9 +104,12 @@ pub(crate) fn sections(
 /// # Errors
 /// Returns the errors of drawing.
 pub(crate) fn timeline_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
-    let draw = |theme: Theme| match theme == Theme::dark() {
-        true => dark.clone(),
-        false => light.clone(),
+    let draw = |theme: Theme| {
+        if theme == Theme::dark() {
+            dark.clone()
+        } else {
+            light.clone()
+        }
     };
     let words = "Hatched: the ranks of a row, or at least half of them, wait for others. Arrows lead from the cause to the longest \
                  waits. Line: the critical path.";

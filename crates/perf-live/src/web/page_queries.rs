@@ -1,7 +1,7 @@
 //! The page and its queries, answered in JSON.
 
 use super::app::{App, Source, answered, come_again, refusal};
-use super::query::{Asked, Fields};
+use super::query_string::{Asked, Fields};
 use crate::hub::{Overview, ProgramSummary};
 use crate::store::{Axis, Filter, Order};
 use crate::{Error, Result, page};
