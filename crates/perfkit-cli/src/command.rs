@@ -2,8 +2,8 @@
 
 use crate::failure::{self, Failure, Outcome};
 use crate::{
-    bursts, cluster, convert, correlate, detect, fold, inspect, new_crate, report, track, utilisation,
-    wait,
+    bursts, cluster, convert, correlate, detect, fold, inspect, new_crate, report, track,
+    utilisation, wait,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;

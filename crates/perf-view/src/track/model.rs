@@ -269,7 +269,7 @@ impl Clusters {
             metrics: Vec::new(),
             pairs: Vec::new(),
             labels: labels.iter().map(|labels| labels.to_vec()).collect(),
-            noun: "object",
+            noun: "region",
         })
     }
 

@@ -155,7 +155,7 @@ impl<'a> Picture<'a> {
         let wide = (clusters.frames.len() as f64 * 60.0).clamp(SIDE, 1200.0);
         let width = 2.0 * MARGIN + 2.0 * (LEFT + wide) + GAP;
         let mut scene = Scene::new(width as u32, 0, self.theme.paper);
-        scene.title = format!("{} of each {}, by frame", metric.name, clusters.noun);
+        scene.title = format!("{} of each {}, by experiment", metric.name, clusters.noun);
         let mut top = self.head(width, &mut scene);
         for (at, kind) in [Kind::Lines, Kind::Boxes].into_iter().enumerate() {
             let left = MARGIN + LEFT + at as f64 * (LEFT + wide + GAP);

@@ -50,7 +50,7 @@ fn a_page_has_every_point_object_and_vote() {
         assert!(row[at].as_f64().expect("a number") > 0.7);
     }
     assert!(!html.contains("are drawn as"));
-    assert!(html.contains("<th scope=\"col\">8 tasks</th>"));
+    assert!(html.contains("<th class=\"n\" scope=\"col\">8 tasks</th>"));
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             Ok(())
         })?;
     }
-    let title = title(options);
+    let title = list.title(&crate::pictures::name(&options.file));
     let scene = || list.scene(&title, Theme::light());
     let sections = || {
         let chances = list.chances_section(pictures::TOP);
@@ -65,11 +65,6 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         list.text(options.top, out)?;
     }
     Ok(())
-}
-
-fn title(options: &Options) -> String {
-    let name = crate::pictures::name(&options.file);
-    format!("{name}: what varies as {} does", options.path)
 }
 
 /// Returns the section of a page, with a heading.

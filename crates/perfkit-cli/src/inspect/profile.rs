@@ -100,9 +100,9 @@ impl<'a> ProfileSummary<'a> {
     pub(crate) fn sections(&self) -> Vec<Section> {
         let metrics = ["metric", "unit", "scope", "rows", "total"];
         let metrics = self.metrics_table().select(&metrics);
-        let metrics = Section::table("metrics", "What was measured", &metrics);
+        let metrics = Section::table("metrics", "Metrics", &metrics);
         let paths = self.call_paths();
-        let paths = paths.map(|paths| Section::table("paths", "Where it goes", &paths));
+        let paths = paths.map(|paths| Section::table("paths", "Values by call path", &paths));
         [metrics].into_iter().chain(paths).collect()
     }
 

@@ -109,7 +109,7 @@ pub(super) fn part(
         return Ok(part);
     };
     let found = folded(&related, profile.calls(), reference.id, is_inclusive);
-    let heading = format!("{}: what varies as {} does", source.name, reference.name);
+    let heading = format!("{}: correlated with {}", source.name, reference.name);
     let section = correlate::section_of(profile, &options(reference, false)?, &heading)?;
     part.sections.push(section);
     if found.is_empty() {

@@ -20,7 +20,7 @@ pub(crate) use analysis::{Analysed, Analysis, Training};
 use clap::Args;
 use output::Document;
 use perfkit::wait::efficiency::Scaling;
-pub(crate) use pictures::{sections, timeline_section};
+pub(crate) use pictures::{HALF_COLUMNS, sections, timeline_section};
 pub(crate) use statement::{Command, Statement};
 use std::io::Write;
 use std::path::PathBuf;

@@ -12,6 +12,10 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
             return Err(format!("cubes at the {side} cover {inked} of their pane"));
         }
     }
+    // The cube with the highest value is selected at first.
+    tab.expect(
+        "/^rank \\d+, node \\d+, x \\d+/.test(document.querySelector('.status').textContent)",
+    )?;
     // The strongest match is the opposite wave; along the second axis alone it is another view.
     tab.expect("document.querySelector('.found tbody tr td').textContent.startsWith('-0.9')")?;
     tab.expect("document.querySelector('.right figcaption').textContent.startsWith('waiting')")?;
