@@ -274,7 +274,7 @@ perfkit.view("track", (section, data) => {
     const part = object.share[frame] ? `, ${percent(object.share[frame])} ${data.noun === "cluster" ? "of the bursts" : "of the CPU time"}` : ", not seen";
     const into = object.links.filter((link) => link.to[0] === frame), from = object.links.filter((link) => link.from[0] === frame);
     const links = (into.length ? into : from).map(said).join(". ");
-    status.textContent = `${data.noun} ${object.id} in ${frames[frame].name}${part}. ${links}`;
+    status.textContent = `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id} in ${frames[frame].name}${part}. ${links}`;
   };
 
   // The cell next to a place, if one is near.

@@ -29,6 +29,8 @@ pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
         "--locked",
         "--package",
         "perf-live",
+        "--features",
+        "simulate",
     ];
     execute(&mut cargo(&build))?;
     let target = folder.parent().unwrap_or(folder);

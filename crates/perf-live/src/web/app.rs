@@ -213,7 +213,7 @@ pub(super) async fn guarded(State(app): State<Arc<App>>, request: Request, next:
 /// Returns the answer to a request for another server.
 pub(super) fn turned_away(app: &App, headers: &HeaderMap) -> Option<Response> {
     let refuse = || {
-        let what = "no server of this name is here";
+        let what = "the host name of the request is not that of the server; allow it with the option `--host`";
         refusal(StatusCode::MISDIRECTED_REQUEST, what)
     };
     (!is_meant(headers, &app.params.hosts)).then(refuse)

@@ -43,7 +43,10 @@ pub(super) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         Err(what) => return refusal(StatusCode::BAD_REQUEST, what),
     };
     let Ok(place) = Arc::clone(&app.pages).try_acquire_owned() else {
-        return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many pages");
+        return refusal(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many pages are open; close one of them and try again",
+        );
     };
     // One message waits for a slow page; later changes are part of the next one.
     let (sender, receiver) = channel(1);

@@ -90,7 +90,7 @@ fn pictures_show_equal_objects_in_equal_colours() {
         "four",
         "eight",
         "work, logarithmic",
-        "object 1",
+        "region 1",
         "in none",
     ] {
         assert!(svg.contains(text), "{text}");

@@ -9,7 +9,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     let status = "document.querySelector('section[data-view=track] .status').textContent";
     // The region with the most time is selected at first, without dimming the others.
     tab.expect(&format!(
-        "{status}.startsWith('region 1 in 4 tasks') && {TRACK}.dataset.object === '1'"
+        "{status}.startsWith('Region 1 in 4 tasks') && {TRACK}.dataset.object === '1'"
     ))?;
     let inked = tab.number(&format!("{INKED}('{cloud}')"))?;
     if !(0.02..0.6).contains(&inked) {
@@ -32,12 +32,12 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
         }
         pictures.push(next);
     }
-    tab.expect(&format!("{status}.startsWith('region 1 in 32 tasks')"))?;
+    tab.expect(&format!("{status}.startsWith('Region 1 in 32 tasks')"))?;
     // Keys select a tracked region, and its votes are shown.
     tab.value(&format!("document.querySelector('{cloud}').focus()"))?;
     tab.key("ArrowDown")?;
     tab.expect(&format!("{TRACK}.dataset.object === '1'"))?;
-    tab.expect(&format!("/region 1 in 32 tasks.* continues as .*confidence .*forward .*callers before/.test({status})"))?;
+    tab.expect(&format!("/Region 1 in 32 tasks.* continues as .*confidence .*forward .*callers before/.test({status})"))?;
     tab.key("ArrowLeft")?;
     tab.expect(&format!(
         "{TRACK}.dataset.frame === '2' && {status}.includes('16 <tasks>')"
@@ -61,7 +61,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     ];
     tab.hover(cloud, share)?;
     tab.expect(&format!(
-        "/a burst of instructions .*, ipc .*region 1 in 4 tasks/.test({status})"
+        "/a burst of instructions .*, ipc .*Region 1 in 4 tasks/.test({status})"
     ))?;
     // Other axes give another picture.
     let before = tab.text(&image)?;
@@ -112,6 +112,6 @@ pub(super) fn linked_track(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.expect(&format!("{TRACK}.querySelector('select.x').value === '1' && {TRACK}.querySelector('select.y').value === '0'"))?;
     tab.expect(&format!(
-        "{TRACK}.querySelector('.status').textContent.startsWith('region 2 in 8 tasks')"
+        "{TRACK}.querySelector('.status').textContent.startsWith('Region 2 in 8 tasks')"
     ))
 }
