@@ -18,11 +18,11 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
     )?;
     // The strongest match is the opposite wave; along the second axis alone it is another view.
     tab.expect("document.querySelector('.found tbody tr td').textContent.startsWith('-0.9')")?;
-    tab.expect("document.querySelector('.right figcaption').textContent.startsWith('waiting')")?;
+    tab.expect("document.querySelector('.right figcaption').title.startsWith('waiting')")?;
     tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
     tab.click("section[data-view=topology] .filter label:nth-child(3) input")?;
     tab.expect(&format!("{CUBES}.dataset.mask === '2'"))?;
-    tab.expect("document.querySelector('.right figcaption').textContent.startsWith('stripes')")?;
+    tab.expect("document.querySelector('.right figcaption').title.startsWith('stripes')")?;
     // There is no list without an axis, so the last axis cannot be switched off.
     tab.expect("document.querySelector('.filter label:nth-child(2) input').disabled")?;
     tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
