@@ -271,7 +271,7 @@ perfkit.view("track", (section, data) => {
       status.textContent = `${name}: ${count(all)} bursts, ${count(noise)} of them in no cluster; ${data.objects.length} ${data.noun}s.`;
       return;
     }
-    const part = object.share[frame] ? `, ${percent(object.share[frame])} ${data.noun === "cluster" ? "of the bursts" : "of the CPU time"}` : ", not seen";
+    const part = object.share[frame] ? `, ${percent(object.share[frame])} ${data.noun === "cluster" ? "share" : "of the CPU time"}` : ", not seen";
     const into = object.links.filter((link) => link.to[0] === frame), from = object.links.filter((link) => link.from[0] === frame);
     const links = (into.length ? into : from).map(said).join(". ");
     status.textContent = `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id} in ${frames[frame].name}${part}. ${links}`;

@@ -3,7 +3,7 @@
 use super::legend::Entry;
 use super::picture::busy_share;
 use super::pyramid::Node;
-use crate::{number, section};
+use crate::{Theme, number, section};
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
@@ -16,6 +16,8 @@ pub(super) fn body(
     (still, words): &(String, String),
     table: Markup,
 ) -> Markup {
+    // Colours of the theme follow the choice of the reader through classes.
+    let light = Theme::light();
     html! {
         div.tools role="group" aria-label="Timeline controls" {
             label { "Operator " select.op {} }
@@ -51,7 +53,8 @@ pub(super) fn body(
                 li {
                     @if let Some(colour) = entry.colour {
                         svg viewBox="0 0 13 13" aria-hidden="true" {
-                            rect width="13" height="13" fill=(colour) {}
+                            rect.idle[colour == light.idle].absent[colour == light.absent]
+                                width="13" height="13" fill=(colour) {}
                         }
                     }
                     span {

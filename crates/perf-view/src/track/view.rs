@@ -187,7 +187,10 @@ impl<'a> View<'a> {
                 div {
                     h3 { (if is_tracked { "Tracked regions" } else { "Clusters" }) }
                     div.scroll { (self.table()) }
-                    p.note { "Each experiment: the clusters of the " (noun) ", and its share of the CPU time." }
+                    p.note {
+                        @if is_tracked { "Each experiment: the clusters of the region, and its share of the CPU time." }
+                        @else { "Shares of the CPU time; of the number of bursts if durations are unknown." }
+                    }
                 }
                 @if !self.clusters.pairs.is_empty() {
                     div {
