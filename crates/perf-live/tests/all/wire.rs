@@ -100,7 +100,9 @@ fn invalid_messages_are_errors_with_their_offset() {
         client: 78,
         ..push()
     };
-    assert!(said(Push::decode(&other.encode())).is_some_and(|what| what.contains("of the client")));
+    assert!(
+        said(Push::decode(&other.encode())).is_some_and(|what| what.contains("of this client"))
+    );
     // Neither delta nor records.
     let empty = Push {
         delta: None,
