@@ -26,13 +26,15 @@ pub enum Error {
     },
     /// The server has reached its memory limit for waiting messages. No part of the message was
     /// stored.
-    #[error("the server is busy, come again in {} ms", again.as_millis())]
+    #[error("the server is busy; send the message again in {} ms", again.as_millis())]
     Busy {
         /// Delay after which the message should be sent again.
         again: Duration,
     },
     /// There are more clients than the server may keep.
-    #[error("the server has as many clients as it may keep, {0}")]
+    #[error(
+        "the server has reached its limit of {0} clients; raise it with the option `--clients`"
+    )]
     TooMany(usize),
     /// Error of the detection: a delta of another session or detector, or a store that cannot be
     /// written.
@@ -55,7 +57,7 @@ pub enum Error {
         what: String,
     },
     /// A server rejected a request.
-    #[error("{url} refuses with {status}: {what}")]
+    #[error("{url} rejected the request with status {status}: {what}")]
     Refused {
         /// Address.
         url: String,
@@ -108,12 +110,13 @@ pub(crate) fn within(
     value: impl std::fmt::Display,
     range: &'static str,
 ) -> Result<()> {
-    match is_within {
-        true => Ok(()),
-        false => Err(Error::Parameter {
+    if is_within {
+        Ok(())
+    } else {
+        Err(Error::Parameter {
             name,
             value: value.to_string(),
             range,
-        }),
+        })
     }
 }

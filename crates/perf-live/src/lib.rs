@@ -65,9 +65,8 @@
 //! * `hub` (feature `server`): the server without HTTP: state, database, batches.
 //! * `web` (feature `server`): the HTTP interface; `docs/live.md` describes addresses and answers.
 //! * `simulate` (feature `simulate`): any number of simulated ranks, from a recording.
-//!
-//! * `program` (features `server` and `simulate`): serving, replaying and simulating, for the
-//!   command `perfkit live` and the small program `perfkit-live`, which the tests start.
+//! * `program` (feature `server`): serving and replaying, for the command `perfkit live`; with the
+//!   feature `simulate` also the load generator, for the program `perfkit-live`.
 //!
 //! # Cost
 //! A single thread owns the state and the database. It takes all waiting messages, merges them,
@@ -87,10 +86,11 @@
 //!   [`client::Background`].
 //!
 //! # Features
-//! * `client`: [`client`], for monitored programs; depends on a small blocking HTTP client.
-//! * `server` (default): [`hub`], [`web`] and the program `perfkit-live`; depends on axum, tokio
-//!   and the C code of SQLite.
-//! * `simulate` (default): [`simulate`], any number of ranks played from a recording.
+//! * `client` (default): [`client`], for monitored programs; depends on a small blocking HTTP client.
+//! * `server` (default): [`hub`], [`web`] and [`program`]; depends on axum, tokio and the C code of
+//!   SQLite.
+//! * `simulate`: `simulate` and the program `perfkit-live`, a load generator that plays a recording
+//!   by any number of ranks.
 #![doc(html_root_url = "../")]
 
 #[cfg(feature = "client")]
@@ -100,7 +100,7 @@ mod error;
 pub mod hub;
 #[cfg(feature = "server")]
 mod page;
-#[cfg(all(feature = "server", feature = "simulate"))]
+#[cfg(feature = "server")]
 pub mod program;
 #[cfg(feature = "simulate")]
 pub mod simulate;

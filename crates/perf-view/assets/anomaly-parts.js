@@ -35,7 +35,7 @@ const perfkitAnomaly = (() => {
 
   // Counts by step and rank: points, of a chosen rank joined; what can be pointed at.
   const steps = (canvas, width, data, { by, top, chosen, step }) => {
-    const height = Math.min(420, Math.max(280, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
+    const height = Math.min(320, Math.max(260, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
     const all = data.steps.flatMap(([rank, list]) => list.map(([at, found, lost]) => ({ rank, step: at, found, lost })));
     const numbers = [...all.map((one) => one.step), ...data.rest.map(([at]) => at)];
     let [first, last, most] = [Infinity, -Infinity, 1];
@@ -87,7 +87,7 @@ const perfkitAnomaly = (() => {
 
   // Recorded calls in two axes: abnormal ones red, normal ones to compare with; what can be pointed at.
   const executions = (canvas, width, data, calls, { x: across, y: up, chosen, title }) => {
-    const height = Math.min(420, Math.max(280, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
+    const height = Math.min(320, Math.max(260, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
     const axis = (at, most) => {
       const [name, unit, value, factors] = AXES[at], all = calls.map(value), positive = all.filter((found) => found > 0);
       let [low, high] = [Math.min(...all), Math.max(...all)];
@@ -119,10 +119,10 @@ const perfkitAnomaly = (() => {
 
   // Run times of a function: counts, what is normal, thresholds, and its recorded calls.
   const distribution = (canvas, width, found, calls, chosen) => {
-    const height = Math.min(420, Math.max(280, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
+    const height = Math.min(320, Math.max(260, Math.round(width * 0.6))), [context] = perfkit.fit(canvas, width, height), inside = box(width, height);
     const of = found && found.distribution;
     if (!of) {
-      chart(context, inside, { title: found ? `No distribution of ${found.name}` : "Choose a function for its run times" });
+      chart(context, inside, { title: found ? `No distribution of ${found.name}` : "Select a function for its run times" });
       return;
     }
     const seen = [...of.bins.flatMap(([from, to]) => [from, to]), ...calls.map((call) => call.time)].map((found) => Math.max(1, found));
@@ -136,7 +136,7 @@ const perfkitAnomaly = (() => {
     const px = (found) => inside[0] + Math.min(1, Math.max(0, x.share(Math.max(1, found)))) * inside[2], bottom = inside[1] + inside[3];
     context.fillStyle = perfkit.variable("equal");
     for (const [from, to] of of.seen) context.fillRect(px(from), inside[1], Math.max(1, px(to) - px(from)), inside[3]);
-    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded was seen and is normal", yName: "calls, logarithmic; marks are abnormal calls", title: `Run times of ${found.name}` });
+    chart(context, inside, { x: x.ticks, y: ticks, xName: "run time, logarithmic; shaded: observed and normal", yName: "calls, logarithmic; triangles: abnormal calls", title: `Run times of ${found.name}` });
     context.fillStyle = perfkit.variable("quiet");
     for (const [from, to, calls] of of.bins) context.fillRect(px(from), bottom - high(calls) * inside[3], Math.max(1.2, px(to) - px(from)), high(calls) * inside[3]);
     context.fillStyle = perfkit.variable("alarm");
@@ -239,7 +239,7 @@ const perfkitAnomaly = (() => {
     }
     context.textAlign = "left";
     const more = peers.length - shown.length;
-    const words = `${arrows.length} messages with ${peers.length} ranks${more > 0 ? `, of which ${more} have no line` : ""}`;
+    const words = `${arrows.length} messages with ${peers.length} ranks${more > 0 ? `, ${more} of them without a line` : ""}`;
     canvas.setAttribute("aria-label", `${name(call.call)} and the calls around it; ${words}`);
     return { places, arrows: arrows.length, words: call.messages.length ? words : "" };
   };

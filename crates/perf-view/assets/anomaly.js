@@ -10,6 +10,11 @@ perfkit.view("anomaly", (section, data) => {
     by: within(whole("by"), data.statistics) || 0, rank: within(whole("rank"), data.ranks), step: whole("step"),
     function: within(whole("function"), data.functions), call: within(whole("call"), data.calls), x: 0, y: 1, focus: null,
   };
+  // The worst call is selected at first.
+  if (state.rank === null && state.step === null && state.function === null && state.call === null) {
+    const worst = data.calls.findIndex((call) => call.is !== "normal");
+    if (worst >= 0) state.call = worst;
+  }
   const nameOf = (call) => data.names[call.call[0]];
   const of = (call) => data.ranks.findIndex((rank) => rank.program === call.program && rank.rank === call.rank);
   const places = new Map(data.calls.map((call) => [call, of(call)]));
@@ -22,8 +27,9 @@ perfkit.view("anomaly", (section, data) => {
   xBox.value = state.x;
   yBox.value = state.y;
 
-  const half = (at) => {
-    const pair = section.querySelectorAll(".pair")[at], columns = getComputedStyle(pair).gridTemplateColumns.split(" ");
+  // Width of the column of a chart.
+  const column = (name) => {
+    const columns = getComputedStyle(find(name)).gridTemplateColumns.split(" ");
     return Math.max(260, Math.floor(parseFloat(columns[columns.length - 1])) || 0);
   };
   let points = [], marks = [], stackPlaces = [];
@@ -34,7 +40,7 @@ perfkit.view("anomaly", (section, data) => {
       const again = ranksBox.querySelector(`[data-rank="${at}"]`);
       if (again) again.focus();
     });
-    points = parts.steps(stepsBox, half(0), data, { by: state.by, top, chosen: state.rank, step: state.step });
+    points = parts.steps(stepsBox, column(".pair"), data, { by: state.by, top, chosen: state.rank, step: state.step });
   };
   const functions = () => {
     for (const row of section.querySelectorAll(".functions tbody tr")) {
@@ -46,12 +52,12 @@ perfkit.view("anomaly", (section, data) => {
     }
     const shown = data.calls.filter((call) => here(call) && model(call)), chosen = state.call === null ? null : data.calls[state.call];
     const title = state.function === null ? "Recorded calls" : `Recorded calls of ${data.functions[state.function].name}`;
-    marks = parts.executions(executionsBox, half(1), data, shown, { x: state.x, y: state.y, chosen, title });
+    marks = parts.executions(executionsBox, column(".trio"), data, shown, { x: state.x, y: state.y, chosen, title });
     const worst = state.function === null ? (chosen && data.functions.find((one) => one.name === data.names[chosen.model])) || data.functions[0] : data.functions[state.function];
     const own = worst ? data.calls.filter((call) => data.names[call.model] === worst.name && here(call)) : [];
-    parts.distribution(distributionBox, half(1), worst, own, chosen);
+    parts.distribution(distributionBox, column(".trio"), worst, own, chosen);
     callsBox.replaceChildren(...shown.filter((call) => call.is !== "normal").slice(0, 100).map((call) => {
-      const at = data.calls.indexOf(call), button = element("button", { type: "button", "aria-pressed": String(at === state.call), on: { click: () => { go({ call: at }); caption.focus(); } } }, nameOf(call));
+      const at = data.calls.indexOf(call), button = element("button", { type: "button", "aria-pressed": String(at === state.call), title: nameOf(call), on: { click: () => { go({ call: at }); caption.focus(); } } }, perfkit.shortened(nameOf(call), 60));
       const cell = (text) => element("td", { class: "n" }, text);
       return element("tr", { "data-call": at, class: at === state.call ? "chosen" : "" }, element("th", { scope: "row" }, button),
         element("td", {}, `rank ${call.rank}, thread ${call.thread}`), cell(count(call.step)), cell(time(call.time)),
@@ -63,7 +69,7 @@ perfkit.view("anomaly", (section, data) => {
     const found = state.call === null ? data.calls.find((one) => one.is !== "normal" && here(one) && model(one)) : data.calls[state.call];
     find(".call").hidden = !found;
     if (!found) return;
-    const drawn = parts.stack(stackBox, Math.max(280, section.clientWidth), data, found);
+    const drawn = parts.stack(stackBox, column(".pair"), data, found);
     stackPlaces = drawn.places;
     const expected = found.expected === null ? "" : `, expected ${time(found.expected)}`;
     caption.textContent = `${nameOf(found)} on rank ${found.rank}, thread ${found.thread}${found.host ? " of " + found.host : ""}, step ${found.step}: ${found.is}, took ${time(found.time)}${expected}, ${time(found.lost)} lost`;
@@ -71,9 +77,9 @@ perfkit.view("anomaly", (section, data) => {
     path.replaceChildren(...found.stack.map((one) => line(one, one[3])), line(found.call, found.is !== "normal"));
     const around = (name, list) => (list.length ? `${name}: ${list.map((one) => data.names[one[0]]).join(", ")}. ` : "");
     about.textContent = around("Before", found.before) + around("After", found.after) + (drawn.words ? drawn.words + ". " : "")
-      + (found.launch ? `Launched by ${found.launch}. ` : "") + (found.repair ? `Its end is not its own: ${found.repair}. ` : "")
+      + (found.launch ? `Launched by ${found.launch}. ` : "") + (found.repair ? `Its end was repaired: ${found.repair}. ` : "")
       + (found.counters.length ? `Counters: ${found.counters.map(([name, value]) => name + " " + value).join(", ")}. ` : "")
-      + (found.cut[0] ? `${found.cut[0]} outer calls are left out. ` : "") + (found.cut[1] ? `${found.cut[1]} messages are left out. ` : "");
+      + (found.cut[0] ? `${found.cut[0]} outer calls are not shown. ` : "") + (found.cut[1] ? `${found.cut[1]} messages are not shown. ` : "");
     section.dataset.stack = found.id;
     section.dataset.arrows = drawn.arrows;
   };

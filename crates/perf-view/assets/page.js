@@ -28,7 +28,7 @@ const perfkit = (() => {
   const PREFIXES = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "u"], [1e-9, "n"]];
   const three = (value) => value.toFixed(Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
   const short = (value, unit = "") => {
-    if (!Number.isFinite(value)) return "no number";
+    if (!Number.isFinite(value)) return "not a number";
     if (value === 0) return ("0 " + unit).trim();
     const size = Math.abs(value) * 1.0005;
     // A prefix without a unit would read as one.
@@ -135,6 +135,11 @@ const perfkit = (() => {
     context.font = "12px system-ui, sans-serif";
   };
 
+  // A name shortened in the middle, after a part of its letters; the caller shows the whole name on hover.
+  const shortened = (name, most, part = 0.5) => {
+    const letters = [...name], kept = Math.max(2, most - 2), head = Math.ceil(part * kept);
+    return letters.length <= most ? name : letters.slice(0, head).join("") + ".." + letters.slice(letters.length - (kept - head)).join("");
+  };
   const variable = (name) => getComputedStyle(root).getPropertyValue("--" + name).trim();
   const rgb = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
   // Black or white, whichever is easier to read on a colour.
@@ -207,7 +212,7 @@ const perfkit = (() => {
   });
 
   return {
-    bytes, pairs, short, time, percent, count, bytesText, ticks, writer, factors, scale, chart, variable, rgb, readable, element, fit, linked, link, view,
+    bytes, pairs, short, time, percent, count, bytesText, ticks, writer, factors, scale, chart, shortened, variable, rgb, readable, element, fit, linked, link, view,
     onPaint: (run) => watchers.push(run),
   };
 })();

@@ -15,9 +15,12 @@ perfkit.view("timeline", (section, data) => {
     span: number("span", data.span),
     op: Math.max(0, data.ops.findIndex(([name]) => name === asked.get("op"))),
     open: new Set((asked.get("open") || "").split(",").filter(Boolean).map(Number)),
-    row: 0,
+    row: null,
     at: null,
   };
+  // A single row opens unfolded: folded it would show no difference between its members.
+  const roots = groups.map((_, at) => at).filter((at) => groups[at].parent === null);
+  if (!asked.has("open") && roots.length === 1 && groups[roots[0]].children.length) state.open.add(roots[0]);
   const finest = levels[levels.length - 1].columns, resolution = data.span / finest;
   // A shorter window would spread a column of the finest level over several pixels.
   const shortest = () => Math.min(data.span, resolution * layout.plot);
@@ -52,7 +55,7 @@ perfkit.view("timeline", (section, data) => {
       if (!wanted || groups[group].label.toLowerCase().includes(wanted)) out.push(group);
       if (open) sorted(groups[group].children).forEach(walk);
     };
-    sorted(groups.map((_, at) => at).filter((at) => groups[at].parent === null)).forEach(walk);
+    sorted(roots).forEach(walk);
     return out;
   };
 
@@ -91,7 +94,7 @@ perfkit.view("timeline", (section, data) => {
   let layout = null;
   const measure = () => {
     const width = Math.max(280, box.clientWidth), narrow = width < 640, rows = visible();
-    const strip = Math.min(48, Math.max(narrow ? 14 : 20, Math.floor(330 / Math.max(1, rows.length))));
+    const strip = Math.min(48, Math.max(14, Math.floor((0.55 * innerHeight) / Math.max(1, rows.length)) - 2));
     const head = narrow ? 22 : 0, left = narrow ? 0 : Math.min(300, Math.round(width * 0.24));
     const pitch = strip + head + 2;
     layout = { width, narrow, rows, strip, head, left, pitch, plot: width - left - 2, height: rows.length * pitch + AXIS };
@@ -166,7 +169,7 @@ perfkit.view("timeline", (section, data) => {
   const lines = (context) => {
     section.dataset.bundles = section.dataset.hidden = 0;
     if (!data.links) return "";
-    if (!messages.checked) return " Messages are switched off.";
+    if (!messages.checked) return " Messages are hidden.";
     const cache = new Map(), merged = new Map();
     const row = (group) => {
       if (!cache.has(group)) cache.set(group, shown(layout.rows, group));
@@ -222,7 +225,7 @@ perfkit.view("timeline", (section, data) => {
     section.dataset.hidden = hidden;
     const more = [
       hidden ? `up to ${count(hidden)} more are not drawn, since this page holds one of each bundle of ${time(data.span / data.links.columns)}` : "",
-      inside ? `${count(inside)} are inside folded rows` : "",
+      inside ? `${count(inside)} are within one row` : "",
       elsewhere ? `${count(elsewhere)} go to rows that are not shown` : "",
     ].filter(Boolean).map((text) => "; " + text).join("");
     return ` Messages: ${count(drawn)} in view, lines at their true times${more}.`;
@@ -255,6 +258,7 @@ perfkit.view("timeline", (section, data) => {
   };
 
   const names = () => {
+    const letters = Math.floor(((layout.narrow ? layout.width : layout.left) - 130) / 6.6);
     const made = layout.rows.map((group, row) => {
       const found = groups[group], open = state.open.has(group);
       const line = element("div", { class: "row" + (row === state.row ? " chosen" : ""), "data-group": group });
@@ -265,7 +269,7 @@ perfkit.view("timeline", (section, data) => {
       if (found.children.length)
         line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
-      line.append(element("span", { class: "name", title: found.label }, found.label),
+      line.append(element("span", { class: "name", title: found.label }, perfkit.shortened(found.label, Math.max(12, letters - 2 * depth(group)))),
         element("span", { class: "busy" }, percent(found.busy) + " " + data.busy + (isZoomed() && data.busy === "busy" ? " in all" : "")));
       return line;
     });
@@ -288,7 +292,7 @@ perfkit.view("timeline", (section, data) => {
     const limit = isLimit ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
     view.textContent = window + limit + remark + whole;
     closer.hidden = !isLimit || !data.command;
-    closer.replaceChildren(isZoomed() ? "For more of this window: " : "For more, with a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`));
+    closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`));
     find(".in").setAttribute("aria-disabled", String(isLimit));
     section.dataset.limit = Number(isLimit);
     section.dataset.plot = layout.plot;
@@ -299,6 +303,12 @@ perfkit.view("timeline", (section, data) => {
     measure();
     clamp();
     prepare();
+    // At first the least busy row is selected, among those that are not unfolded.
+    if (state.row === null) {
+      const candidates = layout.rows.map((group, row) => [groups[group].busy, row, group]).filter(([, , group]) => !state.open.has(group));
+      const least = Math.min(...candidates.map(([busy]) => busy));
+      state.row = candidates.find(([busy]) => busy < least + 0.01)?.[1] ?? 0;
+    }
     state.row = Math.min(state.row, Math.max(0, layout.rows.length - 1));
     const [context, scale] = perfkit.fit(canvas, layout.width, layout.height);
     context.clearRect(0, 0, layout.width, layout.height);
@@ -322,11 +332,11 @@ perfkit.view("timeline", (section, data) => {
 
   const tell = () => {
     const group = layout.rows[state.row];
-    if (group === undefined) { status.textContent = "No row has such a name."; return; }
+    if (group === undefined) { status.textContent = "No row matches the filter; clear it to show all rows."; return; }
     const found = groups[group];
     if (state.at === null) {
       const shares = found.shares.map(([name, share]) => name + " " + percent(share)).join(", ");
-      const busy = data.busy === "busy" ? `in all ${time(data.span)} ${percent(found.busy)} busy` : `${percent(found.busy)} ${data.busy}`;
+      const busy = data.busy === "busy" ? `${percent(found.busy)} busy over ${time(data.span)}` : `${percent(found.busy)} ${data.busy}`;
       status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${busy}; ${shares}.`;
       return;
     }

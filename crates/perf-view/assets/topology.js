@@ -11,6 +11,10 @@ perfkit.view("topology", (section, data) => {
   // The list of a choice of axes: a bit an axis, the views, and the weights.
   const listOf = (mask) => data.lists.find(([own]) => own === mask);
   if (data.lists.length) state.mask = listOf(data.chosen ?? state.mask) ? (data.chosen ?? state.mask) : data.lists[0][0];
+  // A grid with a single long axis lies across the pane.
+  if (axes.filter((axis) => axis.len > 1).length < 2) state.yaw = 0;
+  // Views begin with the same callers and differ at their ends.
+  const LEAF = 0.25;
   const home = { yaw: state.yaw, pitch: state.pitch, zoom: state.zoom };
   const status = find(".status");
 
@@ -181,7 +185,8 @@ perfkit.view("topology", (section, data) => {
         gl.bufferData(gl.ARRAY_BUFFER, colours, gl.DYNAMIC_DRAW);
         pane.gl.count = pane.seen.length;
       }
-      pane.caption.textContent = pane.grid.name;
+      pane.caption.textContent = perfkit.shortened(pane.grid.name, Math.max(16, Math.floor(pane.figure.clientWidth / 8)), LEAF);
+      pane.caption.title = pane.grid.name;
       pane.ends.replaceChildren(...range.map((value) => element("span", {}, write(value, pane.grid.unit))));
       const [context] = perfkit.fit(pane.bar, Math.max(40, pane.figure.clientWidth), 12);
       pane.bar.style.width = "100%";
@@ -252,7 +257,7 @@ perfkit.view("topology", (section, data) => {
     }
     return best;
   };
-  const tell = (pane, cube) => {
+  const describe = (pane, cube) => {
     const where = axes.map((axis, at) => {
       if (!["x", "y", "z"].includes(axis.role) && axis.len > 1) return null;
       const first = cube.at[at] * axis.block, last = Math.min(axis.all, first + axis.block) - 1;
@@ -277,17 +282,17 @@ perfkit.view("topology", (section, data) => {
       const weight = list ? list[2][at] : 0;
       box.checked = Boolean((state.mask >> at) & 1);
       box.disabled = !listOf(state.mask ^ (1 << at));
-      label.title = box.disabled ? "No list was computed for this choice of axes." : "";
+      label.title = box.disabled ? "The page has no list for this choice of axes; write another page with --axes." : "";
       label.lastChild.textContent = axis.name + (weight > 0 && weight < 1 ? ` × ${weight}` : "");
     });
     const body = find(".found tbody");
     const signed = (r) => (r < 0 ? "" : "+") + r.toFixed(3);
-    if (!list || !list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 4 }, "Nothing correlates.")));
+    if (!list || !list[1].length) body.replaceChildren(element("tr", {}, element("td", { colspan: 4 }, "No view correlates with the reference for these axes.")));
     else body.replaceChildren(...list[1].map(([view, r, shift, unshifted]) => {
       const button = element("button", { type: "button", "aria-pressed": String(view === state.right),
-        on: { click: () => { state.right = view; rows(); fill(); link(); } } }, grids[view].name);
-      return element("tr", {}, element("td", { class: "n" }, signed(r)), element("td", {}, button),
-        element("td", {}, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)));
+        title: grids[view].name, on: { click: () => { state.right = view; rows(); fill(); link(); } } }, perfkit.shortened(grids[view].name, 64, LEAF));
+      return element("tr", { class: view === state.right ? "chosen" : "" }, element("td", { class: "n" }, signed(r)), element("td", {}, button),
+        element("td", { class: "n" }, shift.some(Boolean) ? shift.join(", ") : "none"), element("td", { class: "n" }, signed(unshifted)));
     }));
     section.dataset.found = list ? list[1].length : 0;
   };
@@ -298,7 +303,7 @@ perfkit.view("topology", (section, data) => {
     find(".spectrum").hidden = !plane;
     if (!plane) return;
     const [[down, across], [height, width], text] = plane, bytes = perfkit.bytes(text);
-    const side = Math.min(420, Math.max(120, canvas.parentElement.clientWidth));
+    const side = Math.min(260, Math.max(120, canvas.parentElement.clientWidth));
     const [context] = perfkit.fit(canvas, side, side);
     const table = waveTable, weights = listOf(state.mask)?.[2], f = (axis) => weights ? weights[axis] : 1;
     const weight = (row, column) => {
@@ -334,7 +339,7 @@ perfkit.view("topology", (section, data) => {
 
   const options = (name, texts) => find(name).append(...texts.map((text, value) => element("option", { value }, text)));
   options(".map", maps.map(({ name }) => name));
-  options(".kind", data.coarser ? ["mean", "largest", "spread"] : ["each"]);
+  options(".kind", data.coarser ? ["mean", "maximum", "spread"] : ["each"]);
   options(".pair", data.spectra.map(([pair]) => pair.map((axis) => axes[axis].name).join(" and ")));
   find(".kind").closest("label").hidden = !data.coarser;
   const asked = perfkit.linked(section.id);
@@ -350,7 +355,7 @@ perfkit.view("topology", (section, data) => {
 
   find(".axes").append(...axes.filter((axis) => axis.len > 1).map((axis) => {
     const role = element("select", { "aria-label": axis.name + " is shown as" },
-      ...[["x", "x"], ["y", "y"], ["z", "z"], ["mean", "mean"], ["max", "largest"]].map(([value, text]) => element("option", { value }, text)));
+      ...[["x", "x"], ["y", "y"], ["z", "z"], ["mean", "mean"], ["max", "maximum"]].map(([value, text]) => element("option", { value }, text)));
     role.value = axis.role;
     role.addEventListener("change", () => { axis.role = role.value; fill(); });
     const bound = (name, text) => {
@@ -412,7 +417,7 @@ perfkit.view("topology", (section, data) => {
     });
     pane.canvas.addEventListener("pointerup", (event) => {
       const cube = held && held.moved < 5 ? pick(pane, event) : null;
-      if (cube) tell(pane, cube);
+      if (cube) describe(pane, cube);
       held = null;
     });
     pane.canvas.addEventListener("pointercancel", () => (held = null));
@@ -433,4 +438,7 @@ perfkit.view("topology", (section, data) => {
   rows();
   fill();
   waves();
+  // The cube with the highest value of the reference is selected at first.
+  const highest = panes[0].view.list.reduce((best, cube) => (best && best.value >= cube.value ? best : cube), null);
+  if (highest) describe(panes[0], highest);
 });

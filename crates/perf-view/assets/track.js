@@ -20,7 +20,9 @@ perfkit.view("track", (section, data) => {
     y: Math.round(number("y", data.axes.length - 1, Math.min(1, data.axes.length - 1))),
     at: number("frame", last, 0),
     metric: Math.round(number("metric", data.metrics.length - 1, 0)),
-    object: objects.has(Number(asked.get("object"))) ? Number(asked.get("object")) : null,
+    // The region with the most time is selected at first. Others are only dimmed after a choice.
+    object: objects.has(Number(asked.get("object"))) ? Number(asked.get("object")) : data.objects.length ? data.objects[0].id : null,
+    isolated: objects.has(Number(asked.get("object"))),
   };
 
   // Numbers of 16 bits.
@@ -62,6 +64,7 @@ perfkit.view("track", (section, data) => {
       [log ? Math.log(found / low) / Math.log(high / low) : (found - low) / (high - low), unit === "B" || unit === "%" ? write(found) : text]);
   };
   const axisName = (axis) => withUnit(data.axes[axis].name, data.axes[axis].unit) + (data.axes[axis].log ? ", logarithmic" : "");
+  const isDimmed = (id) => state.isolated && state.object !== null && state.object !== id;
   const single = () => state.x === state.y;
 
   const points = (context, frame, [left, top, width, height], alpha) => {
@@ -71,7 +74,7 @@ perfkit.view("track", (section, data) => {
       const id = cells.objects[at];
       if (id !== current) {
         context.fillStyle = colour(id);
-        context.globalAlpha = alpha * (state.object !== null && state.object !== id ? 0.15 : id ? 0.85 : 0.6);
+        context.globalAlpha = alpha * (isDimmed(id) ? 0.15 : id ? 0.85 : 0.6);
         current = id;
       }
       const x = left + (xs[at] / 65535) * width, y = single() ? top + height / 2 : top + height - (ys[at] / 65535) * height;
@@ -99,7 +102,7 @@ perfkit.view("track", (section, data) => {
       const x = left + centre(state.x) * width, y = single() ? top + height / 2 : top + height - centre(state.y) * height;
       const seen = (a ? 1 - share : 0) + (b ? share : 0);
       const time = (1 - share) * (object.share[from] || 0) + share * (object.share[to] || 0);
-      const faint = state.object !== null && state.object !== object.id ? 0.25 : 1;
+      const faint = isDimmed(object.id) ? 0.25 : 1;
       if (sized) {
         context.globalAlpha = 0.25 * seen * faint;
         context.fillStyle = object.colour;
@@ -133,9 +136,11 @@ perfkit.view("track", (section, data) => {
     title: frames[frame].name + (frames[frame].tasks ? ", " + count(frames[frame].tasks) + " tasks" : ""),
   });
   let box = null;
+  // Both charts of the stage have the same height, so that they share a baseline.
+  const tall = (width) => Math.round(Math.min(480, Math.max(300, Math.min(width * 0.9, innerHeight * 0.46))));
   const paintCloud = () => {
     const columns = getComputedStyle(find(".stage")).gridTemplateColumns.split(" ");
-    const width = Math.max(260, Math.floor(parseFloat(columns[0]))), height = Math.min(560, Math.max(340, Math.round(width * 0.66)));
+    const width = Math.max(260, Math.floor(parseFloat(columns[0]))), height = tall(width);
     const [context] = perfkit.fit(cloud, width, height);
     box = [LEFT, ABOVE, width - LEFT - 14, height - ABOVE - BELOW];
     const nearest = Math.round(state.at), low = Math.floor(state.at), share = state.at - low;
@@ -158,7 +163,7 @@ perfkit.view("track", (section, data) => {
     const metric = data.metrics[state.metric];
     trend.hidden = !metric;
     if (!metric) return;
-    const boxes = kindBox.value === "boxes", height = Math.min(560, Math.max(320, Math.round(width * 0.9)));
+    const boxes = kindBox.value === "boxes", height = tall(width);
     const [context] = perfkit.fit(trend, width, height);
     const inside = [LEFT, ABOVE, width - LEFT - 14, height - ABOVE - BELOW];
     const shown = data.objects.slice(0, 16).map((object, at) => {
@@ -176,13 +181,13 @@ perfkit.view("track", (section, data) => {
     const scaling = frames.some((frame) => frame.tasks !== frames[0].tasks), alone = frames.length === 1;
     chart(context, inside, {
       x: frames.map((frame, at) => [(at + 0.5) / frames.length, scaling ? count(frame.tasks) : alone ? frame.name : String(at + 1)]), y: up.ticks,
-      xName: scaling ? "tasks of each frame" : alone ? "" : "frames in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", over that of the first frame" : ""),
-      yName: boxes ? "quartiles, whiskers, extremes" : "mean, with a deviation to either side",
+      xName: scaling ? "tasks of each experiment" : alone ? "" : "experiments in order", title: withUnit(metric.name, by ? "" : metric.unit) + (by ? ", relative to the first experiment" : ""),
+      yName: boxes ? "quartiles, whiskers, extremes" : "mean and standard deviation",
     });
     const y = (found) => inside[1] + inside[3] * (1 - up.share(log ? Math.max(low, found) : found));
     const room = inside[2] / frames.length, step = Math.min(14, (0.8 * room) / Math.max(1, shown.length));
     shown.forEach(([object, series], at) => {
-      context.globalAlpha = state.object !== null && state.object !== object.id ? 0.2 : 1;
+      context.globalAlpha = isDimmed(object.id) ? 0.2 : 1;
       context.strokeStyle = context.fillStyle = object.colour;
       let before = null;
       series.forEach((s, frame) => {
@@ -238,7 +243,7 @@ perfkit.view("track", (section, data) => {
   const share = () => {
     clearTimeout(pending);
     pending = setTimeout(() => perfkit.link(section.id, {
-      x: state.x, y: state.y, frame: Math.round(state.at), metric: state.metric, ...(state.object === null ? {} : { object: state.object }),
+      x: state.x, y: state.y, frame: Math.round(state.at), metric: state.metric, ...(state.object === null || !state.isolated ? {} : { object: state.object }),
     }), 250);
   };
   const paint = (only) => {
@@ -266,10 +271,10 @@ perfkit.view("track", (section, data) => {
       status.textContent = `${name}: ${count(all)} bursts, ${count(noise)} of them in no cluster; ${data.objects.length} ${data.noun}s.`;
       return;
     }
-    const part = object.share[frame] ? `, ${percent(object.share[frame])} ${data.noun === "object" ? "of the time" : "of the bursts"}` : ", not seen";
+    const part = object.share[frame] ? `, ${percent(object.share[frame])} ${data.noun === "cluster" ? "share" : "of the CPU time"}` : ", not seen";
     const into = object.links.filter((link) => link.to[0] === frame), from = object.links.filter((link) => link.from[0] === frame);
     const links = (into.length ? into : from).map(said).join(". ");
-    status.textContent = `${data.noun} ${object.id} in ${frames[frame].name}${part}. ${links}`;
+    status.textContent = `${data.noun[0].toUpperCase()}${data.noun.slice(1)} ${object.id} in ${frames[frame].name}${part}. ${links}`;
   };
 
   // The cell next to a place, if one is near.
@@ -301,10 +306,11 @@ perfkit.view("track", (section, data) => {
   cloud.addEventListener("click", (event) => {
     const bounds = cloud.getBoundingClientRect(), found = near(event.clientX - bounds.left, event.clientY - bounds.top);
     const id = found ? clouds[found.frame].objects[found.at] : 0;
-    choose(objects.has(id) && id !== state.object ? id : null);
+    choose(objects.has(id) && !(state.isolated && id === state.object) ? id : null);
   });
   const choose = (id) => {
     state.object = id;
+    state.isolated = id !== null;
     paint();
     tell(objects.get(id), Math.round(state.at));
   };
@@ -317,7 +323,7 @@ perfkit.view("track", (section, data) => {
   };
   cloud.addEventListener("keydown", (event) => {
     const step = (by) => {
-      const ids = data.objects.map((object) => object.id), at = ids.indexOf(state.object);
+      const ids = data.objects.map((object) => object.id), at = state.isolated ? ids.indexOf(state.object) : -1;
       if (ids.length) choose(ids[at < 0 ? (by > 0 ? 0 : ids.length - 1) : (at + by + ids.length) % ids.length]);
     };
     const keys = {
@@ -342,7 +348,7 @@ perfkit.view("track", (section, data) => {
   find(".none").addEventListener("click", () => choose(null));
   for (const button of section.querySelectorAll(".pick")) {
     const id = Number(button.closest("tr").dataset.object);
-    button.addEventListener("click", () => choose(state.object === id ? null : id));
+    button.addEventListener("click", () => choose(state.isolated && state.object === id ? null : id));
   }
 
   if (slider) {
@@ -390,7 +396,7 @@ perfkit.view("track", (section, data) => {
       const told = (row, column) => {
         const all = pair.matrices.map(([name, values]) => [name, values[row][column]]).filter(([, found]) => found !== null);
         const same = of(pair.from, row + 1), other = of(pair.to, column + 1);
-        const what = same && same === other ? `both are object ${same.id}` : "different objects";
+        const what = same && same === other ? `both are ${data.noun} ${same.id}` : `different ${data.noun}s`;
         votes.textContent = `${row + 1} of ${frames[pair.from].name} and ${column + 1} of ${frames[pair.to].name}: ${what}. ${all.map(([name, found]) => name + " " + found.toFixed(2)).join(", ")}`;
       };
       const head = (frame, cluster, scope) => {
@@ -400,7 +406,7 @@ perfkit.view("track", (section, data) => {
       };
       const body = rows.map((row, at) => element("tr", {}, head(pair.from, at + 1, "row"), ...row.map((found, column) => {
         const button = element("button", { type: "button", on: { pointerenter: () => told(at, column), focus: () => told(at, column), click: () => told(at, column) } }, found === null ? "" : (100 * found).toFixed(0));
-        button.setAttribute("aria-label", `${at + 1} to ${column + 1}: ${found === null ? "no opinion" : percent(found)}`);
+        button.setAttribute("aria-label", `${at + 1} to ${column + 1}: ${found === null ? "no vote" : percent(found)}`);
         if (found !== null) {
           const mixed = paper.map((channel, at) => Math.round(channel + found * (full[at] - channel)));
           button.style.background = `rgb(${mixed.join()})`;
@@ -411,7 +417,7 @@ perfkit.view("track", (section, data) => {
       const top = element("tr", {}, element("th", {}, ""), ...(rows[0] || []).map((_, column) => head(pair.to, column + 1, "col")));
       matrix.replaceChildren(element("thead", {}, top), element("tbody", {}, ...body));
       const left = pair.left_out[0] + pair.left_out[1];
-      votes.textContent = `Rows are clusters of ${frames[pair.from].name}, columns those of ${frames[pair.to].name}, in percent; point at a cell for every vote.${left ? ` ${left} clusters of least time are left out.` : ""}`;
+      votes.textContent = `Rows are clusters of ${frames[pair.from].name}, columns those of ${frames[pair.to].name}, in percent; point at a cell for the votes of all evaluators.${left ? ` ${left} clusters with the least time are not compared.` : ""}`;
     };
     pairBox.addEventListener("change", fill);
     byBox.addEventListener("change", fill);

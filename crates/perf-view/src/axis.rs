@@ -137,11 +137,12 @@ impl Axis {
     fn prefixed(&self, value: f64, step: f64, unit: &str) -> String {
         let (scale, prefix) = number::prefix(self.low.abs().max(self.high.abs()), unit);
         let places = (-(step / scale).log10() - 1e-9).ceil().clamp(0.0, 9.0) as usize;
-        match value == 0.0 {
-            true => "0".into(),
-            false => format!("{:.places$} {prefix}{unit}", value / scale)
+        if value == 0.0 {
+            "0".into()
+        } else {
+            format!("{:.places$} {prefix}{unit}", value / scale)
                 .trim_end()
-                .to_string(),
+                .to_string()
         }
     }
 

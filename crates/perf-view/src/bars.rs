@@ -1,6 +1,6 @@
 //! [`Bars`]: a bar chart of named values.
 
-use crate::{Anchor, Colour, Mark, Scene, Theme, Unit, shortened, text};
+use crate::{Anchor, Colour, Mark, Scene, Theme, Unit, glyphs, shortened};
 
 /// Bar chart of named values as PNG or SVG, in the order in which they are added.
 ///
@@ -61,12 +61,12 @@ impl Bars {
             .bars
             .iter()
             .map(|(name, _)| name.chars().count().min(NAME));
-        let left = MARGIN + names.max().unwrap_or(0) as f64 * text::ADVANCE + 8.0;
-        let width = left + LONGEST + 12.0 * text::ADVANCE + MARGIN;
+        let left = MARGIN + names.max().unwrap_or(0) as f64 * glyphs::ADVANCE + 8.0;
+        let width = left + LONGEST + 12.0 * glyphs::ADVANCE + MARGIN;
         let top = MARGIN + if self.title.is_empty() { 0.0 } else { 30.0 };
         let height = top + self.bars.len() as f64 * BAR + MARGIN;
         let mut scene = Scene::new(width as u32, height as u32, self.theme.paper);
-        let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
+        let most = ((width - 2.0 * MARGIN) / glyphs::ADVANCE) as usize;
         let title = shortened(&self.title, most);
         let at = [MARGIN, MARGIN + 8.0];
         scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));
@@ -81,9 +81,10 @@ impl Bars {
             let y = top + (at as f64 + 0.5) * BAR;
             let label = shortened(name, NAME);
             scene.text([left - 8.0, y], Anchor::End, self.theme.ink, &label);
-            let length = match value.is_finite() && largest > 0.0 {
-                true => LONGEST * (value / largest).max(0.0),
-                false => 0.0,
+            let length = if value.is_finite() && largest > 0.0 {
+                LONGEST * (value / largest).max(0.0)
+            } else {
+                0.0
             };
             scene.push(Mark::Rect([left, y - 8.0, length, 16.0], COLOUR));
             let end = [left + length + 6.0, y];

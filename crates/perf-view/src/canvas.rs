@@ -7,7 +7,7 @@
 //! with fractional edges and 20 000 lines (one core, both in one run; 0.74 to 1.22 times on a busy
 //! machine).
 
-use crate::{Anchor, Colour, Error, Mark, Result, text};
+use crate::{Anchor, Colour, Error, Mark, Result, glyphs};
 use std::io::Write;
 
 /// Maximum number of pixels of a picture: 2^26, which take 256 MiB.
@@ -220,20 +220,20 @@ impl Canvas {
     }
 
     fn text(&mut self, [x, y]: [f64; 2], to: Anchor, colour: Colour, line: &str, bold: bool) {
-        let width = text::width(line);
+        let width = glyphs::width(line);
         let left = match to {
             Anchor::Start => x,
             Anchor::Middle => x - width / 2.0,
             Anchor::End => x - width,
         };
-        let top = (y - text::HEIGHT as f64 / 2.0).round();
-        let around = [left, top, left + width, top + text::HEIGHT as f64];
+        let top = (y - glyphs::HEIGHT as f64 / 2.0).round();
+        let around = [left, top, left + width, top + glyphs::HEIGHT as f64];
         if self.pixels_of(around).is_none() {
             return;
         }
         for (at, letter) in line.chars().enumerate() {
-            let left = (left.round() + at as f64 * text::ADVANCE) as i64;
-            let Some(glyph) = text::glyph(letter, bold) else {
+            let left = (left.round() + at as f64 * glyphs::ADVANCE) as i64;
+            let Some(glyph) = glyphs::glyph(letter, bold) else {
                 continue;
             };
             for (row, pixels) in (top as i64..).zip(glyph.rows()) {

@@ -1,6 +1,6 @@
 //! [`Panel`]: a rectangle with two axes, for charts of all kinds.
 
-use crate::{Anchor, Axis, Colour, Mark, Scene, Theme, shortened, text};
+use crate::{Anchor, Axis, Colour, Mark, Scene, Theme, glyphs, shortened};
 
 /// Rectangle with two axes in data units.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub(crate) fn head(title: &str, width: f64, theme: &Theme, scene: &mut Scene) ->
     if title.is_empty() {
         return MARGIN;
     }
-    let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
+    let most = ((width - 2.0 * MARGIN) / glyphs::ADVANCE) as usize;
     let at = [MARGIN, MARGIN + 8.0];
     scene.push(Mark::Title(
         at,
@@ -78,7 +78,7 @@ impl Panel {
     pub(crate) fn frame(&self, around: &Around<'_>, theme: &Theme, scene: &mut Scene) {
         let ([left, top], [width, height]) = (self.corner, self.size);
         let (right, bottom) = (left + width, top + height);
-        let most = |pixels: f64| (pixels / text::ADVANCE).max(4.0) as usize;
+        let most = |pixels: f64| (pixels / glyphs::ADVANCE).max(4.0) as usize;
         let title = shortened(around.title, most(width + LEFT - 16.0));
         let at = [left - LEFT + 16.0, top - 32.0];
         scene.push(Mark::Title(at, Anchor::Start, theme.ink, title));
@@ -90,7 +90,7 @@ impl Panel {
             let x = self.place([*value, self.y[0]])[0];
             scene.line([x, top, x, bottom], theme.grid);
             scene.line([x, bottom, x, bottom + 4.0], theme.quiet);
-            let half = text::width(label) / 2.0;
+            let half = glyphs::width(label) / 2.0;
             // Labels that would overlap are skipped.
             if x - half > last + 6.0 {
                 let at = [x, bottom + 13.0];
@@ -125,7 +125,7 @@ pub(crate) fn legend(
     let (mut x, mut y) = (corner[0], corner[1]);
     for (colour, name) in entries {
         let name = shortened(name, 40);
-        let needed = text::width(&name) + 36.0;
+        let needed = glyphs::width(&name) + 36.0;
         if x + needed > corner[0] + width && x > corner[0] {
             (x, y) = (corner[0], y + LINE);
         }
@@ -135,9 +135,10 @@ pub(crate) fn legend(
         scene.text(at, Anchor::Start, theme.ink, &name);
         x += needed;
     }
-    match entries.is_empty() {
-        true => 0.0,
-        false => y - corner[1] + LINE,
+    if entries.is_empty() {
+        0.0
+    } else {
+        y - corner[1] + LINE
     }
 }
 
@@ -150,7 +151,7 @@ pub(crate) fn paragraph(
     scene: &mut Scene,
 ) -> f64 {
     const LINE: f64 = 18.0;
-    let most = (width / text::ADVANCE).max(8.0) as usize;
+    let most = (width / glyphs::ADVANCE).max(8.0) as usize;
     let mut lines: Vec<String> = vec![String::new()];
     for word in words.split_whitespace() {
         let word = shortened(word, most);

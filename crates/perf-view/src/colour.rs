@@ -82,18 +82,20 @@ impl Colour {
     pub(crate) fn linear(self) -> [f64; 3] {
         [self.r, self.g, self.b].map(|channel| {
             let value = f64::from(channel) / 255.0;
-            match value <= 0.040_45 {
-                true => value / 12.92,
-                false => ((value + 0.055) / 1.055).powf(2.4),
+            if value <= 0.040_45 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
             }
         })
     }
 
     pub(crate) fn from_linear(channels: [f64; 3]) -> Self {
         let [r, g, b] = channels.map(|value| {
-            let value = match value <= 0.003_130_8 {
-                true => 12.92 * value,
-                false => 1.055 * value.powf(1.0 / 2.4) - 0.055,
+            let value = if value <= 0.003_130_8 {
+                12.92 * value
+            } else {
+                1.055 * value.powf(1.0 / 2.4) - 0.055
             };
             (255.0 * value).round().clamp(0.0, 255.0) as u8
         });

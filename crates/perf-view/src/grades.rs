@@ -1,6 +1,6 @@
 //! [`Grades`]: a table of percentages in which good is green and bad is red.
 
-use crate::{Anchor, Colour, ColourMap, Mark, Scene, Theme, shortened, text};
+use crate::{Anchor, Colour, ColourMap, Mark, Scene, Theme, glyphs, shortened};
 
 /// Percentages as a coloured table, a column for each run and a row for each efficiency.
 ///
@@ -98,11 +98,11 @@ impl Grades {
         let names = self
             .rows
             .iter()
-            .map(|row| indent(row) + text::width(&row.name));
+            .map(|row| indent(row) + glyphs::width(&row.name));
         let left = MARGIN + names.fold(0.0, f64::max) + 14.0;
         let top = MARGIN + if self.title.is_empty() { 0.0 } else { TITLE };
         let width = left + self.heads.len() as f64 * COLUMN + MARGIN;
-        let width = width.max(2.0 * MARGIN + text::width(&self.title));
+        let width = width.max(2.0 * MARGIN + glyphs::width(&self.title));
         let height = top + HEAD + self.rows.len() as f64 * ROW + MARGIN;
         let mut scene = Scene::new(width.ceil() as u32, height.ceil() as u32, theme.paper);
         scene.title = self.words();
@@ -178,16 +178,17 @@ fn colour(value: f64) -> Colour {
 fn ink(on: Colour) -> Colour {
     // On any colour, one of the two has a contrast above 4.5.
     let (dark, light) = (Colour::hex(0x000000), Colour::hex(0xffffff));
-    match on.contrast(dark) >= on.contrast(light) {
-        true => dark,
-        false => light,
+    if on.contrast(dark) >= on.contrast(light) {
+        dark
+    } else {
+        light
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::map::oklab;
+    use crate::colour_map::oklab;
 
     #[test]
     fn lightness_rises_and_numbers_are_readable() {

@@ -1,8 +1,8 @@
 //! [`Page`]: a self-contained HTML file.
 
+use crate::encoding::base64;
 use crate::escape::{json_in_script, legible};
-use crate::pack::base64;
-use crate::section::Section;
+use crate::section::{Section, Width};
 use crate::{Colour, Result, Theme};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use perf_core::Job;
@@ -69,6 +69,18 @@ impl Page {
         self
     }
 
+    /// Returns the heading of a section without the title of the page at its beginning, which would
+    /// repeat it.
+    fn heading(&self, section: &Section) -> String {
+        let rest = section.heading.strip_prefix(self.title.as_str());
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix(": ")) else {
+            return section.heading.clone();
+        };
+        let mut letters = rest.chars();
+        let first = letters.next().map(char::to_uppercase);
+        first.into_iter().flatten().chain(letters).collect()
+    }
+
     /// Returns the HTML file. Equal pages give equal bytes.
     ///
     /// Cancellation checks are made between sections and while the text is scanned. The data of one
@@ -92,7 +104,7 @@ impl Page {
         let mut sections = Vec::with_capacity(self.sections.len());
         for section in &self.sections {
             job.check()?;
-            sections.push(element(section));
+            sections.push(element(section, self.heading(section), &self.title));
         }
         let mut scripts = vec![SCRIPT];
         let mut styles = vec![Self::style()];
@@ -119,13 +131,13 @@ impl Page {
                     header {
                         h1 { (self.title) }
                         @if !self.lead.is_empty() { p.lead { (self.lead) } }
-                        nav aria-label="Sections" {
-                            @if self.sections.len() > 1 {
+                        button #theme type="button" { "Light or dark" }
+                        @if self.sections.len() > 1 {
+                            nav aria-label="Sections" {
                                 @for section in &self.sections {
-                                    a href={ "#" (section.id) } { (section.heading) }
+                                    a href={ "#" (section.id) } { (self.heading(section)) }
                                 }
                             }
-                            button #theme type="button" { "Light or dark" }
                         }
                     }
                     main { @for section in &sections { (section) } }
@@ -159,13 +171,16 @@ impl Page {
     }
 }
 
-fn element(section: &Section) -> Markup {
-    let Section {
-        id, heading, view, ..
-    } = section;
+/// Renders a section. A heading that equals the title of the page is only for screen readers.
+fn element(section: &Section, heading: String, title: &str) -> Markup {
+    let Section { id, view, .. } = section;
+    let [is_half, is_tall] = [
+        section.width != Width::Full,
+        section.width == Width::TallHalf,
+    ];
     html! {
-        section id=(id) data-view=(view) aria-labelledby={ (id) "-heading" } {
-            h2 id={ (id) "-heading" } { (heading) }
+        section.half[is_half].tall[is_tall] id=(id) data-view=(view) aria-labelledby={ (id) "-heading" } {
+            h2.unseen[heading == title] id={ (id) "-heading" } { (heading) }
             (section.body)
             @if !section.data.is_null() {
                 script type="application/json" { (PreEscaped(json_in_script(&section.data))) }

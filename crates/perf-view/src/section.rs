@@ -1,7 +1,7 @@
 //! [`Section`]: a part of a page; [`Card`]: a summary of a section; [`Item`]: a statement of a
 //! list.
 
-use crate::pack::base64;
+use crate::encoding::base64;
 use crate::{Result, Scene, Theme};
 use maud::{Markup, html};
 use perf_core::{Column, Table, Values};
@@ -24,6 +24,46 @@ pub struct Section {
     pub(crate) script: &'static str,
     /// Style sheet of the view; only used with a script.
     pub(crate) style: &'static str,
+    /// Part of the width of the page.
+    pub(crate) width: Width,
+}
+
+/// Part of the width of a page that a section takes on a wide screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Width {
+    /// The whole width.
+    #[default]
+    Full,
+    /// Half of the width.
+    Half,
+    /// Half of the width, beside two sections of half the width.
+    TallHalf,
+}
+
+/// Returns a button that shows and hides a help text. `id` is the anchor of the text, by which
+/// other elements refer to it.
+#[cfg(any(
+    feature = "fold",
+    feature = "topology",
+    feature = "track",
+    feature = "anomaly"
+))]
+pub(crate) fn help(id: &str, sentences: &[String]) -> Markup {
+    html! {
+        details.help {
+            summary aria-label="Help" title="Help" { "?" }
+            div id=(id) { @for sentence in sentences { p { (sentence) } } }
+        }
+    }
+}
+
+/// Largest number of characters of a name in a table; longer names are shortened in the middle.
+const NAME: usize = 72;
+
+/// Returns a name, shortened in the middle if it is long. The whole name is shown on hover.
+pub(crate) fn name(text: &str) -> Markup {
+    let short = crate::shortened(text, NAME);
+    html! { @if short == text { (text) } @else { span title=(text) { (short) } } }
 }
 
 /// Returns the data that the script of a section reads.
@@ -55,7 +95,22 @@ impl Section {
             data,
             script,
             style,
+            width: Width::Full,
         }
+    }
+
+    /// Gives the section half of the width of the page on wide screens, so that two such sections
+    /// stand side by side.
+    pub fn half(mut self) -> Self {
+        self.width = Width::Half;
+        self
+    }
+
+    /// Gives the section half of the width of the page on wide screens, with the next two sections
+    /// of half the width below one another at its side.
+    pub fn tall_half(mut self) -> Self {
+        self.width = Width::TallHalf;
+        self
     }
 
     /// Creates a section of plain text paragraphs.
@@ -128,8 +183,8 @@ impl Section {
                 } } }
                 tbody { @for row in 0..table.rows() { tr {
                     @for (at, column) in table.columns().iter().enumerate() {
-                        @if at == 0 { th.n[is_number(column)] scope="row" { (column.text_of(row)) } }
-                        @else { td.n[is_number(column)] { (column.text_of(row)) } }
+                        @if at == 0 { th.n[is_number(column)] scope="row" { (name(&column.text_of(row))) } }
+                        @else { td.n[is_number(column)] { (name(&column.text_of(row))) } }
                     }
                 } } }
             } }
@@ -168,7 +223,7 @@ impl Section {
     /// let item = Item::new("Imbalance", "Rank 5 computes <longest>.").command("perfkit fold run");
     /// let page = Page::new("A run").with(Section::items("findings", "Findings", "", &[item]));
     /// let html = page.html(&Job::default())?;
-    /// assert!(html.contains("&lt;longest&gt;") && html.contains("<code>perfkit fold run</code>"));
+    /// assert!(html.contains("&lt;longest&gt;") && html.contains("perfkit fold run</code>"));
     /// # Ok::<(), perf_view::Error>(())
     /// ```
     pub fn items(id: &str, heading: &str, words: &str, items: &[Item]) -> Self {
@@ -178,7 +233,7 @@ impl Section {
                 li {
                     p { strong { (item.title) ". " } (item.text) }
                     @if !item.place.is_empty() { p.note { (item.place) } }
-                    @if !item.command.is_empty() { p { code { (item.command) } } }
+                    @if !item.command.is_empty() { p { code title=(item.command) { (item.command) } } }
                 }
             } }
         };
@@ -313,8 +368,9 @@ fn anchor(id: &str) -> String {
         _ => '-',
     });
     let found: String = letters.collect();
-    match found.starts_with(|letter: char| letter.is_ascii_lowercase()) {
-        true => found,
-        false => format!("v-{found}"),
+    if found.starts_with(|letter: char| letter.is_ascii_lowercase()) {
+        found
+    } else {
+        format!("v-{found}")
     }
 }

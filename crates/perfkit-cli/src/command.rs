@@ -2,8 +2,8 @@
 
 use crate::failure::{self, Failure, Outcome};
 use crate::{
-    bursts, cluster, convert, correlate, detect, fold, inspect, new, report, track, utilisation,
-    wait,
+    bursts, cluster, convert, correlate, detect, fold, inspect, new_crate, report, track,
+    utilisation, wait,
 };
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -40,7 +40,7 @@ enum Command {
     Convert(convert::Options),
     #[cfg(feature = "live")]
     Live(crate::live::Options),
-    New(new::Options),
+    New(new_crate::Options),
     /// Prints a script that completes subcommands, options and their values in a shell
     Completions {
         /// Shell that the script is for
@@ -65,7 +65,7 @@ impl Cli {
             Command::Convert(options) => convert::run(&options, out),
             #[cfg(feature = "live")]
             Command::Live(options) => crate::live::run(&options, out),
-            Command::New(options) => new::run(&options, out),
+            Command::New(options) => new_crate::run(&options, out),
             Command::Completions { shell } => completions(shell, out),
         }
     }

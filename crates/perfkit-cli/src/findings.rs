@@ -76,9 +76,10 @@ impl std::fmt::Display for Found {
             ..
         } = self;
         write!(f, "{} x {rule}: {what}", grouped(*count))?;
-        match first.is_empty() {
-            true => Ok(()),
-            false => write!(f, " (first: {first})"),
+        if first.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " (first: {first})")
         }
     }
 }

@@ -22,7 +22,7 @@ pub mod inspect;
 #[cfg(feature = "live")]
 pub mod live;
 pub mod messages;
-pub mod new;
+pub mod new_crate;
 pub mod options;
 pub mod output;
 pub mod phases;

@@ -138,9 +138,12 @@ pub fn words<T: Clone + Send + Sync + 'static>(
     all: &[(&'static str, T, &'static str)],
 ) -> impl TypedValueParser<Value = T> + use<T> {
     let all = all.to_vec();
-    let shown = all.iter().map(|(name, _, help)| match help.is_empty() {
-        true => PossibleValue::new(name).hide(true),
-        false => PossibleValue::new(name).help(help),
+    let shown = all.iter().map(|(name, _, help)| {
+        if help.is_empty() {
+            PossibleValue::new(name).hide(true)
+        } else {
+            PossibleValue::new(name).help(help)
+        }
     });
     PossibleValuesParser::new(shown.collect::<Vec<_>>()).try_map(move |word| {
         let found = all.iter().find(|(name, ..)| *name == word);

@@ -138,17 +138,17 @@ pub fn timelines_by(trace: &Trace, unify: Unify) -> Result<Timelines, Failure> {
 /// Describes an operation as the end of a sentence.
 pub fn words(op: &str) -> String {
     match op.split_once('=') {
-        Some(("any", state)) => format!("where any stream is in {state}"),
-        Some(("count", state)) => format!("how many streams are in {state}"),
-        Some((_, most)) => format!("where at most {most} streams differ from the rest"),
+        Some(("any", state)) => format!("any stream in {state}"),
+        Some(("count", state)) => format!("number of streams in {state}"),
+        Some((_, most)) => format!("at most {most} streams that differ from the rest"),
         None => String::from(match op {
-            "max" => "what most streams do",
-            "min" => "what the fewest streams do",
-            "diff" => "where streams differ",
-            "idle" => "what streams do that do something",
-            "share" => "what takes the most time",
-            "entropy" => "how much streams differ",
-            _ => "what streams do",
+            "max" => "state of most streams",
+            "min" => "state of the fewest streams",
+            "diff" => "cells in which streams differ",
+            "idle" => "state of the active streams",
+            "share" => "state with the most time",
+            "entropy" => "entropy of the states",
+            _ => "timeline of the streams",
         }),
     }
 }
@@ -197,9 +197,9 @@ pub fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
     let all = folded(timelines, of, (1440, None), |one| one.titled(title))?;
     let mut folds = Vec::new();
     for (words, op) in [
-        ("max: what most ranks do", Op::Max),
-        ("min: what the fewest do", Op::Min),
-        ("diff: where ranks differ", Op::Diff),
+        ("max: state of most ranks", Op::Max),
+        ("min: state of the fewest", Op::Min),
+        ("diff: cells in which ranks differ", Op::Diff),
     ] {
         let of = (Groups::by(timelines, GroupBy::All), Some(op));
         folds.push(folded(timelines, of, (400, None), |one| {
@@ -212,9 +212,12 @@ pub fn ranks(timelines: &Timelines, title: &str) -> Result<Scene, Failure> {
 /// Returns words as a command line, quoted for a shell.
 pub fn shell<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,+:@%".contains(letter);
-    let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    let quoted = |word: &str| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.to_string()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
     };
     let words: Vec<String> = words.into_iter().map(quoted).collect();
     words.join(" ")
@@ -341,4 +344,11 @@ pub fn together(title: &str, first: &Scene, others: &[Scene], theme: Theme) -> S
         left += f64::from(scene.width) + GAP;
     }
     all
+}
+
+/// Returns a text with an upper-case first letter.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }

@@ -30,9 +30,10 @@ impl Progress for Bar {
             Some((name, bar)) if *name == phase => bar.inc(amount),
             _ => {
                 finish(current.take());
-                let bar = match messages::prints(Level::Usual) {
-                    true => ProgressBar::new(total).with_style(Self::style()),
-                    false => ProgressBar::hidden(),
+                let bar = if messages::prints(Level::Usual) {
+                    ProgressBar::new(total).with_style(Self::style())
+                } else {
+                    ProgressBar::hidden()
                 };
                 bar.set_message(phase);
                 bar.inc(amount);

@@ -37,10 +37,7 @@ pub fn near<'a>(
             parts.push((similarity, name));
         }
     }
-    let mut found = match likely.is_empty() {
-        true => parts,
-        false => likely,
-    };
+    let mut found = if likely.is_empty() { parts } else { likely };
     found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     found.truncate(most);
     found.into_iter().map(|(_, name)| name).collect()

@@ -91,12 +91,13 @@ fn report(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     }
     check_work(view, &devices, &rules)?;
     let hta = HtaParams::default().include_last_profiler_step(options.hta_all);
-    let hta = match options.hta || options.hta_all {
-        true => Some(Hta::of(view, &hta, &Bar::job()).map_err(input)?),
-        false => None,
+    let hta = if options.hta || options.hta_all {
+        Some(Hta::of(view, &hta, &Bar::job()).map_err(input)?)
+    } else {
+        None
     };
     if let (Some(first), false) = (options.files.first(), options.output.is_empty()) {
-        let title = format!("{}: what devices do", pictures::name(first));
+        let title = format!("{}: timeline of the devices", pictures::name(first));
         let files = options.files.iter().map(|it| it.to_string_lossy());
         let files: Vec<_> = files.collect();
         let words = files.iter().map(|it| it.as_ref());
@@ -193,12 +194,13 @@ fn check_work(view: TraceView<'_>, devices: &Devices, rules: &WorkRules) -> Outc
         let short = |name: &&str| format!("`{}`", table::shortened(name, MAX_NAME));
         let near: Vec<_> = near.iter().map(short).collect();
         let (work, head) = (work.name(), "no work on any device matches");
-        return Err(Failure::Usage(match near.is_empty() {
-            true => format!("--work {work}={glob}: {head}"),
-            false => format!(
+        return Err(Failure::Usage(if near.is_empty() {
+            format!("--work {work}={glob}: {head}")
+        } else {
+            format!(
                 "--work {work}={glob}: {head}; did you mean {}?",
                 near.join(" or ")
-            ),
+            )
         }));
     }
     Ok(())
@@ -251,12 +253,13 @@ fn no_work(recording: &Recording, names: &str) -> String {
         lines.push(format!("and {more} more"));
     }
     let head = format!("{names}: no work of any device is recognised");
-    match lines.is_empty() {
-        true => format!("{head}, and nothing else is recorded"),
-        false => format!(
+    if lines.is_empty() {
+        format!("{head}, and nothing else is recorded")
+    } else {
+        format!(
             "{head} in {count}, which `inspect` and `fold` show:\n  {}",
             lines.join("\n  ")
-        ),
+        )
     }
 }
 
@@ -459,16 +462,20 @@ impl Shown<'_> {
         });
         table::print(out, &table, 60)?;
         for device in devices.iter().filter(|_| self.gaps > 0) {
-            match device.gaps.is_empty() {
-                true => writeln!(out, "  no gaps of {}", name(device))?,
-                false => writeln!(out, "  longest gaps of {}", name(device))?,
+            if device.gaps.is_empty() {
+                writeln!(out, "  no gaps of {}", name(device))?
+            } else {
+                writeln!(out, "  longest gaps of {}", name(device))?
             }
             for gap in longest(device, self.gaps) {
                 let start = self.clock().nanos(gap.range.start).unwrap_or_default();
                 let length = Nanos(self.nanos(gap.range.len()));
-                let causes = gap.parts().map(|(cause, range)| match range == gap.range {
-                    true => cause.name().to_owned(),
-                    false => format!("{} {}", cause.name(), Nanos(self.nanos(range.len()))),
+                let causes = gap.parts().map(|(cause, range)| {
+                    if range == gap.range {
+                        cause.name().to_owned()
+                    } else {
+                        format!("{} {}", cause.name(), Nanos(self.nanos(range.len())))
+                    }
                 });
                 let causes: Vec<_> = causes.collect();
                 writeln!(out, "    {length:>12} from {start}, {}", causes.join(", "))?;

@@ -29,10 +29,7 @@ impl Detector for Limit {
     /// Judges calls without learning from them.
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>) {
         judgements.extend(samples.iter().map(|sample| Judgement {
-            label: match sample.runtime > self.0 {
-                true => Label::TooSlow,
-                false => Label::Normal,
-            },
+            label: if sample.runtime > self.0 { Label::TooSlow } else { Label::Normal },
             score: sample.runtime.0 as f64 / self.0.0 as f64,
             expected: Some(self.0),
         }));

@@ -35,6 +35,9 @@ pub(super) fn results() -> Result<PathBuf, String> {
 
 pub(super) fn optional(gate: &mut Gate) -> Outcome {
     without_threads(gate)?;
+    // The load generator of the parameter server, and the tests that need it.
+    let arguments = ["test", "--quiet", "--locked", "--package", "perf-live"];
+    execute(cargo(&arguments).args(["--features", "simulate", "--test", "all"]))?;
     // The number of ranks in this test needs a release build to finish within a minute.
     let arguments = ["test", "--quiet", "--locked", "--release", "--package"];
     execute(cargo(&arguments).args(["perf-live", "--test", "labels_many"]))

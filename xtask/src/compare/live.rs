@@ -14,7 +14,7 @@ const UPDATES: &str = "60";
 /// Builds the server and lists the races.
 pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release", "--locked"];
-    execute(cargo(&arguments).args(["--package", "perf-live"]))?;
+    execute(cargo(&arguments).args(["--package", "perf-live", "--features", "simulate"]))?;
     let program = target_folder()?.join("release/perfkit-live");
     let text = |path: std::path::PathBuf| path.to_string_lossy().into_owned();
     let words = match missing(&[("python3", "python3"), ("taskset", "util-linux")]) {

@@ -29,6 +29,8 @@ pub(super) fn run(browser: &mut Browser, folder: &Path) -> Result<(), String> {
         "--locked",
         "--package",
         "perf-live",
+        "--features",
+        "simulate",
     ];
     execute(&mut cargo(&build))?;
     let target = folder.parent().unwrap_or(folder);
@@ -155,11 +157,14 @@ fn funnel(tab: &mut Tab<'_>, is_live: bool) -> Result<(), String> {
             "Number(document.body.dataset.news) > {before} + 2"
         ))?;
     } else {
-        tab.wait("document.querySelector('#state').textContent === 'a run that is over'")?;
+        tab.wait("document.querySelector('#state').textContent === 'finished run'")?;
         tab.expect("document.querySelector('#pause').hidden")?;
     }
-    tab.click(".bars li:first-child button")?;
-    tab.wait("document.querySelector('.bars button[aria-pressed=true]')")?;
+    // The worst call with its rank and step is selected at first, and the query is answered.
+    tab.wait("document.querySelector('.bars button[aria-pressed=true]') && location.hash.includes('record=')")?;
+    tab.wait("document.querySelector('#call .stack .abnormal') && document.querySelectorAll('#records tbody tr').length > 0")?;
+    tab.click(".bars button[aria-pressed=false]")?;
+    tab.wait("document.querySelectorAll('.bars button[aria-pressed=true]').length > 1")?;
     tab.wait("Number(document.querySelector('#steps > canvas').dataset.points) > 0")?;
     // Select the first point by the keyboard, then by mouse.
     tab.value("document.querySelector('#steps > canvas').focus()")?;

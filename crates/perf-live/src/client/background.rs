@@ -140,7 +140,9 @@ impl Exchange for Background {
             return Err(error);
         }
         if inner.waiting.len() >= MOST {
-            return Err(Error::Exchange("too much waits for it".into()));
+            return Err(Error::Exchange(
+                "the queue of messages to the server is full".into(),
+            ));
         }
         inner.waiting.push_back(delta.clone());
         self.shared.1.notify_all();

@@ -49,13 +49,12 @@ impl Finished {
     /// contents.
     pub fn open(path: impl AsRef<Path>, params: CheckedHubParams) -> Result<Self> {
         let reader = Reader::open(path.as_ref())?;
-        let (overview, functions) = match reader.is_plain() {
-            true => of_records(&reader, &params.0)?,
-            false => {
-                let mut state = State::new(&params.0, reader.load()?)?;
-                reader.each_logged(|bytes| state.again(bytes))?;
-                (Overview::of(&state), state.functions())
-            }
+        let (overview, functions) = if reader.is_plain() {
+            of_records(&reader, &params.0)?
+        } else {
+            let mut state = State::new(&params.0, reader.load()?)?;
+            reader.each_logged(|bytes| state.again(bytes))?;
+            (Overview::of(&state), state.functions())
         };
         Ok(Finished {
             path: path.as_ref().into(),

@@ -1,7 +1,7 @@
 //! [`Hub`]: the server without HTTP. It receives messages, returns answers, and stores everything
 //! in a database.
 //!
-//! A separate thread, the keeper, takes all waiting messages, applies them to the state, stores
+//! A separate thread, the state thread, takes all waiting messages, applies them to the state, stores
 //! them in one transaction and then answers them: acknowledged data is on the disk. Meanwhile the
 //! next messages accumulate. If several arrived together it waits 2 ms for more, because a
 //! transaction with many messages takes little longer than one with a single message; a single
@@ -9,12 +9,12 @@
 //! state is reloaded from the database.
 
 mod finished;
-mod keeper;
 mod message;
 mod overview;
 mod params;
 mod queue;
 mod state;
+mod state_thread;
 
 pub use finished::Finished;
 pub use message::{Counts, Message, Told};
@@ -23,11 +23,11 @@ pub use params::{CheckedHubParams, HubParams};
 
 use crate::store::Writer;
 use crate::{Error, Result};
-use keeper::Keeper;
 use overview::Cached;
 use perf_anomaly::server::{FunctionName, FunctionStats, StepStats};
 use queue::Queue;
 use state::State;
+use state_thread::StateThread;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -76,8 +76,8 @@ struct Shared {
     path: PathBuf,
     /// Callbacks after each batch.
     stored: Hooks,
-    /// The keeper thread.
-    keeper: Mutex<Option<JoinHandle<()>>>,
+    /// State thread.
+    state_thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Callbacks after all messages of a batch were answered.
@@ -121,14 +121,14 @@ impl Hub {
         let queue = Arc::new(Queue::new(params.0.queue, params.0.bytes));
         let state = Arc::new(Mutex::new(state));
         let stored = Arc::new(Mutex::new(Vec::new()));
-        let keeper = Keeper::new(
+        let state_thread = StateThread::new(
             (Arc::clone(&queue), Arc::clone(&state)),
             Arc::clone(&stored),
             params.0,
             (writer, logged),
         );
-        let name = std::thread::Builder::new().name("keeper".into());
-        let thread = name.spawn(move || keeper.run());
+        let name = std::thread::Builder::new().name("state".into());
+        let thread = name.spawn(move || state_thread.run());
         let thread = thread.map_err(|error| Error::Store {
             file: path.display().to_string(),
             what: format!("no thread to write it: {error}"),
@@ -140,7 +140,7 @@ impl Hub {
             functions: Cached::default(),
             path,
             stored,
-            keeper: Mutex::new(Some(thread)),
+            state_thread: Mutex::new(Some(thread)),
         })))
     }
 
@@ -219,9 +219,9 @@ impl Hub {
     /// Rejects further messages, and returns when the waiting ones are stored.
     pub fn close(&self) {
         self.0.queue.close();
-        if let Some(keeper) = lock(&self.0.keeper).take() {
+        if let Some(state_thread) = lock(&self.0.state_thread).take() {
             // Its result was already part of an answer.
-            let _ = keeper.join();
+            let _ = state_thread.join();
         }
     }
 }

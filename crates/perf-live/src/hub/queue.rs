@@ -1,4 +1,4 @@
-//! [`Queue`]: bounded queue of messages for the keeper.
+//! [`Queue`]: bounded queue of messages for the state thread.
 
 use crate::{Error, Result};
 use std::collections::VecDeque;

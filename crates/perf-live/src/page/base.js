@@ -1,4 +1,3 @@
-"use strict";
 const find = (selector, within = document) => within.querySelector(selector);
 
 // Creates an element with attributes and children. Data is only inserted as text, never as HTML.
@@ -14,18 +13,11 @@ const make = (tag, attributes = {}, ...children) => {
   return made;
 };
 
-const three = (value) => value.toFixed(Math.abs(value) < 9.995 ? 2 : Math.abs(value) < 99.95 ? 1 : 0);
-const short = (value, unit = "") => {
-  if (!Number.isFinite(value)) return "no number";
-  if (Number.isInteger(value) && Math.abs(value) < 10000 && !unit) return String(value);
-  if (value === 0) return ("0 " + unit).trim();
-  const scales = [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "u"], [1e-9, "n"]];
-  const found = scales.find(([scale]) => Math.abs(value) * 1.0005 >= scale);
-  return (found ? three(value / found[0]) + " " + found[1] + unit : value.toExponential(2) + " " + unit).trim();
-};
-const time = (nanos) => short(Number(nanos) / 1e9, "s");
-const count = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const { count, shortened } = perfkit;
+// Whole numbers are written without a prefix.
+const short = (value, unit = "") => (Number.isInteger(value) && Math.abs(value) < 10000 && !unit ? String(value) : perfkit.short(value, unit));
+const time = (nanos) => perfkit.time(Number(nanos));
+const colour = perfkit.variable;
 
 // Returns about `most` round values from low to high; for counts only whole ones.
 const ticks = (low, high, most, whole) => {
@@ -61,13 +53,7 @@ const ask = async (kind, path, values = {}) => {
     wrong("");
     return JSON.parse(text);
   } catch (error) {
-    if (asked[kind] === mine) wrong("The server says: " + error.message);
+    if (asked[kind] === mine) wrong("The request failed: " + error.message);
     return null;
   }
-};
-
-const theme = () => {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
 };

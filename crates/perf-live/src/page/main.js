@@ -1,9 +1,8 @@
-"use strict";
 // Selection of the reader, stored in the address so that a link restores it.
 const USUAL = { by: "total", top: "8", bottom: "0", program: "", ranks: [], from: "", to: "", last: "", step: "", within: "step", function: "", owner: "", x: "entry", y: "runtime", record: "" };
 let state = { ...USUAL };
 // Data from the server.
-const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0 };
+const live = { programs: [], total: { calls: 0, slow: 0, fast: 0, time: 0 }, ranking: null, steps: new Map(), paused: false, isLive: true, looked: 0, isSelected: false };
 const plots = {};
 // Largest number of points that are kept.
 const MOST = 20000;
@@ -35,7 +34,35 @@ const go = (change) => {
   follow(before);
 };
 
-const follow = (before) => {
+// Number of ranks that are selected at first.
+const FIRST_RANKS = 3;
+
+// Selects the call with the most time lost, its step, its rank and the highest ranks, once and only
+// if the reader has selected nothing.
+const selectWorst = async () => {
+  const isFree = () => !state.ranks.length && !state.step && !state.record;
+  if (live.isSelected || !live.ranking) return;
+  const high = live.ranking.top.filter((one) => ((live.ranking.by === "time" ? one.time : one[live.ranking.by]) || 0) > 0);
+  if (!high.length && isFree()) return;
+  live.isSelected = true;
+  if (!isFree()) return;
+  const given = await ask("first", "/api/records", { order: "severity", limit: 1, program: state.program });
+  if (!isFree()) return;
+  const before = state, ranks = high.slice(0, FIRST_RANKS).map((one) => one.program + "." + one.rank);
+  const at = given ? Object.fromEntries(given.columns.map((name, place) => [name, place])) : {}, row = given && given.rows[0];
+  const change = { ranks };
+  if (row) {
+    const rank = row[at.program] + "." + row[at.rank];
+    change.ranks = [rank, ...ranks.filter((key) => key !== rank)].slice(0, FIRST_RANKS);
+    Object.assign(change, { step: rank + "." + row[at.step], function: row[at.function], owner: String(row[at.program]), record: String(row[at.id]) });
+  }
+  state = { ...state, ...change };
+  writeAddress(false);
+  follow(before, true);
+  showRecords();
+};
+
+const follow = (before, isQuiet) => {
   const differs = (...names) => names.some((name) => String(before[name]) !== String(state[name]));
   if (differs("by", "top", "bottom", "program", "ranks")) listen();
   if (differs("ranks", "from", "to")) loadSteps();
@@ -44,8 +71,8 @@ const follow = (before) => {
   else if (differs("function", "owner")) showFunctions();
   else if (differs("x", "y")) showSamples();
   if (differs("record")) showCall();
-  if (change(before, "step")) find("#functions").scrollIntoView({ block: "nearest" });
-  if (change(before, "record")) find("#call").scrollIntoView({ block: "nearest" });
+  if (!isQuiet && change(before, "step")) find("#functions").scrollIntoView({ block: "nearest" });
+  if (!isQuiet && change(before, "record")) find("#call").scrollIntoView({ block: "nearest" });
   showRanking();
 };
 const change = (before, name) => state[name] && before[name] !== state[name];
@@ -87,11 +114,11 @@ const listen = () => {
   const mine = (source = new EventSource("/events?" + new URLSearchParams(values.filter(([, value]) => value !== ""))));
   mine.onmessage = (event) => {
     wait = 0;
-    say(live.paused ? "paused" : live.isLive ? "live" : "a run that is over", false);
+    say(live.paused ? "paused" : live.isLive ? "live" : "finished run", false);
     if (!live.paused) hear(JSON.parse(event.data));
   };
   mine.onerror = () => {
-    say("the server is gone, asking again", true);
+    say("no connection to the server; retrying", true);
     document.body.dataset.gone = "1";
     mine.close();
     if (mine !== source) return;
@@ -103,7 +130,7 @@ const listen = () => {
 const showStore = ({ failure, unstored }) => {
   const place = find("#store");
   place.hidden = !failure;
-  const text = failure ? `The database cannot be written: ${failure}. ${unstored} messages of clients were not stored; their clients send them again.` : "";
+  const text = failure ? `The database cannot be written: ${failure}. ${unstored} messages were not stored; the clients send them again.` : "";
   if (place.textContent !== text) place.textContent = text;
 };
 
@@ -113,6 +140,7 @@ const hear = (news) => {
   showSums();
   showOverview();
   showRanking();
+  selectWorst();
   if (document.body.dataset.gone) {
     delete document.body.dataset.gone;
     loadSteps();
@@ -132,7 +160,7 @@ const hear = (news) => {
 const begin = async () => {
   const run = await ask("run", "/api/run");
   if (!run) {
-    say("the server is gone, asking again", true);
+    say("no connection to the server; retrying", true);
     return setTimeout(begin, 1000);
   }
   live.isLive = run.live;
@@ -146,7 +174,7 @@ const begin = async () => {
   showOverview();
   readAddress();
   listen();
-  await Promise.all([loadSteps(), showFunctions(), showCall()]);
+  await Promise.all([loadSteps(), showFunctions(), showCall(), showRecords()]);
   document.body.dataset.ready = "1";
 };
 
@@ -156,13 +184,12 @@ for (const name of ["by", "top", "bottom", "program", "from", "to", "last", "wit
 find("#pause").addEventListener("click", (event) => {
   live.paused = !live.paused;
   event.target.setAttribute("aria-pressed", String(live.paused));
-  event.target.textContent = live.paused ? "Go on" : "Pause";
+  event.target.textContent = live.paused ? "Resume" : "Pause";
   say(live.paused ? "paused" : "live", false);
   if (!live.paused) { listen(); loadSteps(); }
 });
 const repaint = () => Object.values(plots).forEach((plot) => plot.draw());
-find("#theme").addEventListener("click", () => { theme(); repaint(); showSteps(); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+perfkit.onPaint(() => { repaint(); if (plots.steps) showSteps(); });
 find("#records form").addEventListener("submit", (event) => {
   event.preventDefault();
   showRecords();

@@ -1,11 +1,12 @@
 //! The page: a self-contained document that sends requests only to its server.
 
-use perf_view::{Colour, Theme};
+use perf_view::Page;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 const HTML: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
-const SCRIPTS: [&str; 5] = [
+const SCRIPTS: [&str; 6] = [
+    Page::SCRIPT,
     include_str!("base.js"),
     include_str!("scatter.js"),
     include_str!("stack.js"),
@@ -25,7 +26,10 @@ pub(crate) fn page(is_live: bool) -> (String, String) {
     let script = SCRIPTS.concat();
     let html = HTML
         .replace("{title}", title)
-        .replace("{style}", &format!("{}{STYLE}", colours()))
+        .replace(
+            "{style}",
+            &format!("{}{}{STYLE}", Page::style(), rank_colours()),
+        )
         .replace("{nonce}", &nonce)
         .replace("{script}", &script);
     let policy = format!(
@@ -40,31 +44,10 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Returns both themes as variables; the dark one applies if the reader or the system selects it.
-fn colours() -> String {
-    let (light, dark) = (variables(Theme::light()), variables(Theme::dark()));
-    format!(
-        ":root{{color-scheme:light;{light}}}\n\
-         @media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n\
-         :root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
-    )
-}
-
-fn variables(theme: Theme) -> String {
-    let all: [(&str, Colour); 7] = [
-        ("paper", theme.paper),
-        ("ink", theme.ink),
-        ("quiet", theme.quiet),
-        ("grid", theme.grid),
-        ("absent", theme.absent),
-        ("equal", theme.equal),
-        ("alarm", theme.alarm),
-    ];
-    let all = all
-        .iter()
-        .map(|(name, colour)| format!("--{name}:{colour};"));
+/// Returns the colours of ranks as variables.
+fn rank_colours() -> String {
     let series = (0..12).map(|at| format!("--rank{at}:{};", perf_view::numbered(at)));
-    all.chain(series).collect()
+    format!(":root{{{}}}\n", series.collect::<String>())
 }
 
 #[cfg(test)]

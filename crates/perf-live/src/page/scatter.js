@@ -1,4 +1,3 @@
-"use strict";
 // Scatter plot. Arrow keys move between points, Enter or a click selects one.
 class Scatter {
   constructor(section, choose) {
@@ -28,8 +27,8 @@ class Scatter {
     this.axes = axes;
     this.cursor = key === undefined ? -1 : this.points.findIndex((point) => point.key === key);
     this.canvas.dataset.points = points.length;
-    this.canvas.setAttribute("aria-label", `${points.length} points, ${axes.y} by ${axes.x}; arrows move, Enter chooses`);
-    if (this.cursor < 0) this.status.textContent = points.length ? `${count(points.length)} points` : axes.empty || "nothing yet";
+    this.canvas.setAttribute("aria-label", `${points.length} points, ${axes.y} by ${axes.x}; arrows move, Enter selects`);
+    if (this.cursor < 0) this.status.textContent = points.length ? `${count(points.length)} points` : axes.empty || "No data yet.";
     this.draw();
     this.list();
   }

@@ -1,4 +1,6 @@
-"use strict";
+// Facts with long values, which take a whole line.
+const WIDE = ["function", "launched by", "model"];
+
 // View of a call with its surroundings, stack and messages.
 const callView = (place, given) => {
   const { record, model } = given;
@@ -20,17 +22,17 @@ const callView = (place, given) => {
     ["function", record.function], ["label", record.label], ["program, rank, thread", `${programName(record.program)}, ${record.rank}, ${record.thread}`],
     ["step", record.step], ["host", record.host], ["run time", time(record.runtime)],
     ["expected", record.expected === undefined ? null : time(record.expected)], ["time lost", time(record.severity)],
-    ["score", record.score === null ? null : short(record.score)], ["mended", record.repair],
+    ["score", record.score === null ? null : short(record.score)], ["repaired", record.repair],
     ["launched by", record.launch ? record.launch.path.join(" / ") : null],
     ["model", model ? `${model.detector}: ${model.text}` : null],
   ].filter(([, value]) => value !== null && value !== undefined);
-  const list = make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, String(value))]));
+  const list = make("dl", {}, ...facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", WIDE.includes(name) ? { class: "wide" } : {}, String(value))]));
   const frames = [...(record.stack || []), record.call].map((call) => {
     const took = call.exit === undefined ? "still open" : time(since(call.exit) - since(call.entry));
     const isRed = call.anomaly || (call === record.call && record.type === "anomaly");
     return make("li", isRed ? { class: "abnormal" } : {}, call.function + ", " + took + (isRed ? ", abnormal" : ""));
   });
-  const left = record.left_out && record.left_out.frames ? [make("p", { class: "note" }, `${record.left_out.frames} outer calls were not kept.`)] : [];
+  const left = record.left_out && record.left_out.frames ? [make("p", { class: "note" }, `${record.left_out.frames} outer calls are not stored.`)] : [];
   const messages = (record.messages || []).map((one) => make("li", {},
     `${one.kind === "send" ? "sent to" : "received from"} rank ${one.rank}, tag ${one.tag}, ${one.bytes} bytes, ${time(since(one.at))} after its begin`));
   place.replaceChildren(
@@ -71,5 +73,5 @@ const timeline = (all, { deep, since, low, high, record }) => {
       make("line", { x1: at, x2: at, y1: from, y2: to }),
       make("path", { d: `M${at} ${to} l-4 ${head} h8 z` })));
   }
-  return make("svg", { class: "line", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "the call and those around it; in words below" }, ...parts);
+  return make("svg", { class: "line", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "The selected call and the calls around it; the text below has the same facts" }, ...parts);
 };

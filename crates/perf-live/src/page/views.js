@@ -1,4 +1,3 @@
-"use strict";
 // Views of the state.
 const programName = (program) => {
   const known = live.programs.find((one) => one.program === program);
@@ -49,7 +48,7 @@ const showRanking = () => {
     return make("li", {}, button);
   };
   const left = ranking.ranks - ranking.top.length - ranking.bottom.length;
-  const gap = ranking.bottom.length ? [make("li", { class: "gap" }, count(left) + " ranks between")] : [];
+  const gap = ranking.bottom.length ? [make("li", { class: "gap" }, count(left) + " more ranks")] : [];
   list.replaceChildren(...ranking.top.map(bar), ...gap, ...ranking.bottom.map(bar));
   if (focused) find(`[data-rank="${CSS.escape(focused)}"]`, list)?.focus();
 };
@@ -83,7 +82,7 @@ const showSteps = () => {
       text: `${rankName(one.program, one.rank)}, step ${one.step}: ${one.slow} too slow, ${one.fast} too fast, ${time(one.time)} lost`,
     });
   }
-  plots.steps.set(points, { x: "step", y: "anomalies", whole: true, empty: state.ranks.length ? "no anomaly of these ranks in these steps" : "no rank is chosen" });
+  plots.steps.set(points, { x: "step", y: "anomalies", whole: true, empty: state.ranks.length ? "No anomaly of these ranks in these steps." : "No rank is selected; select one in the list." });
 };
 
 // Filter of the function view.
@@ -98,12 +97,12 @@ const showFunctions = async () => {
   if (!given) return;
   const [program, rank, step] = state.step ? state.step.split(".") : [];
   const texts = { step: `step ${step} of ${rankName(Number(program), Number(rank))}`, rank: `all steps of ${rankName(Number(program), Number(rank))}`, all: "all ranks" };
-  find("#scope").textContent = "Recorded calls of " + (program === undefined ? texts.all : texts[state.within]) + ".";
+  find("#scope").textContent = "Stored calls of " + (program === undefined ? texts.all : texts[state.within]) + ".";
   const known = given.rows.map((row) => ({ program: row[0], name: row[1], anomalies: row[2], time: row[4] }));
   const isChosen = (one) => one.name === state.function && (state.owner === "" || Number(state.owner) === one.program);
   if (!known.some(isChosen)) Object.assign(state, { function: known.length ? known[0].name : "", owner: known.length ? String(known[0].program) : "" });
-  const buttons = known.map((one) => make("li", {}, make("button", { type: "button", "aria-pressed": String(isChosen(one)), on: { click: () => go({ function: one.name, owner: String(one.program), record: "" }) } },
-    `${ofProgram(one.program)}${one.name}: ${one.anomalies}, ${time(one.time)}`)));
+  const buttons = known.map((one) => make("li", {}, make("button", { type: "button", "aria-pressed": String(isChosen(one)), title: one.name, on: { click: () => go({ function: one.name, owner: String(one.program), record: "" }) } },
+    `${ofProgram(one.program)}${shortened(one.name, 40)}: ${count(one.anomalies)}, ${time(one.time)}`)));
   find("#functions .choices").replaceChildren(...buttons);
   find("#functions").dataset.functions = known.length;
   await showSamples();
@@ -111,7 +110,7 @@ const showFunctions = async () => {
 
 const TIMES = ["entry", "runtime", "severity", "exclusive", "inclusive", "expected"];
 const showSamples = async () => {
-  const axes = { x: state.x, y: state.y, xTime: TIMES.includes(state.x), yTime: TIMES.includes(state.y), empty: "no call of it was kept" };
+  const axes = { x: state.x, y: state.y, xTime: TIMES.includes(state.x), yTime: TIMES.includes(state.y), empty: "No call of this function is stored." };
   if (!state.function) return plots.functions.set([], axes);
   const given = await ask("samples", "/api/samples", { ...scope(), ...(state.owner === "" ? {} : { program: state.owner }), function: state.function, x: state.x, y: state.y, limit: 2000 });
   if (!given) return;
@@ -143,14 +142,14 @@ const showRecords = async () => {
   const given = await ask("records", "/api/records", values);
   if (!given) return;
   const at = Object.fromEntries(given.columns.map((name, place) => [name, place]));
-  const names = ["function", "label", "rank", "step", "time lost", "run time", "score"];
-  const head = make("tr", {}, ...names.map((name, place) => make("th", { class: place > 1 ? "n" : null }, name)));
+  const names = ["Function", "Label", "Rank", "Step", "Time lost", "Run time", "Score"];
+  const head = make("tr", {}, ...names.map((name, place) => make("th", { scope: "col", class: place > 1 ? "n" : null }, name)));
   const rows = given.rows.map((row) => {
-    const open = make("button", { type: "button", on: { click: () => go({ record: String(row[at.id]) }) } }, row[at.function]);
+    const open = make("button", { type: "button", title: row[at.function], on: { click: () => go({ record: String(row[at.id]) }) } }, shortened(row[at.function], 60));
     const numbers = [rankName(row[at.program], row[at.rank]), row[at.step], time(row[at.severity]), time(row[at.runtime]), row[at.score] === null ? "" : short(row[at.score])];
-    return make("tr", {}, make("td", {}, open), make("td", { class: row[at.kind] === "anomaly" ? "abnormal" : null }, row[at.label]),
+    return make("tr", {}, make("th", { scope: "row" }, open), make("td", { class: row[at.kind] === "anomaly" ? "abnormal" : null }, row[at.label]),
       ...numbers.map((text) => make("td", { class: "n" }, String(text))));
   });
   find("#records table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...rows));
-  find("#records-status").textContent = `${rows.length} calls`;
+  find("#records-status").textContent = rows.length ? `${count(rows.length)} calls` : "No call matches; relax a condition.";
 };

@@ -4,11 +4,11 @@
 //! of ranks play it, each as a separate client, over few connections, and counts sent and
 //! acknowledged data for comparison with the server.
 
-mod pipe;
-mod play;
+mod connection;
+mod players;
 mod run;
 mod tape;
-mod turn;
+mod update;
 
 pub use run::{Figures, Load, run};
 pub use tape::Tape;

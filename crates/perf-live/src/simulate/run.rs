@@ -1,7 +1,7 @@
 //! [`run`]: many ranks over few connections.
 
-use super::pipe::Pipe;
-use super::play::{Players, accepted};
+use super::connection::Connection;
+use super::players::{Players, accepted};
 use super::tape::Tape;
 use crate::client::Target;
 use crate::{Error, Result};
@@ -176,7 +176,7 @@ const SETTLE: Duration = Duration::from_millis(300);
 
 /// Returns calls, anomalies and lost time of a program on the server.
 fn stored(target: &Target, program: u32) -> Result<(u64, u64, i64)> {
-    let mut pipe = Pipe::new(target)?;
+    let mut pipe = Connection::new(target)?;
     pipe.ask("GET", "/api/run", b"");
     let answered = pipe.wait()?;
     let body = accepted(&pipe, answered)?;

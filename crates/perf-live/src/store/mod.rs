@@ -1,11 +1,11 @@
 //! Database of a server: clients, models and all records, in one SQLite file.
 
-mod question;
+mod query;
 mod reader;
 mod schema;
 mod writer;
 
-pub(crate) use question::{Axis, Filter, Order};
+pub(crate) use query::{Axis, Filter, Order};
 pub(crate) use reader::Reader;
 pub(crate) use writer::{Client, Stored, Total, Writer, append_block, fresh};
 

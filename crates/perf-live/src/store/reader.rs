@@ -1,7 +1,7 @@
 //! [`Reader`]: queries on a database, during or after a run.
 
 use super::failed;
-use super::question::{Axis, Filter, Order, Table};
+use super::query::{Axis, Filter, Order, Table};
 use super::schema::{MODELS, bound};
 use super::writer::{self, Stored};
 use crate::Result;
@@ -63,11 +63,14 @@ impl Reader {
         let (database, whose, [has_facts, has_bodies]) =
             opened.map_err(|error| failed(path, error))?;
         if whose != i64::from(u32::from_be_bytes(*b"PKAN")) {
-            return Err(failed(path, "the database holds no provenance"));
+            return Err(failed(
+                path,
+                "the database has no provenance records; open one that `live serve` or `detect --provenance` has written",
+            ));
         }
         let stranger = distrust(&database).map_err(|error| failed(path, error))?;
         if let Some(name) = stranger {
-            let what = format!("{name:?} is not the table that a server or a detector makes");
+            let what = format!("{name:?} is not a table of a server or of a detector");
             return Err(failed(path, what));
         }
         Ok(Reader {

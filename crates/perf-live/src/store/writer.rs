@@ -387,9 +387,10 @@ fn lock(path: &Path) -> Result<File> {
     let file = file.map_err(|error| failed(path, error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => {
-            Err(failed(path, "another server writes this database"))
-        }
+        Err(std::fs::TryLockError::WouldBlock) => Err(failed(
+            path,
+            "another server uses this database; stop it or choose another file",
+        )),
         Err(std::fs::TryLockError::Error(error)) => Err(failed(path, error)),
     }
 }

@@ -1,4 +1,4 @@
-//! [`Answers`]: transfer of the keeper's answers, one batch at a time.
+//! [`Answers`]: transfer of the state thread's answers, one batch at a time.
 
 use crate::Result;
 use crate::hub::Told;
@@ -8,7 +8,7 @@ use tokio::sync::{Notify, oneshot};
 /// Task that waits for an answer.
 pub(super) type Waiting = oneshot::Sender<Result<Told>>;
 
-/// Answers on their way from the keeper thread to the connections. Sending each separately would
+/// Answers on their way from the state thread to the connections. Sending each separately would
 /// wake the other thread each time, so they are sent in batches.
 #[derive(Debug, Default)]
 pub(super) struct Answers {

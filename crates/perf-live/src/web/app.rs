@@ -1,8 +1,8 @@
 //! [`App`]: state shared by all requests.
 
 use super::READERS;
+use super::access::is_meant;
 use super::answers::Answers;
-use super::guard::is_meant;
 use super::params::WebParams;
 use crate::hub::{Finished, Hub, Overview};
 use crate::store::Reader;
@@ -74,7 +74,7 @@ pub(super) struct App {
     pub(super) pages: Arc<Semaphore>,
     /// Counters of requests.
     pub(super) seen: Seen,
-    /// Answers of the keeper.
+    /// Answers of the state thread.
     pub(super) answers: Arc<Answers>,
     /// Memory for bodies.
     bodies: Arc<Semaphore>,
@@ -213,7 +213,7 @@ pub(super) async fn guarded(State(app): State<Arc<App>>, request: Request, next:
 /// Returns the answer to a request for another server.
 pub(super) fn turned_away(app: &App, headers: &HeaderMap) -> Option<Response> {
     let refuse = || {
-        let what = "no server of this name is here";
+        let what = "the host name of the request is not that of the server; allow it with the option `--host`";
         refusal(StatusCode::MISDIRECTED_REQUEST, what)
     };
     (!is_meant(headers, &app.params.hosts)).then(refuse)

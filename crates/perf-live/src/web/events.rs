@@ -1,9 +1,9 @@
 //! Server-sent events for pages, at a limited rate.
 
-use super::api::{RANKS, Ranked, RankingData, StateData, json};
 use super::app::{App, Source, aside, refusal};
 use super::body::Streamed;
-use super::query::{Asked, Fields};
+use super::page_queries::{RANKS, Ranked, RankingData, StateData, json};
+use super::query_string::{Asked, Fields};
 use crate::Result;
 use crate::hub::Overview;
 use axum::body::{Body, Bytes};
@@ -43,7 +43,10 @@ pub(super) async fn events(State(app): State<Arc<App>>, RawQuery(query): RawQuer
         Err(what) => return refusal(StatusCode::BAD_REQUEST, what),
     };
     let Ok(place) = Arc::clone(&app.pages).try_acquire_owned() else {
-        return refusal(StatusCode::SERVICE_UNAVAILABLE, "there are too many pages");
+        return refusal(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many pages are open; close one of them and try again",
+        );
     };
     // One message waits for a slow page; later changes are part of the next one.
     let (sender, receiver) = channel(1);

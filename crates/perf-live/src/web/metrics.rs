@@ -55,15 +55,19 @@ impl Numbers {
                 "Messages of writers that were read.",
                 &seen.messages,
             ),
-            ("message_bytes", "Their bytes.", &seen.bytes),
+            ("message_bytes", "Bytes of waiting messages.", &seen.bytes),
             ("strangers", "Messages without the token.", &seen.strangers),
             (
                 "malformed",
                 "Messages that could not be read.",
                 &seen.malformed,
             ),
-            ("busy", "Messages that were told to come again.", &seen.busy),
-            ("slow", "Messages that came too slowly.", &seen.slow),
+            (
+                "busy",
+                "Messages rejected because the server was busy.",
+                &seen.busy,
+            ),
+            ("slow", "Messages that arrived too slowly.", &seen.slow),
             (
                 "connections_refused",
                 "Connections that were too many.",
@@ -86,64 +90,36 @@ impl Numbers {
             ("too_slow", "Calls that were too slow.", loss.too_slow),
             (
                 "beyond_experience",
-                "Calls of these that were beyond experience.",
+                "Calls among these that exceed all earlier ones.",
                 loss.beyond_experience,
             ),
             ("too_fast", "Calls that were too fast.", loss.too_fast),
         ]);
         self.counters(&[("lost_seconds", "Time lost.", loss.time.0 as f64 / 1e9)]);
-        let dropped = "Records that were dropped since they were too many or too old.";
+        let dropped = "Records dropped because of their number or age.";
         self.counters(&[("dropped", dropped, overview.dropped)]);
     }
 
     /// Adds the counters of messages.
     fn messages(&mut self, counts: &Counts) {
         self.counters(&[
-            (
-                "hellos",
-                "Times that a client said who it is.",
-                counts.hellos,
-            ),
-            ("deltas", "Deltas that were taken.", counts.deltas),
-            (
-                "repeated",
-                "Deltas and bundles that had been taken before.",
-                counts.repeated,
-            ),
-            ("refused", "Messages that were refused.", counts.refused),
-            (
-                "bundles",
-                "Bundles of records that were taken.",
-                counts.bundles,
-            ),
-            ("records", "Records in them.", counts.records),
-            ("views", "Views that were told.", counts.views),
+            ("hellos", "Hello messages of clients.", counts.hellos),
+            ("deltas", "Accepted deltas.", counts.deltas),
+            ("repeated", "Repeated deltas and bundles.", counts.repeated),
+            ("refused", "Rejected messages.", counts.refused),
+            ("bundles", "Accepted bundles of records.", counts.bundles),
+            ("records", "Records in accepted bundles.", counts.records),
+            ("views", "Views sent to clients.", counts.views),
             ("batches", "Transactions.", counts.batches),
-            (
-                "store_failures",
-                "Times that storing failed.",
-                counts.failures,
-            ),
+            ("store_failures", "Failed transactions.", counts.failures),
             (
                 "unstored",
-                "Messages that were not stored because of that.",
+                "Messages not stored because of failed transactions.",
                 counts.unstored,
             ),
-            (
-                "logged_bytes",
-                "Bytes of deltas that were logged.",
-                counts.logged,
-            ),
-            (
-                "states",
-                "Times that the state was stored as a whole.",
-                counts.states,
-            ),
-            (
-                "forgotten",
-                "Clients that were forgotten.",
-                counts.forgotten,
-            ),
+            ("logged_bytes", "Bytes of logged deltas.", counts.logged),
+            ("states", "Complete states stored.", counts.states),
+            ("forgotten", "Forgotten clients.", counts.forgotten),
         ]);
         self.counters(&[(
             "batch_seconds",
@@ -160,16 +136,16 @@ fn text(app: &App) -> String {
     numbers.requests(app);
     numbers.calls(&overview);
     numbers.gauges(&[
-        ("connections", "Connections that are open.", connections),
+        ("connections", "Open connections.", connections),
         (
             "bytes_on_their_way",
-            "Bytes of messages and views on their way.",
+            "Bytes of messages and views in transfer.",
             bytes,
         ),
         ("ranks", "Ranks.", overview.ranks.len()),
         (
             "clients",
-            "Clients, each start being another one.",
+            "Clients; each start of a program is a new one.",
             overview.clients,
         ),
     ]);
@@ -177,8 +153,8 @@ fn text(app: &App) -> String {
         numbers.messages(&hub.counts());
         let (waiting, bytes) = hub.waiting();
         numbers.gauges(&[
-            ("waiting_messages", "Messages that wait.", waiting),
-            ("waiting_bytes", "Their bytes.", bytes),
+            ("waiting_messages", "Waiting messages.", waiting),
+            ("waiting_bytes", "Bytes of waiting messages.", bytes),
         ]);
     }
     numbers.0

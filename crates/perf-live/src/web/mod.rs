@@ -1,19 +1,19 @@
 //! [`Service`]: HTTP interface of a server: messages of clients, the page, its queries and its
 //! events. [`Offline`] is the same without a network.
 
+mod access;
 mod answers;
-mod api;
 mod app;
 mod body;
+mod client_messages;
+mod dispatch;
 mod events;
-mod front;
-mod guard;
 mod metrics;
 mod offline;
+mod page_queries;
 mod params;
-mod patient;
-mod query;
-mod write;
+mod query_string;
+mod send_timeout;
 
 pub use app::Source;
 pub use offline::{Offline, Reply};
@@ -24,10 +24,10 @@ use app::App;
 use axum::Router;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use front::Front;
+use dispatch::Dispatcher;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use patient::Patient;
+use send_timeout::SendTimeout;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
@@ -160,7 +160,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     runtime.max_blocking_threads(READERS).build()
 }
 
-/// Delivers the keeper's answers to the tasks of this runtime.
+/// Delivers the state thread's answers to the tasks of this runtime.
 fn carry(app: &App) {
     if let Source::Live(hub) = &app.source {
         let answers = Arc::downgrade(&app.answers);
@@ -182,7 +182,7 @@ fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// Serves each connection in a separate task.
 async fn accept(listener: TcpListener, app: Arc<App>) {
-    let front = Front::new(Arc::clone(&app), router(Arc::clone(&app)));
+    let front = Dispatcher::new(Arc::clone(&app), router(Arc::clone(&app)));
     loop {
         let Ok((stream, _)) = listener.accept().await else {
             // Too many open files; some will be closed soon.
@@ -205,7 +205,7 @@ const HEAD: usize = 16 << 10;
 
 fn connection(
     stream: TcpStream,
-    front: Front,
+    front: Dispatcher,
     app: &App,
 ) -> impl Future<Output = ()> + Send + 'static {
     let (head, patience) = (app.params.head, app.params.patience);
@@ -216,7 +216,7 @@ fn connection(
             .timer(TokioTimer::new())
             .header_read_timeout(head)
             .max_buf_size(HEAD)
-            .serve_connection(Patient::new(TokioIo::new(stream), patience), front);
+            .serve_connection(SendTimeout::new(TokioIo::new(stream), patience), front);
         // A connection error only concerns its peer.
         let _ = served.await;
     }
@@ -224,22 +224,22 @@ fn connection(
 
 fn router(app: Arc<App>) -> Router {
     Router::new()
-        .route(wire::HELLO, post(write::hello))
-        .route(wire::PUSH, post(write::push))
-        .route("/", get(api::page))
-        .route("/api/run", get(api::run))
-        .route("/api/ranking", get(api::ranking))
-        .route("/api/steps", get(api::steps))
-        .route("/api/totals", get(api::totals))
-        .route("/api/profile", get(api::profile))
-        .route("/api/functions", get(api::functions))
-        .route("/api/samples", get(api::samples))
-        .route("/api/records", get(api::records))
-        .route("/api/record", get(api::record))
+        .route(wire::HELLO, post(client_messages::hello))
+        .route(wire::PUSH, post(client_messages::push))
+        .route("/", get(page_queries::page))
+        .route("/api/run", get(page_queries::run))
+        .route("/api/ranking", get(page_queries::ranking))
+        .route("/api/steps", get(page_queries::steps))
+        .route("/api/totals", get(page_queries::totals))
+        .route("/api/profile", get(page_queries::profile))
+        .route("/api/functions", get(page_queries::functions))
+        .route("/api/samples", get(page_queries::samples))
+        .route("/api/records", get(page_queries::records))
+        .route("/api/record", get(page_queries::record))
         .route("/events", get(events::events))
-        .route("/health", get(api::health))
+        .route("/health", get(page_queries::health))
         .route("/metrics", get(metrics::metrics))
-        .fallback(api::nothing)
+        .fallback(page_queries::nothing)
         .layer(from_fn_with_state(Arc::clone(&app), app::guarded))
         .with_state(app)
 }

@@ -185,11 +185,11 @@ impl Welcome {
             session: from.u64("a session")?,
             delta: from.u64("the last delta")?,
             records: from.u64("the last records")?,
-            most: from.u64("most bytes of a message")?,
+            most: from.u64("the size limit of a message")?,
         };
         let mut positions = Vec::new();
         if from.end().is_err() {
-            for _ in 0..from.u32("how many positions there are")? {
+            for _ in 0..from.u32("the number of positions")? {
                 positions.push(Position {
                     program: from.u32("a program")?,
                     rank: from.u32("a rank")?,
@@ -288,17 +288,17 @@ impl Push {
             view: from.u64("the last view")?,
             ..Push::default()
         };
-        let parts = from.u8("which parts there are")?;
+        let parts = from.u8("the flags of the parts")?;
         let wrong = |at, expected| Err(crate::Error::Wire { at, expected });
         if parts == 0 || parts > 3 {
-            return wrong(PARTS, "a delta, records, or both");
+            return wrong(PARTS, "flags of a delta, of records, or of both");
         }
         let mut raw = &[][..];
         if parts & 1 != 0 {
             raw = from.block("a delta")?;
             let delta = Delta::decode(raw)?;
             if delta.client != push.client || delta.sequence == 0 {
-                return wrong(PARTS, "a delta of the client, with a number");
+                return wrong(PARTS, "a delta of this client with a number above 0");
             }
             push.delta = Some(delta);
         }
@@ -315,7 +315,7 @@ const PARTS: usize = 6 + 8 + 8;
 
 fn read_bundle(from: &mut Reader<'_>) -> Result<Bundle> {
     let sequence = from.u64("the number of the records")?;
-    let count = from.u32("how many records there are")?;
+    let count = from.u32("the number of records")?;
     let mut entries = Vec::new();
     for _ in 0..count {
         entries.push(from.text_block(u64::MAX, "a record")?.parse()?);
@@ -379,13 +379,13 @@ impl Answer {
             number: from.u64("the number of the view")?,
             view: None,
         };
-        match from.u8("whether there is a view")? {
+        match from.u8("0 or 1, the flag of a view")? {
             0 => {}
             1 => answer.view = Some(from.block("a view")?.to_vec()),
             _ => {
                 return Err(crate::Error::Wire {
                     at: 6 + 4 * 8,
-                    expected: "whether there is a view",
+                    expected: "0 or 1, the flag of a view",
                 });
             }
         }

@@ -1,8 +1,8 @@
 //! Tests of the live server and its clients in one program, which is linked only once.
 
 mod common;
+mod crashes;
 mod hub;
-mod kill;
 mod labels;
 #[path = "common/labels.rs"]
 mod labels_shared;

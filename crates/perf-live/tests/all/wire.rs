@@ -100,7 +100,9 @@ fn invalid_messages_are_errors_with_their_offset() {
         client: 78,
         ..push()
     };
-    assert!(said(Push::decode(&other.encode())).is_some_and(|what| what.contains("of the client")));
+    assert!(
+        said(Push::decode(&other.encode())).is_some_and(|what| what.contains("of this client"))
+    );
     // Neither delta nor records.
     let empty = Push {
         delta: None,
@@ -140,10 +142,7 @@ proptest! {
         for bytes in [small.encode(), hello().encode(), answer().encode()] {
             let mut bytes = bytes;
             let place = (at * bytes.len() as f64) as usize;
-            match is_cut {
-                true => bytes.truncate(place),
-                false => bytes[place] = to,
-            }
+            if is_cut { bytes.truncate(place) } else { bytes[place] = to }
             let whole = [
                 Push::decode(&bytes).is_ok(),
                 Hello::decode(&bytes).is_ok(),

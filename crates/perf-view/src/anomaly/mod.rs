@@ -12,11 +12,11 @@
 
 mod counts;
 mod distribution;
+mod json;
 mod model;
 mod picture;
-mod stack;
-mod stacked;
-mod values;
+mod stack_layout;
+mod stack_picture;
 mod view;
 
 pub use model::Anomalies;

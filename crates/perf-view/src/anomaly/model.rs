@@ -177,11 +177,14 @@ impl Anomalies {
 
 /// Statistics by which ranks can be ranked, with their names.
 pub(super) const RANKINGS: [(Ranking, &str); 6] = [
-    (Ranking::Total, "anomalies in all"),
-    (Ranking::Mean, "anomalies a step"),
-    (Ranking::Deviation, "deviation of anomalies a step"),
-    (Ranking::Maximum, "most anomalies in a step"),
-    (Ranking::Minimum, "fewest anomalies in a step"),
+    (Ranking::Total, "anomalies in total"),
+    (Ranking::Mean, "mean anomalies per step"),
+    (
+        Ranking::Deviation,
+        "standard deviation of anomalies per step",
+    ),
+    (Ranking::Maximum, "maximum anomalies per step"),
+    (Ranking::Minimum, "minimum anomalies per step"),
     (Ranking::TimeLost, "time lost"),
 ];
 

@@ -3,7 +3,7 @@
 use super::distribution::Distribution;
 use super::model::{Anomalies, Function, RANKINGS, rank_name};
 use crate::chart::{ABOVE, Around, BELOW, LEFT, MARGIN, Panel, head};
-use crate::{Anchor, Axis, Mark, Scene, Theme, Unit, number, numbered, shortened, text};
+use crate::{Anchor, Axis, Mark, Scene, Theme, Unit, glyphs, number, numbered, shortened};
 use perf_anomaly::provenance::{Kind, Record};
 use perf_anomaly::server::Ranking;
 
@@ -186,12 +186,13 @@ impl<'a> Picture<'a> {
         };
         let all = self.found.ranked(by);
         let most = all.first().map_or(0.0, |first| first.2);
-        let (head, tail) = match all.len() > 2 * self.top {
-            true => (self.top, all.len() - self.top),
-            false => (all.len(), all.len()),
+        let (head, tail) = if all.len() > 2 * self.top {
+            (self.top, all.len() - self.top)
+        } else {
+            (all.len(), all.len())
         };
-        let names = 13.0 * text::ADVANCE;
-        let room = width - names - 9.0 * text::ADVANCE;
+        let names = 13.0 * glyphs::ADVANCE;
+        let room = width - names - 9.0 * glyphs::ADVANCE;
         let mut y = top + 36.0;
         for (place, (at, rank, value)) in all.iter().enumerate() {
             if place == head {

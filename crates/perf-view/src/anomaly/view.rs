@@ -1,9 +1,9 @@
 //! [`View`]: anomalies in a page.
 
+use super::json::Data;
 use super::model::{Anomalies, rank_name};
-use super::values::Data;
 use super::{Picture, STYLE};
-use crate::pack::base64;
+use crate::encoding::base64;
 use crate::section;
 use crate::{Result, Section, number, numbered};
 use maud::{Markup, html};
@@ -97,56 +97,55 @@ impl<'a> View<'a> {
     fn body(&self, (still, words): &(String, String)) -> Markup {
         let has_functions = !self.found.functions.is_empty();
         let has_calls = !self.found.records.is_empty();
+        let keys = format!("{}-keys", self.id);
+        let help = [
+            "Click a rank for its steps, a step or function for its calls, a call for its stack. Keys in the charts: \
+             arrows move between points, Enter selects."
+                .to_string(),
+        ];
         html! {
-            p.words { (words) "." }
+            p.words { (words.strip_prefix(&self.heading).map_or(words.as_str(), |rest| rest.trim_start_matches(": "))) "." }
             div.tools role="group" aria-label="Ranking" {
-                label { "Ranks by " select.by {} }
-                label { "show " select.top {
+                label { "Rank by " select.by {} }
+                label { "Show " select.top {
                     @for count in [5, 10, 20, 50] {
                         option value=(count) selected[count == 10] { (count) }
                     }
                 } }
-                label { input.lowest type="checkbox" checked; "and the lowest" }
-                button.all type="button" { "All ranks and steps" }
+                label { input.lowest type="checkbox" checked; "and the lowest ranks" }
+                button.all type="button" { "Reset selection" }
+                label hidden[!has_functions] { "x axis " select.x {} }
+                label hidden[!has_functions] { "y axis " select.y {} }
+                (section::help(&keys, &help))
             }
             output.status aria-live="polite" {}
             div.pair {
                 div.ranks role="group" aria-label="Ranks" {}
-                canvas.steps tabindex="0" role="img" aria-label="Abnormal calls by step and rank" {}
+                canvas.steps tabindex="0" role="img" aria-describedby=(keys) aria-label="Abnormal calls by step and rank" {}
             }
             @for line in self.notes() { p.note.aggregated { (line) } }
-            h3 hidden[!has_functions] { "Functions" }
-            div.scroll hidden[!has_functions] { (self.table()) }
-            div.pair hidden[!has_functions] {
-                div {
-                    div.tools role="group" aria-label="Axes of executions" {
-                        label { "Across " select.x {} }
-                        label { "up " select.y {} }
-                    }
-                    canvas.executions tabindex="0" role="img" aria-label="Recorded calls" {}
-                }
+            div.trio hidden[!has_functions] {
+                div { h3 { "Functions" } div.scroll { (self.table()) } }
+                canvas.executions tabindex="0" role="img" aria-describedby=(keys) aria-label="Recorded calls" {}
                 canvas.distribution role="img" aria-label="Run times of the function" {}
             }
-            h3 hidden[!has_calls] { "Calls, the worst first" }
-            div.scroll hidden[!has_calls] { table.calls {
+            div.pair hidden[!has_calls] {
+            div { h3 { "Abnormal calls, by time lost" } div.scroll { table.calls {
                 thead { tr {
                     th scope="col" { "Call" } th scope="col" { "Where" } th.n scope="col" { "Step" }
                     th.n scope="col" { "Took" } th.n scope="col" { "Expected" } th.n scope="col" { "Lost" }
                     th.n scope="col" { "Score" }
                 } }
                 tbody {}
-            } }
-            (self.unjudged())
+            } } }
             figure.call {
                 figcaption tabindex="-1" {}
-                canvas.stack role="img" aria-label="The calls around it" {}
+                canvas.stack role="img" aria-label="Calls around the selected call" {}
                 ol.path aria-label="Call stack" {}
                 p.about {}
             }
-            p.note {
-                "A click leads from a rank to its steps, from a step or function to its calls, from a call to its "
-                "stack. In the charts the arrow keys go from one to the next, and Enter chooses."
             }
+            (self.unjudged())
             noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
         }
     }
@@ -173,7 +172,7 @@ impl<'a> View<'a> {
         let missing = self.found.unrecorded + (all.count() - shown) as u64;
         if missing > 0 {
             notes.push(format!(
-                "Of {} more abnormal calls there is no record in this page; they are in all counts.",
+                "{} more abnormal calls are counted, but there is no record of them in this page.",
                 number::count(missing)
             ));
         }
@@ -185,19 +184,18 @@ impl<'a> View<'a> {
         let calls = &self.found.unjudged;
         html! {
             @if !calls.is_empty() {
-                details.unjudged {
+                details.unjudged open[self.found.records.is_empty()] {
                     summary { "Longest calls that were not judged" }
                     p.note {
-                        "There was not enough data to tell normal from abnormal. The list has the longest such call of each "
-                        "function, whatever is selected above."
+                        "These functions have too few calls to separate normal from abnormal. One call of each function is listed, regardless of the selection."
                     }
                     div.scroll { table {
                         thead { tr {
                             th scope="col" { "Function" } th scope="col" { "Where" } th.n scope="col" { "Step" }
-                            th.n scope="col" { "From" } th.n scope="col" { "Took" } th.n scope="col" { "Calls known" }
+                            th.n scope="col" { "From" } th.n scope="col" { "Took" } th.n scope="col" { "Earlier calls" }
                         } }
                         tbody { @for (name, call) in calls { tr {
-                            th scope="row" { (name) }
+                            th scope="row" { (section::name(name)) }
                             td { (rank_name(call.stream.program, call.stream.rank)) ", thread " (call.stream.thread) }
                             td.n { (call.step) }
                             td.n { (number::time(call.entry.0 as f64)) }
@@ -220,14 +218,14 @@ impl<'a> View<'a> {
             table.functions {
                 thead { tr {
                     th scope="col" { "Function" } th.n scope="col" { "Calls" } th.n scope="col" { "Too slow" }
-                    th.n scope="col" { "Too fast" } th.n scope="col" { "Too few to tell" }
-                    th.n scope="col" { "Time lost" } th.n scope="col" { "Here" }
+                    th.n scope="col" { "Too fast" } th.n scope="col" { "Not judged" }
+                    th.n scope="col" { "Time lost" } th.n scope="col" { "Selected" }
                 } }
                 tbody {
                     @for (at, function) in self.found.functions.iter().take(FUNCTIONS).enumerate() {
                         tr data-function=(at) {
                             th scope="row" {
-                                button type="button" aria-pressed="false" { (function.name) }
+                                button type="button" aria-pressed="false" title=(function.name) { (crate::shortened(&function.name, 40)) }
                             }
                             td.n { (number::count(function.loss.calls)) }
                             td.n { (number::count(function.loss.too_slow)) }

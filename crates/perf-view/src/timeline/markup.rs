@@ -3,7 +3,7 @@
 use super::legend::Entry;
 use super::picture::busy_share;
 use super::pyramid::Node;
-use crate::number;
+use crate::{Theme, number, section};
 use maud::{Markup, html};
 use perf_fold::{Classes, Groups, Usage};
 
@@ -12,29 +12,32 @@ use perf_fold::{Classes, Groups, Usage};
 pub(super) fn body(
     id: &str,
     (entries, whole): (&[Entry], &str),
-    note: &[String],
+    (help, notes): (&[String], &[String]),
     (still, words): &(String, String),
     table: Markup,
 ) -> Markup {
+    // Colours of the theme follow the choice of the reader through classes.
+    let light = Theme::light();
     html! {
         div.tools role="group" aria-label="Timeline controls" {
-            label { "Rows show " select.op {} }
+            label { "Operator " select.op {} }
             button.in type="button" { "Zoom in" }
             button.out type="button" { "Zoom out" }
             button.left type="button" aria-label="Earlier" { "\u{2190}" }
             button.right type="button" aria-label="Later" { "\u{2192}" }
-            button.all type="button" { "All" }
+            button.all type="button" { "Reset view" }
             button.fold type="button" { "Fold all" }
             label {
-                "Order " select.order {
+                "Sort rows " select.order {
                     option value="" { "as recorded" }
                     option value="name" { "by name" }
                     option value="busy" { "busiest first" }
                     option value="idle" { "least busy first" }
                 }
             }
-            label { "Rows named " input.filter type="search" size="12"; }
+            label { "Filter rows " input.filter type="search" size="12"; }
             label.links hidden { input.messages type="checkbox" checked; "Messages" }
+            (section::help(&format!("{id}-keys"), help))
         }
         output.status aria-live="polite" {}
         p.view {}
@@ -44,17 +47,14 @@ pub(super) fn body(
             div.labels {}
         }
         p.closer hidden {}
-        p.note id={ (id) "-keys" } {
-            "Drag to move, drag with Shift to zoom, double-click to zoom in. Keys: arrows move and choose a row, "
-            "+ and - zoom, Enter unfolds, Home shows all."
-        }
-        p.note { "Colours, with the share and the time of each state over " (whole) ":" }
+        p.note { "Share and time of each state over " (whole) ":" }
         ul.legend aria-label="States by time" {
             @for entry in entries {
                 li {
                     @if let Some(colour) = entry.colour {
                         svg viewBox="0 0 13 13" aria-hidden="true" {
-                            rect width="13" height="13" fill=(colour) {}
+                            rect.idle[colour == light.idle].absent[colour == light.absent]
+                                width="13" height="13" fill=(colour) {}
                         }
                     }
                     span {
@@ -65,9 +65,9 @@ pub(super) fn body(
                     }
                 }
             }
-            li { span { "lighter, where rows show what most do: fewer streams agree" } }
+            li { span { "lighter: fewer streams agree (operators max and share)" } }
         }
-        @for line in note { p.note { (line) } }
+        @for line in notes { p.note { (line) } }
         noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
         (table)
     }
@@ -88,7 +88,7 @@ pub(super) fn table(
         .filter(|(node, _)| node.parent.is_none());
     html! {
         details {
-            summary { "The rows as a table, over " (whole) }
+            summary { "Table of the rows, over " (whole) }
             div.scroll {
                 table {
                     thead { tr {
@@ -101,12 +101,12 @@ pub(super) fn table(
                         @for (node, usage) in roots.take(TABLE) {
                             @let group = groups.get(node.group);
                             tr {
-                                th scope="row" { (group.map_or("", |group| &group.label)) }
+                                th scope="row" { (section::name(group.map_or("", |group| &group.label))) }
                                 td.n { (group.map_or(0, |group| group.streams.len())) }
                                 td.n { (number::percent(busy_share(usage, has_own_spans))) }
                                 td {
                                     @for (name, share) in usage.named(classes).take(4) {
-                                        (name) " " (number::percent(share)) ". "
+                                        (section::name(name)) " " (number::percent(share)) ". "
                                     }
                                 }
                             }

@@ -9,12 +9,12 @@
 //! is lighter where fewer streams agree. Colours follow from the names of states, so pictures of
 //! different runs can be compared.
 
+mod cell_colour;
 mod legend;
 mod links;
 mod markup;
-mod over;
 mod overlay;
-mod paint;
+mod page_overlays;
 mod picture;
 mod pyramid;
 mod view;

@@ -13,6 +13,9 @@ const MIN_COVERED: f64 = 0.5;
 /// Length of an arrow head in pixels.
 const HEAD: f64 = 6.0;
 
+/// Mean distance in pixels of the changes of row below which a path is drawn faintly.
+const MIN_DISTANCE: f64 = 6.0;
+
 /// Hatched intervals, arrows between locations, and a path through the rows, for
 /// [`Picture::overlay`](super::Picture::overlay).
 ///
@@ -191,13 +194,44 @@ impl Rows<'_> {
                 }
             }
         }
-        if points.len() > 1 {
+        if self.is_dense(&points) {
+            self.dense_route(&points, scene);
+        } else if points.len() > 1 {
             scene.push(Mark::Path(
                 points.clone(),
                 4.0,
                 self.theme.paper.opacity(0.8),
             ));
             scene.push(Mark::Path(points, 2.0, self.theme.alarm));
+        }
+    }
+
+    /// Returns `true` if a path changes its row so often that its lines would cover the rows.
+    fn is_dense(&self, points: &[[f64; 2]]) -> bool {
+        let changes = points.windows(2).filter(|ends| ends[0][1] != ends[1][1]);
+        changes.count() as f64 * MIN_DISTANCE > self.width
+    }
+
+    /// Draws a path that changes its row often: its stay in a row as a line, the changes faintly
+    /// and at most once for each pixel.
+    fn dense_route(&self, points: &[[f64; 2]], scene: &mut Scene) {
+        let mut changes = BTreeSet::new();
+        for ends in points.windows(2) {
+            if ends[0][1] == ends[1][1] {
+                scene.push(Mark::Path(ends.to_vec(), 2.0, self.theme.alarm));
+            } else {
+                let [first, second] = [ends[0][1].round() as i64, ends[1][1].round() as i64];
+                changes.insert((
+                    ends[0][0].round() as i64,
+                    first.min(second),
+                    first.max(second),
+                ));
+            }
+        }
+        let faint = self.theme.alarm.opacity(0.2);
+        for (x, top, bottom) in changes {
+            let line = [[x as f64, top as f64], [x as f64, bottom as f64]];
+            scene.push(Mark::Path(line.to_vec(), 1.0, faint));
         }
     }
 

@@ -1,10 +1,10 @@
 //! [`Picture`]: one fold as a scene.
 
+use super::cell_colour::{self, Paint};
 use super::legend::{self, Entry};
 use super::overlay::Rows;
-use super::paint::{self, Paint};
 use super::{Marker, Overlay, links};
-use crate::text::{self, ADVANCE};
+use crate::glyphs::{self, ADVANCE};
 use crate::{Anchor, Axis, Error, Mark, Result, Scene, Theme, Unit, number, shortened};
 use perf_core::Job;
 use perf_fold::{Column, Ends, Fold, Folder, Lines, Op, Traffic, Usage, Value};
@@ -217,18 +217,21 @@ impl<'a> Picture<'a> {
         };
         let cells = self.fold.cells();
         if cells.iter().any(|cell| cell.value.number().is_some()) {
-            add(Some(paint.shaded(paint::MEASURE, 0.0)), "0".into());
+            add(Some(paint.shaded(cell_colour::MEASURE, 0.0)), "0".into());
             let largest = match f64::from(paint.largest) {
                 share @ 0.01..1.0 => format!("{share:.2}"),
                 other => number::short(other, ""),
             };
-            add(Some(paint::MEASURE), format!("{largest}, the largest"));
+            add(
+                Some(cell_colour::MEASURE),
+                format!("{largest}, the largest"),
+            );
         }
         if cells.iter().any(|cell| cell.value == Value::Uniform) {
             add(Some(self.theme.equal), "all equal".into());
         }
         let shaded = self.fold.rows().any(|row| {
-            row.streams() > 1 && paint::is_majority(self.folder.checked(), row.group().kind)
+            row.streams() > 1 && cell_colour::is_majority(self.folder.checked(), row.group().kind)
         });
         if shaded {
             remarks.push(Entry::remark("lighter: fewer streams agree"));
@@ -264,7 +267,7 @@ impl<'a> Picture<'a> {
     fn rows(&self, layout: &Layout, paint: &Paint<'_>, scene: &mut Scene) {
         let gap = if layout.row > 5.0 { 1.0 } else { 0.0 };
         for (at, (row, usage)) in self.fold.rows().zip(&self.usage).enumerate() {
-            let majority = paint::is_majority(self.folder.checked(), row.group().kind);
+            let majority = cell_colour::is_majority(self.folder.checked(), row.group().kind);
             let classes = self.fold.classes();
             let cells = row.cells().iter();
             let colours = cells
@@ -368,18 +371,20 @@ fn busy(usage: &Usage, has_own_spans: bool) -> String {
 
 /// Returns the busy share of a row, relative to its own span or to the window.
 pub(super) fn busy_share(usage: &Usage, has_own_spans: bool) -> f64 {
-    let found = match has_own_spans {
-        true => usage.own,
-        false => usage.utilisation,
+    let found = if has_own_spans {
+        usage.own
+    } else {
+        usage.utilisation
     };
     found.utilisation()
 }
 
 /// Returns the words after a busy share.
 pub(super) fn busy_words(has_own_spans: bool) -> &'static str {
-    match has_own_spans {
-        true => "busy of its span",
-        false => "busy",
+    if has_own_spans {
+        "busy of its span"
+    } else {
+        "busy"
     }
 }
 
@@ -411,7 +416,7 @@ impl Layout {
         let busy = picture
             .usage
             .iter()
-            .map(|usage| text::width(&busy(usage, picture.has_own_spans)) + 10.0);
+            .map(|usage| glyphs::width(&busy(usage, picture.has_own_spans)) + 10.0);
         let busy = busy.fold(0.0, f64::max);
         let left = MARGIN + labels;
         let top = MARGIN + TITLE;
@@ -432,7 +437,7 @@ fn legend_places(entries: &[Entry], width: f64) -> Vec<[f64; 2]> {
     let (mut x, mut y) = (MARGIN, 0.0);
     let mut places = Vec::with_capacity(entries.len());
     for entry in entries {
-        let needed = text::width(&entry.text(LABEL)) + 38.0;
+        let needed = glyphs::width(&entry.text(LABEL)) + 38.0;
         if x + needed > width && x > MARGIN {
             x = MARGIN;
             y += LEGEND_LINE;

@@ -1,8 +1,8 @@
 //! Cells of a page: folds of one window at several resolutions.
 
-use super::paint;
+use super::cell_colour;
 use crate::Result;
-use crate::pack::{base64, runs};
+use crate::encoding::{base64, runs};
 use perf_core::{Job, TimeRange};
 use perf_fold::{Cell, ClassId, Folder, GroupId, Groups, Op, State, Timelines, Value};
 use std::collections::HashMap;
@@ -86,7 +86,11 @@ impl Codes {
     ///
     /// `most` is the largest possible number; `None` means the number of streams.
     fn cell(&self, cell: &Cell, most: Option<f64>) -> [u8; 2] {
-        if let Some(number) = cell.value.number().filter(|_| !paint::is_absent(cell)) {
+        if let Some(number) = cell
+            .value
+            .number()
+            .filter(|_| !cell_colour::is_absent(cell))
+        {
             let most = most.unwrap_or(cell.total as f64).max(f64::MIN_POSITIVE);
             let share = (f64::from(number) / most).clamp(0.0, 1.0);
             return [NUMBER, (255.0 * share).round() as u8];
@@ -94,7 +98,7 @@ impl Codes {
         let code = match (cell.picture(), cell.value) {
             (Some(class), _) => self.codes.get(&class).copied().unwrap_or(OTHERS),
             (None, Value::Uniform) => UNIFORM,
-            _ if paint::is_absent(cell) => ABSENT,
+            _ if cell_colour::is_absent(cell) => ABSENT,
             _ => IDLE,
         };
         [code, (255.0 * cell.agreement()).round() as u8]

@@ -1,7 +1,7 @@
 //! [`View`]: a timeline that folds, unfolds and zooms in a page.
 
-use super::over::{Leaves, Links, MOST_LINKS, Mark};
-use super::paint::MEASURE;
+use super::cell_colour::MEASURE;
+use super::page_overlays::{Leaves, Links, MOST_LINKS, Mark};
 use super::picture::{busy_share, busy_words};
 use super::pyramid::{Codes, Level, NUMBER, Node, OTHERS, Plan, most, nodes};
 use super::{Marker, Picture, legend, markup};
@@ -247,7 +247,8 @@ impl<'a> View<'a> {
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
         let finest = levels.last().map_or(1, |level| level.columns);
-        let mut note = self.note(&nodes, roots, finest, span);
+        let help = Self::help(finest, span);
+        let mut note = self.note(&nodes, roots);
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
         let whole = format!("{} to {}", whole[0], whole[1]);
@@ -255,7 +256,7 @@ impl<'a> View<'a> {
         let body = markup::body(
             &self.id,
             (&entries, &whole),
-            &note,
+            (&help, &note),
             &still,
             markup::table(
                 (&self.groups, &nodes),
@@ -287,11 +288,12 @@ impl<'a> View<'a> {
             .into_iter()
             .chain(chosen)
             .collect();
-        match all.is_empty() {
-            true => Err(Error::Empty {
+        if all.is_empty() {
+            Err(Error::Empty {
                 what: "no operation",
-            }),
-            false => Ok(all),
+            })
+        } else {
+            Ok(all)
         }
     }
 
@@ -307,29 +309,32 @@ impl<'a> View<'a> {
     /// numbers it also returns the largest number and its unit; 0 stands for the number of streams.
     fn operation(&self, op: Option<Op>) -> OpData {
         let (name, words) = match op {
-            None => ("usual".into(), "what is usual for each kind of row".into()),
-            Some(Op::Max) => ("max".into(), "what most do".into()),
-            Some(Op::Min) => ("min".into(), "what the fewest do".into()),
+            None => ("usual".into(), "default of each kind of row".into()),
+            Some(Op::Max) => ("max".into(), "state of most streams".into()),
+            Some(Op::Min) => ("min".into(), "state of the fewest streams".into()),
             Some(Op::Diff) => (
                 "diff".into(),
-                "where they differ: what the fewest do".into(),
+                "state of the fewest, where streams differ".into(),
             ),
-            Some(Op::Idle) => ("idle".into(), "what those do that do something".into()),
-            Some(Op::Share) => ("share".into(), "what takes the most time".into()),
-            Some(Op::Outliers(_)) => ("outliers".into(), "what a few do that differ".into()),
-            Some(Op::Entropy) => ("entropy".into(), "how much they differ".into()),
+            Some(Op::Idle) => ("idle".into(), "state of the active streams".into()),
+            Some(Op::Share) => ("share".into(), "state with the most time".into()),
+            Some(Op::Outliers(_)) => (
+                "outliers".into(),
+                "states of a few streams that differ".into(),
+            ),
+            Some(Op::Entropy) => ("entropy".into(), "entropy of the states".into()),
             Some(Op::Any(class)) => {
                 let name = self.timelines.classes().name(class);
                 (
                     format!("any-{}", class.0),
-                    format!("where any is in {name}"),
+                    format!("cells with any stream in {name}"),
                 )
             }
             Some(Op::Count(class)) => {
                 let name = self.timelines.classes().name(class);
                 (
                     format!("count-{}", class.0),
-                    format!("how many are in {name}"),
+                    format!("number of streams in {name}"),
                 )
             }
             Some(_) => ("other".to_string(), "another operation".to_string()),
@@ -369,30 +374,40 @@ impl<'a> View<'a> {
         nodes.iter().zip(usage).map(value).collect()
     }
 
-    fn note(&self, nodes: &[Node], roots: usize, finest: usize, span: i64) -> Vec<String> {
-        let mut note = Vec::new();
+    /// Returns the sentences of the help: controls, and the resolution of the page.
+    fn help(finest: usize, span: i64) -> Vec<String> {
         let width = number::time(span as f64 / finest as f64);
-        note.push(format!(
-            "This page holds {} columns of {width} each. It zooms in until a column is a pixel. A column shows \
-             the state at its centre: shorter events may lie between two columns.",
-            number::count(finest as u64)
-        ));
+        vec![
+            "Drag moves, drag with Shift or a double-click zooms in. Keys: arrows move and select a row, + and - \
+             zoom, Enter unfolds, Home resets the view."
+                .into(),
+            format!(
+                "This page holds {} columns of {width} each and zooms in until a column is a pixel. A column shows \
+                 the state at its centre; shorter events may lie between two columns.",
+                number::count(finest as u64)
+            ),
+        ]
+    }
+
+    fn note(&self, nodes: &[Node], roots: usize) -> Vec<String> {
+        let mut note = Vec::new();
         let cut = nodes.iter().filter(|node| node.cut).count();
         if cut > 0 {
             note.push(format!(
-                "{cut} rows have more members than this page has room for and stay folded."
+                "{cut} rows have more members than this page can hold and stay folded; group the streams in smaller rows to \
+                 unfold them."
             ));
         }
         let missing = self.groups.rows().len().saturating_sub(roots);
         if missing > 0 {
             note.push(format!(
-                "{} more rows are not in this page.",
+                "{} more rows exceed the limit of this page and are not in it.",
                 number::count(missing as u64)
             ));
         }
         if self.markers.len() > MOST_LINKS {
             note.push(format!(
-                "Of {} marks the first are shown.",
+                "{} calls are marked as abnormal; this page has the first ones.",
                 number::count(self.markers.len() as u64)
             ));
         }
@@ -411,7 +426,7 @@ impl<'a> View<'a> {
         let picture = Picture::new(&folder, &fold)?.titled(&self.heading);
         let scene = picture.own_spans(self.has_own_spans).scene();
         let words = scene.title.clone();
-        Ok((crate::pack::base64(&scene.png()?), words))
+        Ok((crate::encoding::base64(&scene.png()?), words))
     }
 }
 
@@ -428,7 +443,7 @@ fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     let text = parts.join(" and ");
-    (!parts.is_empty()).then(|| format!("Messages without a line, in the whole page: {text}."))
+    (!parts.is_empty()).then(|| format!("Messages without a line in any view: {text}."))
 }
 
 /// Rounds to four decimal places, to keep pages small.

@@ -1,8 +1,8 @@
 //! [`Picture`]: shaded cubes, drawn from back to front without a graphics card.
 
-use super::coarse::{Coarse, MOST_CUBES, range};
+use super::merged_cells::{Coarse, MOST_CUBES, range};
 use crate::{
-    Anchor, Axis, Colour, ColourMap, Error, Mark, Result, Scene, Theme, Unit, shortened, text,
+    Anchor, Axis, Colour, ColourMap, Error, Mark, Result, Scene, Theme, Unit, glyphs, shortened,
 };
 use perf_topology::Grid;
 
@@ -116,7 +116,7 @@ impl<'a> Picture<'a> {
         let width = self.side + 2.0 * MARGIN;
         let height = MARGIN + TITLE + self.side + below;
         let mut scene = Scene::new(width as u32, height as u32, self.theme.paper);
-        let most = ((width - 2.0 * MARGIN) / text::ADVANCE) as usize;
+        let most = ((width - 2.0 * MARGIN) / glyphs::ADVANCE) as usize;
         let title = shortened(&self.title, most);
         let at = [MARGIN, MARGIN + TITLE / 2.0 - 4.0];
         scene.push(Mark::Title(at, Anchor::Start, self.theme.ink, title));

@@ -8,13 +8,13 @@
 //! Grids of more than about 20,000 cells are coarsened. [`Coarse`] merges neighbours and keeps the
 //! maximum and the spread as well as the mean, so that outliers remain visible.
 
-mod coarse;
-mod cubes;
 #[cfg(feature = "spectral")]
-mod ranked;
+mod correlated;
+mod cubes;
+mod merged_cells;
 mod spectrum;
 mod view;
 
-pub use coarse::{Coarse, MOST_CUBES};
 pub use cubes::Picture;
+pub use merged_cells::{Coarse, MOST_CUBES};
 pub use view::{Found, View};

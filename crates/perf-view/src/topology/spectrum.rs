@@ -1,6 +1,6 @@
 //! Magnitude spectrum of a grid over pairs of axes.
 
-use super::coarse::Coarse;
+use super::merged_cells::Coarse;
 
 /// Magnitudes over two axes of a grid, summed over the other axes.
 #[derive(Clone, Debug, PartialEq)]

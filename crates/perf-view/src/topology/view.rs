@@ -1,9 +1,9 @@
 //! [`View`]: two grids of cubes with one camera in a page.
 
-use super::coarse::{Coarse, MOST_CUBES, range};
 use super::cubes::{self, Picture};
+use super::merged_cells::{Coarse, MOST_CUBES, range};
 use super::spectrum::{self, Plane};
-use crate::pack::base64;
+use crate::encoding::base64;
 use crate::{ColourMap, Error, Result, Section, Unit, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
@@ -269,9 +269,10 @@ impl View {
 
     /// Returns the names of cells, or none if cells are merged.
     fn cell_names(&self, coarse: &Coarse) -> &[String] {
-        match coarse.is_coarser() {
-            true => &[],
-            false => &self.names,
+        if coarse.is_coarser() {
+            &[]
+        } else {
+            &self.names
         }
     }
 
@@ -304,62 +305,73 @@ impl View {
     fn body(&self, coarse: &Coarse) -> Result<Markup> {
         let stills = self.still()?;
         let note = cubes::note(coarse);
+        let keys = format!("{}-keys", self.id);
+        let help = [
+            "Dragging turns both grids, the wheel with Ctrl zooms, a click selects a cube. Keys: arrows turn, + and - \
+             zoom."
+                .to_string(),
+            "Cubes show values as recorded, without a filter.".to_string(),
+            "In the spectrum, lighter is stronger and frequency 0 is in the middle. The line marks where the filter \
+             passes half; filtered frequencies are dimmed."
+                .to_string(),
+        ];
         Ok(html! {
             div.tools role="group" aria-label="Cubes" {
-                label { "Colours " select.map {} }
+                label { "Colour map " select.map {} }
                 label { "Values " select.kind {} }
-                label { input.shared type="checkbox"; "One scale" }
+                label { input.shared type="checkbox"; "Common scale" }
                 label { "From " input.low type="range" min="0" max="1000" value="0"; }
                 label { "to " input.high type="range" min="0" max="1000" value="1000"; }
                 label { "Gaps " input.gap type="range" min="0" max="80" value="14"; }
                 button.turn type="button" { "Turn" }
-                button.home type="button" { "As it was" }
+                button.home type="button" { "Reset view" }
+                div.axes role="group" aria-label="Axes" {}
+                (section::help(&keys, &help))
             }
-            div.axes role="group" aria-label="Axes" {}
             output.status aria-live="polite" {}
-            div.panes {
-                @for side in ["left", "right"] {
-                    figure class=(side) {
-                        figcaption {}
-                        canvas tabindex="0" role="img" aria-label={ "Cubes, " (side) } {}
-                        div.scale { canvas.bar role="img" aria-label="Colour scale" {} span.ends {} }
-                    }
+            @if !note.is_empty() {
+                p.note {
+                    (number::count(self.shape.cells() as u64)) " cells; " (note)
+                    ". Select the largest or the spread of a cube under Values."
                 }
             }
-            div.stills {
-                @for (bytes, words) in &stills {
-                    img.still src={ "data:image/png;base64," (bytes) } alt=(words);
-                }
-            }
-            p.note {
-                "Drag turns both, the wheel with Ctrl zooms, a click asks a cube. Keys: arrows turn, + and - zoom. "
-                "Cubes show values as recorded, without a filter."
-                @if !note.is_empty() {
-                    " There are " (number::count(self.shape.cells() as u64)) " cells; " (note)
-                    ", and the largest or the spread of them on request."
-                }
-            }
-            div.below {
+            div.stage {
                 div.found {
-                    h3 { "What goes with it" }
-                    @for note in &self.notes { p.note { (note) } }
-                    div.filter role="group" aria-label="Axes that count, with their weights" {}
+                    h3 { "Correlated views" }
+                    div.filter role="group" aria-label="Axes of the correlation, with their weights" {}
                     div.scroll { table { thead { tr {
-                        th.n scope="col" { "r" } th scope="col" { "View" } th scope="col" { "Shift" }
+                        th.n scope="col" { "r" } th scope="col" { "View" } th.n scope="col" { "Shift" }
                         th.n scope="col" { "Unshifted" }
                     } } tbody {} } }
+                    @for note in &self.notes { p.note { (note) } }
                 }
-                div.spectrum {
-                    h3 { "Spectrum of the reference" }
-                    div.tools { label { "Over " select.pair {} } }
-                    canvas.waves role="img" aria-label="Magnitude spectrum; what the filter takes away is dimmed" {}
-                    p.note {
-                        "Lighter is stronger, frequency 0 in the middle. The line is where the filter lets half "
-                        "through; what it takes away is dimmed."
-                        @if coarse.is_coarser() {
-                            " It is that of the cubes: waves shorter than two of them are not in it."
+                div.panes {
+                    @for side in ["left", "right"] {
+                        figure class=(side) {
+                            figcaption {}
+                            canvas tabindex="0" role="img" aria-describedby=(keys)
+                                aria-label=(if side == "left" { "Cubes of the reference" } else { "Cubes of the selected view" }) {}
+                            div.scale { canvas.bar role="img" aria-label="Colour scale" {} span.ends {} }
                         }
                     }
+                }
+                div.stills {
+                    @for (bytes, words) in &stills {
+                        img.still src={ "data:image/png;base64," (bytes) } alt=(words);
+                    }
+                }
+                div.spectrum {
+                    div {
+                        h3 { "Spectrum of the reference" }
+                        div.tools { label { "Plane " select.pair {} } }
+                        p.note {
+                            "Lighter is stronger; the filter dims what is outside of the line."
+                            @if coarse.is_coarser() {
+                                " The spectrum is that of the cubes: waves shorter than two cubes are not in it."
+                            }
+                        }
+                    }
+                    canvas.waves role="img" aria-label="Magnitude spectrum; filtered frequencies are dimmed" {}
                 }
             }
         })
@@ -434,9 +446,10 @@ struct GridData<'a> {
 
 impl<'a> GridData<'a> {
     fn of(shown: &'a Shown, coarse: &Coarse) -> Self {
-        let kinds = match coarse.is_coarser() {
-            true => vec![&coarse.mean, &coarse.max, &coarse.spread],
-            false => vec![&coarse.mean],
+        let kinds = if coarse.is_coarser() {
+            vec![&coarse.mean, &coarse.max, &coarse.spread]
+        } else {
+            vec![&coarse.mean]
         };
         GridData {
             name: &shown.name,
@@ -454,10 +467,14 @@ impl<'a> GridData<'a> {
 
 fn quantised(values: &[f64]) -> Quantised {
     let [low, high] = range(values);
-    let step = |value: &f64| match value.is_finite() {
-        true if high > low => 1 + (254.0 * (value - low) / (high - low)).round() as u8,
-        true => 1,
-        false => 0,
+    let step = |value: &f64| {
+        if !value.is_finite() {
+            0
+        } else if high > low {
+            1 + (254.0 * (value - low) / (high - low)).round() as u8
+        } else {
+            1
+        }
     };
     let bytes: Vec<u8> = values.iter().map(step).collect();
     (low, high, base64(&bytes))

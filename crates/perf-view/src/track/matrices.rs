@@ -34,7 +34,7 @@ impl Picture<'_> {
         );
         let mut top = self.head(width.max(420.0), &mut scene);
         let words = format!(
-            "Rows are clusters of {}, columns those of {}; shares in percent, nothing where there is no opinion.",
+            "Rows are clusters of {}, columns those of {}; shares in percent; empty cells have no vote.",
             name(from),
             name(to)
         );
@@ -48,7 +48,7 @@ impl Picture<'_> {
         top += pair.matrices.len().div_ceil(across) as f64 * (panel[1] + GAP);
         let left_out: usize = pair.left_out.iter().sum();
         if left_out > 0 {
-            let note = format!("{left_out} clusters of least time are left out.");
+            let note = format!("{left_out} clusters with the least time are not compared.");
             top += paragraph(&note, [MARGIN, top], room, self.theme.quiet, &mut scene);
         }
         scene.height = (top + MARGIN).ceil() as u32;
@@ -113,8 +113,9 @@ impl Picture<'_> {
 
 /// Returns ink or paper, whichever has more contrast with a colour.
 fn readable(on: Colour, theme: &Theme) -> Colour {
-    match on.contrast(theme.ink) >= on.contrast(theme.paper) {
-        true => theme.ink,
-        false => theme.paper,
+    if on.contrast(theme.ink) >= on.contrast(theme.paper) {
+        theme.ink
+    } else {
+        theme.paper
     }
 }

@@ -10,12 +10,12 @@
 //! region are grey. A tracked region is called object, and an experiment frame, in names of items
 //! and in pages.
 
-mod axes;
-mod balance;
-mod coarse;
 mod matrices;
+mod merged_points;
 mod model;
 mod picture;
+mod space_axis;
+mod time_balance;
 mod tracked;
 mod trend;
 mod view;

@@ -1,7 +1,7 @@
 //! [`Clusters`]: the numbers behind pictures and pages of clusters and tracked regions.
 
-use super::axes::SpaceAxis;
-use super::coarse::{self, Cells, Cloud};
+use super::merged_points::{self, Cells, Cloud};
+use super::space_axis::SpaceAxis;
 use crate::chart::range;
 use crate::{Error, Result};
 use perf_track::trend::Summary;
@@ -269,7 +269,7 @@ impl Clusters {
             metrics: Vec::new(),
             pairs: Vec::new(),
             labels: labels.iter().map(|labels| labels.to_vec()).collect(),
-            noun: "object",
+            noun: "region",
         })
     }
 
@@ -318,7 +318,7 @@ impl Clusters {
             objects: &frame.objects,
         });
         let clouds: Vec<Cloud<'_>> = clouds.collect();
-        coarse::cells(&clouds, self.axes.len(), ranges, most)
+        merged_points::cells(&clouds, self.axes.len(), ranges, most)
     }
 
     /// Returns the number of points of an experiment in no cluster.
@@ -329,13 +329,14 @@ impl Clusters {
 }
 
 pub(super) fn same(what: &'static str, expected: usize, got: usize) -> Result<()> {
-    match expected == got {
-        true => Ok(()),
-        false => Err(Error::Mismatch {
+    if expected == got {
+        Ok(())
+    } else {
+        Err(Error::Mismatch {
             what,
             expected,
             got,
-        }),
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! [`Picture`]: experiments in common axes, trends and matrices as scenes.
 
-use super::coarse::Cells;
+use super::merged_points::Cells;
 use super::model::Clusters;
 use super::trend::{self, Kind, SHOWN};
 pub(super) use crate::chart::MARGIN;
@@ -155,7 +155,7 @@ impl<'a> Picture<'a> {
         let wide = (clusters.frames.len() as f64 * 60.0).clamp(SIDE, 1200.0);
         let width = 2.0 * MARGIN + 2.0 * (LEFT + wide) + GAP;
         let mut scene = Scene::new(width as u32, 0, self.theme.paper);
-        scene.title = format!("{} of each {}, by frame", metric.name, clusters.noun);
+        scene.title = format!("{} of each {}, by experiment", metric.name, clusters.noun);
         let mut top = self.head(width, &mut scene);
         for (at, kind) in [Kind::Lines, Kind::Boxes].into_iter().enumerate() {
             let left = MARGIN + LEFT + at as f64 * (LEFT + wide + GAP);
@@ -359,9 +359,10 @@ impl<'a> Picture<'a> {
 /// Returns the coordinates along a pair of axes. With a single axis all points lie on the middle
 /// line.
 fn spot([x, y]: [usize; 2], value: impl Fn(usize) -> f64) -> [f64; 2] {
-    match x == y {
-        true => [value(x), 0.0],
-        false => [value(x), value(y)],
+    if x == y {
+        [value(x), 0.0]
+    } else {
+        [value(x), value(y)]
     }
 }
 
@@ -370,9 +371,10 @@ const PITCH: f64 = ABOVE + SIDE + BELOW + 10.0;
 /// Draws a number on a disc next to the position that it labels.
 fn badge([x, y]: [f64; 2], text: &str, colour: Colour, scene: &mut Scene) {
     let [white, black] = [Colour::hex(0xffffff), Colour::hex(0x000000)];
-    let ink = match colour.contrast(white) > colour.contrast(black) {
-        true => white,
-        false => black,
+    let ink = if colour.contrast(white) > colour.contrast(black) {
+        white
+    } else {
+        black
     };
     let radius = 4.0 + 4.0 * text.chars().count() as f64;
     let (x, y) = (x + 14.0, y - 14.0);

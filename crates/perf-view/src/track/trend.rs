@@ -1,7 +1,7 @@
 //! Charts of a metric of each tracked region over the experiments.
 
-use super::axes::{factors, unit, with_unit};
 use super::model::{Clusters, Metric, Shown};
+use super::space_axis::{factors, unit, with_unit};
 use crate::chart::{Around, Panel};
 use crate::{Axis, Colour, Mark, Scene, Theme, shortened};
 use perf_track::trend::Summary;
@@ -56,12 +56,13 @@ pub(super) fn draw(
     };
     let unit = unit(&metric.unit);
     let most = (size[1] / 44.0) as usize + 1;
-    let y_ticks = match log {
-        true => factors([y[0].exp(), y[1].exp()], most)
+    let y_ticks = if log {
+        factors([y[0].exp(), y[1].exp()], most)
             .into_iter()
             .map(|value| (value.ln(), unit.write(value)))
-            .collect(),
-        false => Axis::over(y, unit).ticks(most),
+            .collect()
+    } else {
+        Axis::over(y, unit).ticks(most)
     };
     let what = match kind {
         Kind::Lines => "mean, with a deviation to either side",
@@ -133,10 +134,12 @@ fn outliers(s: &Summary, x: f64, y: &dyn Fn(f64) -> f64, colour: Colour, scene: 
 
 /// Returns the name of the axis of experiments.
 fn frames_are(clusters: &Clusters) -> &'static str {
-    match is_scaling(clusters) {
-        true => "tasks of each frame",
-        false if clusters.frames.len() == 1 => "",
-        false => "frames in order",
+    if is_scaling(clusters) {
+        "tasks of each experiment"
+    } else if clusters.frames.len() == 1 {
+        ""
+    } else {
+        "experiments in order"
     }
 }
 
@@ -151,10 +154,15 @@ fn is_scaling(clusters: &Clusters) -> bool {
 fn frame_labels(clusters: &Clusters) -> Vec<(f64, String)> {
     let scaling = is_scaling(clusters);
     let frames = clusters.frames.iter().enumerate();
-    let label = |(at, frame): (usize, &super::model::Frame)| match scaling {
-        true => (at as f64, frame.tasks.to_string()),
-        false if clusters.frames.len() == 1 => (at as f64, shortened(&frame.name, 24)),
-        false => (at as f64, (at + 1).to_string()),
+    let label = |(at, frame): (usize, &super::model::Frame)| {
+        let text = if scaling {
+            frame.tasks.to_string()
+        } else if clusters.frames.len() == 1 {
+            shortened(&frame.name, 24)
+        } else {
+            (at + 1).to_string()
+        };
+        (at as f64, text)
     };
     frames.map(label).collect()
 }

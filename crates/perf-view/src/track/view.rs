@@ -2,8 +2,8 @@
 
 use super::model::{Clusters, Compared, Match, Metric, Shown};
 use super::picture::note;
-use super::{Picture, balance};
-use crate::pack::base64;
+use super::{Picture, time_balance};
+use crate::encoding::base64;
 use crate::{Result, Section, Theme, number, section};
 use maud::{Markup, html};
 use perf_core::Job;
@@ -130,7 +130,7 @@ impl<'a> View<'a> {
         let more = clusters.objects.len() - shown;
         if more > 0 {
             notes.push(format!(
-                "{more} more {}s take less time and are drawn in grey.",
+                "{more} more {}s with less time are drawn in grey.",
                 clusters.noun
             ));
         }
@@ -150,52 +150,65 @@ impl<'a> View<'a> {
 
     fn body(&self, notes: &[String], (still, words): &(String, String)) -> Markup {
         let (many, noun) = (self.clusters.frames.len() > 1, self.clusters.noun);
+        let is_tracked = noun != "cluster";
+        let experiments = if many {
+            ", the left and right keys an experiment"
+        } else {
+            ""
+        };
+        let help = [format!(
+            "Point at a burst for its values, click to select its {noun}. Keys in the chart: up and down select a \
+             {noun}{experiments}; Escape shows all."
+        )];
         html! {
             div.tools role="group" aria-label="Clusters" {
-                label { "Across " select.x {} }
-                label { "Up " select.y {} }
+                label { "x axis " select.x {} }
+                label { "y axis " select.y {} }
                 @if many {
-                    label { "Frame " input.at type="range" min="0" step="0.02" value="0"; }
+                    label { "Experiment " input.at type="range" min="0" step="0.02" value="0"; }
                     button.play type="button" aria-pressed="false" { "Play" }
                 }
-                button.none type="button" { "All " (noun) "s" }
+                button.none type="button" { "Show all " (noun) "s" }
+                label { "Metric " select.metric {} }
+                label { "as " select.kind {
+                    option value="lines" { "mean and standard deviation" }
+                    option value="boxes" { "box plots" }
+                } }
+                @if many { label { input.relative type="checkbox"; "relative to the first experiment" } }
+                (section::help(&format!("{}-keys", self.id), &help))
             }
             output.status aria-live="polite" {}
             div.stage {
-                canvas.cloud tabindex="0" role="img" aria-label=(words) {}
+                canvas.cloud tabindex="0" role="img" aria-describedby={ (self.id) "-keys" } aria-label=(words) {}
                 canvas.trend role="img" aria-label={ "A metric of each " (noun) } {}
             }
-            div.tools role="group" aria-label="Trend" {
-                label { "Metric " select.metric {} }
-                label { "as " select.kind {
-                    option value="lines" { "mean and deviation" }
-                    option value="boxes" { "boxes" }
-                } }
-                @if many { label { input.relative type="checkbox"; "relative to the first frame" } }
-            }
-            p.note {
-                "Point at a burst, or choose " (noun) "s with the up and down keys"
-                @if many { " and frames with left and right" }
-                ". Escape shows all."
-            }
             @for line in notes { p.note.aggregated { (line) } }
-            @if many {
-                h3 { "All frames" }
-                canvas.frames role="img" aria-label={ "All frames in common axes. " (words) } {}
-            }
-            (self.balance())
-            h3 { "What they are" }
-            p.note { "For each experiment: the clusters of each " (noun) ", and its share of the CPU time." }
-            div.scroll { (self.table()) }
-            @if !self.clusters.pairs.is_empty() {
-                h3 { "What says that they are the same" }
-                div.tools role="group" aria-label="Matrices" {
-                    label { "Frames " select.pair {} }
-                    label { "by " select.by {} }
+            div.below {
+                div {
+                    h3 { (if is_tracked { "Tracked regions" } else { "Clusters" }) }
+                    div.scroll { (self.table()) }
+                    p.note {
+                        @if is_tracked { "Each experiment: the clusters of the region, and its share of the CPU time." }
+                        @else { "Shares of the CPU time; of the number of bursts if durations are unknown." }
+                    }
                 }
-                output.votes aria-live="polite" {}
-                div.scroll { table.matrix {} }
+                @if !self.clusters.pairs.is_empty() {
+                    div {
+                        h3 { "Evidence for each match" }
+                        div.tools role="group" aria-label="Evidence" {
+                            label { "Experiments " select.pair {} }
+                            label { "Evaluator " select.by {} }
+                        }
+                        div.scroll { table.matrix {} }
+                        output.votes aria-live="polite" {}
+                    }
+                } @else { div { (self.balance()) } }
             }
+            @if many {
+                h3 { "All experiments" }
+                canvas.frames role="img" aria-label={ "All experiments in common axes. " (words) } {}
+            }
+            @if !self.clusters.pairs.is_empty() { (self.balance()) }
             noscript { img.still src={ "data:image/png;base64," (still) } alt=(words); }
         }
     }
@@ -207,7 +220,7 @@ impl<'a> View<'a> {
         html! {
             @if !lines.is_empty() {
                 h3 { "CPU time" }
-                p.note { "The time of all bursts, before any filter. The shares of a line add up to 100 %." }
+                p.note { "All bursts, before any filter; each line adds up to 100 %." }
                 div.scroll { table.balance {
                     thead { tr {
                         th scope="col" { "Experiment" }
@@ -220,7 +233,7 @@ impl<'a> View<'a> {
                             td.n { (number::time(line.total.time.0 as f64)) }
                             @for (_, amount, share) in &line.parts {
                                 td.n title={ (number::count(amount.bursts)) " bursts, " (amount.time.0) " ns" } {
-                                    (balance::percent(*share))
+                                    (time_balance::percent(*share))
                                 }
                             }
                         } }
@@ -240,9 +253,9 @@ impl<'a> View<'a> {
         html! {
             table.objects {
                 thead { tr {
-                    th scope="col" { (clusters.noun) }
-                    @for frame in &clusters.frames { th scope="col" { (frame.name) } }
-                    @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "What happens" } }
+                    th scope="col" { (if clusters.noun == "cluster" { "Cluster" } else { "Region" }) }
+                    @for frame in &clusters.frames { th.n scope="col" { (section::name(&frame.name)) } }
+                    @if tracked { th.n scope="col" { "Confidence" } th scope="col" { "Events" } }
                 } }
                 tbody {
                     @for object in clusters.objects.iter().take(OBJECTS) {
@@ -257,7 +270,7 @@ impl<'a> View<'a> {
                                 }
                             }
                             @for (members, share) in object.members.iter().zip(&object.share) {
-                                td { @if !members.is_empty() {
+                                td.n { @if !members.is_empty() {
                                     (joined(members)) ": " (number::percent(*share))
                                 } }
                             }

@@ -1,8 +1,7 @@
 //! Tests that pages and pictures of anomalies show the results, and that names of users stay text.
 
-use crate::made;
+use crate::synthetic;
 
-use made::anomalies::{report, tail};
 use perf_anomaly::provenance::Kind;
 use perf_anomaly::server::Ranking;
 use perf_anomaly::{Copod, Detector, Hbos, Sstd, StrictParams};
@@ -10,6 +9,7 @@ use perf_core::Job;
 use perf_view::anomaly::{Anomalies, Picture, View};
 use perf_view::{Page, Theme};
 use serde_json::Value;
+use synthetic::anomalies::{report, tail};
 
 fn data(html: &str) -> Value {
     let begin = "<script type=\"application/json\">";
@@ -100,7 +100,9 @@ fn a_page_keeps_names_as_text_and_says_what_it_leaves_out() {
     assert!(!page.contains("<img src=x") && page.contains("12 abnormal calls of"));
     assert!(!page.contains("there is no record"));
     let short = html(5);
-    assert!(short.contains("Of 7 more abnormal calls there is no record in this page"));
+    assert!(short.contains(
+        "7 more abnormal calls are counted, but there is no record of them in this page"
+    ));
     assert_eq!(data(&short)["calls"].as_array().map(Vec::len), Some(5));
     // Both pages have the same data except for the calls.
     assert_eq!(data(&page)["ranks"], data(&short)["ranks"]);

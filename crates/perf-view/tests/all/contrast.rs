@@ -1,7 +1,7 @@
 //! Tests that the text of pages is readable: every text colour of a style has enough contrast with
 //! every background.
 
-use crate::made;
+use crate::synthetic;
 
 use perf_core::Job;
 use perf_view::anomaly::{self, Anomalies};
@@ -41,8 +41,8 @@ fn colour(theme: &Theme, name: &str) -> Colour {
 #[test]
 fn text_stands_out_from_its_paper() {
     let job = Job::default();
-    let clusters = made::clusters::clusters(["4 tasks", "8 tasks"], 24);
-    let mut report = made::anomalies::report(made::anomalies::tail());
+    let clusters = synthetic::clusters::clusters(["4 tasks", "8 tasks"], 24);
+    let mut report = synthetic::anomalies::report(synthetic::anomalies::tail());
     let found = Anomalies::of(&mut report).expect("the store is read");
     let html = Page::new("x")
         .with(Section::overview(

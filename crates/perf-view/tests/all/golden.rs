@@ -2,7 +2,7 @@
 //!
 //! `PERFKIT_GOLDEN=overwrite` rewrites the golden files.
 
-use crate::made;
+use crate::synthetic;
 
 use perf_core::samples::cosmo;
 use perf_core::{Job, TimeRange};
@@ -179,7 +179,7 @@ fn cubes() {
 
 #[test]
 fn clusters() {
-    let found = made::clusters::clusters(["4 tasks", "8 tasks"], 24);
+    let found = synthetic::clusters::clusters(["4 tasks", "8 tasks"], 24);
     let picture = track::Picture::new(&found).titled("Three phases, twice as many tasks");
     check("track", &picture.clone().moving(true).scene());
     check(
@@ -195,7 +195,7 @@ fn clusters() {
 
 #[test]
 fn anomalies() {
-    let mut report = made::anomalies::report(made::anomalies::tail());
+    let mut report = synthetic::anomalies::report(synthetic::anomalies::tail());
     let found = Anomalies::of(&mut report).expect("the store is read");
     let picture = anomaly::Picture::new(&found).titled("One rank of four waits");
     check("anomaly", &picture.scene());

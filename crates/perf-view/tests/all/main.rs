@@ -12,7 +12,7 @@ mod contrast;
     feature = "anomaly"
 ))]
 mod golden;
-mod made;
+mod synthetic;
 #[cfg(feature = "fold")]
 mod timeline;
 #[cfg(feature = "spectral")]

@@ -249,7 +249,7 @@ fn a_page_names_the_window_of_its_numbers_and_the_command_for_more() {
     let html = Page::new("x").with(section).html(&Job::default()).unwrap();
     assert_eq!(data(&html)["command"], "fold 'a b'");
     assert!(html.contains("time of each state over 0 s to 438 ms"));
-    assert!(html.contains("The rows as a table, over 0 s to 438 ms"));
+    assert!(html.contains("Table of the rows, over 0 s to 438 ms"));
 }
 
 #[test]

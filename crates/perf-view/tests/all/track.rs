@@ -1,14 +1,14 @@
 //! Tests that pages and pictures of clusters show the tracking result, and that names of users stay
 //! text.
 
-use crate::made;
+use crate::synthetic;
 
-use made::clusters::{bursts, clusters};
 use perf_core::Job;
 use perf_track::{ClusterId, Dimension, Scale, Scaled};
 use perf_view::track::{Clusters, Picture, View};
 use perf_view::{Error, Page, Theme, numbered};
 use serde_json::Value;
+use synthetic::clusters::{bursts, clusters};
 
 fn data(html: &str) -> Value {
     let begin = "<script type=\"application/json\">";
@@ -50,7 +50,7 @@ fn a_page_has_every_point_object_and_vote() {
         assert!(row[at].as_f64().expect("a number") > 0.7);
     }
     assert!(!html.contains("are drawn as"));
-    assert!(html.contains("<th scope=\"col\">8 tasks</th>"));
+    assert!(html.contains("<th class=\"n\" scope=\"col\">8 tasks</th>"));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn pictures_show_equal_objects_in_equal_colours() {
         "four",
         "eight",
         "work, logarithmic",
-        "object 1",
+        "region 1",
         "in none",
     ] {
         assert!(svg.contains(text), "{text}");

@@ -119,14 +119,13 @@ pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
 pub(super) fn archive(path: &Path) -> (PathBuf, WriteOptions) {
     let options = WriteOptions::default();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    match path.extension().is_some_and(|end| end == "otf2") {
-        true => {
-            let folder = path
-                .parent()
-                .filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            (folder.to_path_buf(), options.with_name(stem))
-        }
-        false => (path.to_path_buf(), options),
+    if path.extension().is_some_and(|end| end == "otf2") {
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        (folder.to_path_buf(), options.with_name(stem))
+    } else {
+        (path.to_path_buf(), options)
     }
 }

@@ -313,9 +313,10 @@ fn named<'a>(profile: &'a Profile, name: &str) -> Result<&'a CartTopology, Failu
     found.or_else(by_number).ok_or_else(|| {
         let names = known.iter().enumerate();
         let names = names.map(|(at, cart)| format!("{at} `{}`", cart.name));
-        let names = match known.is_empty() {
-            true => "it has none".into(),
-            false => format!("but: {}", names.collect::<Vec<_>>().join(", ")),
+        let names = if known.is_empty() {
+            "it has none".into()
+        } else {
+            format!("but: {}", names.collect::<Vec<_>>().join(", "))
         };
         Failure::Input(format!("there is no grid `{name}` in the file; {names}"))
     })
@@ -334,9 +335,10 @@ fn lacks(check: &Check, is_table: bool) -> Vec<String> {
         missing,
         ..
     } = *check;
-    let (source, entry) = match is_table {
-        true => ("the table", "line"),
-        false => ("the grid", "entry"),
+    let (source, entry) = if is_table {
+        ("the table", "line")
+    } else {
+        ("the grid", "entry")
     };
     let all = [
         (

@@ -183,9 +183,10 @@ impl<'a> List<'a> {
         let usage = |error: perfkit::spectral::Error| Failure::Usage(error.to_string());
         let filter = AxisFilter::new(&axes);
         let filter = filter.map_err(|error| Failure::Usage(format!("--axes: {error}")))?;
-        let score = match options.paper {
-            true => Score::Paper,
-            false => Score::Magnitude,
+        let score = if options.paper {
+            Score::Paper
+        } else {
+            Score::Magnitude
         };
         let tolerance = options.tolerance.unwrap_or(TOLERANCE);
         let params = RankParams::default().score(score).tolerance(tolerance);
@@ -194,11 +195,12 @@ impl<'a> List<'a> {
                 "--tolerance {tolerance}: not a number from 0 to below 1"
             ))
         })?;
-        let metrics: Vec<MetricId> = match options.same_metric {
-            true => vec![metric],
-            false => (0..profile.metrics().len())
+        let metrics: Vec<MetricId> = if options.same_metric {
+            vec![metric]
+        } else {
+            (0..profile.metrics().len())
                 .filter_map(MetricId::from_index)
-                .collect(),
+                .collect()
         };
         let mut rows = stored_rows(profile, &metrics);
         let own = rows.iter().position(|row| *row == reference);
@@ -292,18 +294,17 @@ impl<'a> List<'a> {
 
     /// Returns the best views under other weights of the axes, in the same order.
     pub(super) fn under(&self, f: &[f64], top: usize) -> perfkit::spectral::Result<Vec<Match>> {
-        let mut matches = match f == self.axes {
-            true => self.matches.clone(),
-            false => {
-                ranked(
-                    &self.spectra,
-                    self.own,
-                    &AxisFilter::new(f)?,
-                    &self.params,
-                    &Job::default(),
-                )?
-                .0
-            }
+        let mut matches = if f == self.axes {
+            self.matches.clone()
+        } else {
+            ranked(
+                &self.spectra,
+                self.own,
+                &AxisFilter::new(f)?,
+                &self.params,
+                &Job::default(),
+            )?
+            .0
         };
         matches.truncate(top);
         Ok(matches)
@@ -365,9 +366,10 @@ impl<'a> List<'a> {
         let (name, path) = self.name(row);
         let scope = self.scope(row.0);
         let is_stated = scope.is_empty() || name.starts_with(&scope);
-        match is_stated {
-            true => (name, path),
-            false => (format!("{name} ({scope})"), path),
+        if is_stated {
+            (name, path)
+        } else {
+            (format!("{name} ({scope})"), path)
         }
     }
 
@@ -483,21 +485,25 @@ impl<'a> List<'a> {
         writeln!(out, "  its power   {} along the axes", shares.join(", "))?;
         let behind = self.power.rest();
         let rest = weights(behind.f());
-        let what = match () {
-            () if self.axes.iter().all(|weight| *weight == 1.0) => "nothing is filtered away; ",
-            () if self.axes.iter().all(|weight| *weight == 0.0) => "everything is filtered away; ",
-            () => "",
+        let what = if self.axes.iter().all(|weight| *weight == 1.0) {
+            "nothing is filtered away; "
+        } else if self.axes.iter().all(|weight| *weight == 0.0) {
+            "everything is filtered away; "
+        } else {
+            ""
         };
         // No variation remains if only one axis varies.
         let left_out = self.power.share.iter().zip(behind.f());
         let mut left_out = left_out.filter(|(share, weight)| **share > 0.0 && **weight == 0.0);
-        let rest = match left_out.next().is_some() {
-            true => format!("{what}what lies behind: --axes {rest}"),
-            false => what.trim_end_matches("; ").to_string(),
+        let rest = if left_out.next().is_some() {
+            format!("{what}what lies behind: --axes {rest}")
+        } else {
+            what.trim_end_matches("; ").to_string()
         };
-        let rest = match rest.is_empty() {
-            true => rest,
-            false => format!(" ({rest})"),
+        let rest = if rest.is_empty() {
+            rest
+        } else {
+            format!(" ({rest})")
         };
         writeln!(out, "  filter      {}{rest}", weights(&self.axes))?;
         if let Some(band) = self.band() {
@@ -642,9 +648,10 @@ fn chance_text(p: f64, surrogates: usize) -> String {
     let all = surrogates as f64 + 1.0;
     // Enough digits for one in `all`.
     let digits = (all.log10().ceil() as usize).max(3);
-    match p * all < 1.5 {
-        true => format!("<= {p:.digits$}"),
-        false => format!("{p:.digits$}"),
+    if p * all < 1.5 {
+        format!("<= {p:.digits$}")
+    } else {
+        format!("{p:.digits$}")
     }
 }
 

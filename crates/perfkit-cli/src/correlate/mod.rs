@@ -1,11 +1,11 @@
 //! Correlation of the severity views of a profile with one of them, after filtering by axis.
 
 mod axes;
+mod cube;
 mod grid;
 mod list;
 mod options;
 mod pictures;
-mod results;
 
 pub use options::Options;
 
@@ -45,12 +45,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     if let Some(path) = &options.cube {
         let archive = (opened.format == "cube").then_some(options.file.as_path());
         output::whole(path, |to| {
-            let lost = results::write(&opened.profile, &list, archive, to)?;
+            let lost = cube::write(&opened.profile, &list, archive, to)?;
             findings::tell(&lost, &Default::default());
             Ok(())
         })?;
     }
-    let title = title(options);
+    let title = list.title(&crate::pictures::name(&options.file));
     let scene = || list.scene(&title, Theme::light());
     let sections = || {
         let chances = list.chances_section(pictures::TOP);
@@ -65,11 +65,6 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         list.text(options.top, out)?;
     }
     Ok(())
-}
-
-fn title(options: &Options) -> String {
-    let name = crate::pictures::name(&options.file);
-    format!("{name}: what varies as {} does", options.path)
 }
 
 /// Returns the section of a page, with a heading.
@@ -206,9 +201,10 @@ fn call_path(profile: &Profile, text: &str) -> Result<CallPathId, Failure> {
         Some(format!("{at} `{alike}`"))
     });
     let first = names.first().map_or("", String::as_str);
-    let hint = match alike.is_empty() {
-        true => format!("there are {count}, numbered from 0 on, where 0 is `{first}`"),
-        false => format!("did you mean {}?", shown.collect::<Vec<_>>().join(" or ")),
+    let hint = if alike.is_empty() {
+        format!("there are {count}, numbered from 0 on, where 0 is `{first}`")
+    } else {
+        format!("did you mean {}?", shown.collect::<Vec<_>>().join(" or "))
     };
     let what = match ends.len() {
         0 => "no such call path".into(),

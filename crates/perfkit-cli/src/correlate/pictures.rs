@@ -18,6 +18,12 @@ pub(super) const TOP: usize = 12;
 const TITLE: usize = 60;
 
 impl List<'_> {
+    /// Returns the title of pictures and pages, with the name of the recording and of the call path.
+    pub(super) fn title(&self, name: &str) -> String {
+        let (_, path) = self.label(self.reference);
+        format!("{name}: correlated with {}", shortened(&path, TITLE))
+    }
+
     /// Returns a section with both grids and the list of views, for the selected weights of the
     /// axes and for others.
     pub(super) fn section(&self, heading: &str) -> Result<Section, Failure> {

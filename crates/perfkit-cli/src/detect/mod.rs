@@ -44,9 +44,10 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let title = title(options);
     let mut found = find(options.clone(), !files.is_empty(), out)?;
     output::csv(options.csv.as_ref(), || found.records())?;
-    match options.general.json {
-        true => output::json(out, &found.json())?,
-        false => found.text(out)?,
+    if options.general.json {
+        output::json(out, &found.json())?
+    } else {
+        found.text(out)?
     }
     if let Some(anomalies) = found.drawn() {
         let scene = || Ok(Picture::new(anomalies).titled(&title).scene());
@@ -351,9 +352,12 @@ fn step(options: &Options, monitor: &mut Monitor, out: &mut dyn Write) -> Result
     let first = programs.next();
     // The program is named if there are several, or if its number is not 0.
     let many = programs.any(|program| Some(program) != first);
-    let of = |program| match many || program != 0 {
-        true => format!(" of program {program}"),
-        false => String::new(),
+    let of = |program| {
+        if many || program != 0 {
+            format!(" of program {program}")
+        } else {
+            String::new()
+        }
     };
     for ((call, sample), judgement) in found.into_iter().take(options.top) {
         let key = calls.stream_key(call.stream).unwrap_or_default();

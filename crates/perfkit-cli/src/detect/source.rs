@@ -36,9 +36,10 @@ pub(crate) fn find(
             None => streams_in(path),
             Some(_) => Vec::new(),
         };
-        let kind = match inside.is_empty() {
-            true => kind(path, follow)?,
-            false => Source::Text,
+        let kind = if inside.is_empty() {
+            kind(path, follow)?
+        } else {
+            Source::Text
         };
         match first {
             Some((Source::Trace, _)) => {
@@ -56,9 +57,10 @@ pub(crate) fn find(
             }
             _ => first = Some((kind, path)),
         }
-        match inside.is_empty() {
-            true => files.push(path.clone()),
-            false => files.extend(inside),
+        if inside.is_empty() {
+            files.push(path.clone())
+        } else {
+            files.extend(inside)
         }
     }
     let kind = first.map(|(kind, _)| kind);

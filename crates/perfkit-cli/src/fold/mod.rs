@@ -41,9 +41,10 @@ pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcom
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
     let name = options.name();
     let title = options.title(&view.op);
-    let overlay = match options.waits {
-        true => Some(overlay(&recording, &options.names())?),
-        false => None,
+    let overlay = if options.waits {
+        Some(overlay(&recording, &options.names())?)
+    } else {
+        None
     };
     options.output.write(
         &name,

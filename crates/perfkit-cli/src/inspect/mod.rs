@@ -157,7 +157,7 @@ fn timeline(
     if window.is_empty() {
         return Ok(Vec::new());
     }
-    let heading = format!("{name}: what processes do");
+    let heading = format!("{name}: timeline of the processes");
     let rows = (Groups::by(&timelines, GroupBy::Process), None);
     let of = (&trace.trace, &timelines);
     let words: Vec<_> = files.iter().map(|file| file.to_string_lossy()).collect();

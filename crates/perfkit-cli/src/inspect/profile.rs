@@ -100,9 +100,9 @@ impl<'a> ProfileSummary<'a> {
     pub(crate) fn sections(&self) -> Vec<Section> {
         let metrics = ["metric", "unit", "scope", "rows", "total"];
         let metrics = self.metrics_table().select(&metrics);
-        let metrics = Section::table("metrics", "What was measured", &metrics);
+        let metrics = Section::table("metrics", "Metrics", &metrics);
         let paths = self.call_paths();
-        let paths = paths.map(|paths| Section::table("paths", "Where it goes", &paths));
+        let paths = paths.map(|paths| Section::table("paths", "Values by call path", &paths));
         [metrics].into_iter().chain(paths).collect()
     }
 
@@ -254,9 +254,10 @@ impl<'a> ProfileSummary<'a> {
         let nodes: Vec<_> = classes
             .map(|(class, count)| format!("{count} x {class}"))
             .collect();
-        let nodes = match nodes.is_empty() {
-            true => "no nodes".into(),
-            false => nodes.join(", "),
+        let nodes = if nodes.is_empty() {
+            "no nodes".into()
+        } else {
+            nodes.join(", ")
         };
         writeln!(
             out,
@@ -414,9 +415,10 @@ fn described(cart: &CartTopology) -> String {
         .iter()
         .map(|axis| format!("{}{}", axis.size, if axis.periodic { "*" } else { "" }))
         .collect();
-    let rounds = match cart.dimensions.iter().any(|axis| axis.periodic) {
-        true => " (* is periodic)",
-        false => "",
+    let rounds = if cart.dimensions.iter().any(|axis| axis.periodic) {
+        " (* is periodic)"
+    } else {
+        ""
     };
     let name = match cart.name.as_str() {
         "" => "without a name",

@@ -334,8 +334,13 @@ impl Summary {
             .with(Column::text("fact", names))
             .with(Column::text("value", values));
         vec![
-            Section::table("facts", "What is in it", &facts),
-            Section::table("paths", "Where the time goes", &self.call_paths(top)),
+            Section::table("facts", "Contents", &facts).half(),
+            Section::table(
+                "paths",
+                "Exclusive time by call path",
+                &self.call_paths(top),
+            )
+            .half(),
         ]
     }
 

@@ -1,6 +1,8 @@
-//! The parameter server and its page, and ranks that a recording plays.
+//! The parameter server and its page; with the feature `simulate` also a load generator.
 
 mod options;
+#[cfg(feature = "simulate")]
+mod simulate;
 
 use crate::failure::{Failure, Outcome};
 use crate::messages;
@@ -9,7 +11,7 @@ use options::{Command, Replay};
 use perf_live::program;
 use std::io::Write;
 
-/// Runs a server until the process ends, or plays a recording to one.
+/// Runs a server until the process ends, or plays a recording to a server.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a database, recording or address cannot be opened, or a parameter
@@ -18,6 +20,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     let done = match &options.command {
         Command::Serve(serve) => program::serve(&serve.file, &serve.options(), out, messages::say),
         Command::Replay(Replay { file, listen }) => program::replay(file, &listen.into(), out),
+        #[cfg(feature = "simulate")]
         Command::Simulate(simulate) => program::simulate(&simulate.url, &simulate.options(), out),
     };
     done.map_err(|error| Failure::Input(error.to_string()))

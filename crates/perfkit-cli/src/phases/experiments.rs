@@ -1,7 +1,7 @@
 //! Recordings as bursts: choice of the metrics, dropped bursts, and errors if no burst remains.
 
 use crate::failure::{Failure, input};
-use crate::phases::definition;
+use crate::phases::burst_tables;
 use crate::phases::skipped;
 use crate::progress::Bar;
 use crate::recording;
@@ -47,9 +47,10 @@ impl Axis {
             .filter(|name| !name.is_empty())
             .map(Axis::of)
             .collect();
-        match axes.is_empty() {
-            true => Err(Failure::Usage("--metrics: which?".into())),
-            false => Ok(axes),
+        if axes.is_empty() {
+            Err(Failure::Usage("--metrics: which?".into()))
+        } else {
+            Ok(axes)
         }
     }
 
@@ -141,9 +142,10 @@ fn cut(trace: &Trace, name: &str) -> Result<DurationCut, Failure> {
 /// Returns [`Failure::Input`] if the recording cannot be read or no burst remains, and
 /// [`Failure::Usage`] if the recording does not have a metric.
 pub fn gather(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
-    let found = match Data::is_one(path) {
-        true => definition::table(path, wanted)?,
-        false => recorded(path, wanted)?,
+    let found = if Data::is_one(path) {
+        burst_tables::table(path, wanted)?
+    } else {
+        recorded(path, wanted)?
     };
     skipped::tell(&found.name, &found.dropped, &found.diagnostics);
     if found.dropped.complete.bursts == 0 {
@@ -160,7 +162,7 @@ fn recorded(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
     let recording = recording::open_by(path, wanted.unify)?;
     let trace = &recording.trace;
     if let Some(definition) = &wanted.like {
-        wanted.axes = definition::axes(definition, path);
+        wanted.axes = burst_tables::axes(definition, path);
     } else if wanted.axes.is_empty() {
         wanted.axes = usual(trace)?.iter().map(Axis::of).collect();
     }

@@ -1,9 +1,9 @@
 //! CPU bursts, their clusters and their tracking: shared by `bursts`, `cluster` and `track`.
 
-pub mod definition;
+pub mod burst_tables;
+pub mod clustering;
 pub mod experiments;
 pub mod options;
-pub mod partition;
 pub mod radius;
 pub mod recolour;
 pub mod series;

@@ -1,6 +1,6 @@
 //! Options that `cluster` and `track` share.
 
-use super::definition;
+use super::burst_tables;
 use super::experiments::Axis;
 use super::series::ClusterOptions;
 use crate::failure::Failure;
@@ -76,7 +76,7 @@ impl ClusterArgs {
         let like = self
             .like
             .as_deref()
-            .map(definition::definition)
+            .map(burst_tables::definition)
             .transpose()?;
         Ok(ClusterOptions {
             axes: axes.unwrap_or_default(),

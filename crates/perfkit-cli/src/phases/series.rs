@@ -1,9 +1,9 @@
 //! Tracking of recordings: bursts, points in one space, clusters, tracked regions, trends.
 
 use crate::failure::{Failure, input};
-use crate::phases::definition;
+use crate::phases::burst_tables;
+use crate::phases::clustering::{Input, Partition, partitions};
 use crate::phases::experiments::{Axis, Gathered, Wanted, gather_all, usage};
-use crate::phases::partition::{Input, Partition, partitions};
 use crate::progress::Bar;
 use perfkit::core::{Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
@@ -77,7 +77,7 @@ impl ClusterOptions {
         let like = self
             .like
             .as_ref()
-            .and_then(|like| definition::density(like).0);
+            .and_then(|like| burst_tables::density(like).0);
         self.eps.or(like)
     }
 
@@ -86,7 +86,7 @@ impl ClusterOptions {
         let like = self
             .like
             .as_ref()
-            .and_then(|like| definition::density(like).1);
+            .and_then(|like| burst_tables::density(like).1);
         let usual = match self.mode() {
             Mode::Published => 4,
             _ => Dbscan::min_points_for(points),

@@ -1,9 +1,9 @@
 //! Findings about single calls: abnormal ones, and functions that became slower.
 
 use super::Part;
+use super::exclusive_times::{Class, RUNNING, Times};
 use super::findings::{Finding, Kind, count, percent, time};
 use super::sources::Source;
-use super::times::{Class, RUNNING, Times};
 use crate::detect::{self, Detected};
 use crate::failure::Failure;
 use crate::options::time_option;

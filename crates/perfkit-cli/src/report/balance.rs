@@ -1,10 +1,10 @@
 //! Findings about the distribution of time: classes of regions, load imbalance, and call paths.
 
 use super::Part;
+use super::exclusive_times::{Class, PathTime, Times};
 use super::findings::{Finding, Kind, percent, time};
 use super::sources::Source;
 use super::spread::{Spread, names, plural};
-use super::times::{Class, PathTime, Times};
 use super::window::Window;
 use crate::failure::Failure;
 use crate::options::time_option;
@@ -144,15 +144,16 @@ impl Balance<'_> {
         };
         let share = times.share(spread.saving);
         if spread.ratio() < MIN_MAX_TO_MEAN || share < MIN_SAVING_SHARE {
-            let limit = match spread.ratio() < MIN_MAX_TO_MEAN {
-                true => format!(
+            let limit = if spread.ratio() < MIN_MAX_TO_MEAN {
+                format!(
                     "no load imbalance above {:.0} %",
                     100.0 * (MIN_MAX_TO_MEAN - 1.0)
-                ),
-                false => format!(
+                )
+            } else {
+                format!(
                     "no load imbalance that concerns {} of the time",
                     percent(MIN_SAVING_SHARE)
-                ),
+                )
             };
             part.pass(format!(
                 "{limit}: max/mean of computing time is {:.3} over {} {}, and perfect balance would save at most {} of the time",
@@ -169,10 +170,13 @@ impl Balance<'_> {
         };
         let least =
             (0..times.members.len()).min_by(|one, other| waiting(*one).total_cmp(&waiting(*other)));
-        let waits_least = match least.is_some_and(|least| spread.slowest.contains(&least)) {
-            true if spread.slowest.len() > 1 => " and wait least",
-            true => " and waits least",
-            false => "",
+        let is_least = least.is_some_and(|least| spread.slowest.contains(&least));
+        let waits_least = if !is_least {
+            ""
+        } else if spread.slowest.len() > 1 {
+            " and wait least"
+        } else {
+            " and waits least"
         };
         let verb = if spread.slowest.len() == 1 {
             "computes"
@@ -359,7 +363,9 @@ impl Balance<'_> {
             return;
         }
         let most = times.members.iter().max_by(|one, other| {
-            let per = |member: &super::times::Member| member.outside / member.threads.max(1) as f64;
+            let per = |member: &super::exclusive_times::Member| {
+                member.outside / member.threads.max(1) as f64
+            };
             per(one).total_cmp(&per(other))
         });
         let sentence = format!(

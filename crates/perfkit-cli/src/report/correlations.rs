@@ -1,9 +1,9 @@
 //! Findings about profiles over a grid: call paths with correlated times.
 
 use super::Part;
+use super::exclusive_times::{Class, PathTime, Times, time_metric};
 use super::findings::{Finding, Kind, list};
 use super::sources::Source;
-use super::times::{Class, PathTime, Times, time_metric};
 use crate::correlate::{self, Related};
 use crate::failure::{self, Failure};
 use crate::table::shortened;
@@ -109,7 +109,7 @@ pub(super) fn part(
         return Ok(part);
     };
     let found = folded(&related, profile.calls(), reference.id, is_inclusive);
-    let heading = format!("{}: what varies as {} does", source.name, reference.name);
+    let heading = format!("{}: correlated with {}", source.name, reference.name);
     let section = correlate::section_of(profile, &options(reference, false)?, &heading)?;
     part.sections.push(section);
     if found.is_empty() {

@@ -115,7 +115,7 @@ pub(super) fn section(
     let words = source.paths.iter().map(|path| path.to_string_lossy());
     let words: Vec<_> = words.collect();
     let command = pictures::fold_command(words.iter().map(AsRef::as_ref).chain(["--by", "device"]));
-    let heading = format!("{}: what devices do", source.name);
+    let heading = format!("{}: timeline of the devices", source.name);
     let of = (&recording.trace, &timelines);
     // A recording without groups of devices has no rows.
     if Groups::by(&timelines, GroupBy::Device).rows().is_empty() {

@@ -238,9 +238,10 @@ impl Finding {
     /// Writes the finding as a numbered paragraph. `names` adds the name of the recording.
     pub(super) fn text(&self, names: bool, out: &mut dyn Write) -> Outcome {
         let (rank, title) = (self.rank, self.kind.title());
-        let of = match names {
-            true => format!(" [{}]", self.place.recording),
-            false => String::new(),
+        let of = if names {
+            format!(" [{}]", self.place.recording)
+        } else {
+            String::new()
         };
         writeln!(out, "{rank}. {title}{of}: {}", self.sentence)?;
         let place = self.place.text();

@@ -8,14 +8,14 @@ mod balance;
 mod correlations;
 mod counters;
 mod devices;
+mod exclusive_times;
 mod findings;
 mod output;
 mod phases;
+mod recording_quality;
 mod series;
 mod sources;
 mod spread;
-mod times;
-mod trust;
 mod waits;
 mod window;
 
@@ -31,6 +31,7 @@ use crate::progress::Bar;
 use crate::recording::Recording;
 use balance::Balance;
 use clap::Args;
+use exclusive_times::Times;
 use perfkit::core::{GroupKind, LocationKind, Profile, ReplayCounts, TraceView};
 use perfkit::view::Section;
 use serde::Serialize;
@@ -39,7 +40,6 @@ use sources::{Content, Source};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use times::Times;
 use waits::Waits;
 
 /// Call paths in the tables of the page.
@@ -211,7 +211,8 @@ impl Report {
                 Content::Profile(profiled) => {
                     let profile = &profiled.profile;
                     report.subject(source, profiled.format, profile_words(profile));
-                    let repairs = trust::repairs(source, &profiled.diagnostics, &profiled.counts);
+                    let repairs =
+                        recording_quality::repairs(source, &profiled.diagnostics, &profiled.counts);
                     report.add(source, Ok(repairs), "repairs");
                     let sections = inspect::profile_sections(profiled, TOP);
                     report.pages(source, sections, "call paths");
@@ -241,7 +242,11 @@ impl Report {
         let sections = std::mem::take(&mut waits.part.sections);
         self.pages(source, Ok(sections), "waiting");
         let correction = waits.correction.as_deref();
-        self.add(source, trust::trace(source, trace, correction), "clocks");
+        self.add(
+            source,
+            recording_quality::trace(source, trace, correction),
+            "clocks",
+        );
         self.code(source, recording, topology);
         match failed {
             Some(failure) => self.add(source, Err(failure), "waiting"),
@@ -278,12 +283,12 @@ impl Report {
             Ok(made) => made,
             Err(failure) => {
                 let none = ReplayCounts::default();
-                let repairs = trust::repairs(source, &recording.diagnostics, &none);
+                let repairs = recording_quality::repairs(source, &recording.diagnostics, &none);
                 self.add(source, Ok(repairs), "repairs");
                 return self.add(source, Err(failure), "call paths");
             }
         };
-        let repairs = trust::repairs(source, &recording.diagnostics, &counts);
+        let repairs = recording_quality::repairs(source, &recording.diagnostics, &counts);
         self.add(source, Ok(repairs), "repairs");
         let times = self.profile(source, &profile, Some(view), topology);
         if let Some(times) = &times {

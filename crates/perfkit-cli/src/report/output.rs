@@ -56,10 +56,10 @@ impl Report {
             analysis,
             text,
         } = remark;
-        match self.recordings.len() > 1 || !self.recordings.iter().any(|one| one.name == *recording)
-        {
-            true => format!("{recording}: {analysis}: {text}"),
-            false => format!("{analysis}: {text}"),
+        if self.recordings.len() > 1 || !self.recordings.iter().any(|one| one.name == *recording) {
+            format!("{recording}: {analysis}: {text}")
+        } else {
+            format!("{analysis}: {text}")
         }
     }
 
@@ -123,20 +123,35 @@ impl Report {
             [first, .., last] => format!("Report on {} recordings, {first} to {last}", names.len()),
             [] => "Report".into(),
         };
-        let page = Page::new(title.map_or(usual, str::to_string)).lead(
-            "Findings first, by the share of the time that they concern, each with the next command to run; then every analysis \
-             with its picture.",
-        );
+        let page = Page::new(title.map_or(usual, str::to_string))
+            .lead("Each finding names its evidence and the next command; the analyses follow.");
         pictures::html(path, page, self.sections())
     }
 
-    /// Returns the sections of the page: findings, analyses, and remarks.
+    /// Returns the places of the sections beside the findings: efficiencies and wait states of the
+    /// first recording that has them, otherwise the first picture.
+    fn beside_findings(&self) -> Vec<usize> {
+        let of = |id: &str| self.sections.iter().position(|(_, one)| one.id() == id);
+        let waits: Vec<usize> = ["efficiencies", "waits-timeline"]
+            .into_iter()
+            .filter_map(of)
+            .collect();
+        if waits.is_empty() {
+            (0..self.sections.len().min(1)).collect()
+        } else {
+            waits
+        }
+    }
+
+    /// Returns the sections of the page: findings beside the main picture, analyses, recordings, and
+    /// remarks.
     fn sections(&self) -> Vec<Section> {
         let names = self.recordings.len() > 1;
         let items = self.findings.iter().map(|finding| {
-            let title = match names {
-                true => format!("{}: {}", finding.place.recording, finding.kind.title()),
-                false => finding.kind.title().to_string(),
+            let title = if names {
+                format!("{}: {}", finding.place.recording, finding.kind.title())
+            } else {
+                finding.kind.title().to_string()
             };
             Item::new(title, &finding.sentence)
                 .place(finding.place.text())
@@ -154,23 +169,31 @@ impl Report {
             .with(Column::text("files", files));
         let words = match items.iter().len() {
             0 => "No problem was found.",
-            _ => {
-                "Problems by falling share of the time that they concern, then descriptions of the run."
+            _ => "Problems by share of the time, then descriptions of the run.",
+        };
+        let findings = Section::items("findings", "Findings", words, &items).tall_half();
+        let mut sections = vec![findings];
+        let beside = self.beside_findings();
+        let headed = |(name, section): &(String, Section)| {
+            let heading = section.heading();
+            if names && !heading.starts_with(name.as_str()) {
+                section.clone().headed(&format!("{name}: {heading}"))
+            } else if let Some(rest) = heading.strip_prefix(&format!("{name}: "))
+                && !names
+            {
+                section.clone().headed(&pictures::capitalised(rest))
+            } else {
+                section.clone()
             }
         };
-        let mut sections = vec![
-            Section::items("findings", "Findings", words, &items),
-            Section::table("recordings", "Recordings", &recordings),
-        ];
-        for (name, section) in &self.sections {
-            let heading = section.heading();
-            let is_named = !names || heading.starts_with(name.as_str());
-            let heading = format!("{name}: {heading}");
-            sections.push(match is_named {
-                true => section.clone(),
-                false => section.clone().headed(&heading),
-            });
-        }
+        let (first, rest): (Vec<_>, Vec<_>) = self
+            .sections
+            .iter()
+            .enumerate()
+            .partition(|(at, _)| beside.contains(at));
+        sections.extend(first.into_iter().map(|(_, one)| headed(one).half()));
+        sections.extend(rest.into_iter().map(|(_, one)| headed(one)));
+        sections.push(Section::table("recordings", "Recordings", &recordings).half());
         for (id, heading, remarks) in [
             ("healthy", "Within limits", &self.healthy),
             ("skipped", "Not analysed", &self.skipped),
@@ -178,7 +201,7 @@ impl Report {
             let lines: Vec<String> = remarks.iter().map(|remark| self.line(remark)).collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             if !lines.is_empty() {
-                sections.push(Section::text(id, heading, &lines));
+                sections.push(Section::text(id, heading, &lines).half());
             }
         }
         sections

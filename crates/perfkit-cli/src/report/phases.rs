@@ -178,7 +178,7 @@ pub(super) fn tracked(name: &str, paths: &[PathBuf], command: &str) -> Result<Pa
             )),
         }
     }
-    let heading = format!("{name}: phases from run to run");
+    let heading = format!("{name}: phases across the runs");
     part.sections
         .push(track::section(&pictures::series(&series)?, &heading)?);
     Ok(part)

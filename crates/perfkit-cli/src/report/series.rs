@@ -1,8 +1,8 @@
 //! Findings about a series of traces: the change of the shares of their time.
 
 use super::Part;
+use super::exclusive_times::{Class, Times};
 use super::findings::{Finding, Kind, list, percent};
-use super::times::{Class, Times};
 
 /// Smallest growth of the share of communication through a series that is a finding.
 const MIN_GROWTH: f64 = 0.05;

@@ -1,7 +1,7 @@
 //! [`Spread`]: comparison of a value of all ranks or threads.
 
+use super::exclusive_times::Times;
 use super::findings::list;
-use super::times::Times;
 
 /// Largest relative distance from the largest computing time at which ranks are listed as the
 /// slowest.
@@ -92,8 +92,9 @@ pub(super) fn names(of: &[usize], times: &Times) -> String {
     let is_stated = words
         .iter()
         .all(|word| word.to_lowercase().contains(times.noun));
-    match is_stated {
-        true => list(&words),
-        false => format!("{noun} {}", list(&words)),
+    if is_stated {
+        list(&words)
+    } else {
+        format!("{noun} {}", list(&words))
     }
 }

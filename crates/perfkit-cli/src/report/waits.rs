@@ -34,9 +34,10 @@ pub(super) fn waits(
 ) -> Result<Waits, Failure> {
     let trace = &recording.trace;
     let is_wrong = clocks::are_many(&clocks::violations(trace)?);
-    let correction = match is_wrong {
-        true => clocks::correct(trace)?,
-        false => None,
+    let correction = if is_wrong {
+        clocks::correct(trace)?
+    } else {
+        None
     };
     let view = correction.as_ref().map_or(trace, |it| &it.trace).view();
     let files = source
@@ -65,12 +66,13 @@ pub(super) fn waits(
             let words = correction
                 .as_ref()
                 .map(|it| format!("Clocks: corrected {}.", it.words));
-            waits.part.sections = wait::sections(view, &analysis, &source.name)?;
+            waits.part.sections =
+                wait::sections(view, &analysis, &source.name, wait::HALF_COLUMNS)?;
             let words = words.iter().map(String::as_str).collect::<Vec<_>>();
             if !words.is_empty() {
                 waits.part.sections.push(Section::text(
                     "wait-clocks",
-                    "Clocks of the waits",
+                    "Clock correction of the wait states",
                     &words,
                 ));
             }

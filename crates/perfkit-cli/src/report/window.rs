@@ -1,7 +1,7 @@
 //! [`Window`]: part of a run that holds most of its load imbalance.
 
+use super::exclusive_times::Times;
 use super::spread::Spread;
-use super::times::Times;
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
 use perfkit::core::{Profile, Ticks, TimeRange, TraceView};

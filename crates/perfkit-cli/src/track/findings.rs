@@ -216,9 +216,10 @@ impl Report<'_> {
             ))
             .with(factor(format!("due to {work}"), 0))
             .with(factor(format!("due to {rate}"), 1));
-        let table = match by_ipc {
-            true => table.with(factor("due to frequency".into(), 2)),
-            false => table,
+        let table = if by_ipc {
+            table.with(factor("due to frequency".into(), 2))
+        } else {
+            table
         };
         let changes = all().map(|change| 100.0 * (change.ipc.exp() - 1.0));
         let table = table.with(Column::floats(format!("change in {rate}"), "%", changes));

@@ -124,7 +124,7 @@ fn title(series: &Series) -> String {
     let names = series.frames.iter().map(|of| of.frame.name());
     let names: Vec<&str> = names.collect();
     let count = series.tracking.objects.len();
-    let objects = table::counted(count, "object");
+    let objects = table::counted(count, "tracked region");
     match names.as_slice() {
         [first, .., last] => format!("{objects} from {first} to {last}"),
         _ => format!("{objects} in {}", names.join(", ")),

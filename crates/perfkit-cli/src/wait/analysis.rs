@@ -96,19 +96,17 @@ impl Analysis {
             return Ok(nothing);
         }
         let has_mpi = activities.calls().any(|(_, call)| !call.kind.is_local());
-        let efficiencies = match has_mpi {
-            true => {
-                let network = IdealNetwork::default();
-                let found = Efficiencies::of_activities(view, &activities, &network, &job);
-                Some(found.map_err(input)?)
-            }
-            false => None,
+        let efficiencies = if has_mpi {
+            let network = IdealNetwork::default();
+            let found = Efficiencies::of_activities(view, &activities, &network, &job);
+            Some(found.map_err(input)?)
+        } else {
+            None
         };
-        let hybrid = match activities.is_hybrid() {
-            true => {
-                Some(HybridEfficiencies::of_activities(view, &activities, &job).map_err(input)?)
-            }
-            false => None,
+        let hybrid = if activities.is_hybrid() {
+            Some(HybridEfficiencies::of_activities(view, &activities, &job).map_err(input)?)
+        } else {
+            None
         };
         Ok(Analysed::Found(Box::new(Analysis {
             findings: plan

@@ -4,10 +4,10 @@ mod analysis;
 mod cube;
 mod output;
 mod pictures;
-mod questions;
 mod series;
 mod statement;
 mod tables;
+mod what_if;
 
 use crate::clocks::{self, ClocksOfWaits};
 use crate::failure::{self, Failure, Outcome};
@@ -20,7 +20,7 @@ pub(crate) use analysis::{Analysed, Analysis, Training};
 use clap::Args;
 use output::Document;
 use perfkit::wait::efficiency::Scaling;
-pub(crate) use pictures::{sections, timeline_section};
+pub(crate) use pictures::{HALF_COLUMNS, sections, timeline_section};
 pub(crate) use statement::{Command, Statement};
 use std::io::Write;
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ fn single(recording: &Recording, options: &Options, out: &mut dyn Write) -> Outc
     let document = Document::new(recording, &found, &violations, &command, options.top);
     let document = match &found {
         Analysed::Found(analysis) => {
-            let answers = questions::ask(view, analysis, &options.questions)?;
+            let answers = what_if::ask(view, analysis, &options.questions)?;
             files::csv(options.csv.as_ref(), || Ok(tables::events(analysis)))?;
             if let Some(path) = &options.cube {
                 cube::write(view, analysis, path)?;

@@ -1,7 +1,7 @@
 //! [`Document`]: the results about one recording as JSON and as text.
 
-use super::questions::Answers;
 use super::statement::{Command, Statement};
+use super::what_if::Answers;
 use super::{Analysed, Analysis, tables};
 use crate::clocks;
 use crate::failure::Outcome;
@@ -121,9 +121,10 @@ impl Document {
                 document.parts = training.slowdowns.groups_table();
             }
             Analysed::Nothing { reason, hint } => {
-                document.nothing = Some(match hint.is_empty() {
-                    true => reason.clone(),
-                    false => format!("{reason}; {hint}"),
+                document.nothing = Some(if hint.is_empty() {
+                    reason.clone()
+                } else {
+                    format!("{reason}; {hint}")
                 });
             }
             Analysed::Found(analysis) => document.fill(analysis, command, top),

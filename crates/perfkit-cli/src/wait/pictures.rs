@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 
 /// Width of the timeline in pixels.
 const COLUMNS: usize = 1200;
+/// Width in pixels of a timeline that stands beside the findings of a report.
+pub(crate) const HALF_COLUMNS: usize = 520;
 /// Largest number of waits that have an arrow from their cause.
 const MAX_ARROWS: usize = 24;
 
@@ -30,10 +32,23 @@ pub(super) fn write(
     document: &Document,
 ) -> Outcome {
     let title = format!("{name}: waits and critical path");
-    let scene = || scene(view, analysis, &title, Theme::light());
+    let scene = || scene(view, analysis, &title, Theme::light(), COLUMNS);
     files.write(&format!("{name}: wait states"), scene, || {
+        let parts = sections(view, analysis, name, COLUMNS)?;
         let mut all = vec![items(&document.findings)];
-        all.extend(sections(view, analysis, name)?);
+        // The findings stand beside the efficiencies, if there are any.
+        if parts.len() > 1 {
+            all = all.into_iter().map(Section::half).collect();
+        }
+        let is_pair = parts.len() > 1;
+        let part = |(at, part): (usize, Section)| {
+            if at == 0 && is_pair {
+                part.half()
+            } else {
+                part
+            }
+        };
+        all.extend(parts.into_iter().enumerate().map(part));
         for (id, heading, table) in [
             ("waits", "Wait states", &document.wait_states),
             ("wait-ranks", "Ranks", &document.ranks),
@@ -47,7 +62,7 @@ pub(super) fn write(
             ),
         ] {
             if table.rows() > 0 {
-                all.push(Section::table(id, heading, table));
+                all.push(Section::table(id, heading, table).half());
             }
         }
         Ok(all)
@@ -64,17 +79,20 @@ fn items(findings: &[Statement]) -> Section {
             "" => format!("{}.", it.sentence),
             evidence => format!("{}. Evidence: {evidence}.", it.sentence),
         };
-        Item::new(it.kind, text).place(window).command(&it.command)
+        Item::new(pictures::capitalised(it.kind), text)
+            .place(window)
+            .command(&it.command)
     };
     let items: Vec<Item> = findings.iter().map(item).collect();
-    let words = match items.is_empty() {
-        true => "Nothing would save 1 % of the run time or more.",
-        false => "By the run time that a fix would save.",
+    let words = if items.is_empty() {
+        "No finding would save 1 % of the run time or more."
+    } else {
+        "Sorted by the run time that a fix would save."
     };
     Section::items("findings", "Findings", words, &items)
 }
 
-/// Returns the coloured table of efficiencies and the timeline with waits and critical path as sections of a page.
+/// Returns the coloured table of efficiencies and the timeline with waits and critical path as sections of a page. The timeline is `columns` pixels wide.
 ///
 /// # Errors
 /// Returns the errors of folding and drawing.
@@ -82,18 +100,19 @@ pub(crate) fn sections(
     view: TraceView<'_>,
     analysis: &Analysis,
     name: &str,
+    columns: usize,
 ) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
     if let Some(efficiencies) = &analysis.efficiencies {
         let runs = [efficiencies.clone()];
         let series = Series::of(&runs, Scaling::Strong).map_err(input)?;
         let table = |theme| grades(&series, &[name]).theme(theme).scene();
-        let words = "Efficiencies of the POP methodology. Each is the product of those below it; 100 % is ideal.";
+        let words = "POP efficiencies: each is the product of those below it; 100 % is ideal.";
         let grades = Section::picture("efficiencies", "Efficiencies", table, words);
         sections.push(grades.map_err(failed)?);
     }
-    let light = scene(view, analysis, "", Theme::light())?;
-    let dark = scene(view, analysis, "", Theme::dark())?;
+    let light = scene(view, analysis, "", Theme::light(), columns)?;
+    let dark = scene(view, analysis, "", Theme::dark(), columns)?;
     sections.push(timeline_section(light, dark)?);
     Ok(sections)
 }
@@ -103,12 +122,14 @@ pub(crate) fn sections(
 /// # Errors
 /// Returns the errors of drawing.
 pub(crate) fn timeline_section(light: Scene, dark: Scene) -> Result<Section, Failure> {
-    let draw = |theme: Theme| match theme == Theme::dark() {
-        true => dark.clone(),
-        false => light.clone(),
+    let draw = |theme: Theme| {
+        if theme == Theme::dark() {
+            dark.clone()
+        } else {
+            light.clone()
+        }
     };
-    let words = "Hatched: the ranks of a row, or at least half of them, wait for others. Arrows lead from the cause to the longest \
-                 waits. Line: the critical path.";
+    let words = "Hatched: at least half of the ranks of a row wait. Arrows: from the cause to the longest waits. Line: critical path.";
     Section::picture("waits-timeline", "Waits and critical path", draw, words).map_err(failed)
 }
 
@@ -118,6 +139,7 @@ fn scene(
     analysis: &Analysis,
     title: &str,
     theme: Theme,
+    columns: usize,
 ) -> Result<Scene, Failure> {
     let map = RegionGroups::new()
         .mpi("MPI")
@@ -131,7 +153,7 @@ fn scene(
         _ => GroupBy::Process,
     };
     let groups = Groups::by(&timelines, rows);
-    let params = Folder::params().columns(COLUMNS).op(Op::Max);
+    let params = Folder::params().columns(columns).op(Op::Max);
     let folder = Folder::new(&timelines, groups, params.check().map_err(input)?).map_err(input)?;
     let window = analysis.activities.range();
     let window =

@@ -81,11 +81,12 @@ pub(super) fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     output::csv(options.csv.as_ref(), || Ok(by_run(&series, &names)))?;
     let words = words(&series, &names);
     let title = "Efficiencies of a series";
-    let draw = |theme: Theme| grades(&series, &names).titled(title).theme(theme).scene();
+    let table = |theme: Theme| grades(&series, &names).theme(theme);
     options.output.write(
         title,
-        || Ok(draw(Theme::light())),
+        || Ok(table(Theme::light()).titled(title).scene()),
         || {
+            let draw = |theme| table(theme).scene();
             let picture = Section::picture("efficiencies", title, draw, &words);
             let picture = picture.map_err(pictures::failed)?;
             let table = Section::table(

@@ -31,9 +31,10 @@ impl Command {
 
     /// Returns the command of a subcommand with options behind the files.
     pub(crate) fn of(&self, subcommand: &str, options: &[&str]) -> String {
-        let clocks: &[&str] = match self.is_corrected {
-            true => &["--clocks", "correct"],
-            false => &[],
+        let clocks: &[&str] = if self.is_corrected {
+            &["--clocks", "correct"]
+        } else {
+            &[]
         };
         let words = ["perfkit", subcommand].into_iter();
         let words = words.chain(self.files.iter().map(String::as_str));

@@ -125,15 +125,16 @@ fn inputs_are_kept_and_formats_refused() {
         ("nothing.prv", "b.json", false),
     ] {
         let outcome = output(["convert", &at(from), &at(to)]);
-        match is_usage {
-            true => assert!(
+        if is_usage {
+            assert!(
                 matches!(outcome, Err(Failure::Usage(_))),
                 "{from} {to}: {outcome:?}"
-            ),
-            false => assert!(
+            )
+        } else {
+            assert!(
                 matches!(outcome, Err(Failure::Input(_))),
                 "{from} {to}: {outcome:?}"
-            ),
+            )
         }
     }
     assert_eq!(

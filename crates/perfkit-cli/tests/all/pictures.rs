@@ -62,15 +62,17 @@ fn timelines() {
     let file = recording("jacobi-16");
     let page = drawn("fold", "fold", &[&file, "--by", "process", "--op", "diff"]);
     assert!(
-        page.contains("jacobi-16: where streams differ") && page.contains("data-view=\"timeline\"")
+        page.contains("Cells in which streams differ") && page.contains("data-view=\"timeline\"")
     );
     let page = drawn("count", "fold", &[&file, "--op", "count=microphysics"]);
-    assert!(page.contains("jacobi-16: how many streams are in microphysics"));
+    assert!(page.contains("Number of streams in microphysics"));
     let devices = planted().display().to_string();
     let page = drawn("utilisation", "utilisation", &[&devices]);
-    assert!(page.contains("planted-6x14") && page.contains("what devices do"));
+    assert!(page.contains("planted-6x14") && page.contains("timeline of the devices"));
     let page = drawn("inspect", "inspect", &[&file]);
-    assert!(page.contains("Where the time goes") && page.contains("data-view=\"timeline\""));
+    assert!(
+        page.contains("Exclusive time by call path") && page.contains("data-view=\"timeline\"")
+    );
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn severities() {
     ];
     let words = [&[file.as_str()], words.as_slice(), &["--topology", "4x4x4"]].concat();
     let page = drawn("correlate", "correlate", &words);
-    assert!(page.contains("jacobi-64: what varies as Working &gt; radiation does"));
+    assert!(page.contains("jacobi-64: correlated with Working &gt; radiation"));
     // The tooltip of a cube names its process.
     assert!(page.contains("P#63"));
 }
@@ -117,8 +119,7 @@ fn clusters() {
     ];
     let page = drawn("track", "track", &words);
     assert!(
-        page.contains("from jacobi-9 to jacobi-16")
-            && page.contains("What says that they are the same")
+        page.contains("from jacobi-9 to jacobi-16") && page.contains("Evidence for each match")
     );
 }
 

@@ -26,9 +26,12 @@ fn run(name: &str, command: &str, words: &[String], draws: bool, threads: usize)
     if let Err(failure) = done {
         panic!("{name}: {failure:?}");
     }
-    let read = |end| match draws {
-        true => std::fs::read(file(end)).expect("it was drawn"),
-        false => Vec::new(),
+    let read = |end| {
+        if draws {
+            std::fs::read(file(end)).expect("it was drawn")
+        } else {
+            Vec::new()
+        }
     };
     [out, read("png"), read("html")]
 }

@@ -14,6 +14,10 @@ pub(super) fn anomaly(tab: &mut Tab<'_>) -> Result<(), String> {
         )
     };
     tab.expect(&format!("{status}.startsWith('All ranks and steps: ')"))?;
+    // The worst call is selected at first.
+    tab.expect(&format!(
+        "{FOUND}.querySelector('.calls tbody tr').classList.contains('chosen')"
+    ))?;
     // All twelve ranks have bars.
     tab.expect(&format!(
         "{FOUND}.querySelectorAll('.ranks button').length === 12"

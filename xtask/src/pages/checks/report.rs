@@ -9,8 +9,9 @@ pub(super) fn report(tab: &mut Tab<'_>) -> Result<(), String> {
     tab.click("nav a[href='#topology']")?;
     tab.expect("location.hash === '#topology' && Math.abs(document.querySelector('#topology').getBoundingClientRect().top) < innerHeight")?;
     // Two timelines are independent of each other.
+    let overview = tab.text("document.querySelector('#overview').dataset.rows")?;
     tab.click("#timeline .row[data-group='0'] button")?;
-    tab.expect("document.querySelector('#timeline').dataset.rows === '14' && document.querySelector('#overview').dataset.rows === '1'")?;
+    tab.expect(&format!("document.querySelector('#timeline').dataset.rows === '14' && document.querySelector('#overview').dataset.rows === '{overview}'"))?;
     // Of four axes the fourth is aggregated, until it is cut and placed next to the first one.
     tab.expect(&format!("{CUBES}.dataset.cubes === '64,64'"))?;
     let beside = "(() => { const s = document.querySelectorAll('#topology .axes select')[3]; s.value = 'x'; s.dispatchEvent(new Event('change')); return true; })()";

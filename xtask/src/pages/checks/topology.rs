@@ -12,13 +12,17 @@ pub(super) fn topology(tab: &mut Tab<'_>) -> Result<(), String> {
             return Err(format!("cubes at the {side} cover {inked} of their pane"));
         }
     }
+    // The cube with the highest value is selected at first.
+    tab.expect(
+        "/^rank \\d+, node \\d+, x \\d+/.test(document.querySelector('.status').textContent)",
+    )?;
     // The strongest match is the opposite wave; along the second axis alone it is another view.
     tab.expect("document.querySelector('.found tbody tr td').textContent.startsWith('-0.9')")?;
-    tab.expect("document.querySelector('.right figcaption').textContent.startsWith('waiting')")?;
+    tab.expect("document.querySelector('.right figcaption').title.startsWith('waiting')")?;
     tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;
     tab.click("section[data-view=topology] .filter label:nth-child(3) input")?;
     tab.expect(&format!("{CUBES}.dataset.mask === '2'"))?;
-    tab.expect("document.querySelector('.right figcaption').textContent.startsWith('stripes')")?;
+    tab.expect("document.querySelector('.right figcaption').title.startsWith('stripes')")?;
     // There is no list without an axis, so the last axis cannot be switched off.
     tab.expect("document.querySelector('.filter label:nth-child(2) input').disabled")?;
     tab.click("section[data-view=topology] .filter label:nth-child(1) input")?;

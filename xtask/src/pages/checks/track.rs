@@ -7,7 +7,10 @@ const TRACK: &str = "document.querySelector('section[data-view=track]')";
 pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     let cloud = "section[data-view=track] .cloud";
     let status = "document.querySelector('section[data-view=track] .status').textContent";
-    tab.expect(&format!("{status}.startsWith('4 tasks: 480 bursts')"))?;
+    // The region with the most time is selected at first, without dimming the others.
+    tab.expect(&format!(
+        "{status}.startsWith('Region 1 in 4 tasks') && {TRACK}.dataset.object === '1'"
+    ))?;
     let inked = tab.number(&format!("{INKED}('{cloud}')"))?;
     if !(0.02..0.6).contains(&inked) {
         return Err(format!("points cover {inked} of their canvas"));
@@ -29,18 +32,20 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
         }
         pictures.push(next);
     }
-    tab.expect(&format!("{status}.startsWith('32 tasks: 3840 bursts')||{status}.startsWith('32 tasks: 3,840 bursts')"))?;
+    tab.expect(&format!("{status}.startsWith('Region 1 in 32 tasks')"))?;
     // Keys select a tracked region, and its votes are shown.
     tab.value(&format!("document.querySelector('{cloud}').focus()"))?;
     tab.key("ArrowDown")?;
     tab.expect(&format!("{TRACK}.dataset.object === '1'"))?;
-    tab.expect(&format!("/object 1 in 32 tasks.* continues as .*confidence .*forward .*callers before/.test({status})"))?;
+    tab.expect(&format!("/Region 1 in 32 tasks.* continues as .*confidence .*forward .*callers before/.test({status})"))?;
     tab.key("ArrowLeft")?;
     tab.expect(&format!(
         "{TRACK}.dataset.frame === '2' && {status}.includes('16 <tasks>')"
     ))?;
     tab.key("Escape")?;
-    tab.expect(&format!("{TRACK}.dataset.object === ''"))?;
+    tab.expect(&format!(
+        "{TRACK}.dataset.object === '' && {status}.startsWith('16 <tasks>: 1,920 bursts')"
+    ))?;
     // A hover over the middle of the disc of a tracked region shows the details of a burst.
     let middle = format!(
         "(() => {{ const s = document.querySelector('section[data-view=track] .at'); s.value = 0; s.dispatchEvent(new Event('input'));
@@ -56,7 +61,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
     ];
     tab.hover(cloud, share)?;
     tab.expect(&format!(
-        "/a burst of instructions .*, ipc .*object 1 in 4 tasks/.test({status})"
+        "/a burst of instructions .*, ipc .*Region 1 in 4 tasks/.test({status})"
     ))?;
     // Other axes give another picture.
     let before = tab.text(&image)?;
@@ -79,7 +84,7 @@ pub(super) fn track(tab: &mut Tab<'_>) -> Result<(), String> {
         "section[data-view=track] .matrix tbody tr:nth-child(2) td:nth-child(3) button",
         [0.5, 0.5],
     )?;
-    tab.expect("/^2 of 4 tasks and 2 of 8 tasks: both are object \\d+. evidence .*forward .*duration/.test(document.querySelector('.votes').textContent)")?;
+    tab.expect("/^2 of 4 tasks and 2 of 8 tasks: both are region \\d+. evidence .*forward .*duration/.test(document.querySelector('.votes').textContent)")?;
     tab.expect("document.querySelectorAll('section[data-view=track] img').length === 0")?;
     // Check the link to the selection.
     tab.click("section[data-view=track] .objects tbody tr:nth-child(2) button")?;
@@ -108,6 +113,6 @@ pub(super) fn linked_track(tab: &mut Tab<'_>) -> Result<(), String> {
     ))?;
     tab.expect(&format!("{TRACK}.querySelector('select.x').value === '1' && {TRACK}.querySelector('select.y').value === '0'"))?;
     tab.expect(&format!(
-        "{TRACK}.querySelector('.status').textContent.startsWith('object 2 in 8 tasks')"
+        "{TRACK}.querySelector('.status').textContent.startsWith('Region 2 in 8 tasks')"
     ))
 }

@@ -102,13 +102,15 @@ impl Detected {
                 None => return Err(input(unfinished.error)),
             },
         };
-        let pruned = match shown.prune && failed.is_none() {
-            true => report.prune(&Job::default()).map_err(input)?,
-            false => None,
+        let pruned = if shown.prune && failed.is_none() {
+            report.prune(&Job::default()).map_err(input)?
+        } else {
+            None
         };
-        let drawn = match shown.draws && failed.is_none() {
-            true => Some(Anomalies::of(&mut report).map_err(crate::pictures::failed)?),
-            false => None,
+        let drawn = if shown.draws && failed.is_none() {
+            Some(Anomalies::of(&mut report).map_err(crate::pictures::failed)?)
+        } else {
+            None
         };
         let Some((mut store, reduction)) = report.store.take() else {
             return Err(Failure::Input("nothing was recorded".into()));
@@ -305,9 +307,10 @@ impl Detected {
 
     /// Appends the program to a description if there are several programs.
     fn of_program(&self, program: u32, what: String) -> String {
-        match self.many {
-            true => format!("{what} of program {program}"),
-            false => what,
+        if self.many {
+            format!("{what} of program {program}")
+        } else {
+            what
         }
     }
 

@@ -21,9 +21,10 @@ impl Detected {
         let names =
             regions.map(|region| calls.region_name(region).map_or("(unknown)", |one| one.1));
         let name = names.collect::<Vec<_>>().join(" / ");
-        match name.is_empty() {
-            true => "(other paths)".into(),
-            false => name,
+        if name.is_empty() {
+            "(other paths)".into()
+        } else {
+            name
         }
     }
 

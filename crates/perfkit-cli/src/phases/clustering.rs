@@ -91,9 +91,10 @@ pub fn partitions(
         let points = frame.points().map_err(input)?;
         found.labels = options.dbscan(points, (eps, found.min_points))?;
         left.push(
-            match found.choice.is_some() && options.mode() == Mode::Optimal {
-                true => Some(remainder(points, &found.labels, &time)?),
-                false => None,
+            if found.choice.is_some() && options.mode() == Mode::Optimal {
+                Some(remainder(points, &found.labels, &time)?)
+            } else {
+                None
             },
         );
     }

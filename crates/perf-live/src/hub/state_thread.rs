@@ -1,4 +1,4 @@
-//! [`Keeper`]: the thread that changes the state and writes the database.
+//! [`StateThread`]: the thread that changes the state and writes the database.
 
 use super::params::HubParams;
 use super::queue::Queue;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// Owner of the state and writer of the database.
-pub(super) struct Keeper {
+pub(super) struct StateThread {
     /// Queue of messages.
     queue: Arc<Queue<Request>>,
     /// State of the server.
@@ -40,14 +40,14 @@ const GATHER: Duration = Duration::from_millis(2);
 /// Smallest interval of the checks for silent clients.
 const LOOK: Duration = Duration::from_secs(60);
 
-impl Keeper {
+impl StateThread {
     pub(super) fn new(
         (queue, state): (Arc<Queue<Request>>, Arc<Mutex<State>>),
         stored: Hooks,
         params: HubParams,
         (writer, logged): (Writer, u64),
     ) -> Self {
-        Keeper {
+        StateThread {
             queue,
             state,
             stored,

@@ -277,9 +277,10 @@ impl Times {
                     continue;
                 };
                 // A thread without regions of the program computes between its recorded calls.
-                let between = match computes[at] {
-                    true => 0.0,
-                    false => (own - covered[at]).max(0.0),
+                let between = if computes[at] {
+                    0.0
+                } else {
+                    (own - covered[at]).max(0.0)
                 };
                 members[member].classes[Class::Computing as usize] += between;
                 members[member].outside += (duration - covered[at] - between).max(0.0);
@@ -352,9 +353,10 @@ impl Times {
 
     /// Returns a time as a share of the total.
     pub(super) fn share(&self, time: f64) -> f64 {
-        match self.total > 0.0 {
-            true => time / self.total,
-            false => 0.0,
+        if self.total > 0.0 {
+            time / self.total
+        } else {
+            0.0
         }
     }
 

@@ -53,9 +53,10 @@ impl RowStore for Results {
     }
 
     fn total(&self, metric: MetricId, path: CallPathId) -> Result<Option<Value>> {
-        match metric < self.first {
-            true => self.base.total(metric, path),
-            false => Ok(None),
+        if metric < self.first {
+            self.base.total(metric, path)
+        } else {
+            Ok(None)
         }
     }
 
@@ -65,9 +66,10 @@ impl RowStore for Results {
         path: CallPathId,
         scope: Scope,
     ) -> Option<Result<Severities>> {
-        match metric < self.first {
-            true => self.base.scoped(metric, path, scope),
-            false => None,
+        if metric < self.first {
+            self.base.scoped(metric, path, scope)
+        } else {
+            None
         }
     }
 
@@ -78,9 +80,10 @@ impl RowStore for Results {
         parts: &[u32],
         count: usize,
     ) -> Option<Result<Vec<f64>>> {
-        match metric < self.first {
-            true => self.base.over_parts(metric, path, parts, count),
-            false => None,
+        if metric < self.first {
+            self.base.over_parts(metric, path, parts, count)
+        } else {
+            None
         }
     }
 }

@@ -1,4 +1,4 @@
-//! [`Pipe`]: a connection with non-blocking requests.
+//! [`Connection`]: a connection with non-blocking requests.
 
 use crate::client::Target;
 use crate::{Error, Result};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Persistent connection with one request at a time. Failed requests are sent again: the server
 /// recognises repeated messages by their numbers.
 #[derive(Debug)]
-pub(super) struct Pipe {
+pub(super) struct Connection {
     /// Server.
     target: Target,
     /// Resolved address.
@@ -46,7 +46,7 @@ const CHUNK: usize = 2 << 10;
 /// Largest head of an answer in bytes.
 const HEAD: usize = 16 << 10;
 
-impl Pipe {
+impl Connection {
     /// Creates a pipe, which connects at its first request.
     pub(super) fn new(target: &Target) -> Result<Self> {
         let host = target.url.trim_start_matches("http://");
@@ -56,7 +56,7 @@ impl Pipe {
         };
         let found = with_port.to_socket_addrs().map(|mut all| all.next());
         let address = found.ok().flatten();
-        Ok(Pipe {
+        Ok(Connection {
             address: address.ok_or_else(|| unreachable(target, "no address has this name"))?,
             target: target.clone(),
             stream: None,
@@ -115,7 +115,7 @@ impl Pipe {
         }
         self.pause = None;
         match self.go_on() {
-            Ok(Some((503, after, _))) => self.later(after, "there is too much to do"),
+            Ok(Some((503, after, _))) => self.later(after, "the server is busy"),
             Ok(Some((status, _, body))) => Ok(Some((status, body))),
             Ok(None) if self.began.elapsed() >= self.target.patience => {
                 Err(unreachable(&self.target, "it does not answer"))
@@ -222,9 +222,10 @@ struct Head {
 fn head(bytes: &[u8]) -> std::io::Result<Option<Head>> {
     let odd = |what: &str| std::io::Error::new(ErrorKind::InvalidData, what);
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
-        return match bytes.len() > HEAD {
-            true => Err(odd("a head without an end")),
-            false => Ok(None),
+        return if bytes.len() > HEAD {
+            Err(odd("a head without an end"))
+        } else {
+            Ok(None)
         };
     };
     let text = std::str::from_utf8(bytes.get(..end).unwrap_or_default());

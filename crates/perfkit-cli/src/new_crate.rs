@@ -98,11 +98,12 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
 fn check(name: &str) -> Outcome {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(is_word);
-    match is_name && !RESERVED.contains(&name) {
-        true => Ok(()),
-        false => Err(Failure::Usage(format!(
+    if is_name && !RESERVED.contains(&name) {
+        Ok(())
+    } else {
+        Err(Failure::Usage(format!(
             "`{name}` is no name of a crate: take letters, digits, `-` and `_`, a letter first"
-        ))),
+        )))
     }
 }
 

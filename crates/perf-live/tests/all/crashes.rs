@@ -210,7 +210,7 @@ fn a_killed_client_loses_no_acknowledged_data() {
     for round in 0..rounds {
         let own = std::env::current_exe().expect("it runs");
         let mut client = Command::new(own)
-            .args(["--exact", "kill::a_client_process", "--nocapture"])
+            .args(["--exact", "crashes::a_client_process", "--nocapture"])
             .env(SERVER, &url)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,7 +1,7 @@
-//! [`Front`]: entry point of requests.
+//! [`Dispatcher`]: entry point of requests.
 
 use super::app::{App, turned_away};
-use super::write;
+use super::client_messages;
 use crate::wire;
 use axum::Router;
 use axum::body::Body;
@@ -18,21 +18,21 @@ use std::sync::Arc;
 /// Dispatches requests. Messages of ranks go directly to their handler because of their number; all
 /// others go through the router, which also knows that handler.
 #[derive(Clone, Debug)]
-pub(super) struct Front {
+pub(super) struct Dispatcher {
     /// Shared state.
     app: Arc<App>,
     /// Router for all other requests.
     router: TowerToHyperService<Router>,
 }
 
-impl Front {
+impl Dispatcher {
     pub(super) fn new(app: Arc<App>, router: Router) -> Self {
         let router = TowerToHyperService::new(router);
-        Front { app, router }
+        Dispatcher { app, router }
     }
 }
 
-impl Service<hyper::Request<Incoming>> for Front {
+impl Service<hyper::Request<Incoming>> for Dispatcher {
     type Response = Response;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
@@ -48,6 +48,6 @@ impl Service<hyper::Request<Incoming>> for Front {
 async fn push(app: Arc<App>, request: Request) -> Result<Response, Infallible> {
     Ok(match turned_away(&app, request.headers()) {
         Some(refused) => refused,
-        None => write::push(State(app), request).await,
+        None => client_messages::push(State(app), request).await,
     })
 }

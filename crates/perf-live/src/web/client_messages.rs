@@ -1,8 +1,8 @@
 //! Messages of clients.
 
+use super::access::may_write;
 use super::app::{App, Source, come_again, count, refusal};
 use super::body::held;
-use super::guard::may_write;
 use crate::hub::{Hub, Message, Told};
 use crate::wire::Answer;
 use crate::{Error, Result};
@@ -42,7 +42,7 @@ async fn message(
     decode: fn(&[u8]) -> Result<Message>,
 ) -> Result<Told, Response> {
     let Source::Live(hub) = &app.source else {
-        let what = "this is a run that is over";
+        let what = "the run is over and the database is read-only; send messages to a server started with `live serve`";
         return Err(refusal(StatusCode::METHOD_NOT_ALLOWED, what));
     };
     let bytes = body(app, request).await?;
@@ -70,7 +70,10 @@ async fn body(app: &App, request: Request) -> Result<Bytes, Response> {
     let headers = request.headers();
     if !may_write(headers, &app.params.token) {
         count(&app.seen.strangers);
-        let mut response = refusal(StatusCode::UNAUTHORIZED, "writers need the token");
+        let mut response = refusal(
+            StatusCode::UNAUTHORIZED,
+            "the token is missing or wrong; send it in the header `Authorization: Bearer TOKEN`",
+        );
         let scheme = HeaderValue::from_static("Bearer");
         response
             .headers_mut()
@@ -78,11 +81,14 @@ async fn body(app: &App, request: Request) -> Result<Bytes, Response> {
         return Err(close(response));
     }
     let Some(length) = length(headers) else {
-        let what = "the length of a message must be told ahead";
+        let what = "the header Content-Length is missing; state the length of the message";
         return Err(close(refusal(StatusCode::LENGTH_REQUIRED, what)));
     };
     if length > app.params.body {
-        let what = format!("a message has at most {} bytes", app.params.body);
+        let what = format!(
+            "the message has {length} bytes and the limit is {}; send fewer records in a message",
+            app.params.body
+        );
         return Err(close(refusal(StatusCode::PAYLOAD_TOO_LARGE, what)));
     }
     let Some(_room) = app.room(length) else {
@@ -94,11 +100,11 @@ async fn body(app: &App, request: Request) -> Result<Bytes, Response> {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => Err(close(refusal(
             StatusCode::BAD_REQUEST,
-            "the message broke off",
+            "the connection ended before the message; send it again",
         ))),
         Err(_) => {
             count(&app.seen.slow);
-            let what = "the message came too slowly";
+            let what = "the message did not arrive in time; send it again";
             Err(close(refusal(StatusCode::REQUEST_TIMEOUT, what)))
         }
     }
@@ -122,7 +128,10 @@ fn close(mut response: Response) -> Response {
 
 /// Returns a request to send the message again.
 fn again(after: Duration) -> Response {
-    let mut response = refusal(StatusCode::SERVICE_UNAVAILABLE, "there is too much to do");
+    let mut response = refusal(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "the server is busy; send the message again after the delay in Retry-After",
+    );
     come_again(&mut response, after);
     response
 }

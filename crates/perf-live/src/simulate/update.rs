@@ -1,4 +1,4 @@
-//! [`Turn`]: messages of ranks that play a tape.
+//! [`UpdateMessages`]: messages of ranks that play a tape.
 
 use super::tape::{Tape, Told};
 use crate::wire::Push;
@@ -10,16 +10,16 @@ use perf_core::Nanos;
 /// Messages of the ranks of the tape in an update, for all simulated ranks: the parts that differ
 /// between ranks are inserted for each, the rest is encoded once.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct UpdateMessages {
     /// Program.
     program: u32,
     /// Update and message, by rank of the tape.
-    told: Vec<Option<(u64, Sheet)>>,
+    told: Vec<Option<(u64, UpdateMessage)>>,
 }
 
 /// Message of a rank in an update.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(super) struct UpdateMessage {
     /// Encoded delta without its steps, up to their number.
     delta: Vec<u8>,
     /// Delta that contains only the steps.
@@ -40,25 +40,30 @@ pub(super) struct Sheet {
 /// session.
 const CLIENT: std::ops::Range<usize> = 14..22;
 
-impl Turn {
+impl UpdateMessages {
     pub(super) fn new(tape: &Tape, program: u32) -> Self {
         let told = tape.ranks.iter().map(|_| None).collect();
-        Turn { program, told }
+        UpdateMessages { program, told }
     }
 
     /// Returns the message of a rank in an update.
-    pub(super) fn sheet(&mut self, tape: &Tape, rank: u32, update: u64) -> Option<&mut Sheet> {
+    pub(super) fn message(
+        &mut self,
+        tape: &Tape,
+        rank: u32,
+        update: u64,
+    ) -> Option<&mut UpdateMessage> {
         let at = rank as usize % tape.ranks.len().max(1);
         let slot = self.told.get_mut(at)?;
         if slot.as_ref().is_none_or(|(of, _)| *of != update) {
             let told = later(tape, at, update)?;
-            *slot = Some((update, Sheet::new(told, self.program)));
+            *slot = Some((update, UpdateMessage::new(told, self.program)));
         }
-        slot.as_mut().map(|(_, sheet)| sheet)
+        slot.as_mut().map(|(_, message)| message)
     }
 }
 
-impl Sheet {
+impl UpdateMessage {
     fn new(mut told: Told, program: u32) -> Self {
         for entry in &mut told.entries {
             match entry {
@@ -77,7 +82,7 @@ impl Sheet {
             .iter_mut()
             .for_each(|step| step.program = program);
         let sum = |of: fn(&StepStats) -> u64| told.delta.steps.iter().map(of).sum();
-        let mut sheet = Sheet {
+        let mut message = UpdateMessage {
             delta: Vec::new(),
             at: 0,
             lines: told.entries.iter().map(split).collect(),
@@ -87,12 +92,12 @@ impl Sheet {
             steps,
         };
         told.delta.steps.clear();
-        sheet.delta = told.delta.encode();
-        sheet.delta.truncate(sheet.delta.len() - NUMBER);
-        let all = std::mem::take(&mut sheet.steps.steps);
-        sheet.at = sheet.steps.encode().len() - NUMBER;
-        sheet.steps.steps = all;
-        sheet
+        message.delta = told.delta.encode();
+        message.delta.truncate(message.delta.len() - NUMBER);
+        let all = std::mem::take(&mut message.steps.steps);
+        message.at = message.steps.encode().len() - NUMBER;
+        message.steps.steps = all;
+        message
     }
 
     /// Builds the message of a client with its delta; `view` is that of [`Push::view`].

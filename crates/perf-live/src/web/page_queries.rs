@@ -1,7 +1,7 @@
 //! The page and its queries, answered in JSON.
 
 use super::app::{App, Source, answered, come_again, refusal};
-use super::query::{Asked, Fields};
+use super::query_string::{Asked, Fields};
 use crate::hub::{Overview, ProgramSummary};
 use crate::store::{Axis, Filter, Order};
 use crate::{Error, Result, page};
@@ -39,7 +39,7 @@ pub(super) async fn page(State(app): State<Arc<App>>) -> Response {
 
 /// Answers requests for all other paths.
 pub(super) async fn nothing() -> Response {
-    refusal(StatusCode::NOT_FOUND, "there is nothing of this name")
+    refusal(StatusCode::NOT_FOUND, "no such address")
 }
 
 /// Returns an answer in JSON.
@@ -78,7 +78,7 @@ async fn answer<Q: Send + 'static>(
     let own = Arc::clone(&app);
     match answered(&app, move || find(&own, question)).await {
         Ok(Some(text)) => given(text),
-        Ok(None) => wrong(StatusCode::NOT_FOUND, "there is no such record"),
+        Ok(None) => wrong(StatusCode::NOT_FOUND, "no such record"),
         Err(error @ Error::Busy { again }) => {
             let mut response = wrong(StatusCode::SERVICE_UNAVAILABLE, &error.to_string());
             come_again(&mut response, again);

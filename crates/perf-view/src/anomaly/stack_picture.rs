@@ -3,9 +3,9 @@
 use super::label_name;
 use super::model::rank_name;
 use super::picture::Picture;
-use super::stack::{Bar, Layout};
+use super::stack_layout::{Bar, Layout};
 use crate::chart::{legend, paragraph};
-use crate::{Anchor, Axis, Colour, Mark, Palette, Scene, Unit, number, shortened, text};
+use crate::{Anchor, Axis, Colour, Mark, Palette, Scene, Unit, glyphs, number, shortened};
 use perf_anomaly::provenance::Record;
 
 /// Height of a call level in pixels.
@@ -44,7 +44,7 @@ impl Picture<'_> {
         );
         let mut y = top + 22.0;
         y += paragraph(&words, [left, y], width, theme.quiet, scene) + 6.0;
-        let names = 11.0 * text::ADVANCE;
+        let names = 11.0 * glyphs::ADVANCE;
         let (from, span) = (left + names, width - names);
         let x = |at: i64| {
             let [low, high] = layout.window;
@@ -108,7 +108,7 @@ impl Picture<'_> {
             let at = x(value as i64);
             scene.line([at, below, at, below + 5.0], theme.quiet);
             // Labels are moved inwards so that they are not cut off at the edges.
-            let half = text::width(&label) / 2.0;
+            let half = glyphs::width(&label) / 2.0;
             let at = at.clamp(from + half, (from + span - half).max(from + half));
             scene.text([at, below + 14.0], Anchor::Middle, theme.quiet, &label);
         }
@@ -142,22 +142,24 @@ impl Picture<'_> {
             scene.push(Mark::Rect(frame, self.theme.alarm));
         }
         scene.push(Mark::Rect([left, y + 2.0, wide, BAR - 6.0], colour));
-        let room = (wide / text::ADVANCE) as usize;
+        let room = (wide / glyphs::ADVANCE) as usize;
         if room < 4 {
             return;
         }
         // Names stand on paper, because red text on a coloured bar has too little contrast.
         let name = shortened(&bar.call.function, room.saturating_sub(1));
-        let (paper, ink) = match abnormal {
-            true => (self.theme.paper, self.theme.alarm),
-            false => (self.theme.paper, self.theme.ink),
+        let (paper, ink) = if abnormal {
+            (self.theme.paper, self.theme.alarm)
+        } else {
+            (self.theme.paper, self.theme.ink)
         };
-        let box_ = [left + 2.0, y + 3.0, text::width(&name) + 4.0, BAR - 8.0];
+        let box_ = [left + 2.0, y + 3.0, glyphs::width(&name) + 4.0, BAR - 8.0];
         scene.push(Mark::Rect(box_, paper.opacity(0.88)));
         let at = [left + 4.0, y + BAR / 2.0 - 1.0];
-        let mark = match abnormal {
-            true => Mark::Title(at, Anchor::Start, ink, name),
-            false => Mark::Text(at, Anchor::Start, ink, name),
+        let mark = if abnormal {
+            Mark::Title(at, Anchor::Start, ink, name)
+        } else {
+            Mark::Text(at, Anchor::Start, ink, name)
         };
         scene.push(mark);
     }

@@ -1,4 +1,4 @@
-//! [`Patient`]: a connection with a timeout for sending.
+//! [`SendTimeout`]: a connection with a timeout for sending.
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 use std::future::Future;
@@ -10,7 +10,7 @@ use tokio::time::Sleep;
 
 /// Connection that fails if no data could be sent for some time.
 #[derive(Debug)]
-pub(super) struct Patient<T> {
+pub(super) struct SendTimeout<T> {
     /// Underlying connection.
     inner: T,
     /// Timeout.
@@ -19,9 +19,9 @@ pub(super) struct Patient<T> {
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<T> Patient<T> {
+impl<T> SendTimeout<T> {
     pub(super) fn new(inner: T, patience: Duration) -> Self {
-        Patient {
+        SendTimeout {
             inner,
             patience,
             waiting: None,
@@ -47,7 +47,7 @@ impl<T> Patient<T> {
     }
 }
 
-impl<T: Read + Unpin> Read for Patient<T> {
+impl<T: Read + Unpin> Read for SendTimeout<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -57,7 +57,7 @@ impl<T: Read + Unpin> Read for Patient<T> {
     }
 }
 
-impl<T: Write + Unpin> Write for Patient<T> {
+impl<T: Write + Unpin> Write for SendTimeout<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,9 +1,9 @@
 //! [`Players`]: simulated ranks that share a thread and some connections.
 
-use super::pipe::{Answered, Pipe};
+use super::connection::{Answered, Connection};
 use super::run::{Figures, Load};
 use super::tape::Tape;
-use super::turn::Turn;
+use super::update::UpdateMessages;
 use crate::client::{Target, fresh};
 use crate::wire::{self, Answer, Hello, NO_VIEW, Welcome};
 use crate::{Error, Result};
@@ -35,7 +35,7 @@ struct Player {
 #[derive(Debug)]
 struct Lane {
     /// Connection.
-    pipe: Pipe,
+    pipe: Connection,
     /// Request in flight.
     asked: Option<Asked>,
 }
@@ -76,7 +76,7 @@ impl Players {
         };
         let ranks: Vec<Player> = ranks.map(player).collect();
         let lane = |_| {
-            let pipe = Pipe::new(target)?;
+            let pipe = Connection::new(target)?;
             Ok(Lane { pipe, asked: None })
         };
         let count = connections.clamp(1, ranks.len().max(1));
@@ -104,7 +104,7 @@ impl Players {
     /// Plays the tape: each rank sends its updates at their times, once its last one was answered.
     pub(super) fn play(mut self, tape: &Tape, load: &Load, begin: Instant) -> Result<Figures> {
         let mut figures = Figures::default();
-        let mut turn = Turn::new(tape, load.program);
+        let mut turn = UpdateMessages::new(tape, load.program);
         // Busy connections, the longest first.
         let mut busy: VecDeque<usize> = VecDeque::new();
         let total = load.updates.saturating_mul(self.ranks.len() as u64);
@@ -165,7 +165,7 @@ impl Players {
     fn begin(
         &mut self,
         next: u64,
-        turn: &mut Turn,
+        turn: &mut UpdateMessages,
         tape: &Tape,
         load: &Load,
         begin: Instant,
@@ -181,7 +181,7 @@ impl Players {
         if now < due || lane.asked.is_some() {
             return Ok(None);
         }
-        let Some(sheet) = turn.sheet(tape, player.rank, update) else {
+        let Some(message) = turn.message(tape, player.rank, update) else {
             return Ok(None);
         };
         let lag = now - due;
@@ -191,17 +191,17 @@ impl Players {
         }
         let asks = load.views > 0 && (update + u64::from(player.rank)).is_multiple_of(load.views);
         let view = if asks { 0 } else { NO_VIEW };
-        let message = sheet.push(player.rank, player.client, view);
-        let entries = sheet.entries() as u64;
+        let bytes = message.push(player.rank, player.client, view);
+        let entries = message.entries() as u64;
         let then = (load.records && entries > 0).then(|| {
             player.bundle += 1;
-            let records = sheet.records(player.rank, player.client, player.bundle);
+            let records = message.records(player.rank, player.client, player.bundle);
             (records, player.bundle, entries)
         });
-        figures.calls += sheet.calls;
-        figures.anomalies += sheet.anomalies;
-        figures.time += sheet.time;
-        figures.sent += message.len() as u64;
+        figures.calls += message.calls;
+        figures.anomalies += message.anomalies;
+        figures.time += message.time;
+        figures.sent += bytes.len() as u64;
         lane.asked = Some(Asked {
             delta: Some(update + 1),
             bundle: None,
@@ -209,7 +209,7 @@ impl Players {
             then,
             entries: 0,
         });
-        lane.pipe.ask("POST", wire::PUSH, &message);
+        lane.pipe.ask("POST", wire::PUSH, &bytes);
         Ok(Some(place))
     }
 
@@ -265,7 +265,7 @@ enum Heard {
 }
 
 /// Returns the body of a successful answer.
-pub(super) fn accepted(pipe: &Pipe, (status, body): Answered) -> Result<Vec<u8>> {
+pub(super) fn accepted(pipe: &Connection, (status, body): Answered) -> Result<Vec<u8>> {
     match status {
         200 => Ok(body),
         status => Err(Error::Refused {

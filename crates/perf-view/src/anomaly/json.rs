@@ -42,9 +42,10 @@ impl Anomalies {
         // Times stay as recorded unless they are too large for the numbers of a script; then they
         // count from the first call.
         let entries = || records.iter().map(|record| record.call.entry.0);
-        let origin = match entries().all(|entry| entry.unsigned_abs() < LARGEST) {
-            true => 0,
-            false => entries().min().unwrap_or(0),
+        let origin = if entries().all(|entry| entry.unsigned_abs() < LARGEST) {
+            0
+        } else {
+            entries().min().unwrap_or(0)
         };
         let mut names = Names::default();
         let calls = records

@@ -16,9 +16,10 @@ pub(crate) fn width(text: &str) -> f64 {
 
 /// Returns the glyph of a character. Characters that the font lacks are drawn as a question mark.
 pub(crate) fn glyph(letter: char, bold: bool) -> Option<RasterizedChar> {
-    let weight = match bold {
-        true => FontWeight::Bold,
-        false => FontWeight::Regular,
+    let weight = if bold {
+        FontWeight::Bold
+    } else {
+        FontWeight::Regular
     };
     let height = RasterHeight::Size16;
     get_raster(letter, weight, height).or_else(|| get_raster('?', weight, height))

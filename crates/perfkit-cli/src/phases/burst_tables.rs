@@ -43,9 +43,10 @@ pub fn density(definition: &Definition) -> (Option<f64>, Option<usize>) {
 
 /// Returns the axes of a definition, with the names of the counters in a trace.
 pub fn axes(definition: &Definition, trace: &Path) -> Vec<Axis> {
-    let stem = match trace.extension().is_some_and(|end| end == "gz") {
-        true => trace.with_extension(""),
-        false => trace.to_owned(),
+    let stem = if trace.extension().is_some_and(|end| end == "gz") {
+        trace.with_extension("")
+    } else {
+        trace.to_owned()
     };
     let pcf = std::fs::read(stem.with_extension("pcf")).unwrap_or_default();
     let pcf = Pcf::parse(&pcf);
@@ -103,9 +104,10 @@ pub fn table(path: &Path, wanted: &mut Wanted) -> Result<Gathered, Failure> {
         wanted.axes = names
             .map(|name| {
                 let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
-                match plain {
-                    true => Axis::of(name),
-                    false => Axis::of(format!("\"{}\"", name.replace('"', ""))),
+                if plain {
+                    Axis::of(name)
+                } else {
+                    Axis::of(format!("\"{}\"", name.replace('"', "")))
                 }
             })
             .collect();

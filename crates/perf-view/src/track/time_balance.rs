@@ -60,9 +60,10 @@ impl Clusters {
     /// Returns the division of the CPU time as sentences.
     pub(super) fn balance_words(&self) -> Vec<String> {
         let lines = self.balance();
-        let skipped = match lines.len() > MOST_LINES + 1 {
-            true => lines.len() - 1,
-            false => 0,
+        let skipped = if lines.len() > MOST_LINES + 1 {
+            lines.len() - 1
+        } else {
+            0
         };
         let words = |line: &Line| {
             let parts = line.parts.iter().filter(|(_, of, _)| of.bursts > 0);

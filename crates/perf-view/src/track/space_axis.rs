@@ -9,9 +9,10 @@ const BESIDE: usize = 3;
 /// Returns the name of a metric, followed by its unit if that is too long to be written after each
 /// number.
 pub(super) fn with_unit(name: &str, unit: &str) -> String {
-    match unit.chars().count() > BESIDE && unit != "bytes" {
-        true => format!("{name} [{unit}]"),
-        false => name.to_string(),
+    if unit.chars().count() > BESIDE && unit != "bytes" {
+        format!("{name} [{unit}]")
+    } else {
+        name.to_string()
     }
 }
 
@@ -44,9 +45,10 @@ pub(super) struct SpaceAxis {
 impl SpaceAxis {
     pub(super) fn of(axis: &TransformAxis) -> Self {
         let frames = axis.frames.iter().map(|frame| {
-            let span = match frame.is_constant() || axis.factor == 0.0 {
-                true => 0.0,
-                false => (frame.high - frame.low) / axis.factor,
+            let span = if frame.is_constant() || axis.factor == 0.0 {
+                0.0
+            } else {
+                (frame.high - frame.low) / axis.factor
             };
             [frame.low + frame.shift, span]
         });
@@ -60,9 +62,10 @@ impl SpaceAxis {
 
     /// Returns the name of the axis, with the remark that it is logarithmic if it is.
     pub(super) fn title(&self) -> String {
-        match self.log {
-            true => format!("{}, logarithmic", with_unit(&self.name, &self.unit)),
-            false => with_unit(&self.name, &self.unit),
+        if self.log {
+            format!("{}, logarithmic", with_unit(&self.name, &self.unit))
+        } else {
+            with_unit(&self.name, &self.unit)
         }
     }
 
@@ -87,12 +90,13 @@ impl SpaceAxis {
         }
         let ends = [self.value(frame, low), self.value(frame, high)];
         let back = |value: f64| (if self.log { value.ln() } else { value } - a) / b;
-        let values = match self.log && ends[0] > 0.0 && ends[1] > 3.0 * ends[0] {
-            true => factors(ends, most)
+        let values = if self.log && ends[0] > 0.0 && ends[1] > 3.0 * ends[0] {
+            factors(ends, most)
                 .into_iter()
                 .map(|value| (value, unit.write(value)))
-                .collect(),
-            false => Axis::over(ends, unit).ticks(most),
+                .collect()
+        } else {
+            Axis::over(ends, unit).ticks(most)
         };
         values
             .into_iter()

@@ -23,7 +23,7 @@ impl Fields {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
             if all.iter().any(|(known, _)| *known == name) {
-                return Err(format!("`{}` is there twice", short(&name)));
+                return Err(format!("`{}` is given twice", short(&name)));
             }
             // An empty field of a form is not set.
             if !value.is_empty() {
@@ -63,7 +63,7 @@ impl Fields {
         match self.get(name)? {
             None => Ok(usual),
             Some(number) if number <= most => Ok(number),
-            Some(number) => Err(format!("`{name}` is {number}, but at most {most}")),
+            Some(number) => Err(format!("`{name}` is {number}, but the limit is {most}")),
         }
     }
 
@@ -96,7 +96,10 @@ impl Fields {
         let text = self.text("ranks").unwrap_or_default();
         let parts: Vec<_> = text.split(',').filter(|part| !part.is_empty()).collect();
         if parts.len() > most {
-            return Err(format!("`ranks` are {}, but at most {most}", parts.len()));
+            return Err(format!(
+                "`ranks` has {} entries, but the limit is {most}",
+                parts.len()
+            ));
         }
         let rank = |part: &&str| {
             let (program, rank) = part.split_once('.').unwrap_or(("0", part));
@@ -110,7 +113,7 @@ impl Fields {
     pub(super) fn end(self) -> Asked<()> {
         match self.0.first() {
             None => Ok(()),
-            Some((name, _)) => Err(format!("nobody knows `{}`", short(name))),
+            Some((name, _)) => Err(format!("unknown parameter `{}`", short(name))),
         }
     }
 }
@@ -121,7 +124,7 @@ fn short(text: &str) -> String {
 
 /// Decodes `%20` and `+`.
 fn decoded(text: &str) -> Asked<String> {
-    let wrong = || format!("`{}` is badly encoded", short(text));
+    let wrong = || format!("`{}` is not valid percent-encoding", short(text));
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -169,14 +172,14 @@ mod tests {
             ("rank=x", "`rank` cannot be `x`"),
             ("score=nan", "`score` cannot be `NaN`"),
             ("score=1e999", "`score` cannot be `inf`"),
-            ("limit=11", "`limit` is 11, but at most 10"),
-            ("ranks=1,2", "`ranks` are 2, but at most 1"),
+            ("limit=11", "`limit` is 11, but the limit is 10"),
+            ("ranks=1,2", "`ranks` has 2 entries, but the limit is 1"),
             ("ranks=a", "`ranks` has `a`, expected PROGRAM.RANK"),
             ("by=size", "`by` is `size`, expected total"),
-            ("rnk=3", "nobody knows `rnk`"),
-            ("rank=1&rank=2", "`rank` is there twice"),
-            ("rank=%4", "`%4` is badly encoded"),
-            ("rank=%ff", "`%ff` is badly encoded"),
+            ("rnk=3", "unknown parameter `rnk`"),
+            ("rank=1&rank=2", "`rank` is given twice"),
+            ("rank=%4", "`%4` is not valid percent-encoding"),
+            ("rank=%ff", "`%ff` is not valid percent-encoding"),
         ] {
             assert_eq!(said(query), Err(what.to_string()), "{query}");
         }
