@@ -7,7 +7,7 @@ use perfkit::core::{Job, Nanos};
 use perfkit::track::tracking::Object;
 use perfkit::view::track::{Picture, View};
 use perfkit_cli::failure::{Failure, Outcome, input};
-use perfkit_cli::phases::definition;
+use perfkit_cli::phases::burst_tables;
 use perfkit_cli::phases::experiments::Axis;
 use perfkit_cli::phases::series::{ClusterOptions, Series, track};
 use perfkit_cli::pictures::{self, Files, failed};
@@ -136,7 +136,7 @@ pub(super) fn epoch(asked: &Asked) -> Result<Option<Compared>, Failure> {
         return Ok(None);
     };
     let options = ClusterOptions {
-        like: Some(definition::definition(&definition)?),
+        like: Some(burst_tables::definition(&definition)?),
         ..ClusterOptions::default()
     };
     let series = track(&traces, &options)?;
