@@ -102,6 +102,20 @@
 //!   Two threads that wait for each other by other means do not.
 //! * Without links from launches to their work, the launch of a kernel is the last possible one.
 //!
+//! # Time and memory
+//!
+//! Measured on a shared machine of two cores of 2.6 GHz, with other work on it, for 19.2 million events of 1,024 ranks (428 MB)
+//! that send, receive and reduce. Peak memory is that of the heap, the trace included, relative to the trace.
+//!
+//! | analysis | CPU time | peak memory |
+//! |---|---|---|
+//! | activities | 3.5 s | 2.2 |
+//! | wait states | 1.2 s | 2.1 |
+//! | delay costs | 3.3 s | 2.4 |
+//! | critical path | 0.5 s | 2.2 |
+//! | efficiencies | 1.6 s | 2.7 |
+//! | findings | 8.9 s | 2.9 |
+//!
 //! # Features
 //!
 //! * `parallel` (default): locations and wait states on all cores. The results are the same without it.

@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 /// a part of it, and an existing file stays if writing fails.
 ///
 /// # Errors
-/// Returns [`Failure::Input`] with the path if the system cannot write or rename the file, and the
-/// errors of `write`.
+/// Returns [`Failure::Usage`] for the name `-`, which other programs take for standard output,
+/// [`Failure::Input`] with the path if the system cannot write or rename the file, and the errors of
+/// `write`.
 pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outcome {
     let failed = |error: std::io::Error| Failure::Input(format!("{}: {error}", path.display()));
     let told = |failure| match failure {
@@ -21,6 +22,10 @@ pub fn whole(path: &Path, write: impl FnOnce(&mut dyn Write) -> Outcome) -> Outc
         Failure::Output(error) => failed(error),
         other => other,
     };
+    if path == Path::new("-") {
+        let what = "-: expected the name of a file; /dev/stdout is standard output, and ./- a file of this name";
+        return Err(Failure::Usage(what.into()));
+    }
     // Replaces the target of a link, not the link itself.
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.into());
     let name = real.file_name().filter(|_| !real.is_dir());
@@ -100,5 +105,11 @@ mod tests {
             assert!(matches!(refused, Err(Failure::Input(_))), "{nowhere:?}");
         }
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_dash_is_no_file() {
+        let written = whole(Path::new("-"), |_| Ok(()));
+        assert!(matches!(written, Err(Failure::Usage(text)) if text.contains("/dev/stdout")));
     }
 }

@@ -246,6 +246,11 @@ impl Sources<'_> {
                 continue;
             }
             // Time in MPI beyond waiting is that of transfers; another distribution of work does not change it.
+            // Ranks and threads that wait for work of an accelerator wait for the device, not for a thread.
+            let by = match by {
+                HeldUpBy::Rank | HeldUpBy::Thread if times.is_stream(location) => HeldUpBy::Device,
+                other => other,
+            };
             let is_of_cpu = matches!(by, HeldUpBy::Rank | HeldUpBy::Thread);
             if is_of_cpu && path.is_some_and(|path| self.is_mpi(path)) {
                 continue;

@@ -213,7 +213,7 @@ fn questions_about_nothing_are_refused() {
         ("rank 77 = median", "a rank from 0 to 3"),
         ("region mircophysics x 0.5", "did you mean `microphysics`"),
         ("microphysics x 0.5", "`region microphysics x FACTOR`"),
-        ("region dynamics x -1", "a factor of at least 0"),
+        ("region dynamics x -1", "a factor from 0 to 10,000"),
         ("faster", "expected"),
     ] {
         let refused = command::output(["wait", &file, "--what-if", question]);
