@@ -29,19 +29,19 @@ fn is_analysed(data: &[u8]) -> bool {
 
 fn trace(data: &[u8], trace: &Trace) -> Verdict {
     if is_analysed(data) {
-analyse::trace(trace)
-} else {
-Verdict::Value
-}
+        analyse::trace(trace)
+    } else {
+        Verdict::Value
+    }
 }
 
 /// Analyses a profile, or only reads its rows.
 fn profile(data: &[u8], profile: &Profile) -> Verdict {
     if is_analysed(data) {
-analyse::profile(profile)
-} else {
-analyse::rows(profile)
-}
+        analyse::profile(profile)
+    } else {
+        analyse::rows(profile)
+    }
 }
 
 /// Panics for an error that does not name its location, so that the fuzzer reports it.
@@ -62,10 +62,10 @@ fn folder() -> &'static Path {
         let name = format!("perfkit-fuzz-{}", std::process::id());
         let memory = Path::new("/dev/shm");
         let base = if memory.is_dir() {
-memory.to_path_buf()
-} else {
-std::env::temp_dir()
-};
+            memory.to_path_buf()
+        } else {
+            std::env::temp_dir()
+        };
         let folder = base.join(name);
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         folder

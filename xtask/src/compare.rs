@@ -12,7 +12,6 @@
 
 mod adios;
 mod anomaly;
-mod asked;
 mod cluster;
 mod cube;
 mod document;
@@ -24,6 +23,7 @@ mod paraver;
 mod race;
 mod results;
 mod spectral;
+mod target;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -80,7 +80,7 @@
 //!   must be behind a proxy that encrypts, because the token and all answers are sent in plain
 //!   text. Reading requires no token.
 //! * Each start of a program is a new client. The server keeps its last numbers until it has been
-//!   silent for [`HubParams::forget`](hub::HubParams::forget), one day by default: 64 bytes in
+//!   silent for [`HubParams::forget`](hub::HubParams::forget), one day by default: some 200 bytes in
 //!   memory and a row in the database.
 //! * An answer means that the message is on the disk. Programs that cannot wait for it use a
 //!   [`client::Background`].

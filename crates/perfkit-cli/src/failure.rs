@@ -69,7 +69,7 @@ pub fn spare(read: &Path, written: &Path) -> Outcome {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     match (real(read), real(written)) {
         (Some(one), Some(other)) if one == other => Err(Failure::Usage(format!(
-            "{} would be written over while it is read",
+            "{} is both input and output: choose another output",
             read.display()
         ))),
         _ => Ok(()),

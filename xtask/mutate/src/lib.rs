@@ -2,9 +2,9 @@
 //! package damages recordings; the fuzzers generate inputs.
 
 pub mod analyse;
+pub mod generated;
 pub mod layers;
 pub mod live;
-pub mod made;
 pub mod places;
 pub mod recordings;
 pub mod seeds;

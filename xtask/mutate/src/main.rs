@@ -116,7 +116,7 @@ fn run(asked: &Asked) -> Result<bool, String> {
         return Ok(true);
     }
     let made = std::env::temp_dir().join(format!("perfkit-made-{}", std::process::id()));
-    perfkit_mutate::made::write(&made).map_err(|error| error.to_string())?;
+    perfkit_mutate::generated::write(&made).map_err(|error| error.to_string())?;
     let mut asked = asked.clone();
     asked.made = Some(made.clone());
     let (all, left_out) = find(&asked)?;

@@ -1,6 +1,6 @@
 //! Initial inputs of fuzzers: one folder of small inputs for each target.
 
-use crate::{made, recordings};
+use crate::{generated, recordings};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs;
@@ -19,7 +19,7 @@ const SEEDS: usize = 40;
 /// Returns the errors of the file system and of the writers of recordings.
 pub fn write(folder: &Path) -> Result<(), Box<dyn Error>> {
     let source = folder.join(".made");
-    made::write(&source)?;
+    generated::write(&source)?;
     let bundled = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data"));
     let corpus = std::env::var_os("PERFKIT_CORPUS").map(PathBuf::from);
     let mut all = Vec::new();

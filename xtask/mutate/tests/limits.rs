@@ -12,7 +12,7 @@
 
 mod low;
 
-use low::{Cell, Made};
+use low::{Cell, Generated};
 use low::{DEFINITIONS, DEPTH, MEMORY, STRING};
 
 /// Recording, limit, conversion of the limit to the number in error messages, and result of lower
@@ -296,7 +296,7 @@ const TABLE: &[Line] = &[
 
 #[test]
 fn limits_are_kept_to_the_unit() {
-    let made = Made::new("limits").unwrap();
+    let made = Generated::new("limits").unwrap();
     let mut wrong = Vec::new();
     for (name, limit, told, cell) in TABLE {
         if let Err(what) = low::look(&made.0.join(name), *limit, *told, *cell) {

@@ -1,7 +1,7 @@
 //! Detection of abnormal calls. No other detector is packaged, so perfkit runs alone.
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, target_folder};
 use crate::{cargo, execute};
 
@@ -13,7 +13,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
     let arguments = ["build", "--quiet", "--release"];
     execute(cargo(&arguments).args(["--package", "perfkit-benches", "--bin", OURS]))?;
     let ours = target_folder()?.join("release").join(OURS);
-    let race = |title: &str, by, work: &'static str, asked: Vec<Asked>, words: &[&str]| {
+    let race = |title: &str, by, work: &'static str, asked: Vec<Target>, words: &[&str]| {
         let program = ours.to_string_lossy().into_owned();
         let words = words.iter().map(|word| (*word).to_string());
         Race {
@@ -27,21 +27,21 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             )],
         }
     };
-    let provenance = vec![Asked::Rate(5.0), Asked::Answer("reduction", 148.0)];
-    let second = || vec![Asked::Seconds(1.0)];
+    let provenance = vec![Target::Rate(5.0), Target::Answer("reduction", 148.0)];
+    let second = || vec![Target::Seconds(1.0)];
     Ok(vec![
         race(
             "events to labels, 2 million events",
             "cpu_s",
             "events",
-            vec![Asked::Rate(10.0)],
+            vec![Target::Rate(10.0)],
             &["labels", "2000000"],
         ),
         race(
             "events to labels, 20 million events: memory stays",
             "cpu_s",
             "events",
-            vec![Asked::Rate(10.0)],
+            vec![Target::Rate(10.0)],
             &["labels", "20000000"],
         ),
         race(
@@ -55,7 +55,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             "merging models of 1,000 functions, moments",
             "cpu_s",
             "functions",
-            vec![Asked::Seconds(50e-6)],
+            vec![Target::Seconds(50e-6)],
             &["merge", "1000", "moments"],
         ),
         race(
@@ -104,7 +104,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             "a span of `tracing` that is watched, beyond what any layer costs",
             "wall_s",
             "spans",
-            vec![Asked::Seconds(200e-9)],
+            vec![Target::Seconds(200e-9)],
             &["spans"],
         ),
     ])

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
@@ -98,20 +98,20 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             &middle,
             &dense,
             "0.01",
-            vec![Asked::Seconds(0.1), Asked::Memory(50.0)],
+            vec![Target::Seconds(0.1), Target::Memory(50.0)],
         ),
         Race {
             title: "DBSCAN of 5 million points, eps 0.0005, on one core".into(),
             by: "cpu_s",
             work: "points",
-            asked: vec![Asked::Seconds(10.0), Asked::Memory(1000.0)],
+            asked: vec![Target::Seconds(10.0), Target::Memory(1000.0)],
             runners: vec![Runner::new("perfkit", we("dbscan", &large, &two[..2]))],
         },
         Race {
             title: "what a second core is worth: DBSCAN of 5 million points, eps 0.0005".into(),
             by: "wall_s",
             work: "points",
-            asked: vec![Asked::Faster(1, 1.6)],
+            asked: vec![Target::Faster(1, 1.6)],
             runners: vec![
                 Runner::new("perfkit, 2 threads", we("dbscan", &large, &two)),
                 Runner::new("perfkit, 1 thread", we("dbscan", &large, &two[..2])),
@@ -131,14 +131,14 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             title: "alignment of 1,024 threads of 1,000 bursts, 1 % of them another on each".into(),
             by: "cpu_s",
             work: "columns",
-            asked: vec![Asked::Seconds(10.0), Asked::Memory(1000.0)],
+            asked: vec![Target::Seconds(10.0), Target::Memory(1000.0)],
             runners: vec![Runner::new("perfkit", Ok(align.collect()))],
         },
         Race {
             title: "tracking EPOCH on 2, 4 and 16 tasks, from files to objects".into(),
             by: "wall_s",
             work: "clusters",
-            asked: vec![Asked::Seconds(1.0)],
+            asked: vec![Target::Seconds(1.0)],
             runners: vec![Runner::new("perfkit", track)],
         },
     ])

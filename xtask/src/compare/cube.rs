@@ -7,8 +7,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, compile_peer, missing, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
@@ -79,7 +79,7 @@ fn race(title: String, mode: &str, ours: &Path, file: &Path) -> Race {
         title,
         by: "cpu_s",
         work: "values",
-        asked: vec![Asked::Faster(1, 20.0)],
+        asked: vec![Target::Faster(1, 20.0)],
         runners: vec![
             Runner::new("perfkit", Ok(we)),
             Runner::new("pycubexr", theirs),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::asked::{digits, time};
+use super::target::{digits, time};
 use super::{COMPARISONS, results};
 use crate::root;
 

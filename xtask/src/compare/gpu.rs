@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
@@ -70,7 +70,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             by: "cpu_s",
             work: "events",
             asked: if file.starts_with(&workshop) {
-                vec![Asked::Faster(1, 20.0), Asked::Leaner(1, 10.0)]
+                vec![Target::Faster(1, 20.0), Target::Leaner(1, 10.0)]
             } else {
                 Vec::new()
             },
@@ -80,7 +80,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             ],
         }
     };
-    let busy = |title: &str, file: &Path, asked: Vec<Asked>| Race {
+    let busy = |title: &str, file: &Path, asked: Vec<Target>| Race {
         title: title.into(),
         by: "cpu_s",
         work: "bytes",
@@ -91,13 +91,13 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
         )],
     };
     let mut races: Vec<Race> = files.into_iter().map(race).collect();
-    let rate = Asked::Rate(200.0);
+    let rate = Target::Rate(200.0);
     races.push(busy(
         "Kineto, 200,000 events, to busy time",
         &large,
         vec![rate],
     ));
-    let memory = Asked::Beyond(500.0);
+    let memory = Target::Beyond(500.0);
     races.push(busy(
         "Kineto, 2 GB, to busy time",
         &huge,

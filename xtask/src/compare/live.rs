@@ -1,8 +1,8 @@
 //! Parameter server under load. No other server is packaged, so perfkit runs alone; `docs/live.md`
 //! cites published results of another one.
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, missing, target_folder};
 use crate::{cargo, execute, root};
 
@@ -32,7 +32,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
         title: format!("a server of {RANKS} ranks, an update a second each for {UPDATES} s"),
         by: "cpu_s",
         work: "updates",
-        asked: vec![Asked::Seconds(60.0), Asked::Wall(61.0)],
+        asked: vec![Target::Seconds(60.0), Target::Wall(61.0)],
         runners: vec![Runner::new("perfkit-live, on one core", words)],
     }])
 }

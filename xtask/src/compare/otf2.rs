@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, compile_peer, flags_of, missing, target_folder, workshop};
 use crate::{cargo, execute};
 
@@ -43,7 +43,7 @@ pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
         race(
             "every location, decoded one by one on one core",
             "cpu_s",
-            vec![Asked::Rate(60.0)],
+            vec![Target::Rate(60.0)],
             vec![
                 Runner::new("perfkit decode, 1 thread", we("decode", &one)),
                 Runner::new("libotf2, local readers", theirs("local")),
@@ -52,7 +52,7 @@ pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
         race(
             "all locations merged in time",
             "cpu_s",
-            vec![Asked::Rate(10.0), Asked::Memory(200.0)],
+            vec![Target::Rate(10.0), Target::Memory(200.0)],
             vec![
                 Runner::new("perfkit merge", we("merge", &[])),
                 Runner::new("libotf2, global reader", theirs("merge")),
@@ -62,7 +62,7 @@ pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
         race(
             "what a second core is worth: OTF2, decoded",
             "wall_s",
-            vec![Asked::Faster(1, 1.7)],
+            vec![Target::Faster(1, 1.7)],
             vec![
                 Runner::new("perfkit decode, 2 threads", we("decode", &two)),
                 Runner::new("perfkit decode, 1 thread", we("decode", &one)),
@@ -71,7 +71,7 @@ pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
         race(
             "from the archive to the first folded timeline, 1920 columns",
             "wall_s",
-            vec![Asked::Seconds(1.5)],
+            vec![Target::Seconds(1.5)],
             vec![
                 Runner::new("perfkit fold, 2 threads", we("fold", &two)),
                 Runner::new("perfkit fold, 1 thread", we("fold", &one)),
@@ -80,7 +80,7 @@ pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
         race(
             "folding another window of timelines that are there",
             "wall_s",
-            vec![Asked::Seconds(0.05)],
+            vec![Target::Seconds(0.05)],
             vec![
                 Runner::new("perfkit refold, 2 threads", we("refold", &two)),
                 Runner::new("perfkit refold, 1 thread", we("refold", &one)),
@@ -89,7 +89,7 @@ pub(crate) fn races(options: &Options) -> Result<Vec<Race>, String> {
     ])
 }
 
-fn race(title: &str, by: &'static str, asked: Vec<Asked>, runners: Vec<Runner>) -> Race {
+fn race(title: &str, by: &'static str, asked: Vec<Target>, runners: Vec<Runner>) -> Race {
     Race {
         title: title.into(),
         by,

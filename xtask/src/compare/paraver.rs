@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, target_folder, workshop};
 use crate::{cargo, execute, root};
 
@@ -37,7 +37,7 @@ pub(crate) fn races(_: &Options) -> Result<Vec<Race>, String> {
             title: "every record of a `.prv`, on one core".into(),
             by: "cpu_s",
             work: "bytes",
-            asked: vec![Asked::Rate(300.0)],
+            asked: vec![Target::Rate(300.0)],
             runners: vec![
                 Runner::new("perfkit", we("records", "1")),
                 Runner::new("Python, split at colons", python),

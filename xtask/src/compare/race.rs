@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::process::Command;
 
-use super::asked::{Asked, time};
 use super::others::Watch;
+use super::target::{Target, time};
 use crate::output_of;
 
 /// Keys of costs, which differ between runs. Every other key of a runner's line is an answer.
@@ -38,7 +38,7 @@ pub(crate) struct Race {
     /// Answer that counts the work, for a rate in millions per second.
     pub(crate) work: &'static str,
     /// Limits for the first runner.
-    pub(crate) asked: Vec<Asked>,
+    pub(crate) asked: Vec<Target>,
     /// Runners, the reference first.
     pub(crate) runners: Vec<Runner>,
 }
@@ -337,7 +337,7 @@ mod tests {
             title: "reading".into(),
             by: "cpu_s",
             work: "events",
-            asked: vec![Asked::Rate(3.0), Asked::Faster(1, 2.0)],
+            asked: vec![Target::Rate(3.0), Target::Faster(1, 2.0)],
             runners: vec![
                 Runner::new("ours", Ok(words)),
                 Runner::new("theirs", Err("libtheirs-dev")),

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::asked::Asked;
 use super::race::{Race, Runner};
+use super::target::Target;
 use super::{Options, target_folder, workshop};
 use crate::python::python;
 use crate::{cargo, execute, root};
@@ -187,7 +187,7 @@ impl<'a> Bench<'a> {
             title: format!("{} {kind}: {what}", self.case.name),
             by: "wall_s",
             work: "views",
-            asked: vec![Asked::Faster(1, least), Asked::Faster(2, least)],
+            asked: vec![Target::Faster(1, least), Target::Faster(2, least)],
             runners: vec![
                 Runner::new("perfkit, 2 threads", Ok(self.given(mode, views, kind, 2))),
                 Runner::new("FFTW, a thread for half of the views", theirs("lanes")),
@@ -233,7 +233,7 @@ impl<'a> Bench<'a> {
             ),
             by: "wall_s",
             work: "views",
-            asked: vec![Asked::Faster(1, 2.5)],
+            asked: vec![Target::Faster(1, 2.5)],
             runners: vec![
                 Runner::new("perfkit, pruned", we("top10")),
                 Runner::new("perfkit, all of them", we("top10-of-all")),
@@ -284,7 +284,7 @@ impl<'a> Bench<'a> {
             title,
             by: "wall_s",
             work: "views",
-            asked: vec![Asked::Memory(1000.0)],
+            asked: vec![Target::Memory(1000.0)],
             runners: vec![
                 Runner::new(
                     "perfkit, in a file",

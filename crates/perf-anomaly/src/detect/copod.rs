@@ -121,7 +121,7 @@ impl Copod {
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
         self.0
             .known
-            .known
+            .functions
             .get(function)
             .map(|model| model.histogram())
     }
@@ -156,7 +156,7 @@ impl Detector for Copod {
     }
 
     fn snapshot(&self) -> Model {
-        Model::Copod(self.0.known.known.clone())
+        Model::Copod(self.0.known.functions.clone())
     }
 
     fn take_delta(&mut self) -> Model {

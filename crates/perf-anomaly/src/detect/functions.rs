@@ -219,10 +219,11 @@ impl<T> Functions<T> {
     /// Returns `true` if the numbers of all functions are below `end`.
     pub(crate) fn is_below(&self, end: u64) -> bool {
         let is_below = |(function, _): &(FunctionId, T)| u64::from(function.0) < end;
-        match self.indexed < self.entries.len() {
+        if self.indexed < self.entries.len() {
             // Decoded entries are sorted.
-            true => self.entries.last().is_none_or(is_below),
-            false => self.entries.iter().all(is_below),
+            self.entries.last().is_none_or(is_below)
+        } else {
+            self.entries.iter().all(is_below)
         }
     }
 

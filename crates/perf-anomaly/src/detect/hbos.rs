@@ -86,7 +86,7 @@ impl Hbos {
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
         self.0
             .known
-            .known
+            .functions
             .get(function)
             .map(|model| model.histogram())
     }
@@ -126,7 +126,7 @@ impl Detector for Hbos {
     }
 
     fn snapshot(&self) -> Model {
-        Model::Hbos(self.0.known.known.clone())
+        Model::Hbos(self.0.known.functions.clone())
     }
 
     fn take_delta(&mut self) -> Model {

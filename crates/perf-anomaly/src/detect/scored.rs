@@ -106,7 +106,7 @@ impl Scored {
             let Some(&(function, ..)) = calls.first() else {
                 continue;
             };
-            let model = self.known.known.get(function);
+            let model = self.known.functions.get(function);
             let Some(model) = model.filter(|model| !model.histogram().is_empty()) else {
                 for (_, index, _) in calls {
                     judgements[*index] = TOO_FEW;
@@ -143,7 +143,7 @@ impl Scored {
     }
 
     pub(super) fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
-        let model = self.known.known.get(function);
+        let model = self.known.functions.get(function);
         let Some(model) = model.filter(|model| !model.histogram().is_empty()) else {
             return Vec::new();
         };

@@ -64,7 +64,7 @@ impl Sstd {
 
     /// Returns the moments of a function's run times in microseconds.
     pub fn moments(&self, function: FunctionId) -> Option<&Moments> {
-        self.known.known.get(function)
+        self.known.functions.get(function)
     }
 
     fn judge(&self, sample: &Sample) -> Judgement {
@@ -140,7 +140,7 @@ impl Detector for Sstd {
     }
 
     fn snapshot(&self) -> Model {
-        Model::Sstd(self.known.known.clone())
+        Model::Sstd(self.known.functions.clone())
     }
 
     fn take_delta(&mut self) -> Model {

@@ -146,16 +146,16 @@ pub(crate) fn check_part(part: f64) -> Result<()> {
 #[derive(Clone, Debug)]
 pub(crate) struct Known<T> {
     /// Complete model.
-    pub(crate) known: Functions<T>,
-    /// Part not sent yet; `None` means all of `known`.
-    untold: Option<Functions<T>>,
+    pub(crate) functions: Functions<T>,
+    /// Part not sent yet; `None` means all of `functions`.
+    unsent: Option<Functions<T>>,
 }
 
 impl<T> Default for Known<T> {
     fn default() -> Self {
         Known {
-            known: Functions::default(),
-            untold: None,
+            functions: Functions::default(),
+            unsent: None,
         }
     }
 }
@@ -164,36 +164,36 @@ impl<T: Merge + Clone> Known<T> {
     /// Changes the model of a function, and the part to be sent.
     #[inline]
     pub(crate) fn change(&mut self, function: FunctionId, change: impl Fn(&mut T)) {
-        change(self.known.entry(function, T::default));
-        if let Some(untold) = &mut self.untold {
-            change(untold.entry(function, T::default));
+        change(self.functions.entry(function, T::default));
+        if let Some(unsent) = &mut self.unsent {
+            change(unsent.entry(function, T::default));
         }
     }
 
     pub(crate) fn take(&mut self) -> Functions<T> {
-        match self.untold.replace(Functions::default()) {
-            Some(untold) => untold,
-            None => self.known.clone(),
+        match self.unsent.replace(Functions::default()) {
+            Some(unsent) => unsent,
+            None => self.functions.clone(),
         }
     }
 
     pub(crate) fn adopt(&mut self, view: &Functions<T>) {
-        let known = std::mem::replace(&mut self.known, view.clone());
-        let untold = self.untold.get_or_insert(known);
-        self.known.merge(untold);
+        let known = std::mem::replace(&mut self.functions, view.clone());
+        let unsent = self.unsent.get_or_insert(known);
+        self.functions.merge(unsent);
     }
 
     pub(crate) fn forget(&mut self, function: FunctionId) {
         // The part that has not been sent must be kept.
-        self.untold.get_or_insert_with(|| self.known.clone());
-        if let Some(known) = self.known.get_mut(function) {
+        self.unsent.get_or_insert_with(|| self.functions.clone());
+        if let Some(known) = self.functions.get_mut(function) {
             *known = T::default();
         }
     }
 
     pub(crate) fn restore(&mut self, snapshot: &Functions<T>) {
-        self.known = snapshot.clone();
-        self.untold = Some(Functions::default());
+        self.functions = snapshot.clone();
+        self.unsent = Some(Functions::default());
     }
 }
 

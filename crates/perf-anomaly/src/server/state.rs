@@ -248,10 +248,11 @@ impl Server {
                         *self.changed.entry(function, || next) = next;
                     }
                 });
-                match names.is_empty() {
+                if names.is_empty() {
                     // Once a client knows all names, its numbers are those of the server.
-                    true => mine.merge(model)?,
-                    false => mine.merge(&model.renumbered(number))?,
+                    mine.merge(model)?
+                } else {
+                    mine.merge(&model.renumbered(number))?
                 }
             }
         }

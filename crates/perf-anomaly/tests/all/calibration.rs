@@ -278,10 +278,13 @@ fn planted_anomalies_are_found() {
         let runtimes: Vec<_> = planted
             .iter()
             .enumerate()
-            .map(|(at, planted)| match planted {
-                // Of the lower mode, if there are two.
-                true => runtime(&mut random, 2) * low * (high / low).powf(random.unit()),
-                false => runtime(&mut random, at),
+            .map(|(at, planted)| {
+                if *planted {
+                    // Of the lower mode, if there are two.
+                    runtime(&mut random, 2) * low * (high / low).powf(random.unit())
+                } else {
+                    runtime(&mut random, at)
+                }
             })
             .collect();
         let all = planted.iter().filter(|planted| **planted).count();

@@ -14,7 +14,7 @@
 //! All of it lies in `main`. The folds of this recording are known in closed form.
 
 use crate::{
-    Clock, Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
+    Definitions, Event, Events, GroupKind, Limits, Location, LocationGroup, LocationGroupId,
     LocationKind, Paradigm, Region, RegionId, RegionRole, SystemNode, SystemNodeId, SystemTree,
     Ticks, TimeRange, Trace,
 };
@@ -68,21 +68,23 @@ pub fn differing_share(k: u64) -> f64 {
 
 /// Returns the recording: 40 locations, 19,280 events.
 pub fn trace() -> Trace {
-    let mut definitions = Definitions::default();
-    definitions.clock = Clock::default();
-    definitions.system = system();
     let region = |name: &str, paradigm, role| Region {
         paradigm,
         role,
         ..Region::named(name)
     };
-    definitions.regions = vec![
+    let regions = vec![
         region("main", Paradigm::User, RegionRole::Function),
         region("COSMO", Paradigm::User, RegionRole::Function),
         region("MPI_Sendrecv", Paradigm::Mpi, RegionRole::PointToPoint),
         region("SPECS", Paradigm::User, RegionRole::Function),
         region("MPI_Allreduce", Paradigm::Mpi, RegionRole::Collective),
     ];
+    let definitions = Definitions {
+        system: system(),
+        regions,
+        ..Definitions::default()
+    };
     let events = (0..RANKS).map(rank).collect();
     Trace::new(definitions, events).expect("one column a location")
 }

@@ -53,11 +53,6 @@ pub fn build(pieces: &[Piece]) -> Trace {
 /// # Panics
 /// Panics for pieces that end before they begin.
 pub fn build_with_calls(pieces: &[Piece], length: u64) -> Trace {
-    let mut definitions = Definitions::default();
-    definitions.attributes = vec![Attribute {
-        name: "bytes".into(),
-        description: "bytes moved".into(),
-    }];
     let cuda = |name: &str| Region {
         paradigm: Paradigm::Cuda,
         ..Region::named(name)
@@ -75,7 +70,6 @@ pub fn build_with_calls(pieces: &[Piece], length: u64) -> Trace {
         .iter()
         .map(|piece| (region(piece.2), piece))
         .collect();
-    definitions.regions = regions;
     let streams = pieces.iter().map(|piece| piece.1 + 1).max().unwrap_or(0);
 
     let mut launches: Vec<(u64, usize)> = Vec::new();
@@ -137,7 +131,15 @@ pub fn build_with_calls(pieces: &[Piece], length: u64) -> Trace {
         }
         columns.push(events);
     }
-    definitions.system = system(streams);
+    let definitions = Definitions {
+        system: system(streams),
+        regions,
+        attributes: vec![Attribute {
+            name: "bytes".into(),
+            description: "bytes moved".into(),
+        }],
+        ..Definitions::default()
+    };
     let trace = Trace::new(definitions, columns).expect("a column a location");
     trace.with_links(links).expect("the ends are there")
 }

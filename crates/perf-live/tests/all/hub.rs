@@ -283,7 +283,7 @@ fn hello(client: u64) -> Message {
     })
 }
 
-/// Blocks the keeper of a hub in an answer until the returned value is dropped.
+/// Blocks the state thread of a hub in an answer until the returned value is dropped.
 fn hold(hub: &Hub) -> Sender<()> {
     let (answered, is_answered) = channel();
     let (held, go) = channel::<()>();
@@ -556,7 +556,7 @@ fn records_that_are_too_old_go() {
     assert_eq!(first, Some(0), "what all ranks were stays");
 }
 
-/// The largest step number is valid: the keeper continues, and older steps are dropped.
+/// The largest step number is valid: the state thread continues, and older steps are dropped.
 #[test]
 fn the_largest_step_has_no_successor() {
     let place = Place::new("last-step");
@@ -574,7 +574,7 @@ fn the_largest_step_has_no_successor() {
     );
     let message = Message::Push(Box::new(last), Vec::new());
     hub.say(message, bytes.len()).expect("it is one");
-    push(&hub, &all[2]).expect("the keeper goes on");
+    push(&hub, &all[2]).expect("the state thread continues");
     assert_eq!(calls(&hub), 3 * common::CALLS);
     hub.close();
 }

@@ -9,7 +9,7 @@ use perf_core::{
 };
 use perf_formats::OpenOptions;
 use perf_mpi::{Part, Ranks, Waits, efficiencies, read, waits};
-use perf_testdata::wide::Xorshift;
+use perf_testdata::xorshift::Xorshift;
 use perf_wait::activity::Activities;
 use perf_wait::efficiency::{Efficiencies, IdealNetwork};
 use perf_wait::waits::{WaitState, WaitStates};

@@ -114,10 +114,13 @@ fn the_nearest_repetition_of_a_periodic_pattern_is_reported() {
             let below: usize = dims[1..].iter().product();
             let view = |shift: usize, seed: u64| -> Vec<f64> {
                 let noise = noise(dims.iter().product(), seed);
-                let value = |cell: usize| match harmonic > 0.0 {
-                    true => (TAU * harmonic * (cell as f64 - shift as f64) / dims[0] as f64).cos(),
-                    // Every eighth cell.
-                    false => f64::from(u8::from((cell + dims[0] - shift).is_multiple_of(8))),
+                let value = |cell: usize| {
+                    if harmonic > 0.0 {
+                        (TAU * harmonic * (cell as f64 - shift as f64) / dims[0] as f64).cos()
+                    } else {
+                        // Every eighth cell.
+                        f64::from(u8::from((cell + dims[0] - shift).is_multiple_of(8)))
+                    }
                 };
                 let cells = noise.iter().enumerate();
                 cells

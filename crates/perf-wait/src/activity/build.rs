@@ -227,15 +227,17 @@ impl Found<'_> {
             || self.at(receiver),
             |record| self.call(receiver.location, record),
         )?;
-        let receive = match self.kind(post)?.is_blocking_receive() {
-            true => post,
-            false => self.at(receiver)?,
+        let receive = if self.kind(post)?.is_blocking_receive() {
+            post
+        } else {
+            self.at(receiver)?
         };
         let completion = sending.completion(sender.index);
         let completed = completion.and_then(|record| self.call(sender.location, record));
-        let sent = match self.kind(send)?.is_blocking_send() {
-            true => Some(send),
-            false => completed.or_else(|| self.next_wait(send)),
+        let sent = if self.kind(send)?.is_blocking_send() {
+            Some(send)
+        } else {
+            completed.or_else(|| self.next_wait(send))
         };
         Some(CallMessage {
             send,

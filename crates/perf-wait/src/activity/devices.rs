@@ -212,10 +212,11 @@ impl Streams {
             let all = launches.get(&process).map_or(&[][..], Vec::as_slice);
             let mut free = all;
             for (start, call) in kernels.into_iter().rev() {
-                let of = match free.first().is_some_and(|it| it.0 <= start) {
-                    true => free,
+                let of = if free.first().is_some_and(|it| it.0 <= start) {
+                    free
+                } else {
                     // Clocks that disagree: any launch is better than none.
-                    false => all,
+                    all
                 };
                 let before = of.partition_point(|it| it.0 <= start);
                 let Some(((_, on), rest)) = of.get(..before).and_then(<[_]>::split_last) else {

@@ -230,9 +230,10 @@ impl Activities {
             ranks.map(|it| it.0).collect::<Vec<_>>()
         };
         let ranks = of(&|kind| !kind.is_local());
-        match ranks.is_empty() {
-            true => of(&|kind| !kind.is_device()),
-            false => ranks,
+        if ranks.is_empty() {
+            of(&|kind| !kind.is_device())
+        } else {
+            ranks
         }
     }
 

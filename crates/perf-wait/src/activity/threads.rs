@@ -221,18 +221,17 @@ pub(super) fn locks(definitions: &Definitions, scanned: &[Scanned]) -> Vec<CallL
             events.sort_unstable();
             let mut released = None;
             for (_, is_acquire, id) in events {
-                match is_acquire {
-                    true => {
-                        let other = released.filter(|on: &CallId| on.location != id.location);
-                        let own = scanned.get(id.location.index());
-                        let call = own.and_then(|own| own.calls.get(id.index as usize));
-                        links.extend(other.zip(call).map(|(on, call)| CallLink {
-                            call: *id,
-                            on,
-                            since: call.enter,
-                        }));
-                    }
-                    false => released = Some(*id),
+                if *is_acquire {
+                    let other = released.filter(|on: &CallId| on.location != id.location);
+                    let own = scanned.get(id.location.index());
+                    let call = own.and_then(|own| own.calls.get(id.index as usize));
+                    links.extend(other.zip(call).map(|(on, call)| CallLink {
+                        call: *id,
+                        on,
+                        since: call.enter,
+                    }));
+                } else {
+                    released = Some(*id);
                 }
             }
         }

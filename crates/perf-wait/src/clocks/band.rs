@@ -123,9 +123,10 @@ impl Band {
 fn highest(function: impl Fn(f64) -> f64, mut from: f64, mut to: f64) -> f64 {
     for _ in 0..STEPS {
         let third = (to - from) / 3.0;
-        match function(from + third) < function(to - third) {
-            true => from += third,
-            false => to -= third,
+        if function(from + third) < function(to - third) {
+            from += third;
+        } else {
+            to -= third;
         }
     }
     (from + to) / 2.0
@@ -140,9 +141,10 @@ fn last_where(holds: impl Fn(f64) -> bool, mut inside: f64, to: f64) -> f64 {
     let mut outside = to;
     for _ in 0..STEPS {
         let middle = (inside + outside) / 2.0;
-        match holds(middle) {
-            true => inside = middle,
-            false => outside = middle,
+        if holds(middle) {
+            inside = middle;
+        } else {
+            outside = middle;
         }
     }
     inside

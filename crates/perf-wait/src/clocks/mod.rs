@@ -139,12 +139,13 @@ impl ClockEstimate {
             ClockModel::Drift => (ClockModel::Drift, lines::estimate(&bounds, job)?),
             ClockModel::Auto => {
                 let lines = lines::estimate(&bounds, job)?;
-                match constants.is_feasible {
-                    true => (
+                if constants.is_feasible {
+                    (
                         ClockModel::Offset,
                         widened(&constants.corrections, &lines, &bounds),
-                    ),
-                    false => (ClockModel::Drift, lines),
+                    )
+                } else {
+                    (ClockModel::Drift, lines)
                 }
             }
         };

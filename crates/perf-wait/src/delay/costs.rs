@@ -328,9 +328,10 @@ impl Costing<'_> {
             // Rates are sums and differences: what rounding leaves of them is no cost.
             let cost = Some(rate * wait.ticks as f64).filter(|cost| cost.abs() > ROUNDING);
             let cost = cost.unwrap_or_default();
-            let short = match *pattern == wait.pattern {
-                true => wait.ticks as f64,
-                false => 0.0,
+            let short = if *pattern == wait.pattern {
+                wait.ticks as f64
+            } else {
+                0.0
             };
             if short + cost <= 0.0 {
                 continue;

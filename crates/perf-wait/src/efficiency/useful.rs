@@ -128,9 +128,12 @@ fn has_states(definitions: &Definitions) -> bool {
 fn useful_regions(definitions: &Definitions) -> Vec<bool> {
     let regions = &definitions.regions;
     let has_states = has_states(definitions);
-    let is_useful = |region: &perf_core::Region| match has_states {
-        true => region.name == RUNNING,
-        false => !region.is_mpi() && region.paradigm != Paradigm::Measurement,
+    let is_useful = |region: &perf_core::Region| {
+        if has_states {
+            region.name == RUNNING
+        } else {
+            !region.is_mpi() && region.paradigm != Paradigm::Measurement
+        }
     };
     regions.iter().map(is_useful).collect()
 }

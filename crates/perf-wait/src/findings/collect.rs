@@ -206,9 +206,10 @@ impl Sources<'_> {
         recorded: Nanos,
         replay: impl FnOnce() -> Result<Nanos>,
     ) -> Result<Nanos> {
-        match share(bound, recorded) < self.min_share {
-            true => Ok(bound),
-            false => Ok(replay()?.min(bound)),
+        if share(bound, recorded) < self.min_share {
+            Ok(bound)
+        } else {
+            Ok(replay()?.min(bound))
         }
     }
 

@@ -36,9 +36,12 @@ pub(super) fn findings(
         }
         let durations = training.operations().iter().zip(training.ideal());
         let durations: Vec<Nanos> = durations
-            .map(|(it, ideal)| match group.contains(it) {
-                true => *ideal,
-                false => it.duration,
+            .map(|(it, ideal)| {
+                if group.contains(it) {
+                    *ideal
+                } else {
+                    it.duration
+                }
             })
             .collect();
         let fixed = training.step_times(&durations, &mut times, job)?;

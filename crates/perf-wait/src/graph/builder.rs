@@ -77,12 +77,13 @@ impl GraphBuilder {
 
     fn check(&self, activity: ActivityId) -> Result<()> {
         let count = self.durations.len();
-        match activity.index() < count {
-            true => Ok(()),
-            false => Err(Error::UnknownActivity {
+        if activity.index() < count {
+            Ok(())
+        } else {
+            Err(Error::UnknownActivity {
                 activity: activity.index(),
                 count,
-            }),
+            })
         }
     }
 

@@ -96,9 +96,10 @@ impl<'a> ProgramGraph<'a> {
             count = rest.0 + 1;
             program.locations.push(location);
         }
-        match program.locations.is_empty() {
-            true => Err(Error::Nothing { what: "MPI calls" }),
-            false => Ok(program),
+        if program.locations.is_empty() {
+            Err(Error::Nothing { what: "MPI calls" })
+        } else {
+            Ok(program)
         }
     }
 

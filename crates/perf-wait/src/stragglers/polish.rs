@@ -63,12 +63,11 @@ fn median(values: &mut [f64]) -> f64 {
         return 0.0;
     }
     let (low, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
-    match is_odd {
-        true => *middle,
-        false => {
-            let below = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            (below + *middle) / 2.0
-        }
+    if is_odd {
+        *middle
+    } else {
+        let below = low.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        (below + *middle) / 2.0
     }
 }
 
@@ -179,9 +178,12 @@ impl PeerTable {
         let resolution = (-self.typical).exp();
         let noise = median(&mut rests) * MEDIAN_TO_DEVIATION * (count as f64 / free).sqrt();
         let noise = noise.max(resolution);
-        let lost = |time: u64, log: f64| match log > 0.0 {
-            true => Nanos((time as f64 * (1.0 - (-log).exp())) as i64),
-            false => Nanos(0),
+        let lost = |time: u64, log: f64| {
+            if log > 0.0 {
+                Nanos((time as f64 * (1.0 - (-log).exp())) as i64)
+            } else {
+                Nanos(0)
+            }
         };
         let error = |count: usize| MEDIAN_ERROR * noise / (count.max(1) as f64).sqrt();
         let mut of_ranks = vec![(0_u64, 0); self.ranks.len()];

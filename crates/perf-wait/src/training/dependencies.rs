@@ -160,14 +160,16 @@ impl Steps<'_> {
 
     /// Returns the computations that need a receive (`is_send` false) or are followed by a send.
     fn connected(&self, stage: &Stage, number: u32, of: Direction, is_send: bool) -> Sequence {
-        let is_outer = match of.is_forward == is_send {
-            true => number == self.last_stage,
-            false => number == 0,
+        let is_outer = if of.is_forward == is_send {
+            number == self.last_stage
+        } else {
+            number == 0
         };
         // Between the chunks of a model, the outer stages are neighbours.
-        let end = match of.is_forward == is_send {
-            true => self.chunks - 1,
-            false => 0,
+        let end = if of.is_forward == is_send {
+            self.chunks - 1
+        } else {
+            0
         };
         let chunk = |index: &usize| self.operations[*index].chunk.unwrap_or_default();
         let all = stage.kinds.get(&of.compute).into_iter().flatten();

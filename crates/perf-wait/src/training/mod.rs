@@ -161,9 +161,12 @@ fn ideal_durations(operations: &[Operation]) -> Vec<Nanos> {
             .or_default()
             .push(operation.duration.0);
     }
-    let ideal = |kind: OperationKind, pool: &mut Vec<i64>| match kind.is_computation() {
-        true => mean(pool),
-        false => median(pool),
+    let ideal = |kind: OperationKind, pool: &mut Vec<i64>| {
+        if kind.is_computation() {
+            mean(pool)
+        } else {
+            median(pool)
+        }
     };
     let ideal: BTreeMap<OperationKind, i64> = pools
         .iter_mut()

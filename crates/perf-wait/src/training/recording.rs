@@ -46,9 +46,10 @@ impl TrainingJob {
     /// As [`TrainingJob::of`].
     pub fn of_trace(view: TraceView<'_>, job: &Job) -> Result<Option<Self>> {
         let operations = operations(view, job)?;
-        match operations.is_empty() {
-            true => Ok(None),
-            false => Self::of(operations, job).map(Some),
+        if operations.is_empty() {
+            Ok(None)
+        } else {
+            Self::of(operations, job).map(Some)
         }
     }
 }

@@ -125,11 +125,9 @@ impl Replays<'_> {
         self.durations.clear();
         let ideal = self.training.ideal().iter();
         let both = ideal.zip(&self.recorded).zip(self.training.operations());
-        self.durations
-            .extend(both.map(|((ideal, recorded), it)| match is_recorded(it) {
-                true => *recorded,
-                false => *ideal,
-            }));
+        self.durations.extend(
+            both.map(|((ideal, recorded), it)| if is_recorded(it) { *recorded } else { *ideal }),
+        );
         let steps = self
             .training
             .step_times(&self.durations, &mut self.times, job)?;

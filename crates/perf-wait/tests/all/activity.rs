@@ -1,7 +1,7 @@
 //! Calls, messages and collectives of made and recorded traces.
 
 use crate::common::corpus;
-use crate::made::{Rank, trace};
+use crate::synthetic::{Rank, trace};
 use perf_core::{Job, LocationId, Profile, Ticks, TimeRange};
 use perf_wait::Error;
 use perf_wait::activity::{Activities, CallId};

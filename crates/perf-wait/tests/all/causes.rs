@@ -98,9 +98,10 @@ fn critical_path_is_that_of_scalasca() {
         let mut most = (seconds - number(&published["total"])).abs();
         let sums = sums(path.profile(), "critical path");
         for (rank, location) in ranks(&activities).into_iter().enumerate() {
-            let seconds = match has_root {
-                true => path.ticks_on(location) as f64 * per_tick,
-                false => sums[location.index()] / 1e9,
+            let seconds = if has_root {
+                path.ticks_on(location) as f64 * per_tick
+            } else {
+                sums[location.index()] / 1e9
             };
             most = most.max((seconds - number(&published["per_rank"][rank])).abs());
         }

@@ -2,8 +2,8 @@
 
 use crate::common::{facts, shifts, trace};
 use crate::findings::find;
-use crate::made::Rank;
 use crate::planted::{self, Fault, Pattern, Planted};
+use crate::synthetic::Rank;
 use perf_core::{CollectiveOp, Event, Events, Job, Ticks, Trace};
 use perf_wait::clocks::{ClockEstimate, ClockModel, Repair};
 
@@ -149,7 +149,7 @@ fn ring(seed: u64, has_drift: bool) -> (Trace, Vec<(f64, f64)>) {
             }
         }
     }
-    (recorded(crate::made::trace(&made), &clocks), clocks)
+    (recorded(crate::synthetic::trace(&made), &clocks), clocks)
 }
 
 /// Time at which planted offsets hold.
@@ -295,7 +295,7 @@ fn remaining_violations_move_forward_and_intervals_stay_positive() {
         .call("work", 600, 9_000);
     let first = first.send(6_000, 6_010, 1, 8);
     let second = second.recv(9_001, 9_010, 0, 8).send(9_500, 9_510, 0, 8);
-    let trace = crate::made::trace(&[first.recv(6_100, 6_200, 1, 8), second]);
+    let trace = crate::synthetic::trace(&[first.recv(6_100, 6_200, 1, 8), second]);
     let found = estimate(&trace, ClockModel::Offset);
     let kept = found
         .correct(&trace, Repair::Keep, &Job::default())

@@ -1,6 +1,6 @@
 //! Efficiencies of made traces.
 
-use crate::made::{Rank, trace};
+use crate::synthetic::{Rank, trace};
 use perf_core::{CollectiveOp, Job};
 use perf_wait::Error;
 use perf_wait::efficiency::{Efficiencies, IdealNetwork, Scaling, Series};
@@ -9,9 +9,10 @@ use perf_wait::efficiency::{Efficiencies, IdealNetwork, Scaling, Series};
 fn run(has_function: bool) -> Efficiencies {
     let rank = |own: u64| {
         let rank = Rank::default().call("MPI_Init", 0, 10);
-        let rank = match has_function {
-            true => rank.user("solve", 10, 10 + own),
-            false => rank,
+        let rank = if has_function {
+            rank.user("solve", 10, 10 + own)
+        } else {
+            rank
         };
         rank.collective("MPI_Barrier", 10 + own, 410, CollectiveOp::Barrier, None, 0)
     };

@@ -1,6 +1,6 @@
 //! Generated runs with one planted fault.
 
-use crate::made::{self, Rank};
+use crate::synthetic::{self, Rank};
 use perf_core::{CollectiveOp, Trace};
 
 /// Computation of a step in nanoseconds, before noise.
@@ -254,7 +254,7 @@ pub(crate) fn run(seed: u64, fault: Fault, strength: f64) -> Planted {
     // All leave together, as with `MPI_Finalize`.
     machine.allreduce();
     Planted {
-        trace: made::trace(&machine.ranks),
+        trace: synthetic::trace(&machine.ranks),
         fault,
         pattern,
         rank: slow,

@@ -120,9 +120,10 @@ fn wait_states_of_eztrace_are_those_of_scalasca() {
         .into_iter()
         .chain(["eztrace-heat4", "eztrace-hpcc4"])
     {
-        let trace = match bundled.contains(&name) {
-            false => corpus(&format!("otf2/{name}")),
-            true => Some(trace(&perf_testdata::bundled::recording(name))),
+        let trace = if !bundled.contains(&name) {
+            corpus(&format!("otf2/{name}"))
+        } else {
+            Some(trace(&perf_testdata::bundled::recording(name)))
         };
         let Some(trace) = trace else {
             return;

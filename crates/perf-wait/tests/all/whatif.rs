@@ -1,7 +1,7 @@
 //! What-if replay of recorded and made traces.
 
 use crate::common::{corpus, trace};
-use crate::made::{self, Rank};
+use crate::synthetic::{self, Rank};
 use perf_core::{CollectiveOp, Job, LocationId, Nanos, Trace};
 use perf_wait::Error;
 use perf_wait::activity::{Activities, CallId};
@@ -56,7 +56,7 @@ fn imbalanced() -> Trace {
             )
         })
     };
-    made::trace(&[rank(100), rank(100), rank(300), rank(100)])
+    synthetic::trace(&[rank(100), rank(100), rank(300), rank(100)])
 }
 
 #[test]

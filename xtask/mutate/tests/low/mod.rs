@@ -1,8 +1,8 @@
 //! Reads recordings with decreasing limits.
 
-mod made;
+mod generated;
 
-pub(crate) use made::Made;
+pub(crate) use generated::Generated;
 
 use perfkit::core::{Diagnostics, Job, Limits, Place};
 use perfkit::formats::paraver::clustered::{Data, Definition};

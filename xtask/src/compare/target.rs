@@ -4,7 +4,7 @@ use super::race::{Cost, Measured};
 
 /// Required limit for the first runner of a race.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Asked {
+pub(crate) enum Target {
     /// Minimum rate in millions of units of work per second.
     Rate(f64),
     /// Maximum of the compared time, in seconds.
@@ -37,12 +37,12 @@ pub(crate) struct Judged {
     pub(crate) met: bool,
 }
 
-impl Asked {
+impl Target {
     /// Checks the limit. Returns `None` if a required runner did not run.
     pub(crate) fn judge(self, measured: &Measured) -> Option<Judged> {
         let ours = measured.costs.first()?.figures.as_ref()?;
         let at = match self {
-            Asked::Faster(at, _) | Asked::Leaner(at, _) => at,
+            Target::Faster(at, _) | Target::Leaner(at, _) => at,
             _ => 1,
         };
         let peer = measured.costs.get(at);
@@ -75,35 +75,35 @@ impl Asked {
         let memory =
             |figure: &super::race::Figure| Some(figure.megabytes).filter(|value| *value > 0.0);
         match self {
-            Asked::Rate(least) => judged(
+            Target::Rate(least) => judged(
                 format!("at least {least} M {unit}/s"),
                 true,
                 least,
                 &rate,
                 &|value| format!("{} M/s", digits(value)),
             ),
-            Asked::Seconds(most) => judged(
+            Target::Seconds(most) => judged(
                 format!("at most {}", time(most)),
                 false,
                 most,
                 &seconds,
                 &time,
             ),
-            Asked::Wall(most) => judged(
+            Target::Wall(most) => judged(
                 format!("at most {} of wall time", time(most)),
                 false,
                 most,
                 &wall,
                 &time,
             ),
-            Asked::Memory(most) => judged(
+            Target::Memory(most) => judged(
                 format!("at most {most} MB"),
                 false,
                 most,
                 &memory,
                 &megabytes,
             ),
-            Asked::Beyond(most) => {
+            Target::Beyond(most) => {
                 let kept = measured.answer("kept_bytes")? / 1e6;
                 let beyond = ours.megabytes - kept;
                 Some(Judged {
@@ -114,7 +114,7 @@ impl Asked {
                     met: beyond <= most,
                 })
             }
-            Asked::Faster(_, least) => {
+            Target::Faster(_, least) => {
                 let (peer, _) = theirs?;
                 let bar = if least == 1.0 {
                     format!("as fast as {}", peer.name)
@@ -125,14 +125,14 @@ impl Asked {
                 judged.met = judged.ratio? >= least;
                 Some(judged)
             }
-            Asked::Leaner(_, least) => {
+            Target::Leaner(_, least) => {
                 let (peer, _) = theirs?;
                 let bar = format!("1/{least} of the memory of {}", peer.name);
                 let mut judged = judged(bar, false, 0.0, &memory, &megabytes)?;
                 judged.met = judged.ratio? >= least;
                 Some(judged)
             }
-            Asked::Answer(name, least) => {
+            Target::Answer(name, least) => {
                 let value = measured.answer(name)?;
                 Some(Judged {
                     bar: format!("{name} of at least {least}"),
@@ -201,21 +201,21 @@ mod tests {
 
     #[test]
     fn bars_are_held_against_what_was_measured() {
-        let of = |asked: Asked| asked.judge(&measured());
-        let rate = of(Asked::Rate(60.0)).map(|it| (it.ours, it.peer, it.met));
+        let of = |asked: Target| asked.judge(&measured());
+        let rate = of(Target::Rate(60.0)).map(|it| (it.ours, it.peer, it.met));
         let peer = Some(("theirs".to_string(), "4.00 M/s".to_string()));
         assert_eq!(rate, Some(("100 M/s".into(), peer, true)));
-        let faster = of(Asked::Faster(1, 30.0)).map(|it| (it.ours, it.ratio, it.met));
+        let faster = of(Target::Faster(1, 30.0)).map(|it| (it.ours, it.ratio, it.met));
         assert_eq!(faster, Some(("20.0 ms".into(), Some(25.0), false)));
-        let equal = of(Asked::Faster(1, 1.0)).map(|it| (it.bar, it.met));
+        let equal = of(Target::Faster(1, 1.0)).map(|it| (it.bar, it.met));
         assert_eq!(equal, Some(("as fast as theirs".into(), true)));
-        let leaner = of(Asked::Leaner(1, 4.0)).map(|it| (it.bar, it.met));
+        let leaner = of(Target::Leaner(1, 4.0)).map(|it| (it.bar, it.met));
         assert_eq!(leaner, Some(("1/4 of the memory of theirs".into(), true)));
-        assert_eq!(of(Asked::Seconds(0.02)).map(|it| it.met), Some(true));
-        assert_eq!(of(Asked::Wall(0.02)).map(|it| it.met), Some(false));
-        assert_eq!(of(Asked::Beyond(5.0)).map(|it| it.met), Some(false));
-        assert_eq!(of(Asked::Answer("nothing", 1.0)), None);
-        assert_eq!(of(Asked::Faster(2, 1.0)), None);
+        assert_eq!(of(Target::Seconds(0.02)).map(|it| it.met), Some(true));
+        assert_eq!(of(Target::Wall(0.02)).map(|it| it.met), Some(false));
+        assert_eq!(of(Target::Beyond(5.0)).map(|it| it.met), Some(false));
+        assert_eq!(of(Target::Answer("nothing", 1.0)), None);
+        assert_eq!(of(Target::Faster(2, 1.0)), None);
     }
 
     #[test]

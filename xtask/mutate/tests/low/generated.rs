@@ -9,7 +9,7 @@ use perfkit::core::{
 };
 use perfkit::formats::cube;
 use perfkit::formats::otf2::{self, NewArchive};
-use perfkit_mutate::made;
+use perfkit_mutate::generated;
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::Write;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 /// Folder of recordings, removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Made(pub(crate) PathBuf);
+pub(crate) struct Generated(pub(crate) PathBuf);
 
-impl Drop for Made {
+impl Drop for Generated {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -29,12 +29,12 @@ impl Drop for Made {
 /// Number of levels of nested structures.
 const DEEP: u32 = 12;
 
-impl Made {
+impl Generated {
     pub(crate) fn new(name: &str) -> Result<Self, Box<dyn Error>> {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&folder);
-        made::write(&folder)?;
-        let all = Made(folder);
+        generated::write(&folder)?;
+        let all = Generated(folder);
         all.deep()?;
         all.calls()?;
         all.paraver()?;
