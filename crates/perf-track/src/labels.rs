@@ -227,7 +227,7 @@ mod tests {
         let unknown = far.sizes().expect_err("too long");
         assert_eq!(
             unknown.to_string(),
-            "cluster 4294967295 is not there: there are 6"
+            "no cluster 4294967295: there are only 6"
         );
     }
 
