@@ -155,8 +155,8 @@ impl<T> Functions<T> {
             1 + least,
             "a number of functions that fits the remaining bytes",
         )?;
-        // The count is only limited by the encoded size of an entry, which is several times larger
-        // in memory.
+        // An entry is several times larger in memory than encoded, so the initial capacity is
+        // limited.
         let mut functions = Functions::with_room(count.min(4096));
         let mut next = 0_u64;
         for _ in 0..count {
