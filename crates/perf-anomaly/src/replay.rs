@@ -406,7 +406,7 @@ impl Ids {
         }
     }
 
-    /// Returns the message with the rank of the other end, or its number in the communicator if the
+    /// Returns the peer of a message with its rank, or with its number in the communicator if the
     /// rank is unknown.
     fn peer(&self, from: LocationId, transfer: Transfer, definitions: &Definitions) -> Peer {
         let rank_of = |location: LocationId| self.keys.get(location.index()).map(|key| key.rank);
