@@ -55,9 +55,9 @@ pub enum Label {
     NotEnoughData,
     /// The function is excluded by the user.
     Ignored,
-    /// The call is at least ten times as long as any earlier call of its function, by a margin that
-    /// the stated rate of false alarms does not explain, while the tail of the run times is too
-    /// uncertain for a bound. Counts as too slow.
+    /// The call is much longer than the earlier calls of its function, by a margin that the stated
+    /// rate of false alarms does not explain, while the tail of the run times is too uncertain for
+    /// a bound. Counts as too slow.
     #[serde(rename = "beyond experience")]
     BeyondExperience,
 }

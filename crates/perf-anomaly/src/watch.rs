@@ -12,9 +12,9 @@ use perf_core::{
 /// repairs and counts wrong order, wrong names and missing exits.
 ///
 /// A single wrong clock reading must not skip many steps. An event more than 16 steps ahead
-/// therefore waits for two more events, or for the end of the step. If the next two events are far
-/// ahead too, the step is advanced. Otherwise the waiting events are assigned to the current step
-/// and [counted](Self::wrong_steps).
+/// therefore waits for two more events, or for the end of the step. If at least two events wait
+/// then, and are within 16 steps of each other, the step is advanced to theirs. Otherwise the
+/// waiting events are assigned to the current step and [counted](Self::wrong_steps).
 ///
 /// ```
 /// use perf_anomaly::Watch;
@@ -61,7 +61,7 @@ pub struct Watch<S> {
 
 /// Number of steps beyond which an event is far ahead.
 const FAR: u64 = 16;
-/// Number of consecutive events far ahead that confirm a step.
+/// Number of waiting events at which their step is decided.
 const SURE: usize = 3;
 
 impl<S: EventSink> Watch<S> {
@@ -240,8 +240,8 @@ impl<S: EventSink> Watch<S> {
         since.cast_unsigned()
     }
 
-    /// Decides about waiting events. If there are enough of them, or the step is unknown, the step
-    /// is advanced to that of their median time.
+    /// Decides about waiting events. If at least two of them are within [`FAR`] steps of the median
+    /// step, or the current step is unknown, the step is advanced to the earliest of these.
     fn settle(&mut self) {
         let is_known = self.end.is_some() || self.step > 0;
         let mut steps: Vec<u64> = self.ahead.iter().map(|one| self.step_of(one.1)).collect();
@@ -262,7 +262,7 @@ impl<S: EventSink> Watch<S> {
         self.look();
     }
 
-    /// Pushes waiting events to the current step.
+    /// Pushes the waiting events to the sink, in the current step.
     fn release(&mut self) {
         for (thread, at, event) in std::mem::take(&mut self.ahead) {
             let stream = self.stream(thread);

@@ -12,8 +12,8 @@ use perf_core::{Cancelled, Job};
 ///
 /// Let `l = -log2 F(x)` for the empirical distribution `F` of the histogram, and `r = -log2 F(-x)`
 /// for that of its mirror image. Within the range of the data, each `F` is increased by `1 / n`, to
-/// at most 1. The score of the run time `x` is the larger of `(l + r) / 2` and `-l sgn(skewness -
-/// 1) + r sgn(skewness + 1)`. Bins have Scott's width.
+/// at most 1. Bins have Scott's width. The score of the run time `x` is the larger of `(l + r) / 2`
+/// and `-l sgn(skewness - 1) + r sgn(skewness + 1)`.
 ///
 /// A call is abnormal if its score is at least `T = least + f (most - least)`. Here `least` and
 /// `most` are the extreme scores of the midpoints of the bins, and `f` is

@@ -37,7 +37,9 @@ use perf_core::{Cancelled, Job, Merge, Nanos};
 ///   tail may be far too long. A much longer call is then [`Label::BeyondExperience`], a separate
 ///   kind of alarm. With the default rate of false alarms, after `n` calls such a call takes at
 ///   least `2e6 / (n + 1)` times as long as the longest of them, and at least ten times as long. A
-///   call between ten times the longest one and that limit is [`Label::NotEnoughData`].
+///   call between ten times the longest one and that limit is [`Label::NotEnoughData`]. If the
+///   longest calls are outliers, the limit may be lower, because it is also computed from the
+///   [`mode_calls`](TailParams::mode_calls)-th longest call.
 /// * A function may have several modes, such as for messages of two sizes. Gaps separate modes.
 ///   Where there is no gap, the valleys of a mixture of normal distributions of the log run time
 ///   separate them. A mode holds at least [`mode_share`](TailParams::mode_share) of the calls, or
