@@ -1,4 +1,4 @@
-//! [`Copod`]: detector that scores a run time by its position in the tails of the empirical distribution.
+//! [`Copod`]: detector that scores a run time by its position in the tails of the distribution.
 
 use super::histogram::Width;
 use super::scored::{Scored, Scores, rarity};

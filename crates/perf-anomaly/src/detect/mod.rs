@@ -98,7 +98,8 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// Returns a short name: `tail`, `sstd`, `hbos`, `copod`.
     fn name(&self) -> &'static str;
 
-    /// Returns its options as names and values, for display and storage.
+    /// Returns the options of the detector as names and values, for display and storage. Default:
+    /// none.
     fn options(&self) -> Vec<(String, String)> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! [`Memory`]: a store that is discarded when the program ends.
+//! [`Memory`]: store of entries in memory, which is discarded when the program ends.
 
 use super::json;
 use super::record::{Entry, Record};

@@ -1,4 +1,4 @@
-//! [`Drift`]: functions that became permanently slower or faster.
+//! [`Drift`]: detection of functions that became permanently slower or faster.
 
 mod params;
 mod state;

@@ -1,4 +1,4 @@
-//! [`Experience`]: bound above which a call is far longer than all earlier calls of its function.
+//! [`Experience`]: bound above which a call is far longer than the earlier calls of its function.
 //!
 //! The tail of a mode is extrapolated from few calls. If these are ties at the tick of the clock,
 //! the bound of the tail may be hours. This module has a second bound that needs no estimate.
@@ -11,8 +11,8 @@
 //! probability `p`, the factor is `c = j / ((n + 1) p)`.
 //!
 //! Two values of `j` are used, each with a part of the probability of slow calls: 1, which is the
-//! longest call, and the fewest calls of a mode. The second one is also valid if the longest calls
-//! include earlier outliers.
+//! longest call, and the fewest calls of a mode. The second value makes the bound useful if the
+//! longest calls include earlier outliers.
 
 use super::fit::Wanted;
 use super::sketch::{Sketch, edge};

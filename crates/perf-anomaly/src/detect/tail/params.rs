@@ -1,4 +1,5 @@
-//! Parameters of [`Tail`](crate::Tail).
+//! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, memory and
+//! resolution.
 
 use crate::Result;
 use crate::error::{check_resolution, within};

@@ -1,4 +1,4 @@
-//! [`Sketch`]: counts of run times in buckets of constant relative width.
+//! [`Sketch`]: counts of run times in buckets with a relative width of at most 1/64.
 
 use crate::Result;
 use crate::encode::{Reader, Writer};
