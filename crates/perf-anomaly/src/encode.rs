@@ -1,12 +1,12 @@
-//! Byte encoding of models and messages: [`perf_core::codec`] with the differences between
-//! versions.
+//! Byte encoding of models and messages by [`perf_core::codec`], with the differences between
+//! format versions.
 
 pub(crate) use perf_core::codec::Writer;
 
-/// Reader of bytes of a given version.
+/// Reader of bytes with the properties of their format version.
 pub(crate) type Reader<'a> = perf_core::codec::Reader<'a, Format>;
 
-/// Properties of a version. The default is the latest version.
+/// Properties of a format version. The default is the latest version.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Format {
     /// `true` if losses contain the number of calls beyond experience, which earlier versions lack.

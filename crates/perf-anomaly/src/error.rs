@@ -1,7 +1,7 @@
-//! Errors of this crate.
+//! [`Error`]: reasons why parameters, snapshots, messages or stores are invalid.
 
-/// Reasons why parameters, snapshots, messages or stores are invalid. Events never cause an error:
-/// defects of a stream are repaired and counted.
+/// Error of this crate. Events never cause an error, because defects of a stream are repaired and
+/// counted.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,10 +15,10 @@ pub enum Error {
         /// Allowed range.
         range: &'static str,
     },
-    /// Bytes are not a snapshot or delta, or are truncated.
+    /// Bytes are not the expected model or message, or are truncated.
     #[error("byte {at}: expected {expected}")]
     Decode {
-        /// Byte offset.
+        /// Offset of the invalid bytes.
         at: usize,
         /// Expected content.
         expected: &'static str,
@@ -77,7 +77,7 @@ impl From<perf_core::codec::Malformed> for Error {
 /// Result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Returns an error with the range if a parameter is outside of it.
+/// Returns [`Error::Parameter`] unless `is_within`.
 pub(crate) fn within(
     is_within: bool,
     name: &'static str,
@@ -95,7 +95,7 @@ pub(crate) fn within(
     }
 }
 
-/// Checks a resolution, the smallest difference between distinguishable times.
+/// Returns [`Error::Parameter`] unless a resolution is from 1 ns to 1 s.
 pub(crate) fn check_resolution(resolution: perf_core::Nanos) -> Result<()> {
     let is_within = (1..=1_000_000_000).contains(&resolution.0);
     within(is_within, "resolution", resolution, "1 ns to 1 s")

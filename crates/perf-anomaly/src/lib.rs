@@ -1,9 +1,9 @@
-//! Online detection of abnormal calls, on every rank.
+//! Online detection of calls with abnormal run times, on every rank of a parallel program.
 //!
 //! A program calls the same functions millions of times. Most calls of a function take about as
-//! long as earlier ones. The others lose time, often on one rank of many, and do not show in a
-//! profile. This crate examines each call once, when it ends, keeps the information that explains
-//! the few unusual ones, and drops the rest. Memory does not grow with the length of the run.
+//! long as earlier calls. The other calls lose time, often on one rank of many, and do not show in
+//! a profile. This crate examines each call once, when it ends. It keeps the context of the few
+//! abnormal calls, and drops the rest. Memory does not grow with the length of the run.
 //!
 //! ```
 //! use perf_anomaly::{Drift, Label, Monitor, Watch};
@@ -24,46 +24,49 @@
 //! ```
 //!
 //! # From events to labels
-//! 1. Events come from an [`EventSource`](perf_core::EventSource), such as a recording that is
-//!    [replayed](Replay) or a growing file, or are pushed by the program itself through a [`Watch`]
-//!    or as spans of `tracing`. They are grouped in *steps*, time intervals of about a second: at
-//!    the end of each step, the calls completed in it are judged.
-//! 2. [`calls`] converts events to completed calls. Exclusive time is inclusive time minus that of
-//!    the callees, `x = (exit - entry) - sum(children)`. Messages and counters belong to the
-//!    innermost call, work on accelerators to the call that launched it. Defects of a stream are
-//!    repaired and counted.
-//! 3. A [`Detector`] answers each [`Sample`] with a [`Judgement`]. The default, [`Tail`], scores a
-//!    call before it learns it. A function may have several *modes*, run times around which its
-//!    calls cluster, such as those of messages of two sizes. Of the `n` calls of a mode so far, the
-//!    `k` outermost exceed the next one, `u`, by factors whose logarithms have the mean `b`,
-//!    estimated from `r` of them. A further call exceeds `u exp(b y)` with probability
+//! 1. Events come from an [`EventSource`](perf_core::EventSource), such as a trace that is
+//!    [replayed](Replay) or a growing file. A program may also push its own events through a
+//!    [`Watch`] or as spans of `tracing`. Events are grouped in *steps*, which are time intervals
+//!    of about a second. At the end of each step, the calls that were completed in it are judged.
+//! 2. [`calls`] converts events to completed calls. The exclusive time of a call is its inclusive
+//!    time minus that of its callees, `x = (exit - entry) - sum(children)`. Messages and counter
+//!    values belong to the innermost call. Work on an accelerator is connected to the call that
+//!    launched it. Defects of a stream are repaired and counted.
+//! 3. A [`Detector`] returns a [`Judgement`] for each [`Sample`]. The default detector, [`Tail`],
+//!    scores a call before it learns the call. A function may have several *modes*, which are run
+//!    times around which its calls cluster, such as for messages of two sizes. Of the `n` calls of
+//!    a mode so far, the `k` outermost calls exceed the next call `u` by factors. The mean `b` of
+//!    their logarithms is estimated from `r` of them. A further call exceeds `u exp(b y)` with
+//!    probability
 //!
 //!    ```text
 //!    p = k / n (1 + y / r)^-r
 //!    ```
 //!
-//! The bound for a given `p`, by default 5 in a million on either side, is therefore known for any
-//! number of calls, for tails up to Pareto's.
-//! 4. The severity of a call is its run time beyond the expected one, `x - median` of its mode.
-//!    [`Losses`] sums this lost time by function, path, rank and step.
-//! 5. A [`Drift`] detects permanent changes of functions: the rank sum of the last calls among all
-//!    since the last change, significant twice in a row.
+//!    The bound for a given `p`, by default 5 in a million on either side, is therefore known for
+//!    any number of calls, for tails up to Pareto's.
+//! 4. The severity of a slow call is the time lost: its run time minus the median of its mode.
+//!    [`Losses`] sums the time lost by function, call path, rank and step.
+//! 5. A [`Drift`] detects permanent changes of the run time of a function. It compares the last
+//!    calls with all calls since the last change by their rank sum, which must be significant twice
+//!    in a row.
 //!
-//! A [`Monitor`] combines all of this in one sink. [`provenance`] keeps the context of anomalies,
-//! and through [`server`] ranks share what they learn. All models merge, exactly or within a
-//! documented bound, and have a versioned byte encoding.
+//! A [`Monitor`] combines all of this in one sink. [`provenance`] records the context of anomalies.
+//! Through [`server`] ranks share their models. All models merge, exactly or within a documented
+//! bound, and have a versioned byte encoding.
 //!
 //! # Cost
-//! On one core at 2.6 GHz: 29 to 34 million events per second are converted to calls and labels,
-//! with at most 400 instructions per call for the detector; a span of a self-instrumented program
-//! takes 86 ns; a model takes 3 KB per function. A server processes a step of 10,240 ranks that use
-//! 100 of 1,000 functions in 0.26 s. With models of moments it takes 0.10 s, and 0.85 s if each
-//! rank uses all functions. `docs/benchmarks.md` lists the commands.
+//! One core at 2.6 GHz converts 29 to 34 million events per second to calls and labels; the
+//! detector takes at most 400 instructions per call. A span of a self-instrumented program takes 86
+//! ns. A model takes 3 KB per function. A server processes a step of 10,240 ranks that use 100 of
+//! 1,000 functions in 0.26 s, or in 0.10 s with models of moments. If each rank uses all functions,
+//! it takes 0.85 s. `docs/benchmarks.md` lists the commands.
 //!
 //! # Pitfalls
-//! * Below 32 calls of a function the label is [`Label::NotEnoughData`], not "normal".
-//! * A mode is known after 16 calls. The first of them is an alarm, and those near it are
-//!   [`Label::NotEnoughData`] while the mode may hold 1 % of the calls. Calls that repeat less than
+//! * With fewer than 32 calls of a function, the label is [`Label::NotEnoughData`] and not
+//!   "normal".
+//! * A mode is known after 16 calls. The first of them is an alarm. Calls near it are
+//!   [`Label::NotEnoughData`] while the mode may hold 1 % of the calls. Calls that occur less than
 //!   once in 2,000 calls, or take a different time each time, keep being reported.
 //! * [`Report::unjudged`] lists the longest calls that were not judged.
 //! * A long tail is not an anomaly. In the heat2d recordings of Chimbuko, with six ranks of about
@@ -74,8 +77,8 @@
 //!   them, allow more false alarms.
 //! * The stated rates hold for independent calls. A program with phases has runs of slow calls: use
 //!   a model for each call path, or examine the [changes](Drift).
-//! * Labels use the knowledge at the time of the call. [`Report::prune`] judges the recorded calls
-//!   again.
+//! * Labels use the model at the time of the call. [`Report::prune`] judges the recorded calls
+//!   again with the final model.
 //! * The strict detectors reproduce the labels of Chimbuko, including their peculiarities, for
 //!   comparison.
 //!
@@ -86,8 +89,9 @@
 //! # Features
 //! * `serde`: `Serialize` for results and ids. Labels and records of [`provenance`] implement it
 //!   without the feature.
-//! * `sqlite`: a database of provenance with indices.
-//! * `tracing`: `spans`, with which a program instrumented with `tracing` monitors itself.
+//! * `sqlite`: the store `provenance::Sqlite`, a database with indices.
+//! * `tracing`: the module `spans`, with which a program instrumented with `tracing` monitors
+//!   itself.
 #![doc(html_root_url = "../")]
 
 pub mod calls;

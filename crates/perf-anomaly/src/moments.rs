@@ -1,4 +1,5 @@
-//! [`Moments`]: mean to kurtosis in one pass, with exact merging.
+//! [`Moments`]: count, extremes and mean to kurtosis of values in one pass, mergeable up to
+//! rounding.
 
 use crate::Result;
 use crate::encode::{Reader, Writer};
@@ -8,8 +9,8 @@ use perf_core::Merge;
 ///
 /// Central sums `M_p = sum (x - mean)^p` are updated in one pass and merged in pairs with the
 /// formulas of Pebay (2008, Sandia report SAND2008-6212, equations 2.1 to 3.1). A merge of parts
-/// equals the direct sums up to rounding: within a relative error of 1e-12 for parts of similar
-/// spread.
+/// equals the direct sums up to rounding, with a relative error of at most 1e-12 for parts of
+/// similar spread.
 ///
 /// ```
 /// use perf_anomaly::Moments;
@@ -30,15 +31,15 @@ pub struct Moments {
     mean: f64,
     /// Sum of squared deviations from the mean.
     m2: f64,
-    /// Sum of cubed deviations.
+    /// Sum of cubed deviations from the mean.
     m3: f64,
-    /// Sum of fourth powers of deviations.
+    /// Sum of fourth powers of deviations from the mean.
     m4: f64,
     /// Sum of the values.
     sum: f64,
-    /// Minimum.
+    /// Minimum; infinity without values.
     min: f64,
-    /// Maximum.
+    /// Maximum; negative infinity without values.
     max: f64,
 }
 
@@ -78,8 +79,8 @@ impl Moments {
         }
     }
 
-    /// Shifts the sum by `more` for the same number of values: the mean changes accordingly, the
-    /// spread does not.
+    /// Increases the sum by `more` for the same number of values. The mean changes accordingly; the
+    /// spread does not change.
     pub(crate) fn shifted(mut self, more: f64) -> Self {
         if self.count > 0 {
             self.sum += more;
@@ -123,12 +124,12 @@ impl Moments {
         self.mean
     }
 
-    /// Returns the minimum.
+    /// Returns the minimum; `None` without values.
     pub fn min(&self) -> Option<f64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// Returns the maximum.
+    /// Returns the maximum; `None` without values.
     pub fn max(&self) -> Option<f64> {
         (self.count > 0).then_some(self.max)
     }
@@ -183,9 +184,9 @@ impl Moments {
     /// Encodes the moments: the count, a flag byte for abbreviated fields, and the numbers in the
     /// order of the fields. Decoding restores every bit.
     ///
-    /// Sums and extremes of whole numbers are varints, with the maximum relative to the minimum; of
-    /// equal values one is stored. The encoding takes one byte without values, 5 bytes for one call
-    /// of some microseconds, and about 45 for many calls.
+    /// Sums and extremes that are whole numbers are varints; the maximum is relative to the
+    /// minimum. If all values are equal, one value is stored. The encoding takes one byte without
+    /// values, 5 bytes for one call of some microseconds, and about 45 bytes for many calls.
     pub(crate) fn encode(&self, to: &mut Writer) {
         to.varint(self.count);
         if self.count == 0 {
@@ -286,8 +287,8 @@ impl Moments {
     }
 }
 
-/// Largest count: far more than the calls of a thousand years, and such that all counts are exact
-/// as `f64`.
+/// Largest count after a merge. It is far more than the calls of a thousand years, and all counts
+/// up to it are exact as `f64`.
 const MOST: u64 = (1 << 53) - 1;
 
 /// Flags of abbreviated fields.
@@ -345,7 +346,7 @@ impl Merge for Moments {
         self.mean += step * b;
         self.count = self.count.saturating_add(other.count).min(MOST);
         self.sum += other.sum;
-        // Extremes are never NaN, which `f64::min` would have to check.
+        // Extremes are never NaN, so the check for NaN in `f64::min` is not needed.
         if other.min < self.min {
             self.min = other.min;
         }

@@ -1,4 +1,4 @@
-//! [`Monitor`]: sink for events that judges calls and collects all results.
+//! [`Monitor`]: event sink that converts events to calls, judges them and collects all results.
 
 use crate::calls::{Batch, Call, Calls};
 use crate::detect::LOOK;
@@ -38,7 +38,7 @@ pub struct Monitor {
     detector: Box<dyn Detector>,
     /// Judgements of the last step.
     judgements: Vec<Judgement>,
-    /// Lost time.
+    /// Time lost by anomalies.
     losses: Losses,
     /// Anomalies per step of each rank.
     ranks: Ranks,
@@ -46,7 +46,7 @@ pub struct Monitor {
     unjudged: Unjudged,
     /// First and last step that ended.
     steps: Option<(u64, u64)>,
-    /// User-defined thresholds for functions whose name matches a pattern; `None` to ignore them.
+    /// Thresholds of functions whose name matches a pattern; `None` ignores the functions.
     rules: Vec<(String, Option<f64>)>,
     /// Number of functions to which the rules were applied.
     ruled: usize,
@@ -58,9 +58,9 @@ pub struct Monitor {
     client: Option<Box<dyn Shared>>,
     /// Change points.
     drift: Option<Drift>,
-    /// `true` if the detector forgets a function that changed.
+    /// `true` if the detector drops the model of a function that changed.
     starts_over: bool,
-    /// Changes in the last step.
+    /// Changes that were detected in the last step.
     changes: Vec<Change>,
     /// Number of events that the source dropped.
     left_out: u64,
@@ -72,7 +72,7 @@ pub struct Monitor {
     error: Option<Error>,
 }
 
-/// Client with any exchange.
+/// Object-safe interface of a client with any exchange.
 trait Shared: std::fmt::Debug + Send {
     fn step(
         &mut self,
@@ -123,11 +123,11 @@ impl<E: Exchange> Shared for Client<E> {
     }
 }
 
-/// Number of steps that are kept for each rank.
+/// Number of steps for which statistics are kept for each rank.
 const HISTORY: usize = 128;
 
 impl Default for Monitor {
-    /// Judges the calls of [`Calls::default`] with [`Tail::default`], the detector with a stated
+    /// Returns a monitor of [`Calls::default`] and [`Tail::default`], the detector with a stated
     /// rate of false alarms.
     fn default() -> Self {
         Monitor::new(Calls::default(), Box::new(Tail::default()))
@@ -160,19 +160,19 @@ impl Monitor {
         }
     }
 
-    /// Ignores functions whose name matches a pattern with `*` and `?`: they are neither judged nor
-    /// learned. For call paths, the pattern must match the whole name or that of the last function.
-    /// Later rules override earlier ones.
+    /// Ignores functions whose name matches a pattern with `*` and `?`: their calls are neither
+    /// judged nor learned. For a model of a call path, the pattern must match its whole name or the
+    /// name of its last function. Later rules override earlier rules.
     pub fn ignore(mut self, pattern: impl Into<String>) -> Self {
         self.rules.push((pattern.into(), None));
         self
     }
 
-    /// Sets a separate threshold, in the unit of the [detector](Detector::set_threshold), for
-    /// functions whose name matches a pattern.
+    /// Sets the threshold of functions whose name matches a pattern, in the unit of the
+    /// [detector](Detector::set_threshold).
     ///
     /// # Errors
-    /// Returns [`Error::Parameter`] if it is out of the range of the detector.
+    /// Returns [`Error::Parameter`] if the threshold is out of the range of the detector.
     pub fn threshold(mut self, pattern: impl Into<String>, threshold: f64) -> Result<Self> {
         // No function has this number; the call only validates the threshold.
         let nobody = FunctionId(u32::MAX);
@@ -188,7 +188,7 @@ impl Monitor {
         self
     }
 
-    /// Shares what is learned with other ranks.
+    /// Shares the knowledge of the detector with other ranks. Default: it is not shared.
     pub fn share<E: Exchange + 'static>(mut self, client: Client<E>) -> Self {
         self.client = Some(Box::new(client));
         self
@@ -200,17 +200,18 @@ impl Monitor {
         self
     }
 
-    /// Makes the detector [start over](Detector::forget) with a function that changed, so that its
-    /// calls are judged by its new behaviour. Default: false, the past is forgotten at the usual
-    /// rate of the detector.
+    /// Makes the detector [drop the model](Detector::forget) of a function that changed, so that
+    /// its calls are judged by its new run times. Default: false, so that earlier calls lose weight
+    /// at the usual rate of the detector.
     pub fn start_over(mut self, starts_over: bool) -> Self {
         self.starts_over = starts_over;
         self
     }
 
-    /// Sets the job. Once it is cancelled, judging ends within a step, and [`error`](Self::error)
-    /// returns [`Error::Cancelled`]. The interrupted step may be partly learned but is not judged,
-    /// and neither are later steps. Default: a job that is never cancelled.
+    /// Sets the job. Once the job is cancelled, judging ends within a step, and
+    /// [`error`](Self::error) returns [`Error::Cancelled`]. The interrupted step and later steps
+    /// have no judgements, but a part of the interrupted step may be learned. Default: a job that
+    /// is never cancelled.
     ///
     /// ```
     /// use perf_anomaly::{Error, Monitor, Replay, Tail, calls::Calls};
@@ -237,7 +238,8 @@ impl Monitor {
         self.calls.batch()
     }
 
-    /// Returns the judgement of each of them.
+    /// Returns the judgements of the calls in [`batch`](Self::batch), in the same order; empty if
+    /// the step was not judged.
     pub fn judgements(&self) -> &[Judgement] {
         &self.judgements
     }
@@ -302,10 +304,10 @@ impl Monitor {
         &self.unjudged
     }
 
-    /// Returns the number of steps from the first to the last one that ended so far, on any rank.
+    /// Returns the number of steps from the first to the last step that ended so far, on any rank.
     ///
     /// A step counts once, even if it ends again for a rank whose file is delayed. As for
-    /// [ranks](Self::ranks), a step without events counts if it lies between others.
+    /// [ranks](Self::ranks), a step without events between other steps counts too.
     ///
     /// ```
     /// use perf_anomaly::Monitor;
@@ -323,7 +325,7 @@ impl Monitor {
         range.map_or(0, |(first, last)| (last - first).saturating_add(1))
     }
 
-    /// Returns the functions whose change was detected in the last step.
+    /// Returns the changes that were detected in the last step.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
@@ -333,7 +335,7 @@ impl Monitor {
         self.drift.as_ref()
     }
 
-    /// Adds events that the source had to drop, for the [`Report`].
+    /// Adds a number of events that the source dropped, for the [`Report`].
     pub fn add_left_out(&mut self, events: u64) {
         self.left_out = self.left_out.saturating_add(events);
     }
@@ -350,22 +352,22 @@ impl Monitor {
         self.error.as_ref()
     }
 
-    /// Returns and clears the first error of the store or the server. A sink does not fail:
-    /// detection continues without them.
+    /// Returns and clears the first error of the store or the server, if any. After such an error
+    /// detection continues.
     pub fn take_error(&mut self) -> Option<Error> {
         self.error.take()
     }
 
-    /// Judges the pending events within a step, for sources with more events in a step than fit in
-    /// memory, see [`Calls::flush`]. Counts per step treat the parts as one step, and the server is
-    /// contacted at its end.
+    /// Converts and judges the pending events within a step, for sources with more events in a step
+    /// than fit in memory, see [`Calls::flush`]. The parts of a step are counted as one step, and
+    /// the server is contacted at the end of the step.
     pub fn flush(&mut self) {
         self.calls.flush();
         self.judge(false);
     }
 
-    /// Ends the stream: judges open calls, which are then in [`batch`](Self::batch).
-    /// [`finish`](Self::finish) does so if it has not been done before.
+    /// Ends the stream: closes and judges open calls, which are then in [`batch`](Self::batch).
+    /// [`finish`](Self::finish) calls this method if it has not been called.
     pub fn close(&mut self) {
         if !std::mem::replace(&mut self.is_closed, true) {
             self.calls.finish();
@@ -373,12 +375,12 @@ impl Monitor {
         }
     }
 
-    /// Ends the stream: judges open calls, writes pending records, and sends the rest to the
-    /// server.
+    /// Ends the stream: closes and judges open calls, writes waiting records, and sends the
+    /// remaining knowledge to the server.
     ///
     /// # Errors
-    /// Returns [`Unfinished`], which contains the report too, with the first error of the store or
-    /// the server.
+    /// Returns [`Unfinished`] with the first error of the store or the server. It contains the
+    /// report too.
     pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
         self.close();
         if let Some(client) = &mut self.client {
@@ -414,7 +416,7 @@ impl Monitor {
         }
     }
 
-    /// Applies the rules to new functions.
+    /// Applies the rules to the functions that are new since the last call.
     fn rule(&mut self) {
         let count = self.calls.function_count();
         for at in std::mem::replace(&mut self.ruled, count)..count {
@@ -434,7 +436,7 @@ impl Monitor {
         }
     }
 
-    /// Judges the batch, or a part of it if the job is cancelled.
+    /// Judges the batch. If the job is cancelled, all judgements are dropped.
     fn judge(&mut self, is_step: bool) {
         if let Err(cancelled) = self.judge_until(is_step) {
             self.judgements.clear();
@@ -449,7 +451,7 @@ impl Monitor {
             self.rule();
         }
         if let Some(client) = &mut self.client {
-            // A view that arrived since the last step improves the judgements of this one.
+            // A view that arrived since the last step improves the judgements of this step.
             let received = client.receive(&self.calls, &mut *self.detector);
             self.error = self.error.take().or(received.err());
         }
@@ -482,7 +484,7 @@ impl Monitor {
         self.job.check()?;
         let mut first = self.error.take();
         if let Some(recorder) = &mut self.recorder {
-            // The rules are stored with the records, once.
+            // The rules are stored once with the properties of the run.
             for (pattern, threshold) in self.rules.iter().skip(self.told) {
                 match threshold {
                     Some(threshold) => {

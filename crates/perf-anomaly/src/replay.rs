@@ -1,4 +1,4 @@
-//! [`Replay`]: conversion of a recording to a stream of events.
+//! [`Replay`]: event source that pushes a recorded trace as a stream, step by step.
 
 use crate::calls::{CORRELATION, NESTED};
 use perf_core::{
@@ -9,16 +9,20 @@ use perf_core::{
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Pushes a [`Trace`] as a live stream: in steps of equal time, at full speed or paced.
+/// Pushes a [`Trace`] like a live stream, in steps of equal time, at full speed or paced.
 ///
-/// Each process is a rank, in the order of the recording, and its locations are threads.
-/// Accelerator streams follow the CPU threads; they belong to the process that uses the accelerator
-/// and have the property `Accelerator Stream`, and `Accelerator Calls Nest` if their calls nest.
-/// Point-to-point messages, and counters as metric samples, are included; other events are not part
-/// of a stream. Work on an accelerator and the call that launched it, according to
-/// [`Trace::links`], get a common correlation id if both are in view, on the rank of the launch; a
-/// recorded counter of that name is then dropped. Within a step, locations follow one another. A
-/// replay serves one sink, because the ids of the sink are cached.
+/// Each process is a rank, in the order of the trace, and its locations are threads. Accelerator
+/// streams are numbered after the CPU threads, and belong to the process that uses the accelerator.
+/// They have the property `Accelerator Stream`, and also `Accelerator Calls Nest` if their calls
+/// nest.
+///
+/// Enters, exits, point-to-point messages and metric samples (as counters) are pushed; other events
+/// are skipped. If links connect work on an accelerator to the call that launched it
+/// ([`Trace::links`]), and both are in view, they get a common correlation id. Recorded values of
+/// the correlation counter are then dropped.
+///
+/// Within a step, locations are pushed one after the other. A replay serves one sink, because the
+/// ids of the sink are cached.
 ///
 /// ```
 /// use perf_anomaly::{Replay, calls::Calls};
@@ -44,13 +48,13 @@ pub struct Replay<'a> {
     streams: Vec<Source>,
     /// Length of a step in ticks.
     period: u64,
-    /// Range of the events.
+    /// Time range of the events; `None` without events.
     range: Option<TimeRange>,
     /// Next step.
     step: u64,
-    /// Speed relative to real time.
+    /// Speed relative to real time; `None` for full speed.
     pace: Option<f64>,
-    /// Start of the replay.
+    /// Time at which a paced replay started.
     started: Option<Instant>,
 }
 
@@ -65,7 +69,8 @@ struct Source {
     stream: StreamId,
     /// Number of events already pushed.
     done: usize,
-    /// Enters that launch work, or are such work, with their common id, in reverse order.
+    /// Indices of the enters that launch work, or are such work, each with the correlation id, in
+    /// reverse order.
     correlations: Vec<(u32, u64)>,
 }
 
@@ -103,15 +108,16 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Paces the replay at `factor` times the speed of the recording. A step is delayed as a whole
-    /// until its end. Default: full speed, which a factor of 0 or less means too.
+    /// Paces the replay at `factor` times the speed of the recorded run. The events of a step are
+    /// pushed together at its end. Default: full speed, which is also set by a factor that is not
+    /// positive or not finite.
     pub fn pace(mut self, factor: f64) -> Self {
         self.pace = (factor > 0.0 && factor.is_finite()).then_some(factor);
         self
     }
 
-    /// Sets the rule that decides which regions are one function. Functions of the same name are
-    /// distinguished by their [labels](Unify::labels). Default: [`Unify::Location`].
+    /// Sets the rule that decides which regions are the same function. Different functions of the
+    /// same name are distinguished by their [labels](Unify::labels). Default: [`Unify::Location`].
     pub fn unify(mut self, unify: Unify) -> Self {
         self.ids.unify = unify;
         self
@@ -123,7 +129,7 @@ impl<'a> Replay<'a> {
             .map_or(0, |range| range.len().div_ceil(self.period))
     }
 
-    /// Waits until `ticks` from the start have passed.
+    /// Waits until the paced replay has reached `ticks` from its start.
     fn wait(&mut self, ticks: u64, job: &Job) -> Result<(), Cancelled> {
         job.check()?;
         let Some(pace) = self.pace else {
@@ -215,7 +221,8 @@ impl EventSource for Replay<'_> {
     }
 }
 
-/// Returns pairs of launch and work in order, with both in view. Equal launches are adjacent.
+/// Returns the pairs of a launch and its work that are both in view, in ascending order, so that
+/// equal launches are adjacent.
 fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {
     let definitions = view.definitions();
     let seen: HashMap<LocationId, std::ops::Range<usize>> = view
@@ -236,7 +243,7 @@ fn launches(view: TraceView<'_>) -> Vec<(EventId, EventId)> {
         .filter(|link| is_seen(link.from) && is_seen(link.to))
         .map(|link| (link.to, link.from))
         .collect();
-    // Work has one launch: the first link.
+    // Work has one launch, which is that of its first link.
     found.sort_by_key(|(work, _)| *work);
     found.dedup_by_key(|(work, _)| *work);
     let mut found: Vec<_> = found
@@ -280,8 +287,8 @@ fn sources(
 }
 
 /// Returns rank and thread of all locations. Processes are numbered as ranks in the order of their
-/// locations; a location without a process is a rank of its own. Accelerators belong to the rank
-/// that launches their first work, regardless of their process.
+/// locations; a location without a process is a separate rank. An accelerator stream belongs to the
+/// rank that launches its first work, or if there is none, to the rank of its process.
 fn ranks(trace: &Trace, launches: &[(EventId, EventId)]) -> Vec<StreamKey> {
     let system = &trace.definitions().system;
     let mut launcher: HashMap<LocationId, (EventId, LocationId)> = HashMap::new();
@@ -354,18 +361,18 @@ fn describe(definitions: &Definitions, id: LocationId, stream: StreamId, sink: &
     }
 }
 
-/// Translation of the ids of the recording to those of the sink.
+/// Translation of the ids of the trace to those of the sink.
 #[derive(Clone, Debug, Default)]
 struct Ids {
-    /// Rule that decides which regions are one function.
+    /// Rule that decides which regions are the same function.
     unify: Unify,
     /// Id of each region.
     regions: Vec<RegionId>,
-    /// Id of each metric, once it has been requested.
+    /// Id of each metric in the sink; `None` for a metric that is dropped.
     metrics: Vec<Option<MetricId>>,
     /// Rank and thread of each location.
     keys: Vec<StreamKey>,
-    /// `true` if links connect launches and work, so that the counter is not needed.
+    /// `true` if links connect launches and work, so that the correlation counter is not needed.
     has_launches: bool,
 }
 
@@ -399,7 +406,7 @@ impl Ids {
         }
     }
 
-    /// Returns the message with the rank of the other end, or its number in the communicator if the
+    /// Returns the peer of a message with its rank, or with its number in the communicator if the
     /// rank is unknown.
     fn peer(&self, from: LocationId, transfer: Transfer, definitions: &Definitions) -> Peer {
         let rank_of = |location: LocationId| self.keys.get(location.index()).map(|key| key.rank);

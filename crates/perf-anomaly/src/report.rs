@@ -1,4 +1,5 @@
-//! [`Report`]: results of a finished stream.
+//! [`Report`]: all results of a monitor after the end of the stream, and their revision by the
+//! final model.
 
 use crate::calls::Calls;
 use crate::detect::{Losses, Place, Relabelled};
@@ -29,19 +30,20 @@ use std::collections::HashMap;
 pub struct Report {
     /// Call converter with the health of the stream.
     pub calls: Calls,
-    /// Detector with all that it learned.
+    /// Detector with its final model.
     pub detector: Box<dyn Detector>,
     /// Time lost by function, path, rank and step.
     pub losses: Losses,
     /// Anomalies per step of each rank.
     pub ranks: Ranks,
-    /// Longest calls that were not judged.
+    /// Longest call of each function that was not judged.
     pub unjudged: Unjudged,
-    /// Number of steps from the first to the last one that ended, on any rank.
+    /// Number of steps from the first to the last step that ended, on any rank.
     pub steps: u64,
-    /// Functions that became slower or faster, if this was [enabled](crate::Monitor::watch_drift).
+    /// Functions that became slower or faster; `None` unless it was
+    /// [enabled](crate::Monitor::watch_drift).
     pub drift: Option<Drift>,
-    /// Store and data reduction, if there was a recorder.
+    /// Store and data reduction; `None` without a recorder.
     pub store: Option<(Box<dyn Store>, Reduction)>,
     /// Number of events that the source [dropped](crate::Monitor::add_left_out). Events dropped by
     /// the sink are in the health of [`calls`](Self::calls).
@@ -50,15 +52,15 @@ pub struct Report {
     pub(crate) limits: (usize, u64),
 }
 
-/// Report that is available in spite of an error.
+/// Error of a finished stream, with the report that is available in spite of it.
 #[derive(thiserror::Error)]
 #[error("{error}")]
 #[non_exhaustive]
 pub struct Unfinished {
     /// First error of the store or the server.
     pub error: Error,
-    /// Results; the content of the store may be incomplete. `None` if the thread that owned them
-    /// has ended.
+    /// Results; the content of the store may be incomplete. `None` if the thread that owned the
+    /// results has panicked.
     pub report: Option<Box<Report>>,
 }
 
@@ -78,7 +80,8 @@ impl From<Unfinished> for Error {
 impl Report {
     /// [Judges again](crate::provenance::prune) the recorded calls with the final model, and
     /// updates losses, ranks and the reduction. Anomalies that were not recorded keep their
-    /// judgements. The budget of the recorder applies to the result. `None` without a recorder.
+    /// judgements. The budget of the recorder applies to the remaining records. Returns `None`
+    /// without a recorder.
     ///
     /// # Errors
     ///

@@ -1,24 +1,26 @@
-//! [`Sample`] and [`Judgement`]: input and output of a detector.
+//! [`Sample`] and [`Judgement`]: input and output of a detector, and [`Label`], the classes of
+//! calls.
 
 use perf_core::Nanos;
 
-/// Number of a model: of a function of a program, or of a call path of it, common to all ranks and
-/// threads.
+/// Number of a model, which is that of a function or of a call path of a program. It is common to
+/// all ranks and threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[repr(transparent)]
 pub struct FunctionId(pub u32);
 
-/// One completed call, as a detector sees it.
+/// Completed call, reduced to the data that a detector uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Sample {
     /// Model of the call.
     pub function: FunctionId,
-    /// Run time: exclusive by default, inclusive on request.
+    /// Run time: exclusive by default, inclusive with
+    /// [`Runtime::Inclusive`](crate::calls::Runtime::Inclusive).
     pub runtime: Nanos,
-    /// `true` if it is the first call of its function on its stream, which is often slower than
-    /// others.
+    /// `true` for the first call of its function on its stream, which is often slower than later
+    /// calls.
     pub first: bool,
 }
 
@@ -39,23 +41,23 @@ pub struct Sample {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Label {
-    /// As expected.
+    /// The run time is as expected.
     #[default]
     Normal,
-    /// Longer than expected.
+    /// The run time is longer than expected.
     #[serde(rename = "too slow")]
     TooSlow,
-    /// Shorter than expected.
+    /// The run time is shorter than expected.
     #[serde(rename = "too fast")]
     TooFast,
-    /// The function has had too few calls.
+    /// The detector has not learned enough calls to judge the call.
     #[serde(rename = "not enough data")]
     NotEnoughData,
-    /// Excluded by the user.
+    /// The function is excluded by the user.
     Ignored,
-    /// Longer than any earlier call of its function, by a margin that the stated rate of false
-    /// alarms does not explain, while the tail of the run times is too uncertain for a bound.
-    /// Counts as too slow.
+    /// The call is much longer than the earlier calls of its function, by a margin that the stated
+    /// rate of false alarms does not explain, while the tail of the run times is too uncertain for
+    /// a bound. Counts as too slow.
     #[serde(rename = "beyond experience")]
     BeyondExperience,
 }
@@ -87,13 +89,13 @@ pub struct Judgement {
     pub label: Label,
     /// Score in the units of the detector; higher is rarer.
     pub score: f64,
-    /// Expected run time, if the model has one.
+    /// Expected run time; `None` if the model has none.
     pub expected: Option<Nanos>,
 }
 
 impl Judgement {
-    /// Returns the time lost: run time minus expected run time; 0 for calls that are normal or too
-    /// fast, and without an expected run time.
+    /// Returns the time lost, which is the run time minus the expected run time for calls that are
+    /// [slow](Label::is_slow), and 0 for other calls and without an expected run time.
     pub fn severity(&self, sample: &Sample) -> Nanos {
         match (self.label.is_slow(), self.expected) {
             (true, Some(expected)) => Nanos(sample.runtime.0.saturating_sub(expected.0).max(0)),

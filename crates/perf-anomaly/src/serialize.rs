@@ -43,7 +43,7 @@ pub(crate) fn by_rank<S: Serializer>(
     }))
 }
 
-/// Serializes as a list of pairs in the order of the functions.
+/// Serializes the table as a list of pairs in ascending order of function number.
 impl<T: Serialize> Serialize for Functions<T> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let pairs: Vec<(FunctionId, &T)> = self.iter().collect();
@@ -74,7 +74,7 @@ impl Serialize for Ranks {
     }
 }
 
-/// Serializes the changes and the number of dropped ones.
+/// Serializes the changes and the number of dropped changes.
 impl Serialize for Drift {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut drift = to.serialize_struct("Drift", 2)?;

@@ -1,4 +1,4 @@
-//! Tables of anomalies, losses, changes and models.
+//! Conversion of judgements, losses, changes, models and reports to tables.
 
 use crate::calls::{Calls, StreamHealth};
 use crate::server::{RankSummary, Ranking};
@@ -26,7 +26,7 @@ impl Label {
     }
 }
 
-/// Returns the name of a call path, `main > solve`; `(other)` beyond the limit of paths.
+/// Returns the name of a call path, such as `main > solve`; `(other)` for paths beyond the limit.
 pub(crate) fn call_path(calls: &Calls, path: CallPathId) -> String {
     let regions = calls.path(path).into_iter();
     let name = |region| {
@@ -49,21 +49,22 @@ pub(crate) fn nanos(value: f64) -> Nanos {
 }
 
 impl Judgement {
-    /// Returns the calls of the last step with their judgements as a table. `judgements` are those of the batch of
-    /// `calls`, one for each call, as [`Monitor::judgements`](crate::Monitor::judgements) returns them.
+    /// Returns the calls of the last step with their judgements as a table, one row each.
+    /// `judgements` holds one judgement for each call in the batch of `calls`, as returned by
+    /// [`Monitor::judgements`](crate::Monitor::judgements).
     ///
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `program`, `rank`, `thread` | unsigned | stream of the call |
-    /// | `step` | unsigned | step in which it was completed |
+    /// | `step` | unsigned | step in which the call was completed |
     /// | `function` | text | function or call path that has the model |
     /// | `call path` | text | names of the regions, `main > solve` |
     /// | `entry`, `exit` | time | begin and end of the call |
     /// | `run time` | time | time that was judged |
-    /// | `expected` | time | time that the model expects, if it does |
+    /// | `expected` | time | time that the model expects, missing for none |
     /// | `label` | text | see [`Label::name`] |
     /// | `score` | float | rarity in the units of the detector |
-    /// | `time lost` | time | run time above the expected one of a slow call, else 0 |
+    /// | `time lost` | time | run time of a slow call above the expected one, otherwise 0 |
     ///
     /// ```
     /// use perf_anomaly::{Judgement, Monitor, Watch};
@@ -141,7 +142,7 @@ impl Loss {
     /// |---|---|---|
     /// | `calls` | unsigned | number of calls |
     /// | `anomalies` | unsigned | calls that were too slow or too fast |
-    /// | `too slow`, `beyond experience`, `too fast` | unsigned | calls of these labels; those beyond experience are too slow, too |
+    /// | `too slow`, `beyond experience`, `too fast` | unsigned | calls with these labels; `too slow` includes `beyond experience` |
     /// | `not enough data` | unsigned | calls that could not be judged |
     /// | `time lost` | time | run time above the expected one, summed over the slow calls |
     ///
@@ -246,10 +247,10 @@ impl Change {
     /// |---|---|---|
     /// | `program` | unsigned | program of the function |
     /// | `function` | text | name |
-    /// | `step` | unsigned | step in which it changed |
-    /// | `run time before`, `run time after` | time | usual run times |
-    /// | `factor` | float | the later by the earlier one |
-    /// | `calls before` | unsigned | calls that the earlier one is of |
+    /// | `step` | unsigned | step in which the change began |
+    /// | `run time before`, `run time after` | time | usual run times before and after the change |
+    /// | `factor` | float | run time after the change divided by that before |
+    /// | `calls before` | unsigned | number of calls from which the run time before was computed |
     /// | `score` | float | distance in standard deviations of the rank sum |
     ///
     /// ```
@@ -294,14 +295,15 @@ impl Change {
     }
 }
 
-/// Returns facts of models ([`Detector::describe`](crate::Detector::describe)) as a table with a row for each fact.
+/// Returns facts of models ([`Detector::describe`](crate::Detector::describe)) as a table, one row
+/// for each fact.
 ///
 /// | column | type | meaning |
 /// |---|---|---|
-/// | `function` | text | name that was passed |
+/// | `function` | text | given name |
 /// | `fact` | text | name of the fact, `mode 1 median` |
-/// | `value` | float | number as the detector states it, missing for a range without an end |
-/// | `unit` | text | `ns` for times, empty for counts and shares of 1 |
+/// | `value` | float | number as the detector states it, missing for the end of an unbounded range |
+/// | `unit` | text | `ns` for times, empty for counts and for shares, which are fractions |
 /// | `text` | text | value with its unit, as in [`facts_text`](crate::facts_text) |
 ///
 /// ```
@@ -342,9 +344,9 @@ pub fn facts_table<'a>(named: impl IntoIterator<Item = (&'a str, &'a [(String, f
 }
 
 impl UnjudgedCall {
-    /// Returns calls that were not judged as a table: `program`, `rank`, `thread`, `step`,
-    /// `function`, `entry`, `run time`, `calls known`, the number of earlier calls of the function,
-    /// and the flag `first call` for the first one on its thread.
+    /// Returns calls that were not judged as a table with the columns `program`, `rank`, `thread`,
+    /// `step`, `function`, `entry`, `run time`, `calls known` (number of earlier calls of the
+    /// function) and `first call` (flag for the first call of the function on its thread).
     pub fn table(longest: &[UnjudgedCall], calls: &Calls) -> Table {
         let all = || longest.iter();
         let functions = all().map(|it| calls.function_name(it.function));
@@ -380,9 +382,9 @@ impl UnjudgedCall {
 type Part = (&'static str, fn(&Moments) -> Option<f64>);
 
 impl Moments {
-    /// Adds columns of moments to a table with one row for each: `NAME count`, `NAME mean`,
-    /// `NAME deviation`, `NAME minimum` and `NAME maximum`, all but the first in `unit`. Moments in
-    /// `ns` become times. Moments without values are missing cells.
+    /// Adds columns of moments to a table with one row for each item of `moments`: `NAME count`,
+    /// `NAME mean`, `NAME deviation`, `NAME minimum` and `NAME maximum`. All but the count are in
+    /// `unit`; if the unit is `ns` they are times. Cells of moments without values are missing.
     ///
     /// ```
     /// use perf_anomaly::Moments;
@@ -417,8 +419,8 @@ impl Moments {
 }
 
 impl Histogram {
-    /// Returns the bins as a table: `from` (exclusive), `to` (inclusive), both in the unit of the values, `count`, and
-    /// `share` in %.
+    /// Returns the bins as a table with the columns `from` (exclusive) and `to` (inclusive), both
+    /// in the unit of the values, `count`, and `share` in %.
     ///
     /// ```
     /// use perf_anomaly::Histogram;
@@ -453,8 +455,8 @@ impl Histogram {
 }
 
 impl StreamHealth {
-    /// Returns the counts as a table: `count of`, `count`, and the flag `fault` for counts of
-    /// defects.
+    /// Returns the counts as a table with the columns `count of`, `count`, and the flag `fault` for
+    /// counts of defects.
     ///
     /// ```
     /// use perf_anomaly::calls::StreamHealth;

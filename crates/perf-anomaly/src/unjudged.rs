@@ -1,4 +1,4 @@
-//! [`Unjudged`]: the longest calls that the detector could not judge.
+//! [`Unjudged`]: longest call of each function that the detector could not judge.
 
 use crate::calls::Calls;
 use crate::detect::Functions;
@@ -16,21 +16,20 @@ pub struct UnjudgedCall {
     pub stream: StreamKey,
     /// Step in which the call was completed.
     pub step: u64,
-    /// Time of its entry.
+    /// Time of the enter.
     pub entry: Nanos,
-    /// Run time that was to be judged.
+    /// Run time, exclusive or inclusive as it would be judged.
     pub runtime: Nanos,
     /// Number of earlier calls of the function.
     pub known: u64,
-    /// `true` if it is the first call of the function on its thread, which is not compared with
-    /// others.
+    /// `true` for the first call of the function on its thread, which by default is not judged.
     pub is_first: bool,
 }
 
 /// Longest call of each function that was not judged.
 ///
-/// A detector needs some calls of a function before it can judge. A long call among the first ones
-/// is neither normal nor abnormal, but deserves attention.
+/// A detector needs some calls of a function before it can judge. A long call among the first calls
+/// is labelled neither normal nor abnormal, but deserves attention.
 ///
 /// ```
 /// use perf_anomaly::{Monitor, Tail, Watch, calls::Calls};
@@ -52,7 +51,7 @@ pub struct Unjudged(Functions<Known>);
 
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// Number of known calls.
+    /// Number of calls so far.
     calls: u64,
     /// Longest call that was not judged.
     longest: Option<UnjudgedCall>,
@@ -93,7 +92,7 @@ impl Unjudged {
             .iter()
             .filter_map(|(_, known)| known.longest)
             .collect();
-        // Stable: calls of equal length stay in the order of their functions.
+        // The sort is stable, so calls of equal length stay in the order of their functions.
         all.sort_by_key(|one| std::cmp::Reverse(one.runtime));
         all.truncate(most);
         all

@@ -1,4 +1,4 @@
-//! [`Watch`]: interface for programs that push their own events.
+//! [`Watch`]: interface for programs that push their events to a sink, with steps by time.
 
 use perf_core::{
     EventSink, MetricId, Nanos, Peer, RegionId, StreamEvent, StreamId, StreamKey, Value,
@@ -6,14 +6,15 @@ use perf_core::{
 
 /// Pushes the events of one rank, from within the program, to a sink.
 ///
-/// Times are nanoseconds since any origin that all ranks share, and the step of an event is
-/// `(time - origin) / period`. All ranks therefore agree on it, even if one of them has no events
-/// for a long time. Steps without events are skipped. Alternatively the program ends steps
-/// explicitly. The sink repairs and counts wrong order, wrong names and missing exits.
+/// Times are nanoseconds since any origin that all ranks share. The step of an event is `(time -
+/// origin) / period`, so all ranks agree on it, even if one of them has no events for a long time.
+/// Steps without events are skipped. Alternatively the program ends steps explicitly. The sink
+/// repairs and counts wrong order, wrong names and missing exits.
 ///
-/// A single wrong clock reading must not skip many steps: an event more than 16 steps ahead waits
-/// for two more, or for the end of the step. If two others are as far ahead, the step is advanced;
-/// otherwise the event is assigned to the current step and [counted](Self::wrong_steps).
+/// A single wrong clock reading must not skip many steps. An event more than 16 steps ahead
+/// therefore waits for two more events, or for the end of the step. If at least two events wait
+/// then, and are within 16 steps of each other, the step is advanced to theirs. Otherwise the
+/// waiting events are assigned to the current step and [counted](Self::wrong_steps).
 ///
 /// ```
 /// use perf_anomaly::Watch;
@@ -42,25 +43,25 @@ pub struct Watch<S> {
     threads: Vec<(u32, StreamId)>,
     /// Length of a step.
     period: Nanos,
-    /// Begin of step 0.
+    /// Time at which step 0 begins.
     origin: Nanos,
     /// Current step.
     step: u64,
     /// End of the step; `None` before the first event, and after a step was ended explicitly.
     end: Option<Nanos>,
-    /// Events before this time need no check: the end of the step, unless events wait.
+    /// Time before which events need no check: the end of the step, unless events wait.
     until: Nanos,
-    /// Events far ahead that wait for others.
+    /// Events far ahead that wait for further events to confirm their step.
     ahead: Vec<(u32, Nanos, StreamEvent)>,
-    /// Number of events with a wrong step.
+    /// Number of events that were assigned to an earlier step than that of their time.
     wrong: u64,
     /// Number of steps without events.
     empty: u64,
 }
 
-/// Number of steps from which an event is far ahead.
+/// Number of steps beyond which an event is far ahead.
 const FAR: u64 = 16;
-/// Number of events that confirm a step.
+/// Number of waiting events at which their step is decided.
 const SURE: usize = 3;
 
 impl<S: EventSink> Watch<S> {
@@ -82,15 +83,15 @@ impl<S: EventSink> Watch<S> {
         }
     }
 
-    /// Sets the length of a step, in the time of the events. Default: 1 s; 0 for steps that are
-    /// only [ended explicitly](Self::end_step).
+    /// Sets the length of a step in the time of the events. Default: 1 s. With 0, steps are only
+    /// [ended explicitly](Self::end_step).
     pub fn period(mut self, period: Nanos) -> Self {
         self.period = period;
         self.look();
         self
     }
 
-    /// Sets the begin of step 0, in the time of the events; the same on all ranks. Default: 0.
+    /// Sets the time at which step 0 begins, which must be the same on all ranks. Default: 0.
     /// Earlier events belong to step 0.
     pub fn origin(mut self, origin: Nanos) -> Self {
         self.origin = origin;
@@ -140,15 +141,15 @@ impl<S: EventSink> Watch<S> {
         self.sink.metadata(stream, name, value);
     }
 
-    /// Ends the step, and returns its number. Events before the regular end of the step belong to
-    /// the next one.
+    /// Ends the current step, and returns its number. Later events before the regular end of the
+    /// step belong to the next step.
     pub fn end_step(&mut self) -> u64 {
         self.settle();
         self.finish_step()
     }
 
-    /// Reports the current time without an event: ends the step if it is over. For programs without
-    /// events for a long time, whose last calls should be judged nevertheless.
+    /// Reports the current time without an event, which ends the step if it is over. This is for
+    /// programs that have no events for a long time, but whose last calls should be judged.
     pub fn tick(&mut self, at: Nanos) {
         let step = self.step_of(at);
         let come = self.ahead.iter().map(|(_, at, _)| self.step_of(*at));
@@ -167,13 +168,13 @@ impl<S: EventSink> Watch<S> {
         self.look();
     }
 
-    /// Returns the number of steps without events, between the first event and the last.
+    /// Returns the number of steps without events between the first and the last event.
     pub fn empty_steps(&self) -> u64 {
         self.empty
     }
 
-    /// Returns the number of events assigned to an earlier step than their time, based on the
-    /// events around them.
+    /// Returns the number of events that were assigned to an earlier step than that of their time,
+    /// because the events around them did not confirm it.
     pub fn wrong_steps(&self) -> u64 {
         self.wrong
     }
@@ -183,8 +184,8 @@ impl<S: EventSink> Watch<S> {
         self.step
     }
 
-    /// Returns the sink. At most two events that are far ahead [wait](Self) before it receives
-    /// them.
+    /// Returns the sink. It may not have received the last events: at most two events that are far
+    /// ahead [wait](Self).
     pub fn sink(&self) -> &S {
         &self.sink
     }
@@ -239,8 +240,8 @@ impl<S: EventSink> Watch<S> {
         since.cast_unsigned()
     }
 
-    /// Decides about waiting events: if there are enough of them, or the step is unknown, the step
-    /// is that of their median.
+    /// Decides about waiting events. If at least two of them are within [`FAR`] steps of the median
+    /// step, or the current step is unknown, the step is advanced to the earliest of these.
     fn settle(&mut self) {
         let is_known = self.end.is_some() || self.step > 0;
         let mut steps: Vec<u64> = self.ahead.iter().map(|one| self.step_of(one.1)).collect();
@@ -261,7 +262,7 @@ impl<S: EventSink> Watch<S> {
         self.look();
     }
 
-    /// Pushes waiting events to the current step.
+    /// Pushes the waiting events to the sink, in the current step.
     fn release(&mut self) {
         for (thread, at, event) in std::mem::take(&mut self.ahead) {
             let stream = self.stream(thread);

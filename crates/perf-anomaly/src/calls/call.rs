@@ -1,4 +1,4 @@
-//! [`Call`] and [`Batch`]: completed calls, and those of one step.
+//! [`Call`]: one call of a region on a stream; [`Batch`]: the calls that were completed in a step.
 
 use super::gpu::GpuLink;
 use crate::Sample;
@@ -17,7 +17,7 @@ impl CallFlags {
     pub(super) const AT_END: u8 = 16;
     pub(super) const CORRELATED: u8 = 32;
 
-    /// Returns `true` if the call is still open, such as an ancestor of a completed one.
+    /// Returns `true` if the call is still open, such as a caller of a completed call.
     pub fn is_open(self) -> bool {
         self.0 & Self::OPEN != 0
     }
@@ -27,7 +27,8 @@ impl CallFlags {
         self.0 & Self::FIRST != 0
     }
 
-    /// Returns `true` if the exit of an outer call closed the call, so that its end is a guess.
+    /// Returns `true` if the exit of an outer call, or a stack that became too deep, closed the
+    /// call. Its end is then a guess.
     pub fn closed_by_outer(self) -> bool {
         self.0 & Self::IMPLICIT != 0
     }
@@ -42,7 +43,8 @@ impl CallFlags {
         self.0 & Self::AT_END != 0
     }
 
-    /// Returns `true` if the end of the call was not recorded, so that its run time is a guess.
+    /// Returns `true` if the exit of the call is missing or has another name, so that its run time
+    /// is a guess.
     pub fn closed_early(self) -> bool {
         self.0 & (Self::IMPLICIT | Self::RENAMED | Self::AT_END) != 0
     }
@@ -59,7 +61,7 @@ impl CallFlags {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Call {
-    /// Stream on which it ran.
+    /// Stream on which the call ran.
     pub stream: StreamId,
     /// Region, with one id for all ranks and threads of a program.
     pub region: RegionId,
@@ -69,11 +71,11 @@ pub struct Call {
     pub depth: u32,
     /// Time of the enter.
     pub entry: Nanos,
-    /// Time of the exit; for an open call, the entry.
+    /// Time of the exit; for an open call, time of the enter.
     pub exit: Nanos,
     /// Time in the call without its callees.
     pub exclusive: Nanos,
-    /// Number in the order of entry on its stream, from 0.
+    /// Number of the call in the order of entry on its stream, from 0.
     pub number: u64,
     /// Number of the calling call, or a marker for none.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::caller"))]
@@ -84,13 +86,13 @@ pub struct Call {
     pub index: u32,
     /// Number of its direct callees.
     pub children: u32,
-    /// Number of messages sent and received directly by it.
+    /// Number of messages sent and received in the call and not in a callee.
     pub messages: u32,
-    /// Number of counter values taken in it and not in a callee.
+    /// Number of counter values taken in the call and not in a callee.
     pub counters: u32,
     /// Flags.
     pub flags: CallFlags,
-    /// Index plus 1 of its last message or counter value among those kept; 0 for none.
+    /// Index plus 1 of its last message or counter value among all notes of its stream; 0 for none.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) last_note: u64,
 }
@@ -124,17 +126,17 @@ impl Call {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CallKey {
-    /// Stream on which it ran.
+    /// Stream on which the call ran.
     pub stream: StreamId,
     /// Number in the order of entry on that stream.
     pub number: u64,
 }
 
-/// Calls that were completed in a step, in two columns of equal length: samples for detectors, and
-/// the calls themselves.
+/// Calls that were completed in a step, in two columns of equal length: the samples for detectors,
+/// and the calls.
 ///
-/// Streams are ordered by program, rank and thread, the calls of a stream by their exits. The order
-/// therefore does not depend on the interleaving of the streams.
+/// Streams are in order of program, rank and thread, the calls of a stream in order of completion.
+/// The order therefore does not depend on the interleaving of the streams.
 ///
 /// ```
 /// use perf_anomaly::{Watch, calls::Calls};

@@ -1,28 +1,28 @@
-//! [`Context`]: surroundings of a call.
+//! [`Context`]: callers, neighbouring calls and launch of a call, and the queries for them.
 
 use super::{Call, CallKey, Calls, Launch};
 use perf_core::{MetricId, Nanos, Peer, StreamEvent, Value};
 
-/// Surroundings of a call, as far as they are kept.
+/// Callers, neighbouring calls and launch of a call, as far as they are kept.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Context {
-    /// Callers, outermost first; open ones are marked.
+    /// Callers, outermost first; open callers are [marked](super::CallFlags::is_open).
     pub stack: Vec<Call>,
     /// Calls entered before it on its stream, in order of entry, at most
-    /// [`CallsParams::context`](super::CallsParams::context). Its callers may be among them. The
-    /// neighbours of a call that was entered steps ago, with many calls since, are no longer
-    /// available.
+    /// [`CallsParams::context`](super::CallsParams::context). Its callers may be among them.
+    /// Neighbours are no longer available if the call was entered in an earlier step and many calls
+    /// followed.
     pub before: Vec<Call>,
-    /// Calls entered after it, with the same limits. There are fewer at the end of a step: query
-    /// them [later](Calls::after).
+    /// Calls entered after it on its stream, with the same limits. At the end of a step there are
+    /// fewer of them; the rest can be queried [later](Calls::after).
     pub after: Vec<Call>,
-    /// Launch, for work on an accelerator.
+    /// Call that launched the call, if the call is work on an accelerator and its launch is known.
     pub launch: Option<Launch>,
 }
 
-/// Queries on the calls in the batch, valid until the next step ends.
+/// Queries for the calls in the batch, valid until the next step ends.
 impl Calls {
     /// Returns the number of kept calls before and after a call, see
     /// [`CallsParams::context`](super::CallsParams::context).
@@ -30,7 +30,7 @@ impl Calls {
         self.params.context
     }
 
-    /// Returns stack and neighbours of a call.
+    /// Returns the callers, neighbouring calls and launch of a call.
     pub fn context(&self, call: &Call) -> Context {
         Context {
             stack: self.stack(call),
@@ -70,16 +70,17 @@ impl Calls {
 
     /// Returns the calls entered after a call on its stream, in order of entry.
     ///
-    /// A call near the end of a step has fewer of them than
-    /// [`CallsParams::context`](super::CallsParams::context), and gets the rest in later steps. A
-    /// caller that queries after each step until there are enough misses none.
+    /// Near the end of a step fewer than [`CallsParams::context`](super::CallsParams::context)
+    /// calls follow; the rest are available after later steps. Query after each step until there
+    /// are enough, to miss none.
     pub fn after(&self, call: CallKey) -> Vec<Call> {
         let stream = self.at(call.stream);
         let after = stream.map(|one| one.after(call.number, self.params.context, self.batch()));
         after.unwrap_or_default()
     }
 
-    /// Returns a call that is open, was completed in the last step, or was entered recently.
+    /// Returns a call that is open, was completed in the last step, or was entered recently; `None`
+    /// for other calls.
     pub fn call(&self, key: CallKey) -> Option<Call> {
         self.at(key.stream)?.call(key.number, self.batch())
     }
@@ -89,13 +90,14 @@ impl Calls {
         self.at(stream).into_iter().flat_map(|stream| stream.open())
     }
 
-    /// Returns the messages of a call itself in order of time: time, `true` if sent, and the other
-    /// end. [`Call::messages`] is their number; for a call over many steps, the oldest are dropped.
+    /// Returns the messages in a call and not in its callees, in order of time: the time, `true`
+    /// for a sent message, and the peer. [`Call::messages`] is their number. For a call that lasts
+    /// many steps, the oldest messages are dropped.
     pub fn messages(&self, call: &Call) -> Vec<(Nanos, bool, Peer)> {
         self.last_messages(call, usize::MAX)
     }
 
-    /// Returns at most `most` of the last messages of a call itself.
+    /// Returns the last messages of a call, at most `most`.
     pub(crate) fn last_messages(&self, call: &Call, most: usize) -> Vec<(Nanos, bool, Peer)> {
         self.notes(call, most, |at, event| match event {
             StreamEvent::Send(peer) => Some((at, true, peer)),
@@ -104,13 +106,13 @@ impl Calls {
         })
     }
 
-    /// Returns time, counter and value of the counters in a call itself, with the limits of
-    /// [`messages`](Self::messages).
+    /// Returns time, counter and value of the counter values in a call and not in its callees, with
+    /// the limits of [`messages`](Self::messages).
     pub fn counters(&self, call: &Call) -> Vec<(Nanos, MetricId, Value)> {
         self.last_counters(call, usize::MAX)
     }
 
-    /// Returns at most `most` of the last counter values in a call itself.
+    /// Returns the last counter values in a call, at most `most`.
     pub(crate) fn last_counters(&self, call: &Call, most: usize) -> Vec<(Nanos, MetricId, Value)> {
         self.notes(call, most, |at, event| match event {
             StreamEvent::Counter(counter, value) => Some((at, counter, value)),
@@ -134,20 +136,22 @@ impl Calls {
         picked
     }
 
-    /// Returns the launch of a call on an accelerator. The launch may be found in a later step. The
-    /// pair is kept until [`CallsParams::pending`](super::CallsParams::pending) other pairs were
-    /// found on the rank.
+    /// Returns the launch of a call on an accelerator; `None` if it is not known. It may become
+    /// known in a later step. It is kept until
+    /// [`CallsParams::pending`](super::CallsParams::pending) further launches of calls were found
+    /// on the rank.
     pub fn launch(&self, work: CallKey) -> Option<&Launch> {
         self.gpu(work.stream)?.launch_of(work)
     }
 
-    /// Returns `rank:step:index` of the enter of a call, with its index among the enters and exits
-    /// of its rank in that step, from 0. For programs other than 0 it is `program:rank:step:index`.
+    /// Returns the id of a call, `rank:step:index`. The index is that of its enter among the enters
+    /// and exits of its rank in that step, from 0. For programs other than 0 the id is
+    /// `program:rank:step:index`.
     pub fn event_id(&self, call: &Call) -> String {
         self.id_of(call.stream, call.step, call.index)
     }
 
-    /// Returns the same id of the call that launched work.
+    /// Returns the id of the call that launched work, in the form of [`event_id`](Self::event_id).
     pub fn launch_id(&self, launch: &Launch) -> String {
         self.id_of(launch.call.stream, launch.step, launch.index)
     }

@@ -1,4 +1,4 @@
-//! Work on accelerators, and the calls that launched it.
+//! Connection of work on accelerators to the calls that launched it, by correlation id.
 
 use super::StreamHealth;
 use super::call::CallKey;
@@ -20,7 +20,7 @@ pub struct Launch {
     pub entry: Nanos,
     /// Step of the enter.
     pub step: u64,
-    /// Index of its enter among the enters and exits of its rank in that step.
+    /// Index of the enter among the enters and exits of its rank in that step, from 0.
     pub index: u32,
     /// Correlation id shared with the work.
     pub correlation: u64,
@@ -31,16 +31,17 @@ pub struct Launch {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GpuLink {
-    /// The work: a call on a stream of an accelerator.
+    /// Work, which is a call on an accelerator stream.
     pub work: CallKey,
-    /// Call that launched it.
+    /// Call that launched the work.
     pub launch: Launch,
 }
 
-/// Launches and work of one rank that wait for each other, oldest first.
+/// Launches and work of one rank: waiting for their partner, or connected. Queues are in order of
+/// arrival.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gpu {
-    /// Launches by correlation id; `true` if work was found.
+    /// Launches by correlation id, each with `true` if work was connected to it.
     launches: HashMap<u64, (Launch, bool)>,
     /// Correlation ids of the launches in order.
     launch_order: VecDeque<u64>,
@@ -48,7 +49,7 @@ pub(super) struct Gpu {
     waiting: HashMap<u64, VecDeque<CallKey>>,
     /// Work without a launch in order.
     waiting_order: VecDeque<(u64, CallKey)>,
-    /// Launch of connected work.
+    /// Launch of each connected work.
     matched: HashMap<CallKey, Launch>,
     /// Connected work in order.
     matched_order: VecDeque<CallKey>,
@@ -78,7 +79,7 @@ impl Gpu {
         }
     }
 
-    /// Adds work and connects it to its launch, or lets it wait.
+    /// Adds work, and connects it to its launch if the launch is known; otherwise the work waits.
     pub(super) fn work(&mut self, work: CallKey, correlation: u64, links: &mut Vec<GpuLink>) {
         if let Some((launch, used)) = self.launches.get_mut(&correlation) {
             *used = true;
@@ -95,8 +96,8 @@ impl Gpu {
         self.matched_order.push_back(work);
     }
 
-    /// Drops the oldest waiting launches, work and pairs beyond the limit. This is done between
-    /// steps, so that a step may contain any number of launches.
+    /// Drops the oldest launches, waiting work and connected pairs beyond the limit. This is done
+    /// between steps, so that a step may contain any number of launches.
     pub(super) fn forget(&mut self, limit: usize, health: &mut StreamHealth) {
         while self.launch_order.len() > limit {
             let oldest = self.launch_order.pop_front();
@@ -126,7 +127,8 @@ impl Gpu {
         }
     }
 
-    /// Drops all waiting launches and work at the end of the stream.
+    /// Drops all launches and waiting work at the end of the stream, and counts those without a
+    /// partner.
     pub(super) fn finish(&mut self, health: &mut StreamHealth) {
         let unused = self.launches.values().filter(|(_, used)| !used).count();
         health.unmatched_launch += unused as u64;

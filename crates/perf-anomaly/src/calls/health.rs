@@ -1,4 +1,4 @@
-//! [`StreamHealth`]: counts of the events of a stream and of its defects.
+//! [`StreamHealth`]: counts of the events of a stream, its defects and their repairs.
 
 use perf_core::Merge;
 
@@ -44,34 +44,34 @@ health! {
     counters: "counters", false;
     /// Completed calls, including those closed by a repair.
     calls: "calls", false;
-    /// Events that were earlier than a preceding one in the same step; the step was sorted by time,
-    /// with equal times in order of arrival.
+    /// Events that were earlier than a preceding event in the same step. The step was sorted by
+    /// time; events at equal times stay in order of arrival.
     out_of_order: "out-of-order", true;
-    /// Enters and exits that were earlier than one of an earlier step; moved to the time of that
-    /// one.
+    /// Enters and exits that were earlier than the last enter or exit; moved to the time of the
+    /// latter.
     late: "late", true;
-    /// Events with an implausible time, far from those before and after them; moved to the time of
-    /// the preceding one.
+    /// Events with an implausible time, far from the events before and after them; moved to the
+    /// time of the preceding event.
     wrong_time: "wrong-time", true;
     /// Permanent backward jumps of the clock of a stream; time continues from there.
     clock_back: "clock-went-back", true;
-    /// Messages and counters that were earlier than an enter or exit of an earlier step; assigned
-    /// to the innermost open call that had been entered by then.
+    /// Messages and counter values that were earlier than the last enter or exit; assigned to the
+    /// innermost open call that had been entered by their time.
     late_notes: "late-messages-or-counters", true;
     /// Exits without an open call; ignored.
     empty_stack: "exit-on-empty-stack", true;
     /// Exits of an outer call; all inner calls were closed with it.
     nearest: "exit-of-outer-call", true;
-    /// Calls closed by such an exit.
+    /// Calls closed by the exit of an outer call.
     implicit: "closed-by-outer-exit", true;
-    /// Exits of a region without an open call or, in strict mode, of a region that is not
-    /// innermost; ignored.
+    /// Exits of a region without an open call or, with strict repair, of a region other than that
+    /// of the innermost call; ignored at first.
     wrong_exit: "exit-of-other-region", true;
-    /// Calls closed by such an exit after all, because of the following events.
+    /// Calls whose end was taken from an exit of another region, because of the following events.
     renamed: "closed-by-other-name", true;
-    /// Exits earlier than their enter.
+    /// Exits earlier than the enter of their call.
     backwards: "exit-before-entry", true;
-    /// Events of an unknown region; ignored.
+    /// Enters and exits of an unknown region; ignored.
     unknown_region: "unknown-region", true;
     /// Values of an unknown counter; ignored.
     unknown_counter: "unknown-counter", true;
@@ -94,7 +94,7 @@ health! {
     /// Requests for streams with an implausible program, rank or thread number, or beyond the limit
     /// of streams.
     corrupt_stream: "corrupt-stream", true;
-    /// Events of such streams; ignored.
+    /// Events of corrupt streams; ignored.
     corrupt_event: "event-of-corrupt-stream", true;
     /// Properties of the stream that were dropped because there were too many.
     lost_metadata: "too-many-metadata", true;
@@ -110,8 +110,8 @@ impl StreamHealth {
             .saturating_add(self.counters)
     }
 
-    /// Returns the number of events in no call: of unknown regions or counters, of corrupt streams,
-    /// and exits without an open call.
+    /// Returns the number of ignored events: of unknown regions, counters or streams, of corrupt
+    /// streams, and exits without an open call.
     pub fn ignored(&self) -> u64 {
         [
             self.empty_stack,

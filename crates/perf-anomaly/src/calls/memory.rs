@@ -1,12 +1,12 @@
-//! Calls and messages that a stream keeps.
+//! Calls, messages and counter values that a stream keeps after a step, and their queries.
 
 use super::params::CallsParams;
 use super::stream::{Frame, Function, Note, Stream};
 use super::{Batch, Call};
 
 impl Stream {
-    /// Keeps the last calls of the step of `batch`, and drops everything that can no longer be
-    /// queried.
+    /// Keeps the last calls of the previous step, which is in `batch`, and drops everything that
+    /// can no longer be queried.
     pub(super) fn forget(&mut self, params: &CallsParams, batch: &Batch) {
         self.elders.clear();
         let known = self.kept.len() + self.entered.len();
@@ -33,7 +33,8 @@ impl Stream {
         self.base() - self.kept.len() as u64
     }
 
-    /// Stores the row of a completed call in the batch.
+    /// Stores the row of a completed call in the batch, or the call itself if it was entered in an
+    /// earlier step.
     #[inline]
     pub(super) fn remember(&mut self, call: &Call, row: usize) {
         match call.number.checked_sub(self.base()) {
@@ -55,7 +56,7 @@ impl Stream {
         }
     }
 
-    /// Returns an open or kept call by its number.
+    /// Returns a call by its number if it is open, in the batch or kept.
     pub(super) fn call(&self, number: u64, batch: &Batch) -> Option<Call> {
         let found = self
             .stack
@@ -74,7 +75,7 @@ impl Stream {
         elders.find(|call| call.number == number).copied()
     }
 
-    /// Returns at most `most` kept calls that were entered before a call.
+    /// Returns at most `most` kept calls that were entered before a call, in order of entry.
     pub(super) fn before(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
         let from = number.saturating_sub(most as u64).max(self.oldest());
         (from..number)
@@ -82,8 +83,8 @@ impl Stream {
             .collect()
     }
 
-    /// Returns at most `most` kept calls that were entered after a call. Calls after one that is no
-    /// longer kept are lost.
+    /// Returns at most `most` kept calls that were entered after a call, in order of entry; none if
+    /// the call was entered before the oldest kept call.
     pub(super) fn after(&self, number: u64, most: usize, batch: &Batch) -> Vec<Call> {
         if number < self.oldest() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! Ids of regions and counters, and the purpose of counters.
+//! Ids of regions and counters by name, and the purpose of each counter.
 
 use super::params::CallsParams;
 use perf_core::{MetricId, RegionId};
@@ -10,13 +10,14 @@ use std::sync::Arc;
 pub(super) enum CounterKind {
     /// Describes the call in which it was taken.
     OfCall,
-    /// Correlation id of work and launch.
+    /// Connects work on an accelerator to its launch.
     Correlation,
     /// Describes the node.
     OfNode,
 }
 
-/// Regions by (program, name), counters by name. Beyond the limit, all further ones share one id.
+/// Regions by program and name, and counters by name. Beyond the limit, all further regions share
+/// one id, and so do counters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     /// Program and name of each region.
@@ -33,7 +34,7 @@ pub(super) struct Names {
 const OTHER: &str = "(other)";
 
 impl Names {
-    /// Returns the id of a region, and `true` if it is the shared one.
+    /// Returns the id of a region, and `true` if it is the shared id.
     pub(super) fn region(&mut self, program: u32, name: &str, limit: usize) -> (RegionId, bool) {
         if let Some(id) = self.region_id(program, name) {
             return (id, false);
@@ -59,7 +60,7 @@ impl Names {
         of_program.get(name).copied().map(RegionId)
     }
 
-    /// Returns the id of a counter, and `true` if it is the shared one.
+    /// Returns the id of a counter, and `true` if it is the shared id.
     pub(super) fn counter(&mut self, name: &str, params: &CallsParams) -> (MetricId, bool) {
         if let Some(id) = self.counter_ids.get(name) {
             return (MetricId(*id), false);

@@ -1,11 +1,11 @@
-//! [`NodeState`]: monitoring counters of the node that a rank runs on.
+//! [`NodeState`]: last values of the counters that describe the node on which a rank runs.
 
 use perf_core::{MetricId, Nanos, Value};
 
-/// Largest delay of a value in nanoseconds.
+/// Largest plausible delay of a value in nanoseconds, one minute.
 const LATE: i64 = 60_000_000_000;
 
-/// Last value of each monitoring counter of a rank.
+/// Last value of each counter that describes the node of a rank.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeState {
     /// Counter, time and value.
@@ -18,16 +18,17 @@ impl NodeState {
         self.values.iter().map(|(_, at, _)| *at).max()
     }
 
-    /// Returns counter, time and value in the order in which the counters first occurred.
-    /// [`Calls::node_field`](super::Calls::node_field) returns the name of a counter on the node.
+    /// Returns counter, time and last value, in the order in which the counters first occurred.
+    /// [`Calls::node_field`](super::Calls::node_field) returns the field of the node that a counter
+    /// describes.
     pub fn values(&self) -> &[(MetricId, Nanos, Value)] {
         &self.values
     }
 
     pub(super) fn set(&mut self, counter: MetricId, at: Nanos, value: Value) {
         match self.values.iter_mut().find(|(id, _, _)| *id == counter) {
-            // A delayed value is ignored; but a stored value far ahead of later ones had a wrong
-            // time.
+            // A delayed value is ignored. If it is delayed by more than [`LATE`], the stored value
+            // had a wrong time and is replaced.
             Some((_, known, _)) if *known > at && known.0.saturating_sub(at.0) <= LATE => {}
             Some(known) => *known = (counter, at, value),
             None => self.values.push((counter, at, value)),

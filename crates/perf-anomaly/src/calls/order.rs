@@ -1,13 +1,18 @@
-//! Repair of implausible timestamps: enters and exits far from those around them.
+//! Repair of implausible timestamps of enters and exits, which are far from the events around them.
 //!
 //! A single wrong clock reading must not affect later events. An event is *far* from its
-//! predecessor if more than [`CallsParams::jump`] lies between them, and more than [`USUAL`] times
-//! the longest recent interval. For a far event the next [`LOOK`] events decide. If more of them
-//! lie near the earlier events than near this one, its time is wrong and replaced by that of its
-//! predecessor. If at least [`AGREE`] of them continue from its time, the stream was idle in
-//! between. If too few follow, the event and they wait for the next step; at its end, and at that
-//! of the stream, only [`CallsParams::gap`] is too long for an idle stream. A step that lies
-//! completely before the last time of the stream sets the time back.
+//! predecessor if the time between them exceeds both [`CallsParams::jump`] and [`USUAL`] times the
+//! longest recent interval. The next [`LOOK`] events decide about a far event:
+//!
+//! * If more of them lie near the earlier events than near the far event, its time is wrong and is
+//!   replaced by that of its predecessor.
+//! * If at least [`AGREE`] of them continue from the time of the far event, its time is right, and
+//!   the stream was idle in between.
+//! * If too few events follow, the far event and the events after it wait for the next step. An
+//!   event waits only once. After that, and at the end of the stream, its time is wrong only if it
+//!   is more than [`CallsParams::gap`] after its predecessor.
+//!
+//! A step that lies completely before the last time of the stream sets the time back.
 
 use super::params::{CallsParams, Repair};
 use super::stream::{Function, Note, Stream};
@@ -20,45 +25,46 @@ const LOOK: usize = 8;
 const AGREE: usize = 2;
 /// Ratio to the usual interval beyond which an interval is implausible.
 const USUAL: i64 = 16;
-/// Marks the index of an event that waited: the other bits are its index in [`Held::ids`].
+/// Bit of the index of an event that waited; the other bits are its index in [`Held::ids`].
 const HELD: u32 = 1 << 31;
 
-/// Events that wait for those that decide about their time.
+/// Events that wait for the later events that decide about their time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
     /// Waiting enters and exits.
     functions: Vec<Function>,
-    /// Step and index of the events that waited, including those of the current step.
+    /// Step and index of arrival of each event that waits, and of those that waited until the
+    /// current step.
     ids: Vec<(u64, u32)>,
 }
 
 /// Decision about the time of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
-    /// Plausible.
+    /// The time is plausible.
     Right,
-    /// Wrong; holds the corrected time.
+    /// The time is wrong; holds the corrected time in nanoseconds.
     Wrong(i64),
-    /// Undecided.
+    /// Too few events follow to decide.
     Open,
     /// The clock was permanently set back.
     Back,
 }
 
-/// Largest plausible distance of an event from its predecessor, and from its only neighbour at an
-/// end of the stream.
+/// Largest plausible distances of an event from its neighbours, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Distance to the predecessor.
+    /// Largest distance to the predecessor that needs no further evidence.
     far: i64,
-    /// Distance at an end of the stream.
+    /// Largest distance at an end of the stream.
     gap: i64,
-    /// `true` at the end of the stream.
+    /// `true` if the event cannot wait for further events.
     is_end: bool,
 }
 
 impl Stream {
-    /// Sorts the enters and exits of a step together with those that waited.
+    /// Corrects the times of the enters and exits of a step and of the events that waited, and
+    /// sorts them by time.
     pub(super) fn order(&mut self, params: &CallsParams, step: u64, is_end: bool) {
         if params.repair == Repair::Strict {
             return self.sort_functions();
@@ -75,13 +81,13 @@ impl Stream {
         }
     }
 
-    /// Returns the distance from which an event is far from its predecessor.
+    /// Returns the distance in nanoseconds beyond which an event is far from its predecessor.
     fn far(&self, params: &CallsParams) -> i64 {
         params.jump.0.max(self.usual.saturating_mul(USUAL))
     }
 
-    /// Corrects messages and counters after the last enter or exit: if few are far from it, their
-    /// times are wrong and replaced by that of the predecessor.
+    /// Corrects the times of messages and counters after the last enter or exit: if at most
+    /// [`AGREE`] of them are far ahead, their times are replaced by that of the preceding event.
     pub(super) fn mend_notes(&mut self, notes: &mut [Note], params: &CallsParams) {
         let mut last = self.last;
         if params.repair == Repair::Strict || last == Self::NEVER {
@@ -98,8 +104,8 @@ impl Stream {
         }
     }
 
-    /// Returns `true` if the first of the sorted events may be wrong, or one of the last that too
-    /// few follow.
+    /// Returns `true` if the time of the first of the sorted events may be wrong, or that of one of
+    /// the last events, which too few others follow.
     #[inline]
     fn is_doubtful(&self, limits: Limits) -> bool {
         let events = &self.functions;
@@ -122,8 +128,8 @@ impl Stream {
             || last.any(|pair| matches!(pair, [a, b] if is_far(a.at, b.at, limits.far)))
     }
 
-    /// Returns `true` if a whole step, with enough events, lies before the previous one: that one
-    /// had a wrong time, or the clock was set back.
+    /// Returns `true` if a step with enough events lies completely before the last time of the
+    /// stream. Then that time was wrong, or the clock was set back.
     fn is_behind(&self) -> bool {
         let last = self.functions.last();
         self.functions.len() > AGREE + 1 && last.is_some_and(|last| last.at < self.last)
@@ -203,7 +209,7 @@ impl Stream {
         held.copied().unwrap_or((step, 0))
     }
 
-    /// Drops the ids of events that no longer wait, after a step.
+    /// Drops the ids of events that no longer wait; called after each step.
     pub(super) fn forget_held(&mut self) {
         let old = self.held.ids.len() - self.held.functions.len();
         self.held.ids.drain(..old);
@@ -225,8 +231,9 @@ impl Stream {
         self.held.functions.len()
     }
 
-    /// Sorts stably, so that events at equal times keep their order. Indices of events are
-    /// unchanged, because they state the order in which a step was read.
+    /// Sorts the events by time. The sort is stable, so events at equal times keep their order. The
+    /// sequence of indices is unchanged: after the sort, the events are numbered in their new
+    /// order.
     fn sort_functions(&mut self) {
         if self.functions_sorted {
             return;
@@ -248,7 +255,7 @@ impl Stream {
     }
 }
 
-/// Returns the longest time between consecutive events.
+/// Returns the longest time between consecutive events in nanoseconds.
 pub(super) fn longest(events: &[Function]) -> i64 {
     let pairs = events.windows(2);
     let between = pairs.map(|pair| match pair {
@@ -274,7 +281,7 @@ impl Limits {
         let Some(before) = before else {
             let limit = at.saturating_sub(self.far);
             let mut back = after.iter().map(|event| event.at.0);
-            // The first event of the stream: a clock reading of 0 is a likely error.
+            // For the first event of the stream, a clock reading of 0 is a likely error.
             return match (back.find(|back| *back < limit), next) {
                 (Some(back), _) if 2 * below(limit) > after.len() => Verdict::Wrong(back),
                 (_, Some(next))

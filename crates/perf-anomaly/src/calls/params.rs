@@ -1,19 +1,19 @@
-//! [`CallsParams`]: conversion of events to calls and its limits.
+//! [`CallsParams`]: options of the conversion of events to calls, such as repairs, and its limits.
 
 use crate::{Result, error};
 use perf_core::Nanos;
 
-/// Counter of TAU that connects accelerator work to its launch.
+/// Default counter that connects accelerator work to its launch, as TAU names it.
 pub(crate) const CORRELATION: &str = "Correlation ID";
 
-/// Run time of a call that is judged.
+/// Time of a call that is judged as its run time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Runtime {
-    /// Exclusive time.
+    /// Exclusive time, without callees.
     #[default]
     Exclusive,
-    /// Inclusive time.
+    /// Inclusive time, with callees.
     Inclusive,
 }
 
@@ -21,31 +21,33 @@ pub enum Runtime {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelBy {
-    /// Function of a program.
+    /// Each function of a program.
     #[default]
     Function,
-    /// Call path of a program: the same function with another caller has another model.
+    /// Each call path of a program, so that a function has a separate model for each caller.
     CallPath,
 }
 
-/// Treatment of exits that do not match.
+/// Treatment of wrong, missing and unordered events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Repair {
     /// Repairs all defects. An exit of an outer call closes all inner calls. An exit of a region
     /// without an open call is ignored, unless the following events show that it ended the
-    /// innermost call. Times that go back are clamped, and [implausible](CallsParams::jump) ones
-    /// are corrected. Open calls are closed at the end. On accelerator streams, where calls may
-    /// overlap, an exit ends only the first call of its region.
+    /// innermost call. Times that go back are replaced by the time of the preceding event, and
+    /// [implausible](CallsParams::jump) times are corrected. Calls that are open at the end of the
+    /// stream are closed there. On accelerator streams, where calls may overlap, an exit ends only
+    /// the open call of its region that was entered first.
     #[default]
     Mend,
-    /// Behaves like Chimbuko 7.0: an exit that does not match the innermost call, or is earlier
-    /// than its entry, is dropped and the call stays open; calls that are open at the end are never
-    /// analysed.
+    /// Behaves like Chimbuko 7.0. An exit that does not match the innermost call, or is earlier
+    /// than its entry, is dropped, and the call stays open. Calls that are open at the end are
+    /// never analysed.
     Strict,
 }
 
-/// Parameters of the conversion of events to calls: see [`Calls::params`](super::Calls::params).
+/// Parameters of the conversion of events to calls, created by
+/// [`Calls::params`](super::Calls::params).
 ///
 /// ```
 /// use perf_anomaly::calls::{Calls, ModelBy, Repair, Runtime};
@@ -57,25 +59,25 @@ pub enum Repair {
 /// ```
 #[derive(Clone, Debug)]
 pub struct CallsParams {
-    /// Run time that is judged.
+    /// Time that is judged as the run time.
     pub(super) runtime: Runtime,
-    /// Entity that has a model.
+    /// Entity that has a model of its own.
     pub(super) model: ModelBy,
-    /// Treatment of exits that do not match.
+    /// Treatment of wrong, missing and unordered events.
     pub(super) repair: Repair,
-    /// Number of kept calls before and after a call.
+    /// Number of calls kept before and after a call.
     pub(super) context: usize,
-    /// Number of kept messages and counter values.
+    /// Number of messages and counter values kept for each stream.
     pub(super) notes: usize,
     /// Prefixes of counters that describe the node.
     pub(super) monitoring: Vec<String>,
-    /// Further counters that describe the node.
+    /// Further counters that describe the node, each with the field of the node.
     pub(super) watched: Vec<(String, String)>,
     /// Counter that connects work to its launch.
     pub(super) correlation: String,
-    /// Number of waiting launches and work items.
+    /// Largest number of waiting launches, and of waiting work, of a rank.
     pub(super) pending: usize,
-    /// Deepest stack.
+    /// Largest depth of a stack.
     pub(super) depth: usize,
     /// Largest number of call paths.
     pub(super) paths: usize,
@@ -85,7 +87,7 @@ pub struct CallsParams {
     pub(super) streams: usize,
     /// Largest plausible program, rank and thread.
     pub(super) largest: (u32, u32, u32),
-    /// Only rank with events.
+    /// Only rank whose events are accepted; `None` for all ranks.
     pub(super) only_rank: Option<u32>,
     /// Longest plausible time between two events.
     pub(super) jump: Nanos,
@@ -118,46 +120,47 @@ impl Default for CallsParams {
 }
 
 impl CallsParams {
-    /// Sets the run time that is judged. Default: exclusive.
+    /// Sets the time that is judged as the run time. Default: exclusive time.
     pub fn runtime(mut self, runtime: Runtime) -> Self {
         self.runtime = runtime;
         self
     }
 
-    /// Sets the entity that has a model of its own. Default: a function.
+    /// Sets the entity that has a model of its own. Default: each function.
     pub fn model_by(mut self, model: ModelBy) -> Self {
         self.model = model;
         self
     }
 
-    /// Sets the treatment of exits that do not match. Default: they are repaired.
+    /// Sets the treatment of wrong, missing and unordered events. Default: they are repaired.
     pub fn repair(mut self, repair: Repair) -> Self {
         self.repair = repair;
         self
     }
 
-    /// Sets the number of calls of the same stream before and after a call, by order of entry, that
-    /// can be queried. Default: 5; 0 keeps no calls, if only labels are needed.
+    /// Sets the number of calls that can be queried before and after a call, by order of entry on
+    /// the same stream. Default: 5; 0 keeps no calls, which suffices if only labels are needed.
     pub fn context(mut self, calls: usize) -> Self {
         self.context = calls;
         self
     }
 
     /// Sets the number of messages and counter values of earlier steps that are kept for each
-    /// stream. Default: 1,024. Those of the current step are all kept.
+    /// stream. Default: 1,024. Messages and counter values of the current step are all kept.
     pub fn notes(mut self, notes: usize) -> Self {
         self.notes = notes;
         self
     }
 
-    /// Sets the prefixes of counters that describe the node and not a call. The rest of the name is
-    /// the field of the node. Default: `monitoring: `.
+    /// Sets the prefixes of the names of counters that describe the node and not a call. The rest
+    /// of the name is the field of the node. Default: `monitoring: `.
     pub fn monitoring(mut self, prefixes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.monitoring = prefixes.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Adds a counter that describes the node: (counter, field of the node). Default: none.
+    /// Sets further counters that describe the node, each as (counter, field of the node). Default:
+    /// none.
     pub fn watch(
         mut self,
         counters: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>,
@@ -173,15 +176,18 @@ impl CallsParams {
         self
     }
 
-    /// Sets the number of launches, and of calls on accelerators, of a rank that wait for their
-    /// partner before the oldest is dropped. Default: 65,536.
+    /// Sets the number of launches, and of calls on accelerators, that may wait for their partner
+    /// on a rank. The oldest beyond this number are dropped. It also limits the connected pairs
+    /// that are kept on a rank, and the messages and counter values of a stream that wait for the
+    /// next step. Default: 65,536.
     pub fn pending(mut self, calls: usize) -> Self {
         self.pending = calls;
         self
     }
 
-    /// Sets the deepest stack of a stream; beyond it all calls are closed as damaged. Default:
-    /// 65,536.
+    /// Sets the largest depth of the stack of a stream. A call beyond it closes all open calls,
+    /// because the stream is damaged. Accelerator streams with overlapping calls are limited to
+    /// 1,024 open calls. Default: 65,536.
     pub fn depth(mut self, calls: usize) -> Self {
         self.depth = calls;
         self
@@ -205,33 +211,36 @@ impl CallsParams {
         self
     }
 
-    /// Sets the largest plausible program, rank and thread; larger ones are treated as corruption.
-    /// Default: 1,000,000, 268,435,456 and 1,000,000.
+    /// Sets the largest plausible program, rank and thread; larger numbers are treated as
+    /// corruption. Default: 1,000,000, 268,435,456 and 1,000,000.
     pub fn largest(mut self, program: u32, rank: u32, thread: u32) -> Self {
         self.largest = (program, rank, thread);
         self
     }
 
-    /// Sets the only rank with events; those of others are treated as corruption. Default: any.
+    /// Sets the only rank whose events are accepted; events of other ranks are treated as
+    /// corruption. Default: all ranks are accepted.
     pub fn only_rank(mut self, rank: impl Into<Option<u32>>) -> Self {
         self.only_rank = rank.into();
         self
     }
 
     /// Sets the longest time between two enters or exits of a stream that is accepted without
-    /// further evidence. An event further ahead, and further than 16 times the recent usual
-    /// interval, is accepted if the following events continue from there. An event that is alone
-    /// there, or as far back, has a wrong time and is moved to that of its predecessor. If too few
-    /// events follow in a step, they wait for the next one. A step that lies completely before the
-    /// time of the previous one shows that one to be wrong. Default: 10 s. [`Repair::Strict`]
-    /// accepts all times.
+    /// further evidence. Default: 10 s. [`Repair::Strict`] accepts all times.
+    ///
+    /// An event is far ahead if the time since its predecessor is longer, and longer than 16 times
+    /// the longest recent interval. It is accepted if the following events continue from its time.
+    /// If they do not, or if the event is equally far back, its time is wrong and is replaced by
+    /// that of its predecessor. If too few events follow in a step, the event waits for the next
+    /// step. If a step lies completely before the last time of the previous step, the time of the
+    /// stream is set back.
     pub fn jump(mut self, time: Nanos) -> Self {
         self.jump = time;
         self
     }
 
-    /// Sets the longest plausible time between the first event of a stream and all others, or
-    /// between the last ones and all others. Default: one day.
+    /// Sets the longest plausible time between the first event of a stream and all later ones, or
+    /// between the last events and all earlier ones. Default: one day.
     pub fn gap(mut self, time: Nanos) -> Self {
         self.gap = time;
         self
@@ -240,7 +249,9 @@ impl CallsParams {
     /// Validates the parameters.
     ///
     /// # Errors
-    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) unless `context` is at most 2^20,
+    /// `notes` at most 2^30, `depth` from 1 to 2^24, `pending`, `paths`, `names` and `streams` from
+    /// 1 to 2^30, and `jump` and `gap` above 0.
     pub fn check(self) -> Result<CheckedCallsParams> {
         let within = |name, value: usize, least: usize, most: usize, range| {
             error::within((least..=most).contains(&value), name, value, range)
@@ -259,6 +270,6 @@ impl CallsParams {
     }
 }
 
-/// Validated parameters.
+/// Validated [`CallsParams`].
 #[derive(Clone, Debug, Default)]
 pub struct CheckedCallsParams(pub(super) CallsParams);

@@ -1,14 +1,14 @@
-//! [`Paths`]: ids of call paths, looked up at each enter.
+//! [`Paths`]: ids of call paths, with a fast lookup of the path of each enter.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Forest of call paths below path 0, which is no call; path 1 represents all paths beyond the
-/// limit.
+/// Tree of call paths. Path 0 is the root and represents no call; path 1 represents all paths
+/// beyond the limit.
 ///
-/// Programs call in loops. Each path stores the child entered last, and for each path the sibling
-/// that followed it last, so that most children are found with one or two comparisons; the others
-/// are looked up in a table.
+/// Programs call in loops. Each path therefore stores its child that was entered last, and its
+/// sibling that was entered next the last time. Most children are found with one or two
+/// comparisons; the others are looked up in a table.
 #[derive(Clone, Debug)]
 pub(super) struct Paths {
     /// Paths by id.
@@ -27,7 +27,7 @@ struct Node {
     parent: u32,
     /// Child that was entered last; 0 for none.
     child: u32,
-    /// Sibling that was entered after this one the last time; 0 for none.
+    /// Sibling that was entered after this path the last time; 0 for none.
     next: u32,
 }
 
@@ -36,7 +36,7 @@ const NONE: u32 = u32::MAX;
 
 impl Paths {
     pub(super) const ROOT: u32 = 0;
-    /// Path of all calls beyond the limit, and of those below them.
+    /// Path of all calls beyond the limit, and of their callees.
     pub(super) const OTHER: u32 = 1;
 
     pub(super) fn new(limit: usize) -> Self {
@@ -68,8 +68,8 @@ impl Paths {
         self.table.contains_key(&key(parent, region))
     }
 
-    /// Returns the path of `region` called from `parent`; [`OTHER`](Self::OTHER) if it is new and
-    /// the limit is reached.
+    /// Returns the path of `region` called from `parent`, and adds it if it is new;
+    /// [`OTHER`](Self::OTHER) if the limit is reached.
     #[inline]
     pub(super) fn child(&mut self, parent: u32, region: u32) -> u32 {
         // Paths 0 and 1 have no region, so an absent child never matches.

@@ -1,4 +1,4 @@
-//! Exits: of the innermost call, and of others.
+//! Exits: completion of the innermost call, and repair of exits that do not match it.
 
 use super::StreamHealth;
 use super::call::{Call, CallFlags};
@@ -40,8 +40,8 @@ impl Stream {
         }
     }
 
-    /// Handles an exit on an accelerator stream, whose calls may overlap: it ends only the call of
-    /// its region that was entered first.
+    /// Handles an exit on an accelerator stream, whose calls may overlap. The exit ends only the
+    /// open call of its region that was entered first.
     #[cold]
     fn exit_work(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
         let mut open = self.stack.iter();
@@ -60,7 +60,8 @@ impl Stream {
         self.ended(shared);
     }
 
-    /// Clamps a time that would go back within a step.
+    /// Advances the time of the stream to `at`. A time before the last enter or exit is replaced by
+    /// that of the latter, unless repair is strict.
     #[inline]
     pub(super) fn advance(&mut self, at: Nanos, params: &CallsParams) -> Nanos {
         if at < self.last {
@@ -70,14 +71,14 @@ impl Stream {
                 Repair::Strict => at,
             };
         }
-        // Time was set before the first event, so this can only overflow for absurd times.
+        // The time was set before the first event, so this wraps only for absurd times.
         self.longest = self.longest.max(at.0.wrapping_sub(self.last.0));
         self.last = at;
         self.end = self.end.max(at);
         at
     }
 
-    /// Handles an exit of a region that is not innermost.
+    /// Handles an exit of a region other than that of the innermost call.
     #[cold]
     fn mend(&mut self, at: Nanos, region: u32, shared: &mut Shared<'_>) {
         let open = self.open.get_or_insert_with(|| {
@@ -107,10 +108,10 @@ impl Stream {
         }
     }
 
-    /// Decides about an earlier exit of a region without an open call. It was either superfluous,
-    /// or ended the innermost call under a wrong name. If the region that is entered next was never
-    /// called from the innermost call, but is called by its caller, or is the same region again,
-    /// the innermost call had ended.
+    /// Decides about an earlier exit of a region without an open call, when `region` is entered.
+    /// That exit was superfluous, or it ended the innermost call under a wrong name. The innermost
+    /// call had ended if it never called `region` before, and `region` is either its own region or
+    /// is known to be called by its caller.
     #[cold]
     pub(super) fn settle(&mut self, region: u32, shared: &mut Shared<'_>) {
         let Some(top) = self.stack.last_mut() else {
@@ -148,7 +149,7 @@ impl Stream {
         self.ended(shared);
     }
 
-    /// Completes the bookkeeping for the last call of the batch.
+    /// Updates the kept calls and the counts of open calls for the last call of the batch.
     #[inline]
     fn ended(&mut self, shared: &mut Shared<'_>) {
         let Some(call) = shared.batch.calls.last() else {
@@ -165,16 +166,16 @@ impl Stream {
     }
 }
 
-/// Parts of a stream that the end of a call modifies.
+/// Parts of a stream that the completion of a call modifies.
 struct Own<'a> {
-    /// Models that have had a complete call.
+    /// Bit set of the models that have had a complete call.
     seen: &'a mut Vec<u64>,
     /// Counts of defects.
     health: &'a mut StreamHealth,
 }
 
 impl Own<'_> {
-    /// Fills in the data of a call at its end, and updates its caller.
+    /// Sets the exit, exclusive time and flags of a call, updates its caller, and adds its sample.
     #[inline(always)]
     fn complete<'a>(
         self,
@@ -183,7 +184,8 @@ impl Own<'_> {
         (at, why): (Nanos, u8),
         shared: &mut Shared<'_>,
     ) -> &'a Call {
-        // The exit was missing, so an exit under a wrong name was its own.
+        // The exit of this call is missing, so an exit under a wrong name is taken as the missing
+        // one.
         let is_guess = why & (CallFlags::IMPLICIT | CallFlags::AT_END) != 0;
         let (at, why) = if is_guess && frame.foreign != Frame::NEVER {
             self.health.renamed += 1;
@@ -222,7 +224,7 @@ impl Own<'_> {
     }
 }
 
-/// Returns `true` if a model has had no complete call before.
+/// Returns `true` if a model has had no complete call before, and marks it in the bit set.
 #[inline]
 fn is_first(seen: &mut Vec<u64>, function: FunctionId) -> bool {
     let (word, bit) = (function.0 as usize / 64, 1 << (function.0 % 64));

@@ -1,4 +1,4 @@
-//! [`Calls`]: the sink.
+//! [`Calls`]: event sink that converts the events of all streams to completed calls, step by step.
 
 use super::gpu::Gpu;
 use super::names::{CounterKind, Names};
@@ -14,9 +14,9 @@ use std::collections::HashMap;
 
 /// Converts events to completed calls, step by step.
 ///
-/// An [`EventSource`](perf_core::EventSource) pushes a step into it, after which
-/// [`batch`](Self::batch) contains the completed calls. After the last step,
-/// [`finish`](Self::finish) closes open calls.
+/// After an [`EventSource`](perf_core::EventSource) has pushed a step, [`batch`](Self::batch)
+/// contains the calls that were completed in it. After the last step, [`finish`](Self::finish)
+/// closes open calls.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
@@ -49,7 +49,7 @@ pub struct Calls {
     streams: Vec<Stream>,
     /// Id of each stream.
     stream_ids: HashMap<StreamKey, StreamId>,
-    /// Streams in ascending order of key.
+    /// Streams in ascending order of program, rank and thread.
     order: Vec<StreamId>,
     /// Ranks.
     ranks: Vec<Rank>,
@@ -61,8 +61,8 @@ pub struct Calls {
     lost: StreamHealth,
     /// Current step.
     step: u64,
-    /// Last step that ended if no event has come since, and the number of events that wait since
-    /// then.
+    /// Last step that ended, and the number of events that were pending then; `None` if a part of a
+    /// step was converted since.
     ended: Option<(u64, usize)>,
     /// Job that can interrupt a step.
     pub(crate) job: Job,
@@ -121,7 +121,7 @@ impl Calls {
     }
 
     /// Converts the pending events to calls within a step, for sources with more events in a step
-    /// than fit in memory. They are in [`batch`](Self::batch), as after a step.
+    /// than fit in memory. The calls are in [`batch`](Self::batch), as after a step.
     pub fn flush(&mut self) -> &Batch {
         if self.pending() > 0 {
             self.ended = None;
@@ -130,10 +130,10 @@ impl Calls {
         &self.batch
     }
 
-    /// Ends the stream: converts the pending events to calls, and closes open calls at the last
-    /// event of their stream, marked as [`closed_at_end`](super::CallFlags::closed_at_end). They
-    /// are in [`batch`](Self::batch), as after a step. If there were no events since the last step
-    /// they belong to that step.
+    /// Converts the pending events to calls at the end of all streams. Open calls are closed at the
+    /// last event of their stream and marked as [`closed_at_end`](super::CallFlags::closed_at_end),
+    /// unless repair is [strict](super::Repair::Strict). The calls are in [`batch`](Self::batch),
+    /// as after a step. If there were no events since the last step, they belong to that step.
     pub fn finish(&mut self) -> &Batch {
         if let Some((ended, waiting)) = self.ended
             && waiting == self.pending()
@@ -188,7 +188,7 @@ impl Calls {
         self.streams.iter().map(Stream::pending).sum()
     }
 
-    /// Returns the counts of events and defects of one stream.
+    /// Returns the counts of events and defects of one stream; `None` for an unknown id.
     pub fn stream_health(&self, stream: StreamId) -> Option<StreamHealth> {
         self.streams.get(stream.index()).map(|stream| stream.health)
     }
@@ -207,7 +207,7 @@ impl Calls {
         &self.order
     }
 
-    /// Returns program, rank and thread of a stream.
+    /// Returns program, rank and thread of a stream; `None` for an unknown id.
     pub fn stream_key(&self, stream: StreamId) -> Option<StreamKey> {
         self.streams.get(stream.index()).map(|stream| stream.key)
     }
@@ -224,23 +224,25 @@ impl Calls {
         stream.map_or(&[], |stream| stream.metadata.as_slice())
     }
 
-    /// Returns the monitoring counters of a rank's node.
+    /// Returns the last values of the counters that describe the node of a rank; `None` for a rank
+    /// without streams.
     pub fn node_state(&self, program: u32, rank: u32) -> Option<&NodeState> {
         let rank = self.rank_ids.get(&(program, rank))?;
         self.ranks.get(*rank).map(|rank| &rank.node)
     }
 
-    /// Returns the name of a monitoring counter on the node; `None` for other counters.
+    /// Returns the field of the node that a counter describes; `None` for counters that do not
+    /// describe the node.
     pub fn node_field(&self, counter: MetricId) -> Option<&str> {
         self.names.field(counter)
     }
 
-    /// Returns program and name of a region.
+    /// Returns program and name of a region; `None` for an unknown id.
     pub fn region_name(&self, region: RegionId) -> Option<(u32, &str)> {
         self.names.region_name(region)
     }
 
-    /// Returns the name of a counter.
+    /// Returns the name of a counter; `None` for an unknown id.
     pub fn counter_name(&self, counter: MetricId) -> Option<&str> {
         self.names.counter_name(counter)
     }
@@ -258,7 +260,7 @@ impl Calls {
         regions
     }
 
-    /// Returns the largest possible id of a model at this time, plus 1.
+    /// Returns the number of function ids so far: all ids of models are below it.
     pub fn function_count(&self) -> usize {
         match self.params.model {
             ModelBy::Function => self.names.len(),
@@ -273,7 +275,8 @@ impl Calls {
             .map(|(program, _)| program)
     }
 
-    /// Returns the region of a model: for a call path, that of its last call.
+    /// Returns the region of a model; for a call path, the region of its innermost call. `None` if
+    /// there is no such model.
     pub fn function_region(&self, function: FunctionId) -> Option<RegionId> {
         let region = match self.params.model {
             ModelBy::Function => function.0,
@@ -282,8 +285,8 @@ impl Calls {
         (self.names.len() > region as usize).then_some(RegionId(region))
     }
 
-    /// Returns the name of a model: of the function, or for a call path of all functions on it,
-    /// such as `main / solve / dot`.
+    /// Returns the name of a model: the name of a function, or the names of all functions on a call
+    /// path, such as `main / solve / dot`.
     pub fn function_name(&self, function: FunctionId) -> String {
         let name = |region: &RegionId| self.names.region_name(*region).map(|(_, name)| name);
         match self.params.model {
@@ -318,7 +321,7 @@ impl Calls {
             + self.batch.samples.capacity() * size_of::<crate::Sample>()
     }
 
-    /// Adds an event other than enter and exit.
+    /// Adds an event other than an enter or exit.
     #[inline(never)]
     fn push_note(&mut self, stream: StreamId, at: Nanos, event: StreamEvent) {
         let Some(own) = self.streams.get_mut(stream.index()) else {
@@ -450,7 +453,7 @@ impl EventSink for Calls {
         for rank in &mut self.ranks {
             rank.functions = 0;
         }
-        // A delayed rank may end a step after later steps of others.
+        // A delayed rank may end a step after other ranks have ended later steps.
         let last = self.ended.map_or(step, |(last, _)| last.max(step));
         self.step = last.saturating_add(1);
         self.ended = Some((last, self.pending()));

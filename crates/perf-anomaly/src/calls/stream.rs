@@ -1,4 +1,5 @@
-//! [`Stream`]: events of one stream in a step, its open calls, and the calls it keeps.
+//! [`Stream`]: conversion of the events of one stream to calls, with its stack of open calls and
+//! the calls it keeps.
 
 use super::call::{Call, CallFlags};
 use super::gpu::{Gpu, Launch};
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 pub(super) struct Function {
     /// Time.
     pub(super) at: Nanos,
-    /// Region, and in the highest bit 1 for an exit.
+    /// Number of the region; the highest bit is set for an exit.
     pub(super) word: u32,
     /// Index among the enters and exits of its rank in the step.
     pub(super) index: u32,
@@ -57,9 +58,9 @@ pub(super) struct Shared<'a> {
 
 /// Stream with the arena of its calls.
 ///
-/// Open calls form a stack. Completed ones are in the batch, where `entered` finds those of this
-/// step in order of entry. The last ones of earlier steps are kept. Every buffer is reused in the
-/// next step.
+/// Open calls form a stack. Completed calls are in the batch; `entered` finds those that were
+/// entered in this step, in order of entry. The last calls of earlier steps are in `kept`. All
+/// buffers are reused in the next step.
 #[derive(Clone, Debug)]
 pub(super) struct Stream {
     /// Id of the stream.
@@ -70,7 +71,7 @@ pub(super) struct Stream {
     pub(super) rank: usize,
     /// `true` for an accelerator stream.
     pub(super) is_gpu: bool,
-    /// `true` if its calls may overlap without a call relation.
+    /// `true` if calls may overlap and do not call each other.
     pub(super) overlaps: bool,
     /// Properties.
     pub(super) metadata: Vec<(String, String)>,
@@ -78,34 +79,34 @@ pub(super) struct Stream {
     pub(super) health: StreamHealth,
     /// Enters and exits of the step.
     pub(super) functions: Vec<Function>,
-    /// `true` if these are sorted by time.
+    /// `true` if these events are in order of time.
     pub(super) functions_sorted: bool,
     /// Enters and exits that wait for the next step.
     pub(super) held: Held,
     /// Correlation ids of calls that are not yet entered, by the index of the enter.
     pub(super) correlations: HashMap<u32, u64>,
-    /// Messages and counters of the step.
+    /// Messages and counter values that are not assigned to a call yet.
     pub(super) pending: Vec<Note>,
-    /// `true` if these are sorted by time.
+    /// `true` if these events are in order of time.
     pending_sorted: bool,
     /// Times of the last message and the last counter value in this step.
     last_notes: (Nanos, Nanos),
     /// Open calls.
     pub(super) stack: Vec<Frame>,
-    /// Largest number of open calls.
+    /// Largest allowed number of open calls.
     deepest: usize,
     /// Row in the batch of each call that was entered in this step, in order of entry;
     /// [`OPEN`](Self::OPEN) until it is completed. Empty if no calls are kept.
     pub(super) entered: Vec<usize>,
     /// Number of the next call.
     pub(super) next: u64,
-    /// Last calls entered in earlier steps.
+    /// Last calls entered in earlier steps, in order of entry.
     pub(super) kept: Vec<Call>,
-    /// Calls completed in this step that were entered before those.
+    /// Calls completed in this step that were entered before those in `kept`.
     pub(super) elders: Vec<Call>,
-    /// Messages and counters that are kept.
+    /// Messages and counter values that can be queried.
     pub(super) notes: Vec<Note>,
-    /// Index of the first kept note.
+    /// Index of the first of `notes` among all notes of the stream.
     pub(super) notes_base: u64,
     /// Bit set of the models that have had a complete call.
     pub(super) seen: Vec<u64>,
@@ -114,9 +115,9 @@ pub(super) struct Stream {
     pub(super) open: Option<HashMap<u32, u32>>,
     /// Time of the last converted enter or exit.
     pub(super) last: Nanos,
-    /// Longest interval between two of them in this step.
+    /// Longest interval between two enters or exits in this step, in nanoseconds.
     pub(super) longest: i64,
-    /// Longest interval of the earlier steps, which decays slowly.
+    /// Longest interval of the earlier steps in nanoseconds; it decays by an eighth in each step.
     pub(super) usual: i64,
     /// Time of the last event of any kind.
     pub(super) end: Nanos,
@@ -127,10 +128,10 @@ pub(super) struct Stream {
 pub(super) struct Frame {
     /// The call.
     pub(super) call: Call,
-    /// Time in its callees.
+    /// Time in its callees in nanoseconds.
     pub(super) children: i64,
-    /// Time of an exit of another region that came while it was innermost, or
-    /// [`NEVER`](Self::NEVER).
+    /// Time of the first exit of a region without an open call that occurred while this call was
+    /// innermost, or [`NEVER`](Self::NEVER).
     pub(super) foreign: Nanos,
 }
 
@@ -191,7 +192,7 @@ impl Stream {
     }
 
     pub(super) fn push_note(&mut self, at: Nanos, event: StreamEvent, kind: CounterKind) {
-        // Messages and counters may be interleaved, each in order.
+        // Messages and counters may be interleaved; the order is checked for each kind.
         let (count, last) = match event {
             StreamEvent::Counter(..) => (&mut self.health.counters, &mut self.last_notes.1),
             _ => (&mut self.health.messages, &mut self.last_notes.0),
@@ -208,8 +209,8 @@ impl Stream {
         });
     }
 
-    /// Adds a correlation id: the region that was entered last launches work on an accelerator, or
-    /// is such work.
+    /// Adds a correlation id to the call that was entered last, which launches work on an
+    /// accelerator or is such work. Without such a call the id is counted as a defect.
     pub(super) fn push_correlation(&mut self, id: u64) {
         match self.functions.last() {
             Some(last) if last.word & EXIT == 0 => {
@@ -219,9 +220,9 @@ impl Stream {
         }
     }
 
-    /// Converts the pending events to calls. Messages and counters after the last enter or exit
-    /// wait for the next step, whose first events may be earlier; at the end of the stream they are
-    /// converted too.
+    /// Converts the pending events to calls. Messages and counter values after the last enter or
+    /// exit wait for the next step, whose first events may be earlier. At the end of the stream, or
+    /// if too many wait, they are assigned too.
     pub(super) fn replay(&mut self, shared: &mut Shared<'_>, is_end: bool) {
         self.last_notes = (Nanos(i64::MIN), Nanos(i64::MIN));
         if self.functions.is_empty() && self.pending.is_empty() && self.held() == 0 {
@@ -245,7 +246,7 @@ impl Stream {
         let mut pending = std::mem::take(&mut self.pending);
         let mut attached = 0;
         for (index, event) in functions.iter().enumerate() {
-            // A cancelled step ends with an error, so the rest of the step may be dropped.
+            // A cancelled step ends with an error, so the rest of its events may be dropped.
             if index.is_multiple_of(LOOK) && shared.job.is_cancelled() {
                 break;
             }
@@ -290,7 +291,8 @@ impl Stream {
     }
 
     /// Returns `true` if a correlation id belongs to the next call. Work on an accelerator has one
-    /// id; a second one at the time of its exit belongs to the work entered at the same time.
+    /// id. A second id at the time of its exit belongs to the work that is entered at the same
+    /// time.
     fn is_of_next(&self, note: &Note, next: Option<&Function>) -> bool {
         let top = self.stack.last();
         note.is_correlation
@@ -299,7 +301,8 @@ impl Stream {
             && next.is_some_and(|next| next.at == note.at && next.word & EXIT == 0)
     }
 
-    /// Closes open calls after the last event.
+    /// Counts the calls that are open after the last event, and closes them unless repair is
+    /// strict.
     pub(super) fn finish(&mut self, shared: &mut Shared<'_>) {
         self.health.open_at_end += self.stack.len() as u64;
         if shared.params.repair == Repair::Mend {
@@ -310,7 +313,7 @@ impl Stream {
         }
     }
 
-    /// Assigns a message or counter value to the innermost call that was open at its time.
+    /// Assigns a message or counter value to the innermost open call that was entered by its time.
     fn attach(&mut self, mut note: Note, shared: &mut Shared<'_>) {
         self.end = self.end.max(note.at);
         self.health.late_notes += u64::from(note.at < self.last);
@@ -412,10 +415,11 @@ impl Stream {
     }
 }
 
-/// Largest number of open calls of one accelerator stream; hardware has some dozens.
+/// Largest number of open calls of an accelerator stream; hardware executes some dozens at a time.
 const OVERLAPPING: usize = 1024;
 
-/// Stores a correlation id of a call: of work on an accelerator, or else of a launch.
+/// Stores the correlation id of a call, which is work if its stream is an accelerator, and
+/// otherwise a launch.
 #[cold]
 fn correlate(
     call: &mut Call,

@@ -1,4 +1,4 @@
-//! [`Copod`]: position of a run time in the tails of the empirical distribution.
+//! [`Copod`]: detector that scores a run time by its position in the tails of the distribution.
 
 use super::histogram::Width;
 use super::scored::{Scored, Scores, rarity};
@@ -10,11 +10,16 @@ use perf_core::{Cancelled, Job};
 /// Labels calls in the tails of the empirical distribution of run times, with the same labels as
 /// Chimbuko's COPOD.
 ///
-/// Let `l = -log2 F(x)` and `r = -log2 F(-x)` for the histogram and its mirror image, each `F`
-/// increased by `1 / n` within the range. The score is the larger of `(l + r) / 2` and
-/// `-l sgn(skewness - 1) + r sgn(skewness + 1)`. A call is abnormal from
-/// `T = least + 0.99 (most - least)` on, over the midpoints of the bins, or the highest `T` so far.
-/// Bins have Scott's width.
+/// Let `l = -log2 F(x)` for the empirical distribution `F` of the histogram, and `r = -log2 F(-x)`
+/// for that of its mirror image. Within the range of the data, each `F` is increased by `1 / n`, to
+/// at most 1. Bins have Scott's width. The score of the run time `x` is the larger of `(l + r) / 2`
+/// and `-l sgn(skewness - 1) + r sgn(skewness + 1)`.
+///
+/// A call is abnormal if its score is at least `T = least + f (most - least)`. Here `least` and
+/// `most` are the extreme scores of the midpoints of the bins, and `f` is
+/// [`StrictParams::threshold`], 0.99 by default. If all these scores are negative, `T = -f (most -
+/// least)`. If [`StrictParams::keep_threshold`] is on, which is the default, a higher earlier `T`
+/// is kept, unless it is at most `-log2(1.00001)`; `T` is initially `log2(1.00001)`.
 ///
 /// ```
 /// use perf_anomaly::{Copod, Detector, FunctionId, Label, Sample};
@@ -52,7 +57,7 @@ fn sign(value: f64) -> f64 {
 fn tail(histogram: &Histogram, below: &[u64], value: f64) -> f64 {
     let total = below.last().copied().unwrap_or_default() as f64;
     let share = histogram.at_most(value, below) / total;
-    // The first edge lies below the smallest value, whose own fraction would be 0.
+    // Without this addition the fraction at the smallest value would be about 0.
     let share = if value >= histogram.min() {
         (share + 1.0 / total).min(1.0)
     } else {
@@ -117,7 +122,8 @@ impl Copod {
         Copod(Scored::new(params))
     }
 
-    /// Returns the histogram of a function's run times in microseconds.
+    /// Returns the histogram of a function's run times in microseconds; `None` if no call of the
+    /// function was learned.
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
         self.0
             .known

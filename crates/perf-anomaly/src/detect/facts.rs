@@ -1,13 +1,14 @@
-//! Facts of a model as text with units.
+//! Formatting of the facts of a model as text with units.
 
 use perf_core::Nanos;
 
-/// Returns the facts of a model ([`Detector::describe`](crate::Detector::describe)) as text, one item for each mode
-/// and one for each other fact.
+/// Formats the facts of a model ([`Detector::describe`](crate::Detector::describe)) as text, with
+/// one item for each mode and one for each other fact.
 ///
-/// Times have a unit from nanoseconds to seconds, shares are in per cent of the calls. A name that
-/// ends in `from`, `to`, `median`, `mean`, `deviation`, `minimum` or `maximum` is a time in
-/// nanoseconds, and one that ends in `share` a fraction. Others are numbers without a unit.
+/// Times are printed with a unit from nanoseconds to seconds, shares in per cent of the calls. The
+/// value of a name that ends in `from`, `to`, `median`, `mean`, `deviation`, `minimum` or `maximum`
+/// is a time in nanoseconds. The value of a name that ends in `share` is a fraction. Other values
+/// are numbers without a unit.
 ///
 /// ```
 /// let facts = [
@@ -54,7 +55,7 @@ fn mode_text(mode: &str, facts: &[(String, f64)]) -> String {
     format!("{mode}: {}", parts.join(", "))
 }
 
-/// Times from here on represent an unbounded range.
+/// Smallest time in nanoseconds that represents the end of an unbounded range.
 const ENDLESS: f64 = 1e18;
 
 /// Returns `true` if a fact of this name is a time in nanoseconds.

@@ -1,16 +1,16 @@
-//! [`Functions`]: table with one model for each function, without hashing.
+//! [`Functions`]: table with one entry for each function, indexed by its number without hashing.
 
 use crate::encode::{Reader, Writer};
 use crate::{FunctionId, Result};
 use perf_core::Merge;
 use std::collections::HashMap;
 
-/// Ids below this are looked up in an array. Higher ones, which only an unusual numbering has, are
-/// hashed, so that no id sizes more than 4 MiB.
+/// Ids below this bound are looked up in an array. Higher ids, which occur only in unusual
+/// numberings, are hashed, so that the array never takes more than 4 MiB.
 const NEAR: u32 = 1 << 20;
 const NONE: u32 = u32::MAX;
 
-/// Table with one `T` for each function; functions without one take no space.
+/// Table with one `T` for each function. Functions without an entry take no space beyond the index.
 ///
 /// ```
 /// use perf_anomaly::{FunctionId, Functions, Moments};
@@ -111,7 +111,7 @@ impl<T> Functions<T> {
         self.entries.get_mut(slot as usize).map(|(_, entry)| entry)
     }
 
-    /// Returns all entries in order of function.
+    /// Returns all entries in ascending order of function number.
     pub fn iter(&self) -> impl Iterator<Item = (FunctionId, &T)> {
         let mut all: Vec<_> = self.unordered().collect();
         all.sort_unstable_by_key(|(id, _)| *id);
@@ -133,8 +133,8 @@ impl<T> Functions<T> {
         self.entries.iter().map(|(id, entry)| (*id, entry))
     }
 
-    /// Encodes all entries in order of function: the count, and each entry after the difference of
-    /// its id to the previous one.
+    /// Encodes all entries in ascending order of function number: their count, and for each entry
+    /// the number of ids skipped since the previous entry, followed by the entry.
     pub(crate) fn write(&self, to: &mut Writer, encode: impl Fn(&T, &mut Writer)) {
         to.u32(self.len() as u32);
         let mut next = 0;
@@ -155,7 +155,8 @@ impl<T> Functions<T> {
             1 + least,
             "a number of functions that fits the remaining bytes",
         )?;
-        // Each entry takes at least that many bytes; in memory it is several times as large.
+        // An entry is several times larger in memory than encoded, so the initial capacity is
+        // limited.
         let mut functions = Functions::with_room(count.min(4096));
         let mut next = 0_u64;
         for _ in 0..count {
@@ -169,7 +170,7 @@ impl<T> Functions<T> {
         Ok(functions)
     }
 
-    /// Replaces entries by those of `other`.
+    /// Replaces or adds the entries of the functions in `other`.
     pub(crate) fn replace(&mut self, other: &Self)
     where
         T: Clone,
@@ -184,7 +185,7 @@ impl<T> Functions<T> {
         }
     }
 
-    /// Returns the entries of some functions.
+    /// Returns the entries of the functions for which `is_wanted` returns `true`.
     pub(crate) fn filtered(&self, is_wanted: impl Fn(FunctionId) -> bool) -> Self
     where
         T: Clone,
@@ -201,7 +202,7 @@ impl<T> Functions<T> {
         self.entries.iter_mut().map(|(_, entry)| entry)
     }
 
-    /// Returns the entry of a function, which `make` creates if there is none.
+    /// Returns the entry of a function; `make` creates it if there is none.
     #[inline]
     pub(crate) fn entry(&mut self, function: FunctionId, make: impl FnOnce() -> T) -> &mut T {
         let slot = self.place(function, make);

@@ -1,4 +1,4 @@
-//! [`Hbos`]: rarity of the histogram bin of a run time.
+//! [`Hbos`]: detector that scores a run time by the rarity of its histogram bin.
 
 use super::histogram::{Bin, Width};
 use super::scored::{Scored, Scores, rarity};
@@ -10,11 +10,17 @@ use perf_core::{Cancelled, Job};
 /// Labels calls in the rarest bins of a histogram of run times, with the same labels as Chimbuko's
 /// HBOS.
 ///
-/// The score of a call is `-log2(p + 78.88e-32)` for the fraction `p` of its bin, and 100 if it is
-/// more than 5 % of a bin outside of the histogram. It is abnormal from
-/// `T = least + 0.99 (most - least)` on, over the scores of the occupied bins, or the highest `T`
-/// so far. If all bins are equal, all calls are therefore abnormal: those of a uniform
-/// distribution, of two equal modes, and of two calls.
+/// The score of a call is `-log2(p + 78.88e-32)`, where `p` is the fraction of the calls in its
+/// bin. The score is about 100 if the run time lies outside of the histogram by more than 5 % of a
+/// bin.
+///
+/// A call is abnormal if its score is at least `T = least + f (most - least)`. Here `least` and
+/// `most` are the extreme scores of the occupied bins, and `f` is [`StrictParams::threshold`], 0.99
+/// by default. If [`StrictParams::keep_threshold`] is on, which is the default, `T` never
+/// decreases; it is initially `log2(1.00001)`.
+///
+/// If several bins are occupied and have the same count, all calls are therefore abnormal. This
+/// happens with a uniform distribution, with two equal modes, and with two different run times.
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Hbos, Sample};
@@ -82,7 +88,8 @@ impl Hbos {
         Hbos(Scored::new(params))
     }
 
-    /// Returns the histogram of a function's run times in microseconds.
+    /// Returns the histogram of a function's run times in microseconds; `None` if no call of the
+    /// function was learned.
     pub fn histogram(&self, function: FunctionId) -> Option<&Histogram> {
         self.0
             .known

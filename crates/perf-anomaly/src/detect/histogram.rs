@@ -1,4 +1,5 @@
-//! [`Histogram`]: equal bins over the range of the data, for the strict detectors.
+//! [`Histogram`]: counts in bins of equal width over the range of the data, for the strict
+//! detectors.
 
 use super::overlap::spread;
 use crate::Result;
@@ -7,7 +8,7 @@ use perf_core::Merge;
 
 /// Distance of the first edge below the smallest value, in bins: lower edges are exclusive.
 const SHIFT: f64 = 1e-6;
-/// Largest number of bins derived from a width. If Scott's width would yield more, the original
+/// Largest number of bins derived from a width. If Scott's width would yield more bins, Chimbuko
 /// stops with an error; here the width is increased.
 const MOST_BINS: f64 = 50_000.0;
 /// Largest absolute value; sums of powers of larger values may overflow.
@@ -40,9 +41,9 @@ pub enum Bin {
 /// Counts in bins of equal width from the smallest to the largest value; lower edges are exclusive,
 /// upper ones inclusive.
 ///
-/// A merge creates new bins over the common range and splits each old one in proportion, in whole
-/// counts: the total is kept, and the shape is blurred slightly each time. Merging is commutative,
-/// but associative only in the total.
+/// A merge creates new bins over the union of both ranges, and distributes the count of each old
+/// bin over them in proportion to the overlap, in whole counts. The total is kept; each merge blurs
+/// the shape slightly. Merging is commutative, but associative only in the total.
 ///
 /// ```
 /// use perf_anomaly::{Bin, Histogram};
@@ -75,8 +76,8 @@ impl Histogram {
         self.counts.capacity() * size_of::<u64>()
     }
 
-    /// Creates a histogram of `counts` in bins of `width` from `start` on, for values from `min` to
-    /// `max`.
+    /// Creates a histogram from `counts` in bins of `width`, for values from `min` to `max`. The
+    /// first bin begins at `start`.
     ///
     /// Returns `None` unless `min` lies in the first bin, `max` is the upper edge of the last one
     /// (within 1e-8 of a bin), all numbers are within 1e90, and the total count is below 2^53.
@@ -113,21 +114,21 @@ impl Histogram {
     }
 
     /// Creates a histogram of `values` with bins of the width of Scott's rule, `3.5 s n^(-1/3)`, or
-    /// wider if that would need more than 50,000 bins. Values outside of 1e90 are dropped. Empty
-    /// without values.
+    /// wider bins if that would need more than 50,000. Values whose magnitude exceeds 1e90 are
+    /// dropped. The histogram is empty without values.
     pub fn scott(values: &[f64]) -> Self {
         Self::new(values, Width::Scott)
     }
 
-    /// Creates a histogram of `values` in `bins` bins over their range. Values outside of 1e90 are
-    /// dropped. Empty without values.
+    /// Creates a histogram of `values` in `bins` bins over their range; at least 1 bin. Values
+    /// whose magnitude exceeds 1e90 are dropped. The histogram is empty without values.
     pub fn with_bins(values: &[f64], bins: u16) -> Self {
         Self::new(values, Width::Bins(bins.max(1)))
     }
 
-    /// Creates a histogram of `values` in bins of about `width`, or wider if that would need more
-    /// than 50,000 bins; an invalid `width` yields that number. Values outside of 1e90 are dropped.
-    /// Empty without values.
+    /// Creates a histogram of `values` in bins of about `width`, or in 50,000 wider bins if `width`
+    /// would need more or is invalid. Values whose magnitude exceeds 1e90 are dropped. The
+    /// histogram is empty without values.
     pub fn with_width(values: &[f64], width: f64) -> Self {
         Self::make(values, Width::Scott, |_, _| width)
     }
@@ -232,7 +233,7 @@ impl Histogram {
         self.start + (bin as f64 + 0.5) * self.width
     }
 
-    /// Returns the lower and upper edge of a bin. The upper edge of the last one is the largest
+    /// Returns the lower and upper edge of a bin. The upper edge of the last bin is the largest
     /// value.
     pub(crate) fn edges(&self, bin: usize) -> (f64, f64) {
         let lower = self.start + bin as f64 * self.width;
@@ -263,8 +264,9 @@ impl Histogram {
         Bin::Inside((bin as usize - usize::from(below && bin > 0.0)).min(last))
     }
 
-    /// Returns the number of values at or below `value`, with those of a bin distributed evenly:
-    /// the empirical distribution times the total. `below` holds the sums of [`Self::sums`].
+    /// Returns the number of values at or below `value`: the empirical distribution times the
+    /// total. Values are assumed to be distributed evenly within a bin. `below` is the result of
+    /// [`Self::sums`].
     pub(crate) fn at_most(&self, value: f64, below: &[u64]) -> f64 {
         let all = below.last().copied().unwrap_or_default() as f64;
         if self.min == self.max {
@@ -292,8 +294,8 @@ impl Histogram {
         sums
     }
 
-    /// Returns the empirical distribution at `value`: 0 below all values, 1 above them, linear in a
-    /// bin.
+    /// Returns the fraction of the values at or below `value`, in `0.0..=1.0`. It is linear within
+    /// a bin, and 0 for an empty histogram.
     pub fn distribution(&self, value: f64) -> f64 {
         match self.total() {
             0 => 0.0,
@@ -411,7 +413,7 @@ impl Merge for Histogram {
         }
         let mut start = min - SHIFT * width;
         if start == max {
-            // All values are equal, and the margin below them is lost in rounding.
+            // All values are equal, and rounding removed the margin below them.
             start = min - width;
             if start == max {
                 width = if min == 0.0 { 1e-6 } else { 1e-6 * min.abs() };
@@ -455,7 +457,8 @@ fn scott(variance: f64, n: f64) -> f64 {
     3.5 * variance.sqrt() / n.powf(1.0 / 3.0)
 }
 
-/// Returns Scott's width of the values of both, represented by the midpoints of the bins.
+/// Returns Scott's width for the values of both histograms, represented by the midpoints of the
+/// bins.
 fn scott_of(one: &Histogram, other: &Histogram) -> f64 {
     let (mut n, mut x, mut x2) = (0.0, 0.0, 0.0);
     for histogram in [one, other] {

@@ -1,4 +1,4 @@
-//! [`Losses`]: time lost by anomalies, by place.
+//! [`Losses`]: time lost by abnormal calls, by function, call path, rank and step.
 
 use super::Functions;
 use crate::encode::{Reader, Writer};
@@ -6,7 +6,7 @@ use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{CallPathId, Merge, Nanos};
 use std::collections::BTreeMap;
 
-/// Counts of labels and lost time of some calls.
+/// Counts of labels and time lost of a group of calls.
 ///
 /// ```
 /// use perf_anomaly::Loss;
@@ -163,11 +163,11 @@ impl Merge for Loss {
     }
 }
 
-/// Place and step of a batch of calls.
+/// Rank and step of a batch of calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Place {
-    /// The program.
+    /// Program.
     pub program: u32,
     /// Rank in the program.
     pub rank: u32,
@@ -245,7 +245,7 @@ impl Losses {
         }
     }
 
-    /// Changes the label of a call, with its path if known.
+    /// Moves a call to its new label in all sums; `path` is its call path, if known.
     pub(crate) fn relabel(
         &mut self,
         place: Place,
@@ -295,7 +295,7 @@ impl Losses {
         worst(self.ranks.iter().map(|(rank, loss)| (*rank, *loss)))
     }
 
-    /// Returns the last steps in order.
+    /// Returns the last steps, at most 1,024, in ascending order.
     pub fn steps(&self) -> impl Iterator<Item = (u64, Loss)> {
         self.steps.iter().map(|(step, loss)| (*step, *loss))
     }
@@ -324,7 +324,8 @@ impl Merge for Losses {
         self.paths.merge(&other.paths);
         merge_maps(&mut self.ranks, &other.ranks);
         merge_maps(&mut self.steps, &other.steps);
-        // A step among the last of the union is among the last of one of them.
+        // A step that is among the last steps of the union is among the last steps of one of the
+        // two.
         self.forget();
     }
 }

@@ -1,4 +1,4 @@
-//! Detectors, which decide which of the completed calls are abnormal.
+//! Detectors, which label completed calls as normal or abnormal by their run times.
 //!
 //! | detector | model for each function | order | purpose |
 //! |---|---|---|---|
@@ -7,8 +7,9 @@
 //! | [`Hbos`] | [`Histogram`] | learn, then score | labels as its HBOS gives them |
 //! | [`Copod`] | [`Histogram`] | learn, then score | labels as its COPOD gives them |
 //!
-//! Detection of 201 calls planted among 200,000 of one function, and the number of alarms (the test
-//! `planted_anomalies_are_found` prints them):
+//! 201 anomalous calls are planted among 200,000 calls of one function. "195 of 197" in the next
+//! table means that 197 alarms include 195 planted calls. The test `planted_anomalies_are_found`
+//! prints these numbers.
 //!
 //! | run times | planted | [`Tail`] | [`Sstd`] | [`Hbos`] | [`Copod`] |
 //! |---|---|---|---|---|---|
@@ -18,14 +19,15 @@
 //! | 100 us, one call in 50 takes 5 ms | 3 to 12 times the first | 201 of 216 | 0 of 3642 | 32 of 130 | 0 of 11 |
 //!
 //! Each planted call takes a different time. Calls that repeat the same time become a mode by the
-//! rule of [`TailParams::rare_share`]: about 16 of them are reported, and then they are usual.
+//! rule of [`TailParams::rare_share`]: about the first 16 of them are reported, later ones are
+//! normal.
 //!
-//! A million normal calls cause at most 3 of the 10 alarms that [`Tail`] allows by default, in
-//! fifteen distributions from uniform to Pareto, with up to three modes, separate or overlapping,
-//! and 481 of 500 if the tail is the heaviest for which it is calibrated.
+//! By default [`Tail`] allows 10 alarms per million normal calls. It raises at most 3 in each of
+//! fifteen distributions from uniform to Pareto, with up to three modes, separate or overlapping.
+//! For the heaviest tail for which it is calibrated, it raises 481 of 500 allowed alarms.
 //!
-//! The last three are for comparison with published results. They reproduce the peculiarities of
-//! the original, which are documented where they occur.
+//! [`Sstd`], [`Hbos`] and [`Copod`] are for comparison with published results. They reproduce the
+//! peculiarities of Chimbuko's detectors, which are documented where they occur.
 
 mod copod;
 mod drift;
@@ -63,12 +65,12 @@ use perf_core::{Cancelled, Job};
 /// Number of calls between two cancellation checks, which takes a few milliseconds.
 pub(crate) const LOOK: usize = 1 << 14;
 
-/// Detects abnormal calls, and learns from all calls what is normal.
+/// Labels calls as normal or abnormal, and learns the normal run times from all calls.
 ///
-/// A detector works alone or shares what it learns: [`take_delta`](Self::take_delta) returns new
+/// A detector works alone or shares its knowledge: [`take_delta`](Self::take_delta) returns the new
 /// knowledge, a parameter server merges the deltas of all ranks, and [`adopt`](Self::adopt) takes
-/// its global view. There is no synchronisation: between two views a detector works with the last
-/// one and its own knowledge.
+/// the view of the server. There is no synchronisation: between two views a detector works with the
+/// last view and the knowledge of its own calls since.
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Tail};
@@ -88,26 +90,27 @@ pub(crate) const LOOK: usize = 1 << 14;
 /// # A detector of your own
 /// Four methods are required: [`name`](Self::name), [`detect`](Self::detect),
 /// [`rejudge`](Self::rejudge) and [`ignore`](Self::ignore). The default methods suit a detector
-/// that does not share its model: it is [`Model::Own`], which cannot be merged, so that ranks judge
-/// separately, and it has no thresholds. A detector that learns should override
+/// without thresholds that does not share its model. Its model is [`Model::Own`], which cannot be
+/// merged, so that ranks judge separately. A detector that learns should override
 /// [`forget`](Self::forget) and [`describe`](Self::describe) too. The cookbook of the project has a
 /// complete example.
 pub trait Detector: std::fmt::Debug + Send + Sync {
     /// Returns a short name: `tail`, `sstd`, `hbos`, `copod`.
     fn name(&self) -> &'static str;
 
-    /// Returns its options as names and values, for display and storage.
+    /// Returns the options of the detector as names and values, for display and storage. Default:
+    /// none.
     fn options(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// Judges the calls completed in a step and learns from them, in the order of the detector.
-    /// Appends one judgement for each sample to `judgements`.
+    /// Judges the calls completed in a step and learns from them. The detector decides which comes
+    /// first. Appends one judgement for each sample to `judgements`.
     ///
     /// # Errors
     ///
-    /// Returns [`Cancelled`] if the job is cancelled. Some of the calls are then learned, and some
-    /// judged.
+    /// Returns [`Cancelled`] if the job is cancelled. A part of the calls may then be learned, and
+    /// a part may have judgements.
     fn detect(
         &mut self,
         samples: &[Sample],
@@ -123,8 +126,8 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
             .unwrap_or_default();
     }
 
-    /// Judges calls with the current model, without learning. With the final model of a run it
-    /// corrects early judgements. Appends one judgement for each sample to `judgements`.
+    /// Judges calls with the current model, without learning. At the end of a run this corrects
+    /// early judgements. Appends one judgement for each sample to `judgements`.
     fn rejudge(&self, samples: &[Sample], judgements: &mut Vec<Judgement>);
 
     /// Returns the complete model. Default: [`Model::Own`].
@@ -132,13 +135,14 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
         Model::Own
     }
 
-    /// Returns the knowledge since the last call; at first, since the detector was created,
-    /// [`restored`](Self::restore) or [`adopted`](Self::adopt) a view. Default: [`Model::Own`].
+    /// Returns the knowledge since the last call of this method. The first call returns the
+    /// knowledge since the detector was created or [restored](Self::restore). Default:
+    /// [`Model::Own`].
     fn take_delta(&mut self) -> Model {
         Model::Own
     }
 
-    /// Replaces the model by a view of all ranks, and adds the knowledge since
+    /// Replaces the model by a view of all ranks, and adds the knowledge since the last
     /// [`take_delta`](Self::take_delta), which the view cannot contain yet. Default: accepts only
     /// [`Model::Own`], without effect.
     ///
@@ -163,17 +167,18 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
         self.adopt(snapshot)
     }
 
-    /// Describes the model of a function as names and numbers for display and storage: `calls`
-    /// first; times in nanoseconds, shares as fractions. [`facts_text`] adds units according to the
-    /// names. Empty without a model, and by default.
+    /// Describes the model of a function as names and numbers for display and storage. The number
+    /// of `calls` comes first; times are in nanoseconds, shares are fractions. [`facts_text`] adds
+    /// units according to the names. Empty if the function has no model. Default: empty.
     fn describe(&self, function: FunctionId) -> Vec<(String, f64)> {
         let _ = function;
         Vec::new()
     }
 
-    /// Drops the model of a function, such as after a [change](crate::Drift). Knowledge that has
-    /// not been sent yet is still in [`take_delta`](Self::take_delta), and a view that is
-    /// [adopted](Self::adopt) later contains the knowledge of all ranks. Default: no effect.
+    /// Drops the model of a function, such as after a [change](crate::Drift).
+    /// [`take_delta`](Self::take_delta) still returns its knowledge that has not been taken yet,
+    /// and a view that is [adopted](Self::adopt) later still contains the knowledge of all ranks.
+    /// Default: no effect.
     fn forget(&mut self, function: FunctionId) {
         let _ = function;
     }
@@ -182,8 +187,8 @@ pub trait Detector: std::fmt::Debug + Send + Sync {
     /// [`Label::Ignored`](crate::Label::Ignored).
     fn ignore(&mut self, function: FunctionId, ignored: bool);
 
-    /// Sets a threshold for one function instead of that of the parameters, in the same unit;
-    /// `None` resets it. Default: a detector has no thresholds.
+    /// Sets a threshold for one function, which replaces the threshold of the parameters and has
+    /// the same unit; `None` resets it. Default: accepts only `None`.
     ///
     /// # Errors
     /// Returns [`Error::Parameter`](crate::Error::Parameter) if the threshold is out of range,

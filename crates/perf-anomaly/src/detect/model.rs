@@ -1,4 +1,4 @@
-//! [`Model`]: knowledge of a detector, to send, to merge and to store.
+//! [`Model`]: knowledge of a detector about all functions, which can be sent, merged and stored.
 
 use super::histogram::Histogram;
 use super::{Functions, Sketch};
@@ -10,13 +10,13 @@ use perf_core::Merge;
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAM");
 const VERSION: u16 = 2;
 
-/// Histogram and the highest threshold on its scores so far.
+/// Histogram of a function's run times, and the threshold on its scores.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ScoredHistogram {
     /// Histogram.
     histogram: Histogram,
-    /// Highest threshold so far.
+    /// Threshold of the last judgement; after a merge the higher of both.
     threshold: f64,
 }
 
@@ -38,12 +38,14 @@ impl ScoredHistogram {
         }
     }
 
-    /// Returns the histogram, in microseconds.
+    /// Returns the histogram of run times in microseconds.
     pub fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
-    /// Returns the highest threshold so far, initially `log2(1.00001)`.
+    /// Returns the threshold of the last judgement, initially `log2(1.00001)`. It is the highest
+    /// threshold so far if [`StrictParams::keep_threshold`](crate::StrictParams::keep_threshold) is
+    /// on. A merge keeps the higher one.
     pub fn threshold(&self) -> f64 {
         self.threshold
     }
@@ -78,11 +80,11 @@ impl Merge for ScoredHistogram {
     }
 }
 
-/// Knowledge of a detector about each function: a snapshot, a delta for a parameter server, or its
-/// view.
+/// Knowledge of a detector about each function: a snapshot, a delta for a parameter server, or a
+/// view of the server.
 ///
-/// The effect of the order of merges, and thus the difference between one detector and several that
-/// share, is:
+/// The order of merges, and thus sharing between several detectors instead of using one, has these
+/// effects:
 ///
 /// | model | merge |
 /// |---|---|
@@ -110,9 +112,9 @@ pub enum Model {
     Tail(Functions<Sketch>),
     /// Model of [`Sstd`](crate::Sstd): moments of run times in microseconds.
     Sstd(Functions<Moments>),
-    /// Model of [`Hbos`](crate::Hbos).
+    /// Model of [`Hbos`](crate::Hbos): a histogram of run times in microseconds.
     Hbos(Functions<ScoredHistogram>),
-    /// Model of [`Copod`](crate::Copod).
+    /// Model of [`Copod`](crate::Copod): a histogram of run times in microseconds.
     Copod(Functions<ScoredHistogram>),
     /// Model of a detector that does not share it, such as a user-defined one: it has no functions
     /// and cannot be merged.
@@ -143,8 +145,9 @@ impl Model {
 
     /// Returns the memory in bytes: for each function its entry, and the buckets of its sketch or
     /// the bins of its histogram. It depends on the number of functions and the spread of their run
-    /// times, not on the number of calls. A detector has one model, and while it shares it also the
-    /// new knowledge; see [`Server::memory`](crate::server::Server::memory) for a server.
+    /// times, not on the number of calls. A detector has one model, and if it shares its knowledge
+    /// also the part that has not been sent yet; see
+    /// [`Server::memory`](crate::server::Server::memory) for a server.
     ///
     /// ```
     /// use perf_anomaly::{Detector, FunctionId, Sample, Tail};
@@ -194,7 +197,8 @@ impl Model {
     }
 
     /// Returns the model with other function numbers, such as those of a server, which are common
-    /// to all ranks. Functions with the same new number are merged, those without one are dropped.
+    /// to all ranks. Functions with the same new number are merged; functions for which `number`
+    /// returns `None` are dropped.
     pub fn renumbered(&self, number: impl Fn(FunctionId) -> Option<FunctionId>) -> Model {
         fn map<T: Merge>(
             functions: &Functions<T>,
@@ -228,7 +232,7 @@ impl Model {
         }
     }
 
-    /// Replaces functions by those of a newer model.
+    /// Replaces the entries of the functions that a newer model contains.
     pub(crate) fn replace(&mut self, newer: &Model) -> Result<()> {
         match (self, newer) {
             (Model::Tail(mine), Model::Tail(theirs)) => mine.replace(theirs),
@@ -241,7 +245,7 @@ impl Model {
         Ok(())
     }
 
-    /// Returns the knowledge about some functions.
+    /// Returns the knowledge about the functions for which `is_wanted` returns `true`.
     pub(crate) fn filtered(&self, is_wanted: impl Fn(FunctionId) -> bool) -> Model {
         match self {
             Model::Tail(functions) => Model::Tail(functions.filtered(is_wanted)),
@@ -252,7 +256,7 @@ impl Model {
         }
     }
 
-    /// Returns `true` if all its functions are below a number.
+    /// Returns `true` if the numbers of all functions are below `end`.
     pub(crate) fn is_below(&self, end: u64) -> bool {
         match self {
             Model::Tail(functions) => functions.is_below(end),
@@ -262,7 +266,7 @@ impl Model {
         }
     }
 
-    /// Calls back with each function, in unspecified order.
+    /// Calls `take` with each function, in unspecified order.
     pub(crate) fn each_function(&self, mut take: impl FnMut(FunctionId)) {
         match self {
             Model::Tail(functions) => functions.unordered().for_each(|(one, _)| take(one)),
@@ -274,7 +278,7 @@ impl Model {
         }
     }
 
-    /// Returns its functions in order.
+    /// Returns the functions in ascending order.
     pub fn functions(&self) -> Vec<FunctionId> {
         fn ids<T>(functions: &Functions<T>) -> Vec<FunctionId> {
             functions.iter().map(|(function, _)| function).collect()
@@ -287,9 +291,10 @@ impl Model {
         }
     }
 
-    /// Halves the counts of functions with more than `calls` calls until they have no more, so that
-    /// old calls have less weight. A view that lives longer than a detector's
-    /// [`memory`](crate::TailParams::memory) needs this after merges. Strict models are unchanged.
+    /// Halves the counts of each function until it has at most `calls` calls, so that old calls
+    /// have less weight. A view that lives longer than a detector's
+    /// [`memory`](crate::TailParams::memory) needs this after merges. Only [`Model::Tail`] is
+    /// changed.
     pub fn forget(&mut self, calls: u64) {
         if let Model::Tail(functions) = self {
             for sketch in functions.values_mut() {

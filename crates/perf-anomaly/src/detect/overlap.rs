@@ -2,7 +2,7 @@
 
 use super::Histogram;
 
-/// Remaining part of an old bin.
+/// Part of a bin of the source that is not distributed yet.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     /// Lower edge.
@@ -14,8 +14,8 @@ struct Piece {
 }
 
 impl Piece {
-    /// Removes the part at or below `at`, in whole counts: the smaller part is rounded half up, the
-    /// larger one is the rest.
+    /// Removes the part at or below `at`, and returns its count. The count of the smaller part is
+    /// rounded half up; the larger part gets the rest.
     fn cut(&mut self, at: f64) -> u64 {
         if at >= self.upper {
             return std::mem::take(&mut self.count);

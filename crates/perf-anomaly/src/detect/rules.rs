@@ -1,4 +1,4 @@
-//! User-defined rules for some functions.
+//! Functions that a user excluded from detection, and thresholds of single functions.
 
 use super::Functions;
 use crate::{FunctionId, Label};
@@ -7,11 +7,11 @@ use crate::{FunctionId, Label};
 struct Rule {
     /// `true` if the function is ignored.
     ignored: bool,
-    /// Separate threshold.
+    /// Threshold that replaces the threshold of the parameters; `None` for no replacement.
     threshold: Option<f64>,
 }
 
-/// Ignored functions, and functions with separate thresholds.
+/// Ignored functions, and functions with a threshold of their own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Rules(Functions<Rule>);
 
@@ -29,7 +29,8 @@ impl Rules {
         !self.0.is_empty() && self.0.get(function).is_some_and(|rule| rule.ignored)
     }
 
-    /// Returns the threshold of a function if it has its own.
+    /// Returns the threshold that was set for a function; `None` if it has the threshold of the
+    /// parameters.
     #[inline]
     pub(crate) fn threshold(&self, function: FunctionId) -> Option<f64> {
         if self.0.is_empty() {

@@ -1,5 +1,5 @@
-//! Common parts of HBOS and COPOD: a histogram for each function, scores over its bins, and a
-//! threshold at a fraction of their range.
+//! Common parts of HBOS and COPOD: a histogram for each function, the scores of its bins, and a
+//! threshold at a fraction of the range of scores.
 
 use super::LOOK;
 use super::histogram::Width;
@@ -9,7 +9,7 @@ use super::{Histogram, ScoredHistogram, microseconds};
 use crate::{FunctionId, Judgement, Label, Result, Sample};
 use perf_core::{Cancelled, Job, Nanos};
 
-/// Added to each probability, so that no score exceeds `-log2(78.88e-32)`, about 100.
+/// Summand of each probability, which limits scores to `-log2(78.88e-32)`, about 100.
 const ALPHA: f64 = 78.88e-32;
 
 /// Returns the score of a probability.
@@ -19,10 +19,10 @@ pub(super) fn rarity(probability: f64) -> f64 {
 
 /// Scores of values for a histogram.
 pub(super) trait Scores {
-    /// Prepares the scores for a non-empty histogram.
+    /// Prepares the computation of scores for a non-empty histogram.
     fn new(histogram: &Histogram) -> Self;
 
-    /// Returns the score of a value.
+    /// Returns the score of a value in microseconds.
     fn of(&self, histogram: &Histogram, value: f64) -> f64;
 
     /// Returns the threshold at a fraction `part` of the range of scores of the histogram.
@@ -32,12 +32,12 @@ pub(super) trait Scores {
     fn keeps(before: f64, new: f64) -> bool;
 }
 
-/// Detector of this family.
+/// Parameters, rules and model of a detector.
 #[derive(Clone, Debug)]
 pub(super) struct Scored {
     /// Parameters.
     pub(super) params: StrictChecked,
-    /// Ignored functions.
+    /// Ignored functions, and thresholds of single functions.
     pub(super) rules: Rules,
     /// Model.
     pub(super) known: Known<ScoredHistogram>,
@@ -77,7 +77,8 @@ impl Scored {
         drop(judged.unwrap_or_default());
     }
 
-    /// Learns, then judges; stores thresholds that increased.
+    /// Learns all calls, then judges them, and stores the threshold that was used for each
+    /// function.
     pub(super) fn detect<S: Scores>(
         &mut self,
         samples: &[Sample],
@@ -93,7 +94,7 @@ impl Scored {
         Ok(())
     }
 
-    /// Judges, and returns the threshold that was used for each function.
+    /// Judges calls, and returns the threshold that was used for each function.
     fn each<S: Scores>(
         &self,
         samples: &[Sample],

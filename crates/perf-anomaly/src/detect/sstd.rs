@@ -1,4 +1,4 @@
-//! [`Sstd`]: distance from the mean in standard deviations.
+//! [`Sstd`]: detector that scores a run time by its distance from the mean in standard deviations.
 
 use super::LOOK;
 use super::rules::{IGNORED, Rules, TOO_FEW};
@@ -11,8 +11,9 @@ use perf_core::{Cancelled, Job, Nanos};
 /// same labels as Chimbuko's SSTD. The score is the number of standard deviations.
 ///
 /// The calls of a batch are learned before they are judged, so an outlier masks itself: with `n`
-/// calls no score exceeds `(n - 1) / sqrt(n)`, and 6 standard deviations need 38 calls. Run times
-/// are whole microseconds; the first call of a function on a stream is normal and not learned.
+/// calls no score exceeds `(n - 1) / sqrt(n)`, so 6 standard deviations need 38 calls. Run times
+/// are rounded down to whole microseconds. By default the first call of a function on a stream is
+/// labelled normal and is not learned.
 ///
 /// ```
 /// use perf_anomaly::{Detector, FunctionId, Label, Sample, Sstd};
@@ -34,7 +35,7 @@ use perf_core::{Cancelled, Job, Nanos};
 pub struct Sstd {
     /// Parameters.
     params: StrictChecked,
-    /// Ignored functions.
+    /// Ignored functions, and thresholds of single functions.
     rules: Rules,
     /// Model.
     known: Known<Moments>,
@@ -62,7 +63,8 @@ impl Sstd {
         }
     }
 
-    /// Returns the moments of a function's run times in microseconds.
+    /// Returns the moments of a function's run times in microseconds; `None` if no call of the
+    /// function was learned.
     pub fn moments(&self, function: FunctionId) -> Option<&Moments> {
         self.known.functions.get(function)
     }

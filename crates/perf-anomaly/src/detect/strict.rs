@@ -1,11 +1,13 @@
-//! Common parts of the strict detectors: parameters, and a model that learns before it judges.
+//! Parameters of the strict detectors, which reproduce Chimbuko's, and bookkeeping of the parts of
+//! a model that were not sent yet.
 
 use super::{Functions, rules::Rules};
 use crate::error::within;
 use crate::{FunctionId, Judgement, Result, Sample};
 use perf_core::{Cancelled, Job, Merge};
 
-/// Parameters of the strict detectors; the defaults are those of Chimbuko v7.0.
+/// Parameters of the strict detectors [`Sstd`](crate::Sstd), [`Hbos`](crate::Hbos) and
+/// [`Copod`](crate::Copod). The defaults are those of Chimbuko v7.0.
 ///
 /// Created by [`Sstd::params`](crate::Sstd::params), [`Hbos::params`](crate::Hbos::params) and
 /// [`Copod::params`](crate::Copod::params).
@@ -20,7 +22,7 @@ use perf_core::{Cancelled, Job, Merge};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct StrictParams {
-    /// Largest number of standard deviations.
+    /// Largest distance of a normal call from the mean in standard deviations.
     sigma: f64,
     /// `true` if first calls are skipped.
     skip_first: bool,
@@ -28,7 +30,7 @@ pub struct StrictParams {
     threshold: f64,
     /// Number of bins.
     bins: u16,
-    /// `true` if the threshold never decreases.
+    /// `true` if a higher earlier threshold is kept.
     keep_threshold: bool,
 }
 
@@ -49,22 +51,22 @@ impl Default for StrictParams {
 pub struct StrictChecked(pub(crate) StrictParams);
 
 impl StrictParams {
-    /// Sets the largest number of standard deviations for SSTD; default 6. Launch scripts of the
-    /// original use 12.
+    /// Sets the largest distance of a normal call from the mean in standard deviations, for SSTD;
+    /// default 6. Launch scripts of the original use 12.
     pub fn sigma(mut self, deviations: f64) -> Self {
         self.sigma = deviations;
         self
     }
 
-    /// Makes the first call of a function on a stream normal, without learning it, in SSTD; default
-    /// true.
+    /// Labels the first call of a function on a stream as normal and does not learn it, in SSTD;
+    /// default true.
     pub fn skip_first(mut self, skip: bool) -> Self {
         self.skip_first = skip;
         self
     }
 
-    /// Sets the score from which a call is abnormal in HBOS and COPOD, as a fraction of the range
-    /// of scores of the model; default 0.99.
+    /// Sets the lowest score of an abnormal call in HBOS and COPOD, as a fraction of the range of
+    /// scores of the model; default 0.99.
     pub fn threshold(mut self, part: f64) -> Self {
         self.threshold = part;
         self
@@ -76,7 +78,8 @@ impl StrictParams {
         self
     }
 
-    /// Makes the threshold of HBOS and COPOD never decrease; default true.
+    /// Keeps an earlier threshold of HBOS and COPOD if it is higher than the new one; default true.
+    /// COPOD does not keep thresholds of at most `-log2(1.00001)`.
     pub fn keep_threshold(mut self, keep: bool) -> Self {
         self.keep_threshold = keep;
         self
@@ -147,7 +150,7 @@ pub(crate) fn check_part(part: f64) -> Result<()> {
 pub(crate) struct Known<T> {
     /// Complete model.
     pub(crate) functions: Functions<T>,
-    /// Part not sent yet; `None` means all of `functions`.
+    /// Part that has not been sent yet; `None` if nothing has been sent.
     unsent: Option<Functions<T>>,
 }
 
@@ -161,7 +164,7 @@ impl<T> Default for Known<T> {
 }
 
 impl<T: Merge + Clone> Known<T> {
-    /// Changes the model of a function, and the part to be sent.
+    /// Applies a change to the model of a function, and to the part that has not been sent.
     #[inline]
     pub(crate) fn change(&mut self, function: FunctionId, change: impl Fn(&mut T)) {
         change(self.functions.entry(function, T::default));
@@ -197,8 +200,8 @@ impl<T: Merge + Clone> Known<T> {
     }
 }
 
-/// Returns the samples that are not ignored, by function and in order, as the batch detectors need
-/// them.
+/// Returns the samples of functions that are not ignored, by function and then in their order. The
+/// second number is the index of the sample.
 pub(crate) fn by_function<'a>(
     samples: &'a [Sample],
     rules: &Rules,
@@ -214,7 +217,7 @@ pub(crate) fn by_function<'a>(
     Ok(sorted)
 }
 
-/// Appends `samples.len()` judgements to `judgements` and returns them.
+/// Appends `samples.len()` copies of `fill` to `judgements` and returns them.
 pub(crate) fn room<'a>(
     judgements: &'a mut Vec<Judgement>,
     samples: &[Sample],

@@ -1,4 +1,4 @@
-//! [`Comparison`]: differences between two runs.
+//! [`Comparison`]: differences between the anomalies of two runs, by function and call path.
 
 use super::record::{Entry, Kind};
 use super::store::Store;
@@ -6,18 +6,18 @@ use crate::{Label, Result};
 use perf_core::Nanos;
 use std::collections::BTreeMap;
 
-/// Anomalies of one run.
+/// Anomalies of one function or call path in one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Side {
     /// Number of recorded anomalies.
     pub anomalies: u64,
-    /// Number of those that were too fast.
+    /// Number of recorded anomalies that were too fast.
     pub too_fast: u64,
-    /// Time lost by them.
+    /// Time lost by the recorded anomalies.
     pub time_lost: Nanos,
-    /// Highest score.
+    /// Highest score of an anomaly.
     pub score: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct Side {
 pub struct Difference {
     /// The program.
     pub program: u32,
-    /// Name of the function, or all functions on the path.
+    /// Name of the function, or names of all functions on the path.
     pub name: String,
     /// Anomalies in the first run.
     pub one: Side,
@@ -37,17 +37,17 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Returns the time that the second run lost in addition; negative if it lost less.
+    /// Returns the time lost in the second run minus that in the first run.
     pub fn more_time_lost(&self) -> Nanos {
         Nanos(self.other.time_lost.0.saturating_sub(self.one.time_lost.0))
     }
 }
 
-/// Anomalies of two runs by function and by call path, in descending order of the difference of
-/// time lost.
+/// Anomalies of two runs by function and by call path, in descending order of the absolute
+/// difference of time lost.
 ///
-/// Functions and paths are matched by name, so that runs of different builds, ranks and order of
-/// events can be compared.
+/// Functions and paths are matched by program and name, so that runs with different builds, ranks
+/// and orders of events can be compared.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -105,7 +105,7 @@ fn sorted(sides: Sides) -> Vec<Difference> {
         other,
     };
     let mut all: Vec<_> = sides.into_iter().map(difference).collect();
-    // Stable: ties stay in order of program and name.
+    // The sort is stable, so ties stay in order of program and name.
     all.sort_by_key(|one| {
         let anomalies = one.one.anomalies.abs_diff(one.other.anomalies);
         std::cmp::Reverse((one.more_time_lost().0.unsigned_abs(), anomalies))

@@ -11,7 +11,8 @@ use std::collections::HashSet;
 /// Properties of a stream that contain its host.
 const HOST: [&str; 2] = ["Hostname", "hostname"];
 
-/// Builds the record of a call, with its context so far.
+/// Builds the record of a call with its context so far, with at most `most_frames` callers and
+/// `most_notes` messages, counter values and node values each.
 pub(super) fn record(
     calls: &Calls,
     (call, sample, judgement): (&Call, &Sample, &Judgement),
@@ -98,7 +99,7 @@ pub(super) fn record(
     }
 }
 
-/// Describes a call of the surroundings.
+/// Converts a call of the surroundings.
 pub(super) fn short(calls: &Calls, call: &Call, anomalies: &HashSet<CallKey>) -> CallRecord {
     CallRecord {
         id: calls.event_id(call),

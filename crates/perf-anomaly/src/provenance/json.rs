@@ -1,8 +1,8 @@
-//! Entries as lines of JSON.
+//! Conversion of entries to lines of JSON and back.
 //!
-//! The fields are in the order of the types, times are integers in nanoseconds, and empty fields
-//! are skipped. The bytes of an entry are the same in all versions; [`Stored`] documents the
-//! differences from the default output of `serde_json`.
+//! Fields are in the order of the fields of the types, times are integers in nanoseconds, and empty
+//! fields are skipped. The bytes of an entry are the same in all versions of this crate; [`Stored`]
+//! documents the differences from the default output of `serde_json`.
 
 use super::record::{Entry, ModelRecord, Record, RunRecord, StreamRecord};
 use serde::{Deserialize, Serialize};
@@ -10,11 +10,11 @@ use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// Version of the lines.
+/// Version of the format of lines.
 const FORMAT: u64 = 1;
 
-/// Formatter that writes small numbers as Rust does, `1e-5`, and all control characters except line
-/// breaks and tabs by number.
+/// Formatter that writes small numbers as Rust does, such as `1e-5`, and all control characters
+/// except line breaks and tabs as numeric escapes.
 struct Stored;
 
 impl Formatter for Stored {
@@ -35,17 +35,17 @@ impl Formatter for Stored {
     }
 }
 
-/// Entry with its type. A record has its own, which is its kind.
+/// Entry with its type. Records are not wrapped, because their kind is their type.
 #[derive(Serialize)]
 struct Typed<'a, T> {
     r#type: &'a str,
-    /// Version of the format, for the first entry.
+    /// Version of the format, in the entry of a run.
     #[serde(skip_serializing_if = "Option::is_none")]
     format: Option<u64>,
     /// Entry.
     #[serde(flatten)]
     entry: &'a T,
-    /// Facts of a model as text for readers, which is ignored on reading.
+    /// Facts of a model as text for people, which is ignored when the entry is parsed.
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
@@ -77,7 +77,7 @@ impl Serialize for Entry {
     }
 }
 
-/// Appends an entry as one line, without its end.
+/// Appends an entry as one line, without a line break.
 pub(super) fn write(entry: &Entry, to: &mut String) {
     let mut bytes = std::mem::take(to).into_bytes();
     let mut json = serde_json::Serializer::with_formatter(&mut bytes, Stored);
@@ -138,7 +138,7 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// Names and values as an object.
+/// Conversion of names and values to an object.
 pub(super) mod facts {
     use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
     use serde::{Serialize, Serializer};
@@ -177,7 +177,7 @@ pub(super) mod facts {
     }
 }
 
-/// Numbers; `null` represents a number that JSON does not have.
+/// Conversion of numbers; `null` is read as NaN.
 pub(super) mod number {
     use serde::{Deserialize, Deserializer};
 
@@ -186,7 +186,7 @@ pub(super) mod number {
     }
 }
 
-/// Names and numbers as an object.
+/// Conversion of names and numbers to an object.
 pub(super) mod numbers {
     pub(crate) use super::facts::serialize;
     use serde::Deserializer;
@@ -200,7 +200,7 @@ pub(super) mod numbers {
     }
 }
 
-/// Value of a counter as a number.
+/// Conversion of the value of a counter to a number.
 pub(super) mod value {
     use perf_core::Value;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -232,7 +232,7 @@ pub(super) mod value {
     }
 }
 
-/// Direction of a message, as `send` or `receive`.
+/// Conversion of the direction of a message to `send` or `receive`.
 pub(super) mod direction {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

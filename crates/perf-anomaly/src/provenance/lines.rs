@@ -1,4 +1,4 @@
-//! [`Lines`]: a file of JSON Lines.
+//! [`Lines`]: store of entries in a file of JSON Lines.
 
 use super::json;
 use super::record::Entry;
@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// File with one entry in each line, which grows at its end and can be read by any tool.
+/// File with one entry in each line. New entries are appended, and any tool can read it.
 ///
 /// A line that cannot be read, such as the last one of a killed program, is skipped and counted; it
 /// stays in the file, even if records are [revised](Store::revise).
@@ -21,20 +21,20 @@ pub struct Lines {
     to: Option<BufWriter<File>>,
     /// Buffer for a line.
     line: String,
-    /// Number of unreadable lines and the first error.
+    /// Number of unreadable lines, and the first error; `None` if all were readable.
     unreadable: Option<(u64, String)>,
-    /// Longest line in bytes.
+    /// Longest line that is read, in bytes.
     longest: u64,
 }
 
-/// Default of the longest line that is read: a hundred thousand times a usual record.
+/// Default of the longest line that is read, in bytes; a hundred thousand times a usual record.
 const LONGEST: u64 = 1 << 28;
 
 impl Lines {
-    /// Creates a new file, replacing an existing one.
+    /// Creates a new file, and replaces an existing one.
     ///
     /// # Errors
-    /// Returns [`Error::Store`] if it cannot be created.
+    /// Returns [`Error::Store`] if the file cannot be created.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let file = File::create(path).map_err(|error| failed(path, &error))?;
@@ -48,15 +48,15 @@ impl Lines {
     /// entry is added.
     ///
     /// # Errors
-    /// Returns [`Error::Store`] if it does not exist or cannot be read.
+    /// Returns [`Error::Store`] if the file does not exist or cannot be opened for reading.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         File::open(path).map_err(|error| failed(path, &error))?;
         Ok(Self::at(path))
     }
 
-    /// Sets the longest line that is read, in bytes. Default: 2^28. Longer lines are read in parts
-    /// of that length, each of which is unreadable.
+    /// Sets the longest line that is read, in bytes. Default: 2^28; at least 1. Longer lines are
+    /// read in parts of that length, which are unreadable.
     pub fn longest(mut self, bytes: u64) -> Self {
         self.longest = bytes.max(1);
         self
@@ -72,10 +72,10 @@ impl Lines {
         }
     }
 
-    /// Opens the end of the file, on a new line.
+    /// Opens the file for appending, at the beginning of a line.
     fn append(path: &Path) -> std::io::Result<BufWriter<File>> {
         let mut file = OpenOptions::new().read(true).append(true).open(path)?;
-        // An entry after a truncated line begins on a line of its own.
+        // If the last line is truncated, the next entry begins on a new line.
         let mut last = *b"\n";
         if file.seek(SeekFrom::End(-1)).is_ok() {
             file.read_exact(&mut last)?;
@@ -98,7 +98,7 @@ impl Lines {
         written.map_err(|error| self.error(&error))
     }
 
-    /// Calls back with each line, and its entry if it is readable.
+    /// Calls `take` with each line, and with its entry if it is readable.
     fn lines(&mut self, take: &mut Take<'_>) -> Result<()> {
         self.commit()?;
         self.unreadable = None;
@@ -144,7 +144,7 @@ pub(super) fn failed(path: &Path, error: &dyn std::error::Error) -> Error {
     }
 }
 
-/// Callback with a line and its entry.
+/// Callback with a line and its entry; `None` if the line is unreadable.
 type Take<'a> = dyn FnMut(&[u8], Option<Entry>) -> Result<()> + 'a;
 
 impl Store for Lines {
@@ -181,7 +181,7 @@ impl Store for Lines {
                     _ => Revision::Keep,
                 };
                 match revision {
-                    // Copied unchanged, even if it is unreadable.
+                    // The line is copied unchanged, even if it is unreadable.
                     Revision::Keep => {
                         revised.write(line)?;
                         if line.ends_with(b"\n") {
@@ -199,13 +199,15 @@ impl Store for Lines {
                 }
             })?;
             revised.commit()?;
-            // Writers to the end of the old file must be closed before.
+            // The writer to the old file is dropped, so that the next entry is written to the new
+            // file.
             std::fs::rename(&beside, &self.path).map_err(|error| self.error(&error))?;
             self.to = None;
             Ok(removed)
         })();
         if outcome.is_err() {
-            // The temporary file is useless; leaving it behind is the lesser problem.
+            // The temporary file is useless now. If it cannot be removed, the first error is more
+            // important.
             let _ = std::fs::remove_file(&beside);
         }
         outcome

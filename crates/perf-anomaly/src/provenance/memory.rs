@@ -1,4 +1,4 @@
-//! [`Memory`]: a store that is discarded when the program ends.
+//! [`Memory`]: store of entries in memory, which is discarded when the program ends.
 
 use super::json;
 use super::record::{Entry, Record};
@@ -6,8 +6,9 @@ use super::store::{Revision, Store};
 use crate::Result;
 use perf_core::Cancelled;
 
-/// Store in memory, for programs that display the worst anomalies and keep none. It reports as many
-/// bytes as [`Lines`](super::Lines) would write, so that budgets have the same meaning.
+/// Store in memory, for programs that display the worst anomalies and store none. It reports as
+/// many bytes for an entry as [`Lines`](super::Lines) would write, so that budgets have the same
+/// meaning.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// Entries.

@@ -1,4 +1,4 @@
-//! Merging of the stores of several ranks.
+//! [`open`] for stores of any kind, and [`merge`] for the stores of several ranks.
 
 use super::lines::{Lines, failed};
 use super::record::Entry;
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Opens an existing store of any kind, which its first bytes identify.
+/// Opens an existing store. Its first bytes show if it is a database or a file of lines.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, Query, open};
@@ -38,8 +38,8 @@ use std::path::Path;
 /// ```
 ///
 /// # Errors
-/// Returns [`Error::Store`](crate::Error::Store) if it cannot be read, or is a database and the
-/// feature `sqlite` is off.
+/// Returns [`Error::Store`](crate::Error::Store) if the store cannot be read, or if it is a
+/// database and the feature `sqlite` is off.
 pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
     let path = path.as_ref();
     let mut head = Vec::new();
@@ -58,8 +58,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
     Ok(Box::new(Lines::open(path)?))
 }
 
-/// Copies all entries of several stores into one, such as those of all ranks of a run, and returns
-/// their number. Models get new numbers, so that each record refers to its own.
+/// Copies the entries of several stores, such as those of all ranks of a run, into one store. Equal
+/// properties of runs are copied once. Models get new numbers, so that each record still refers to
+/// its model. Returns the number of copied entries.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, Memory, Query, Store, merge, open};
@@ -95,7 +96,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Box<dyn Store>> {
 ///
 /// Returns the errors of the stores, [`Error::Entry`](crate::Error::Entry) for a model whose number
 /// would exceed 2^64, or [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled.
-/// `into` then has some of the entries, which are not committed.
+/// `into` then contains a part of the entries, which are not committed.
 pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store, job: &Job) -> Result<u64> {
     let (mut count, mut first) = (0, 0);
     let mut runs = Vec::new();
@@ -133,7 +134,7 @@ pub fn merge(stores: &mut [Box<dyn Store>], into: &mut dyn Store, job: &Job) -> 
     Ok(count)
 }
 
-/// Returns the number of a model after those of the earlier stores.
+/// Returns the new number of a model, which follows the numbers of the earlier stores.
 fn renumbered(id: u64, first: u64) -> Result<u64> {
     let beyond = || Error::Entry(format!("model {id} has no number behind {first} others"));
     id.checked_add(first).ok_or_else(beyond)

@@ -1,14 +1,16 @@
-//! Provenance: context of abnormal calls, its storage and its retrieval.
+//! Provenance: recording of abnormal calls with their context, storage and queries.
 //!
 //! A [`Recorder`] keeps a [`Record`] of each anomaly that passes its filters. The record contains
-//! its stack, the calls before and after it, its messages and counters, the state of the node and
-//! its launch. The recorder also keeps a normal execution of the same function on the same stream
-//! for comparison, and the properties of the run. Everything else is dropped: [`Reduction`] reports
-//! the savings. Models are stored once and referred to by number.
+//! the stack of the call, the calls before and after it, its messages and counter values, the state
+//! of the node, and the launch of accelerator work. The recorder also keeps a normal execution of
+//! the same function on the same stream for comparison, and the properties of the run. Everything
+//! else is dropped; [`Reduction`] reports the savings. Models are stored separately, and records
+//! refer to them by number.
 //!
 //! A [`Store`] holds the records: [`Lines`] as JSON Lines, `Sqlite` (feature `sqlite`) as a
 //! database with indices, [`Memory`] only while the program runs. [`merge`] combines the stores of
-//! several ranks, [`prune`] judges again with the final model, [`Comparison`] compares two runs.
+//! several ranks, [`prune`] judges records again with the final model, and [`Comparison`] compares
+//! two runs.
 //!
 //! ```
 //! use perf_anomaly::provenance::{Lines, Query, Recorder, Store};

@@ -5,7 +5,8 @@ use crate::error::within;
 use perf_core::Nanos;
 use std::ops::RangeInclusive;
 
-/// Filters and limits for recorded anomalies: see [`Recorder::params`](super::Recorder::params).
+/// Filters and limits for recorded anomalies, created by
+/// [`Recorder::params`](super::Recorder::params).
 ///
 /// [`CallsParams::context`](crate::calls::CallsParams::context) sets the number of recorded calls
 /// before and after an anomaly.
@@ -19,7 +20,7 @@ use std::ops::RangeInclusive;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecorderParams {
-    /// Anomalies for each function.
+    /// Largest number of anomalies for each function.
     pub(super) per_function: usize,
     /// Size limit in bytes.
     pub(super) budget: u64,
@@ -33,11 +34,11 @@ pub struct RecorderParams {
     pub(super) too_fast: bool,
     /// `true` if normal executions are recorded.
     pub(super) normals: bool,
-    /// Number of steps that a record waits.
+    /// Largest number of steps for which a record waits.
     pub(super) patience: u64,
-    /// Number of recorded callers.
+    /// Largest number of callers in a record.
     pub(super) frames: usize,
-    /// Number of recorded messages and counter values.
+    /// Largest number of messages, of counter values and of node values in a record.
     pub(super) notes: usize,
     /// Properties of the run.
     pub(super) facts: Vec<(String, String)>,
@@ -62,20 +63,20 @@ impl Default for RecorderParams {
 }
 
 impl RecorderParams {
-    /// Sets the number of anomalies that are kept for each function: the worst by severity, then by
-    /// score. Default: 1,000.
+    /// Sets the number of anomalies that are kept for each function, which are the worst by
+    /// severity, then by score. Default: 1,000.
     ///
-    /// The worst anomalies are not known until the end of a stream: an anomaly is kept if it is
-    /// among the worst so far. Of `n` anomalies in random order about `k (1 + ln(n / k))` are kept,
-    /// of which [`prune`](super::prune) keeps the `k` worst.
+    /// The worst anomalies are not known until the end of a stream, so an anomaly is recorded if it
+    /// is among the `k` worst so far. Of `n` anomalies in random order about `k (1 + ln(n / k))`
+    /// are recorded. [`prune`](super::prune) keeps the `k` worst of them.
     pub fn per_function(mut self, anomalies: usize) -> Self {
         self.per_function = anomalies;
         self
     }
 
-    /// Sets the size limit in bytes, as text. Default: 1 GiB. Beyond half of it fewer anomalies are
-    /// kept for each function, down to one. The length of an entry is known before it is written:
-    /// the limit is never exceeded, and dropped entries are
+    /// Sets the limit of the size of all entries as text, in bytes. Default: 1 GiB. Once half of it
+    /// is used, fewer anomalies are kept for each function, down to one. The limit is never
+    /// exceeded, because the size of an entry is known before it is written. Dropped entries are
     /// [counted](super::Reduction::over_budget).
     pub fn budget(mut self, bytes: u64) -> Self {
         self.budget = bytes;
@@ -88,7 +89,8 @@ impl RecorderParams {
         self
     }
 
-    /// Sets the shortest run time of a recorded anomaly, of the kind that is judged. Default: 0.
+    /// Sets the shortest run time of a recorded anomaly, exclusive or inclusive as it is judged.
+    /// Default: 0.
     pub fn runtime(mut self, least: Nanos) -> Self {
         self.runtime = least;
         self
@@ -113,30 +115,30 @@ impl RecorderParams {
         self
     }
 
-    /// Sets the number of steps that a record waits for the calls after it, and for its launch.
-    /// Default: 16.
+    /// Sets the number of steps for which a record waits for the calls after its call, and for its
+    /// launch. Default: 16.
     pub fn patience(mut self, steps: u64) -> Self {
         self.patience = steps;
         self
     }
 
-    /// Sets the number of callers in a record, the innermost ones. Default: 128. The number of
-    /// dropped ones is [recorded](super::Record::left_out).
+    /// Sets the largest number of callers in a record. Default: 128. The innermost callers are
+    /// kept; the number of dropped callers is [recorded](super::Record::left_out).
     pub fn frames(mut self, calls: usize) -> Self {
         self.frames = calls;
         self
     }
 
-    /// Sets the number of messages, of counter values, and of node values in a record, the last
-    /// ones of each. Default: 256. The number of dropped ones is
+    /// Sets the largest number of messages, of counter values, and of node values in a record.
+    /// Default: 256. The last ones are kept; the numbers of dropped ones are
     /// [recorded](super::Record::left_out).
     pub fn notes(mut self, notes: usize) -> Self {
         self.notes = notes;
         self
     }
 
-    /// Adds a property of the run that is stored with it, such as a version or a job number.
-    /// Default: none. Further ones of the same name are stored as `name 2`, and so on.
+    /// Adds a property that is stored with the run, such as a version or a job number. Default:
+    /// none. Further properties of the same name are stored as `name 2`, and so on.
     pub fn fact(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.add_fact(&name.into(), value.into());
         self
@@ -156,7 +158,8 @@ impl RecorderParams {
     /// Validates the parameters.
     ///
     /// # Errors
-    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) unless `per_function` is from 1 to
+    /// 1,048,576, `budget` at least 1,024 bytes, and `severity` not negative.
     pub fn check(self) -> Result<CheckedRecorderParams> {
         let (worst, budget, severity) = (self.per_function, self.budget, self.severity);
         let is_number = (1..=1 << 20).contains(&worst);
@@ -167,6 +170,6 @@ impl RecorderParams {
     }
 }
 
-/// Validated parameters.
+/// Validated [`RecorderParams`].
 #[derive(Clone, Debug, Default)]
 pub struct CheckedRecorderParams(pub(super) RecorderParams);

@@ -1,4 +1,4 @@
-//! [`Record`]: stored data of a call.
+//! [`Record`]: stored data of a call, and the other entries of a store.
 
 use super::json;
 use crate::{Error, Label, Result};
@@ -20,10 +20,10 @@ pub struct CallRecord {
     pub caller: Option<u64>,
     /// Time of the enter.
     pub entry: Nanos,
-    /// Time of the exit; `None` if it was still open when it was recorded.
+    /// Time of the exit; `None` if the call was still open when it was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<Nanos>,
-    /// `true` if it was already known to be abnormal.
+    /// `true` if the call was known to be abnormal when it was recorded.
     #[serde(default, rename = "anomaly", skip_serializing_if = "json::is_default")]
     pub is_anomaly: bool,
 }
@@ -34,10 +34,10 @@ pub struct CallRecord {
 pub struct MessageRecord {
     /// Time.
     pub at: Nanos,
-    /// `true` if it was sent, `false` if it was received.
+    /// `true` if the message was sent, `false` if it was received.
     #[serde(rename = "kind", with = "json::direction")]
     pub is_sent: bool,
-    /// Rank of the other end.
+    /// Rank of the peer.
     pub rank: u32,
     /// Message tag.
     pub tag: u32,
@@ -64,11 +64,11 @@ pub struct CounterRecord {
 pub struct LaunchRecord {
     /// Id of its enter, `rank:step:index`.
     pub id: String,
-    /// Thread on which it ran.
+    /// Thread on which the launch ran.
     pub thread: u32,
     /// Time of the enter.
     pub entry: Nanos,
-    /// Regions of its callers and its own, outermost first.
+    /// Regions of the callers and of the launch, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub path: Vec<String>,
     /// Correlation id shared with the work.
@@ -83,16 +83,16 @@ pub struct LaunchRecord {
 #[serde(default)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// Number of callers, the outermost ones.
+    /// Number of dropped callers, which are the outermost ones.
     #[serde(skip_serializing_if = "json::is_default")]
     pub frames: u64,
-    /// Number of its messages, the first ones.
+    /// Number of dropped messages, which are the first ones.
     #[serde(skip_serializing_if = "json::is_default")]
     pub messages: u64,
-    /// Number of counter values, the first ones.
+    /// Number of dropped counter values, which are the first ones.
     #[serde(skip_serializing_if = "json::is_default")]
     pub counters: u64,
-    /// Number of node values.
+    /// Number of dropped values of the node, which are the first ones.
     #[serde(skip_serializing_if = "json::is_default")]
     pub node: u64,
 }
@@ -104,11 +104,11 @@ pub struct LeftOut {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Kind {
-    /// It is abnormal.
+    /// The call is abnormal.
     #[default]
     Anomaly,
-    /// It is a normal execution of a function on a stream that had an anomaly, recorded for
-    /// comparison.
+    /// The call is a normal execution, recorded for comparison, of a function that had an anomaly
+    /// on the same stream.
     Normal,
 }
 
@@ -116,12 +116,12 @@ pub enum Kind {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Record {
-    /// Reason for recording it.
+    /// Reason for recording the call.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// Label of the detector.
     pub label: Label,
-    /// Entity with the model: the function, or all functions on a call path.
+    /// Name of the model: the function, or all functions on a call path.
     pub function: String,
     /// The program.
     pub program: u32,
@@ -129,27 +129,27 @@ pub struct Record {
     pub rank: u32,
     /// Thread in the rank.
     pub thread: u32,
-    /// Step in which it was completed.
+    /// Step in which the call was completed.
     pub step: u64,
-    /// Host of the rank, if recorded.
+    /// Host of the rank; `None` if the stream has no such property.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Score; higher is rarer.
     #[serde(deserialize_with = "json::number::deserialize")]
     pub score: f64,
-    /// Time lost.
+    /// Time lost in nanoseconds.
     pub severity: Nanos,
-    /// Run time that the model expects.
+    /// Run time that the model expects; `None` if it has no expectation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Nanos>,
     /// Run time that was judged.
     pub runtime: Nanos,
     /// Exclusive time.
     pub exclusive: Nanos,
-    /// `true` if it was the first call of its model on its stream.
+    /// `true` if the call was the first of its model on its stream.
     #[serde(default, skip_serializing_if = "json::is_default")]
     pub first: bool,
-    /// Model that judged it, see [`ModelRecord::id`]; 0 for none.
+    /// Number of the model that judged the call, see [`ModelRecord::id`]; 0 for none.
     #[serde(default, skip_serializing_if = "json::is_default")]
     pub model: u64,
     /// Repair that ended the call, if its end was not recorded: `closed by outer`,
@@ -167,13 +167,13 @@ pub struct Record {
     /// Calls entered after it on its stream.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<CallRecord>,
-    /// Its own messages in order of time.
+    /// Messages in the call and not in its callees, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageRecord>,
-    /// Counter values in it in order of time.
+    /// Counter values in the call and not in its callees, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterRecord>,
-    /// Last monitoring counters of the node.
+    /// Last values of the counters that describe the node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node: Vec<CounterRecord>,
     /// Place of work on an accelerator: properties of its stream, as name and value.
@@ -189,8 +189,8 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns stack and function as one text, such as `main / solve / dot`, which is comparable
-    /// between runs. It begins with `..` if callers were dropped.
+    /// Returns the names of the callers and the function as one text, such as `main / solve / dot`,
+    /// which is comparable between runs. The text begins with `..` if callers were dropped.
     pub fn path(&self) -> String {
         let left_out = (self.left_out.frames > 0).then_some("..");
         let stack = self.stack.iter().map(|one| one.function.as_str());
@@ -204,7 +204,7 @@ impl Record {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ModelRecord {
-    /// Number that records refer to: unique in a store, from 1.
+    /// Number by which records refer to the model; unique in a store, from 1.
     pub id: u64,
     /// The program.
     pub program: u32,
@@ -264,7 +264,7 @@ pub enum Entry {
     Run(RunRecord),
     /// Properties of a stream; a later entry of the same stream replaces it.
     Stream(StreamRecord),
-    /// Model, before the records that refer to it.
+    /// Model; stored before the records that refer to it, except by [`prune`](super::prune).
     Model(ModelRecord),
     /// Recorded call.
     Call(Box<Record>),

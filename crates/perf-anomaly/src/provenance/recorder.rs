@@ -1,4 +1,4 @@
-//! [`Recorder`]: selection and recording of anomalies.
+//! [`Recorder`]: selects anomalies, and writes their records to a store within a budget.
 
 use super::context::{launch, record, short};
 use super::json;
@@ -16,8 +16,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 /// Writes records of anomalies, of normal executions for comparison, and of the run to a [`Store`].
 ///
-/// A record waits until the calls after it have been completed, possibly in a later step. See
-/// [`provenance`](crate::provenance) for an example.
+/// A record waits until enough calls after its call have been completed, possibly in a later step.
+/// See [`provenance`](crate::provenance) for an example.
 #[derive(Debug)]
 pub struct Recorder {
     /// Parameters.
@@ -26,27 +26,29 @@ pub struct Recorder {
     store: Box<dyn Store>,
     /// Counts of kept and dropped data.
     counts: Reduction,
-    /// `true` once the run was stored.
+    /// `true` once the properties of the run were stored.
     is_begun: bool,
-    /// `true` if the last commit failed: the pending entries of the store are written first.
+    /// `true` if the last commit failed; the next step first commits the pending entries of the
+    /// store.
     is_behind: bool,
     /// Worst anomalies of each function.
     worst: Functions<Worst>,
     /// Waiting records.
     waiting: VecDeque<Waiting>,
-    /// Anomalies of this step, to mark them in the surroundings of others.
+    /// Anomalies of this step, which are marked in the surroundings of other calls.
     anomalies: HashSet<CallKey>,
     /// Anomalies of the previous steps.
     before: HashSet<CallKey>,
-    /// Number of the model of each function, and its number of calls.
+    /// Number of the last stored model of each function, and the number of calls of that model.
     models: Functions<(u64, f64)>,
     /// Number of the next model.
     next_model: u64,
-    /// `true` if a normal execution was stored, by stream and function.
+    /// Streams and functions that had an anomaly, each with `true` if a normal execution was
+    /// recorded.
     normals: HashMap<(StreamId, FunctionId), bool>,
-    /// Number of normal executions still missing.
+    /// Number of normal executions that are still missing.
     wanted: usize,
-    /// Number of stored properties of each stream.
+    /// Number of stored properties of each stream; `usize::MAX` if none were stored.
     facts: Vec<usize>,
     /// Step of the last calls.
     step: Option<u64>,
@@ -64,9 +66,9 @@ struct Waiting {
     since: u64,
     /// Identity of the call.
     key: CallKey,
-    /// `true` if its launch is missing.
+    /// `true` if the launch of the call is still missing.
     needs_launch: bool,
-    /// The record.
+    /// Record, as far as it is complete.
     record: Record,
 }
 
@@ -107,12 +109,12 @@ impl Recorder {
         }
     }
 
-    /// Records the anomalies of a step, or of a part of one, after its calls were judged. There is
-    /// one judgement for each call of [`Calls::batch`].
+    /// Records the anomalies of a step, or of a part of a step, after its calls were judged.
+    /// `judgements` holds one judgement for each call of [`Calls::batch`].
     ///
     /// # Errors
     /// Returns the first error of the store; the rest of the step is recorded nevertheless. Records
-    /// that it could not accept are [counted](Reduction::lost).
+    /// that the store could not accept are [counted](Reduction::lost).
     pub fn step(
         &mut self,
         calls: &Calls,
@@ -128,7 +130,7 @@ impl Recorder {
         let kept = self.judged(calls, judgements, detector);
         match before {
             Ok(()) => kept.and(self.commit()),
-            // It has just failed, possibly after a long time.
+            // The commit has just failed, possibly after a long time.
             Err(error) => Err(error),
         }
     }
@@ -190,8 +192,8 @@ impl Recorder {
         }
     }
 
-    /// Writes waiting records like [`finish`](Self::finish), but returns the store even if it
-    /// failed. Each record is tried.
+    /// Writes all waiting records like [`finish`](Self::finish), but returns the store and the
+    /// counts even if the store fails.
     pub(crate) fn close(mut self) -> (Box<dyn Store>, Reduction, Option<Error>) {
         let mut first = None;
         if self.is_behind {
@@ -210,12 +212,12 @@ impl Recorder {
         (self.store, self.counts, first)
     }
 
-    /// Returns the largest number of anomalies for each function, and of bytes.
+    /// Returns the largest number of anomalies for each function, and the budget in bytes.
     pub(crate) fn limits(&self) -> (usize, u64) {
         (self.params.per_function, self.params.budget)
     }
 
-    /// Adds a property of the run before its first step.
+    /// Adds a property of the run; must be called before the first step.
     pub(crate) fn fact(&mut self, name: &str, value: String) {
         self.params.add_fact(name, value);
     }
@@ -270,12 +272,12 @@ impl Recorder {
             detector: detector.name().into(),
             facts,
         }))?;
-        // If it could not be stored, it is repeated in the next step.
+        // After an error this line is not reached, and the next step tries again.
         self.is_begun = true;
         Ok(())
     }
 
-    /// Stores new properties of streams.
+    /// Stores the properties of streams that are new or have new properties.
     fn describe_streams(&mut self, calls: &Calls) -> Result<()> {
         for stream in calls.streams() {
             let facts = calls.stream_metadata(*stream);
@@ -362,7 +364,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes a record, or lets it wait for the calls after it.
+    /// Writes a record if it is complete; otherwise the record waits for the calls after its call
+    /// or for its launch.
     fn keep(
         &mut self,
         calls: &Calls,
@@ -430,8 +433,9 @@ impl Recorder {
         outcome
     }
 
-    /// Returns the number of the model of a function. The model is stored when it is new, and
-    /// whenever it has twice as many calls as before.
+    /// Returns the number of the stored model of a function; 0 for none. The model is stored when
+    /// it is new, and whenever it has at least twice or less than half as many calls as the stored
+    /// one.
     fn model(
         &mut self,
         calls: &Calls,
@@ -459,7 +463,8 @@ impl Recorder {
             facts,
         }))?;
         if !is_kept {
-            // No reference is better than one to a missing model.
+            // A reference to an older model, or none, is better than a reference to a missing
+            // model.
             return Ok(known.map_or(0, |(id, _)| id));
         }
         self.next_model += 1;
@@ -467,7 +472,8 @@ impl Recorder {
         Ok(id)
     }
 
-    /// Finds the most typical call in this step of each function that had an anomaly on a stream.
+    /// Records a normal execution for each stream and function that had an anomaly: the normal call
+    /// of this step with the lowest score.
     fn find_normals(
         &mut self,
         calls: &Calls,

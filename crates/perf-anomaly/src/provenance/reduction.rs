@@ -1,8 +1,9 @@
-//! [`Reduction`]: savings of recording anomalies only.
+//! [`Reduction`]: amounts of recorded and dropped data, and the factor that recording only
+//! anomalies saves.
 
 use crate::calls::StreamHealth;
 
-/// Amount of kept and dropped data.
+/// Amounts of recorded and dropped data.
 ///
 /// ```
 /// use perf_anomaly::provenance::Reduction;
@@ -28,22 +29,21 @@ pub struct Reduction {
     pub normals: u64,
     /// Number of anomalies dropped by a filter.
     pub filtered: u64,
-    /// Number of anomalies that were not among the worst of their function.
+    /// Number of anomalies dropped because they were not among the worst of their function.
     pub not_among_worst: u64,
-    /// Number of entries that exceeded the budget.
+    /// Number of entries dropped because they exceeded the budget.
     pub over_budget: u64,
-    /// Number of lost records: the store could not accept them, or had not committed them at the
-    /// end.
+    /// Number of records that the store could not accept, or had not committed at the end.
     pub lost: u64,
 }
 
 impl Reduction {
-    /// Returns the raw bytes for each kept byte; `None` if no bytes are kept.
+    /// Returns the number of raw bytes for each kept byte; `None` if no bytes are kept.
     pub fn factor(&self) -> Option<f64> {
         (self.kept_bytes > 0).then(|| self.raw_bytes as f64 / self.kept_bytes as f64)
     }
 
-    /// Returns the raw bytes of a number of events.
+    /// Returns the size of events in bytes, with the sizes of the field `raw_bytes`.
     pub fn raw_bytes(events: &StreamHealth) -> u64 {
         let rows = events.functions.saturating_add(events.counters);
         rows.saturating_mul(48)

@@ -1,4 +1,4 @@
-//! [`Sqlite`]: a database with indices, for queries in SQL.
+//! [`Sqlite`]: store of records in a database with indices.
 
 mod query;
 
@@ -14,8 +14,8 @@ use rusqlite::{Connection, OptionalExtension, params_from_iter};
 use std::path::{Path, PathBuf};
 
 /// SQLite database. Table `entry` holds each entry as the text that [`Lines`](super::Lines) writes.
-/// Table `call` holds the columns of queries, with separate indices on program, rank, thread,
-/// function, step, score and severity, and in the orders of score and severity.
+/// Table `call` holds the columns that queries select by. It has indices on program, rank, thread,
+/// function and step, and in descending order of score and of severity.
 ///
 /// ```sql
 /// select function, count(*), sum(severity) / 1e9 from call
@@ -27,7 +27,7 @@ pub struct Sqlite {
     path: PathBuf,
     /// Connection.
     connection: Connection,
-    /// Number of unreadable entries and the first error.
+    /// Number of unreadable entries, and the first error; `None` if all were readable.
     unreadable: Option<(u64, String)>,
 }
 
@@ -54,15 +54,16 @@ create index call_severity on call (severity desc, score desc);
 ";
 
 impl Sqlite {
-    /// Creates a new database, replacing an existing one.
+    /// Creates a new database, and replaces an existing database of this kind.
     ///
     /// # Errors
-    /// Returns [`Error::Store`](crate::Error::Store) if it cannot be created.
+    /// Returns [`Error::Store`](crate::Error::Store) if the database cannot be created, or if a
+    /// file exists that is neither empty nor a database of this kind.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|found| found.len() == 0);
         if path.exists() {
-            // A database of another application must not be overwritten.
+            // A file of another application must not be overwritten.
             if !is_empty(path) {
                 Self::open(path)?;
             }
@@ -79,8 +80,8 @@ impl Sqlite {
     /// Opens an existing database, to read or to append.
     ///
     /// # Errors
-    /// Returns [`Error::Store`](crate::Error::Store) if it does not exist, belongs to another
-    /// application, or has a view or trigger in place of a table, because these may never
+    /// Returns [`Error::Store`](crate::Error::Store) if the database does not exist, belongs to
+    /// another application, or has a view or trigger on its tables, whose queries may never
     /// terminate.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
@@ -108,9 +109,9 @@ impl Sqlite {
         }
     }
 
-    /// Runs `work` on the database itself, in the transaction of [`put`](Store::put), for
-    /// additional tables. Their content is stored by the next [`commit`](Store::commit) or not at
-    /// all. Their names must differ from those of the store.
+    /// Runs `work` on the connection to the database, in the transaction of [`put`](Store::put),
+    /// for additional tables. Changes of these tables are stored by the next
+    /// [`commit`](Store::commit). Their names must differ from `entry` and `call`.
     ///
     /// ```
     /// use perf_anomaly::provenance::{Sqlite, Store};
@@ -165,8 +166,8 @@ impl Sqlite {
         outcome.map_err(|error| failed(&self.path, &error))
     }
 
-    /// Returns `true` if a transaction is open, according to the database, because some errors end
-    /// one.
+    /// Returns `true` if a transaction is open. The database is asked because some errors end a
+    /// transaction.
     fn is_writing(&self) -> bool {
         !self.connection.is_autocommit()
     }
@@ -205,7 +206,7 @@ impl Sqlite {
         })())
     }
 
-    /// Returns text and number of the entries that a statement selects.
+    /// Returns number and text of the entries that a statement selects.
     fn select(&self, sql: &str, values: &[Value]) -> Result<Vec<(i64, String)>> {
         self.fail((|| {
             let mut statement = self.connection.prepare_cached(sql)?;
@@ -234,8 +235,9 @@ impl Sqlite {
     }
 }
 
-/// Returns an object that is in the place of a table, or acts upon one. The database may come from
-/// an untrusted source, and queries must only take time for rows.
+/// Returns the name of an object, such as a view or trigger, that replaces or acts on a table of
+/// the store; `None` if there is none. The database may come from an untrusted source, and queries
+/// must take time only for rows.
 fn stranger(database: &Connection) -> rusqlite::Result<Option<String>> {
     database.execute_batch("pragma trusted_schema = off; pragma cell_size_check = on;")?;
     let sql = "select name from sqlite_schema where type <> 'index'
@@ -255,7 +257,7 @@ impl Store for Sqlite {
         if let Entry::Call(record) = entry {
             self.put_columns(self.connection.last_insert_rowid(), record)?;
         }
-        // The size of a line, so that budgets have the same meaning.
+        // Returns the size of a line, so that budgets have the same meaning as for a file of lines.
         Ok(body.len() as u64 + 1)
     }
 

@@ -1,4 +1,4 @@
-//! [`Store`]: storage and retrieval of entries.
+//! [`Store`]: interface for the storage of entries, and [`Query`] for the selection of records.
 
 use super::record::{Entry, Kind, Record};
 use crate::{Label, Result};
@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// In the order in which they were stored.
+    /// Order in which the records were stored.
     #[default]
     Stored,
     /// Descending time lost, then descending score.
@@ -45,7 +45,7 @@ pub struct Query {
     pub steps: Option<RangeInclusive<u64>>,
     /// Smallest score.
     pub score: Option<f64>,
-    /// Smallest time lost.
+    /// Smallest time lost in nanoseconds.
     pub severity: Option<Nanos>,
     /// Order of the records.
     pub order: Order,
@@ -73,7 +73,7 @@ impl Query {
             && self.severity.is_none_or(|least| record.severity >= least)
     }
 
-    /// Sorts records that are in storage order, and drops those beyond the limit.
+    /// Sorts records that are in storage order, and drops records beyond the limit.
     pub(super) fn arrange(&self, records: &mut Vec<Record>) {
         match self.order {
             Order::Stored => {}
@@ -95,11 +95,11 @@ impl Query {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Revision {
-    /// It is unchanged.
+    /// The record is unchanged.
     Keep,
-    /// It is removed.
+    /// The record is removed.
     Remove,
-    /// It is replaced by this one.
+    /// The record is replaced by the given one.
     Replace(Box<Record>),
     /// All records are unchanged, and the revision ends with
     /// [`Error::Cancelled`](crate::Error::Cancelled).
@@ -126,7 +126,7 @@ pub trait Store: std::fmt::Debug + Send {
     /// Adds an entry, and returns its size in bytes.
     ///
     /// # Errors
-    /// Returns [`Error::Store`](crate::Error::Store) if it cannot be written.
+    /// Returns [`Error::Store`](crate::Error::Store) if the entry cannot be written.
     fn put(&mut self, entry: &Entry) -> Result<u64>;
 
     /// Commits all added entries, so that they survive the end of the program.
@@ -135,10 +135,11 @@ pub trait Store: std::fmt::Debug + Send {
     /// Returns the errors of [`put`](Self::put).
     fn commit(&mut self) -> Result<()>;
 
-    /// Calls back with all entries in storage order.
+    /// Calls `take` with each entry in storage order. Unreadable entries are skipped and
+    /// [counted](Self::unreadable).
     ///
     /// # Errors
-    /// Returns [`Error::Store`](crate::Error::Store) if they cannot be read, and the errors of
+    /// Returns [`Error::Store`](crate::Error::Store) if the store cannot be read, and the errors of
     /// `take`.
     fn each(&mut self, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()>;
 
@@ -159,14 +160,16 @@ pub trait Store: std::fmt::Debug + Send {
         Ok(records)
     }
 
-    /// Revises all records in storage order; returns the number of removed ones.
+    /// Revises all records in storage order by the decisions of `judge`. Returns the number of
+    /// removed records.
     ///
     /// # Errors
     /// Returns the errors of [`put`](Self::put) and [`each`](Self::each); all records are then
     /// unchanged.
     fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> Result<u64>;
 
-    /// Returns the number of entries that could not be read, and the first error.
+    /// Returns the number of entries that could not be read the last time, and the first error;
+    /// `None` if all were readable. Default: `None`.
     fn unreadable(&self) -> Option<(u64, String)> {
         None
     }

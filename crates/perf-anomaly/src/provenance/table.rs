@@ -1,29 +1,29 @@
-//! Tables of records and of the data reduction.
+//! Conversion of records, models, comparisons and data reductions to tables.
 
 use super::{Comparison, Difference, Kind, ModelRecord, Pruned, Record, Reduction, Side};
 use perf_core::{Column, Table};
 
 impl Record {
-    /// Returns records as a table, in their order.
+    /// Returns records as a table, one row each, in the given order.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
     /// | `kind` | text | `anomaly`, or `normal` for a normal execution that was kept for comparison |
     /// | `label` | text | see [`Label::name`](crate::Label::name) |
     /// | `function` | text | function or call path that has the model |
-    /// | `call path` | text | stack and function, `main > solve`; begins with `..` if calls are dropped |
+    /// | `call path` | text | callers and function, such as `main > solve`; begins with `..` if callers were dropped |
     /// | `program`, `rank`, `thread` | unsigned | stream of the call |
     /// | `host` | text | host of the rank, if known |
     /// | `step` | unsigned | step in which the call was completed |
-    /// | `event` | text | `rank:step:index` of its enter |
+    /// | `event` | text | id of the call, `rank:step:index` |
     /// | `entry`, `exit` | time | begin and end of the call |
     /// | `run time`, `exclusive time` | time | time that was judged, and exclusive time |
-    /// | `expected` | time | run time that the model expects, if it does |
-    /// | `time lost` | time | run time above the expected one |
+    /// | `expected` | time | run time that the model expects, missing for none |
+    /// | `time lost` | time | run time of a slow call above the expected one, otherwise 0 |
     /// | `score` | float | rarity in the units of the detector |
     /// | `first call` | flag | first call of its model on its stream |
     /// | `model` | unsigned | number of the model, see [`ModelRecord::id`], missing for none |
-    /// | `repair` | text | repair that ended the call, if one did |
+    /// | `repair` | text | repair that ended the call, missing for none |
     ///
     /// ```
     /// use perf_anomaly::provenance::Record;
@@ -128,7 +128,7 @@ impl Comparison {
     /// | `function` or `call path` | text | name |
     /// | `anomalies`, `too fast`, `time lost`, `highest score` | | anomalies that the first run kept |
     /// | `other anomalies`, `other too fast`, `other time lost`, `other highest score` | | anomalies that the second run kept |
-    /// | `more time lost` | time | time lost by the other run without that of the one |
+    /// | `more time lost` | time | time lost in the second run minus that in the first run |
     ///
     /// ```
     /// use perf_anomaly::provenance::{Comparison, Difference};

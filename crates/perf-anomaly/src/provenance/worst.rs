@@ -1,4 +1,4 @@
-//! [`Worst`]: test if an anomaly is among the worst of its function so far.
+//! [`Worst`]: worst anomalies of a function so far, which decide if a further anomaly is recorded.
 
 use perf_core::Nanos;
 
@@ -7,7 +7,8 @@ use perf_core::Nanos;
 pub(super) struct Worst(Vec<(Nanos, f64)>);
 
 impl Worst {
-    /// Returns `true` and stores the anomaly if it is among the `most` worst.
+    /// Returns `true`, and stores the anomaly, if it is among the `most` worst so far. Of equal
+    /// anomalies the earlier ones are worse.
     pub(super) fn admit(&mut self, severity: Nanos, score: f64, most: usize) -> bool {
         let place = self.0.partition_point(|(other, their_score)| {
             other

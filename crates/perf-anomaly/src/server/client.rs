@@ -1,4 +1,5 @@
-//! [`Client`]: connection of a rank to a server.
+//! [`Client`]: sends the knowledge of ranks to the server, and gives the server's views to the
+//! detector.
 
 use super::names::{NameTable, cut};
 use super::statistics::{FunctionStats, StepStats};
@@ -10,23 +11,24 @@ use perf_core::Merge;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 
-/// Result of a step.
+/// Communication of a client in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Synced {
-    /// A delta was sent.
+    /// `true` if a delta was sent.
     pub sent: bool,
-    /// The detector took a view.
+    /// `true` if the detector adopted a view.
     pub adopted: bool,
 }
 
-/// Sends the knowledge of one or more ranks to the server, and gives that of the server to the
-/// detector.
+/// Sends the knowledge of one or more ranks to the server, and gives the server's views to the
+/// detector. The transport is an [`Exchange`].
 ///
 /// Deltas that are not in a view yet are kept and added to each new view, so that local knowledge
-/// is never missing. If [`in_flight`](Self::in_flight) of them are unanswered, further knowledge
-/// waits for the next one, so that memory is bounded even if the server does not respond.
+/// is never missing. While [`in_flight`](Self::in_flight) deltas are unanswered, no further delta
+/// is created and new knowledge waits in the detector. Memory is therefore bounded even if the
+/// server does not respond.
 ///
 /// ```
 /// use perf_anomaly::server::{Client, Local, Server};
@@ -53,7 +55,7 @@ pub struct Client<E> {
     exchange: E,
     /// Number of the client.
     client: u64,
-    /// Schedule.
+    /// Steps in which the client sends.
     schedule: Schedule,
     /// Largest number of deltas in flight.
     most: usize,
@@ -61,36 +63,37 @@ pub struct Client<E> {
     session: u64,
     /// Number of the last delta.
     sequence: u64,
-    /// Number of the last view.
+    /// Number of the last complete view; 0 for none.
     view: u64,
-    /// Combined model of all views, by the numbers of the server.
+    /// Combined model of all views, with the function numbers of the server.
     known: Option<Model>,
     /// Names of the server, by its numbers.
     names: NameTable,
-    /// Numbers of functions on both sides.
+    /// Numbers of functions at the server and in the detector.
     numbers: Numbers,
-    /// Statistics that were not sent yet, by the numbers of the detector.
+    /// Statistics of functions that were not sent yet, with the function numbers of the detector.
     functions: Functions<FunctionStats>,
-    /// Steps that were not sent yet.
+    /// Statistics of steps that were not sent yet.
     steps: Vec<StepStats>,
-    /// Deltas in flight, by the numbers of the detector, oldest first.
+    /// Deltas in flight with the function numbers of the detector, oldest first.
     flying: VecDeque<Flying>,
     /// State after a restart.
     resumed: Resumed,
 }
 
-/// Parts of the stream that the server merged before this client started.
+/// Steps of ranks that the server merged before this client started.
 #[derive(Debug, Default)]
 struct Resumed {
-    /// Positions of ranks, and `true` if the first step of the rank was the same.
+    /// Positions of ranks, each with `true` if the first step of the rank begins at the same time,
+    /// and `None` before that step.
     positions: Vec<(Position, Option<bool>)>,
     /// Ranks of the batch whose calls are already merged.
     ranks: Vec<(u32, u32)>,
-    /// Rows of these calls.
+    /// Rows of these calls in the batch.
     rows: Vec<Range<usize>>,
     /// `true` if a view must be requested.
     wants_view: bool,
-    /// Knowledge that was not sent yet when merged calls were learned again.
+    /// Unsent knowledge that is set aside while merged calls are learned again.
     aside: Option<Model>,
 }
 
@@ -104,16 +107,17 @@ struct Flying {
     model: Model,
     /// Statistics of its functions.
     functions: Functions<FunctionStats>,
-    /// Its steps.
+    /// Statistics of its steps.
     steps: Vec<StepStats>,
 }
 
-/// Largest number of steps that wait to be sent; earlier ones are only in the sums of functions.
+/// Largest number of steps that wait to be sent; earlier steps are dropped, and remain only in the
+/// sums of functions.
 const STEPS: usize = 65_536;
 
 impl<E: Exchange> Client<E> {
-    /// Creates a client of a server. Clients of a server must have different numbers; a rank of a
-    /// single program may use its own.
+    /// Creates a client of a server. Clients of a server must have different numbers; the ranks of
+    /// a single program may use their rank numbers.
     pub fn new(client: u64, exchange: E) -> Self {
         Client {
             exchange,
@@ -133,13 +137,14 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Resumes the stream of an earlier client of the same number. `sequence` is its last delta
-    /// that the server merged ([`Server::sequence`](super::Server::sequence)), `positions` are the
-    /// last steps of its ranks ([`Server::positions`](super::Server::positions)).
+    /// Resumes the work of an earlier client with the same number. `sequence` is the number of its
+    /// last delta that the server merged ([`Server::sequence`](super::Server::sequence)).
+    /// `positions` are the last merged steps of its ranks
+    /// ([`Server::positions`](super::Server::positions)).
     ///
-    /// The stream is read from its begin: the detector learns it again, but calls of merged steps
-    /// are not sent again. A rank whose first step begins at another time belongs to another run,
-    /// and is sent from its first step on.
+    /// The client must read the stream from its beginning. The detector learns it again, but calls
+    /// of merged steps are not sent again. If the first step of a rank begins at another time than
+    /// before, the rank belongs to another run, and all its steps are sent.
     pub fn resume(mut self, sequence: u64, positions: &[Position]) -> Self {
         self.sequence = sequence;
         self.resumed.positions = positions.iter().map(|one| (*one, None)).collect();
@@ -147,8 +152,9 @@ impl<E: Exchange> Client<E> {
         self
     }
 
-    /// Finds the rows of the batch that the server has merged, before they are judged: in order,
-    /// each range covering one or more streams. [`count`](Self::count) skips them.
+    /// Returns the rows of the batch that the server has already merged, as ranges in ascending
+    /// order, each of one stream. [`count`](Self::count) skips these rows. Must be called before
+    /// the calls are judged.
     pub(crate) fn merged_rows(&mut self, calls: &Calls) -> Vec<Range<usize>> {
         let resumed = &mut self.resumed;
         resumed.ranks.clear();
@@ -181,8 +187,8 @@ impl<E: Exchange> Client<E> {
         resumed.rows.clone()
     }
 
-    /// Takes a view once, before the first calls that must be sent are learned, so that they are
-    /// judged as without an interruption.
+    /// Requests a view once, before the first calls that must be sent are learned, so that these
+    /// calls are judged as they would be without the interruption.
     ///
     /// # Errors
     /// Returns the errors of [`step`](Self::step).
@@ -194,8 +200,9 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Separates the learning of merged calls: before it, unsent knowledge is set aside; with
-    /// `is_over` the newly learned part is dropped.
+    /// Keeps merged calls that are learned again out of the next delta. Must be called before they
+    /// are learned, which sets unsent knowledge aside, and after it with `is_over`, which drops the
+    /// new knowledge.
     ///
     /// # Errors
     /// Returns [`Error::OtherModel`] if the detector changed its kind of model.
@@ -211,7 +218,7 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Sets the steps in which it sends. Default: each step.
+    /// Sets the steps in which the client sends. Default: each step.
     pub fn schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = schedule;
         self
@@ -233,8 +240,8 @@ impl<E: Exchange> Client<E> {
         &mut self.exchange
     }
 
-    /// Counts the calls of a step after they were judged. If the schedule requires it, sends new
-    /// knowledge and takes a view that arrived.
+    /// Counts the calls of a step after they were judged. If the step is due by the schedule, sends
+    /// new knowledge, and gives a view that arrived to the detector.
     ///
     /// # Errors
     /// Returns the errors of the exchange, and [`Error::OtherModel`] if the server has models of
@@ -254,8 +261,8 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Sends new knowledge regardless of the schedule, and takes a view that arrived; for the last
-    /// step.
+    /// Sends new knowledge regardless of the schedule, and gives a view that arrived to the
+    /// detector.
     ///
     /// # Errors
     /// Returns the errors of [`step`](Self::step).
@@ -263,8 +270,8 @@ impl<E: Exchange> Client<E> {
         self.sync_within(self.most, calls, detector)
     }
 
-    /// Sends new knowledge like [`sync`](Self::sync), regardless of the number of deltas [in
-    /// flight](Self::in_flight); once, after the last step.
+    /// Sends new knowledge like [`sync`](Self::sync), but regardless of the number of deltas [in
+    /// flight](Self::in_flight). Must be called once, after the last step.
     ///
     /// # Errors
     /// Returns the errors of [`step`](Self::step).
@@ -375,8 +382,9 @@ impl<E: Exchange> Client<E> {
         }
     }
 
-    /// Takes a view that arrived, without sending; before the calls of a step are judged, for views
-    /// that arrive between two steps. Returns `true` if the detector adopted one.
+    /// Gives a view that arrived to the detector, without sending. A call before the calls of a
+    /// step are judged makes use of views that arrive between two steps. Returns `true` if the
+    /// detector adopted a view.
     ///
     /// # Errors
     /// Returns the errors of the exchange, and [`Error::OtherModel`] if the server has models of
@@ -388,7 +396,7 @@ impl<E: Exchange> Client<E> {
         self.adopt(&view, calls, detector)
     }
 
-    /// Begins another session, in which numbers of functions and views have no meaning.
+    /// Begins another session, in which the earlier numbers of functions and views are invalid.
     fn start_session(&mut self, session: u64) {
         self.session = session;
         self.view = 0;
@@ -397,14 +405,16 @@ impl<E: Exchange> Client<E> {
         self.numbers = Numbers::default();
     }
 
-    /// Combines a view with the earlier ones; returns `true` if the result is complete.
+    /// Combines a view with the earlier views. Returns `true` if the combined model is complete and
+    /// new.
     fn complete(&mut self, view: &View) -> Result<bool> {
         if view.since > self.view {
-            // The view that it extends is missing, so all functions are requested again.
+            // The earlier view that this one extends is missing, so all functions are requested
+            // again.
             self.view = 0;
             return Ok(false);
         }
-        // Views may arrive out of order: an older one contains no news.
+        // Views may arrive out of order; an older view contains nothing new.
         if view.number < self.view {
             return Ok(false);
         }
@@ -420,7 +430,8 @@ impl<E: Exchange> Client<E> {
         if view.session != self.session {
             self.start_session(view.session);
         }
-        // Views may arrive out of order; each has the names from the requested number on.
+        // Views may arrive out of order; each contains the names that the client did not know when
+        // it sent its delta.
         let new = (self.names.len() as u32).checked_sub(view.first);
         for name in view.names.iter().skip(new.unwrap_or_default() as usize) {
             if new.is_some() {
@@ -441,15 +452,15 @@ impl<E: Exchange> Client<E> {
         Ok(true)
     }
 
-    /// Counts the calls of a part of a step after they were judged ([`Calls::flush`]), without
-    /// sending. New knowledge is sent with the step.
+    /// Counts the calls of a part of a step ([`Calls::flush`]) after they were judged, without
+    /// sending. They are sent with the step.
     pub fn count(&mut self, calls: &Calls, judgements: &[Judgement]) {
         let known = self.steps.len();
         for part in StepStats::of(calls, judgements) {
             if self.resumed.ranks.contains(&(part.program, part.rank)) {
                 continue;
             }
-            // Further parts of a step belong to the same step.
+            // A further part of a step is added to the statistics of that step.
             let of_step = self.steps.iter_mut().take(known).rev();
             let mut of_step = of_step.take_while(|one| one.step == part.step);
             match of_step.find(|one| (one.program, one.rank) == (part.program, part.rank)) {
@@ -479,16 +490,16 @@ impl<E: Exchange> Client<E> {
 /// once, regardless of the number of views.
 #[derive(Debug, Default)]
 struct Numbers {
-    /// Number of the server by that of the detector.
+    /// Number at the server, by number in the detector.
     theirs: Vec<Option<FunctionId>>,
-    /// Number of the detector by that of the server.
+    /// Number in the detector, by number at the server.
     own: Vec<Option<FunctionId>>,
     /// Functions that the server has not numbered yet.
     unnamed: HashMap<FunctionName, FunctionId>,
 }
 
 impl Numbers {
-    /// Adds new functions and names.
+    /// Adds functions that are new in `calls`, and names that are new at the server.
     fn update(&mut self, calls: &Calls, names: &NameTable) {
         let new = self.own.len();
         self.own.resize(names.len(), None);

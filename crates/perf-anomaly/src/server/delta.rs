@@ -1,4 +1,4 @@
-//! [`Delta`]: message from a rank to the server.
+//! [`Delta`]: message from a client to the server with new knowledge and statistics.
 
 use super::{FunctionName, FunctionStats, StepStats};
 use crate::detect::Functions;
@@ -13,8 +13,8 @@ const WITHOUT_BEYOND: u16 = 3;
 
 /// Knowledge and statistics of a client since its previous delta.
 ///
-/// Functions have the numbers of the server as far as the client knows them, that is below
-/// [`known`](Self::known); from there on they are numbered in the order of [`names`](Self::names).
+/// Function numbers below [`known`](Self::known) are those of the server. The functions in
+/// [`names`](Self::names) have the numbers from `known` on, in order.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Delta {
@@ -22,15 +22,16 @@ pub struct Delta {
     pub session: u64,
     /// Number of the client, unique for each server.
     pub client: u64,
-    /// Number of the delta of this client, from 1. A repeated delta is ignored.
+    /// Number of the delta among those of this client, from 1. A repeated delta is not merged
+    /// again.
     pub sequence: u64,
-    /// Number of the last view of the client; 0 before the first one.
+    /// Number of the last view that the client combined; 0 to request a complete view.
     pub view: u64,
     /// Number of names of the server that the client knows.
     pub known: u32,
     /// Functions that the server may not know.
     pub names: Vec<FunctionName>,
-    /// New knowledge.
+    /// New knowledge of the detector.
     pub model: Model,
     /// Statistics of the calls of each function.
     pub functions: Functions<FunctionStats>,

@@ -1,4 +1,5 @@
-//! [`Exchange`]: transport of messages, and [`Local`] for threads of one process.
+//! [`Exchange`]: transport of messages between a client and a server, and [`Local`] for threads of
+//! one process.
 
 use super::{Delta, Server, View};
 use crate::{Error, Result};
@@ -7,23 +8,25 @@ use std::sync::{Arc, Mutex};
 /// Transports deltas of one client to a server, and views back.
 ///
 /// The methods need not block: an exchange over a network may pass a delta to a thread, or to a
-/// request that completes later. It must not lose a delta without an error.
+/// request that completes later. An exchange must not lose a delta without an error.
 pub trait Exchange: std::fmt::Debug + Send {
     /// Sends a delta.
     ///
     /// # Errors
-    /// Returns an error if the delta may not arrive. The client then sends it again, unchanged; a
-    /// server merges it once. [`Error::OtherSession`] makes the client start again with names.
+    /// Returns an error if the delta may not have arrived. The client then sends it again, and the
+    /// server merges it only once. For [`Error::OtherSession`] the client begins a new session and
+    /// sends all names again.
     fn send(&mut self, delta: &Delta) -> Result<()>;
 
-    /// Returns the latest view since the last call; `None` if there is none.
+    /// Returns the latest view that arrived since the last call; `None` if none arrived.
     ///
     /// # Errors
-    /// Returns an error if no further view can arrive, or one cannot be read.
+    /// Returns an error if no further view can arrive, or if a view cannot be decoded.
     fn receive(&mut self) -> Result<Option<View>>;
 }
 
-/// Exchange with a server in the same process. Clones are for further clients of that server.
+/// Exchange with a server in the same process. Clones are exchanges of further clients with the
+/// same server.
 ///
 /// ```
 /// use perf_anomaly::server::{Local, Server};
@@ -36,7 +39,7 @@ pub trait Exchange: std::fmt::Debug + Send {
 pub struct Local {
     /// Shared server.
     server: Arc<Mutex<Server>>,
-    /// View that was not received yet.
+    /// View that the client has not received yet.
     view: Option<View>,
 }
 

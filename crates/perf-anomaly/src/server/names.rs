@@ -1,4 +1,4 @@
-//! Names of functions, which identify them across ranks.
+//! Names of functions, which identify functions across ranks, and their numbers at a server.
 
 use crate::detect::table;
 use crate::encode::{Reader, Writer};
@@ -6,18 +6,18 @@ use crate::{FunctionId, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Function of a program: its name, or for a call path the names of all functions on it.
+/// Program and name of a function, or of a call path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct FunctionName {
     /// Program within a workflow.
     pub program: u32,
-    /// Name.
+    /// Name of the function, or for a call path the names of all functions on it.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serialize::text"))]
     pub name: Arc<str>,
 }
 
-/// Longest name in a message, in bytes: a path of a thousand calls.
+/// Longest name in a message in bytes, which suffices for a path of a thousand calls.
 const LONGEST: u64 = 1 << 16;
 
 impl FunctionName {
@@ -56,7 +56,7 @@ pub(super) fn cut(name: &str) -> &str {
     name.get(..end).unwrap_or_default()
 }
 
-/// Numbers by name and names by number, from 0 in order of first occurrence.
+/// Table of names and their numbers, which are assigned from 0 in order of first occurrence.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameTable {
     /// Names by number.
@@ -89,7 +89,8 @@ impl NameTable {
         self.numbers.get(name).copied().map(FunctionId)
     }
 
-    /// Returns the number of a name, after adding it if it is new; `None` beyond the limit.
+    /// Returns the number of a name, and adds the name if it is new; `None` if it is new and the
+    /// limit is reached.
     pub(super) fn number(&mut self, name: &FunctionName, limit: usize) -> Option<FunctionId> {
         if let Some(known) = self.get(name) {
             return Some(known);

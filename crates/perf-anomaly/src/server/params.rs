@@ -1,9 +1,9 @@
-//! [`ServerParams`]: limits and publication of a server.
+//! [`ServerParams`]: limits of a server, and the number of deltas between its views.
 
 use crate::Result;
 use crate::error::within;
 
-/// Limits and publication of a server: see [`Server::params`](super::Server::params).
+/// Parameters of a server, created by [`Server::params`](super::Server::params).
 ///
 /// ```
 /// use perf_anomaly::server::Server;
@@ -13,9 +13,9 @@ use crate::error::within;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerParams {
-    /// Number of deltas between views.
+    /// Number of deltas between views; `None` for the number of clients.
     pub(super) publish: Option<u64>,
-    /// Number of calls at which counts are halved.
+    /// Number of calls of a function at which its counts are halved.
     pub(super) memory: u64,
     /// Number of steps kept for each rank.
     pub(super) history: usize,
@@ -45,14 +45,16 @@ impl Default for ServerParams {
 
 impl ServerParams {
     /// Sets the number of deltas after which a new view is built. Default: the number of clients,
-    /// so that each round builds one view for any number of ranks.
+    /// so that a view is built once each client has sent a delta. In the first round views are
+    /// built more often.
     pub fn publish(mut self, deltas: impl Into<Option<u64>>) -> Self {
         self.publish = deltas.into();
         self
     }
 
-    /// Sets the number of calls of a function at which a view of [`Tail`](crate::Tail) halves its
-    /// counts, see [`Model::forget`](crate::Model::forget). Default: 1,048,576.
+    /// Sets the number of calls of a function above which the counts in a model of
+    /// [`Tail`](crate::Tail) are halved, see [`Model::forget`](crate::Model::forget). Default:
+    /// 1,048,576.
     pub fn memory(mut self, calls: u64) -> Self {
         self.memory = calls;
         self
@@ -65,28 +67,30 @@ impl ServerParams {
         self
     }
 
-    /// Sets the largest number of functions. Default: 1,048,576. Further ones are dropped and
+    /// Sets the largest number of functions. Default: 1,048,576. Further functions are dropped and
     /// [counted](super::Server::refused).
     pub fn names(mut self, names: usize) -> Self {
         self.names = names;
         self
     }
 
-    /// Sets the largest number of ranks, and of clients. Default: 1,048,576. Further ones are
-    /// dropped and counted too.
+    /// Sets the largest number of ranks, and of clients. Default: 1,048,576. Further ranks and
+    /// clients are dropped and [counted](super::Server::refused).
     pub fn ranks(mut self, ranks: usize) -> Self {
         self.ranks = ranks;
         self
     }
 
-    /// Keeps models unchanged, so that a run is judged by an earlier one. Default: false.
+    /// Keeps models unchanged, so that a run is judged by the model of an earlier run. Default:
+    /// false.
     pub fn frozen(mut self, is_frozen: bool) -> Self {
         self.is_frozen = is_frozen;
         self
     }
 
-    /// Sets the session, which must differ from that of an earlier server at the same address,
-    /// unless this one continues [from its bytes](super::Server::decode). Default: 1.
+    /// Sets the session, a number other than 0. It must differ from the session of an earlier
+    /// server at the same address, unless this server continues [from the
+    /// bytes](super::Server::decode) of the earlier one. Default: 1.
     pub fn session(mut self, session: u64) -> Self {
         self.session = session;
         self
@@ -95,7 +99,8 @@ impl ServerParams {
     /// Validates the parameters.
     ///
     /// # Errors
-    /// Returns [`Error::Parameter`](crate::Error::Parameter) for a parameter out of range.
+    /// Returns [`Error::Parameter`](crate::Error::Parameter) unless `publish`, `history`, `names`
+    /// and `ranks` are from 1 to 2^30, `memory` from 1024 to 2^53, and `session` is not 0.
     pub fn check(self) -> Result<CheckedServerParams> {
         let most = 1 << 30;
         let many = |number: usize| (1..=most).contains(&(number as u64));
@@ -116,6 +121,6 @@ impl ServerParams {
     }
 }
 
-/// Validated parameters.
+/// Validated [`ServerParams`].
 #[derive(Clone, Debug, Default)]
 pub struct CheckedServerParams(pub(super) ServerParams);

@@ -1,4 +1,4 @@
-//! [`Position`]: last merged step of a rank.
+//! [`Position`]: first and last step of a rank that the server merged, for clients that restart.
 
 use super::StepStats;
 use crate::Result;
@@ -7,23 +7,24 @@ use perf_core::Nanos;
 
 /// Steps of a rank that a server merged from a client.
 ///
-/// A client that was stopped and reads the same stream again gets the positions from the server and
-/// does not send these steps again: see [`Client::resume`](super::Client::resume).
+/// A client that was stopped, and reads the same stream again, gets the positions from the server
+/// and does not send these steps again; see [`Client::resume`](super::Client::resume).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Position {
-    /// The program.
+    /// Program.
     pub program: u32,
     /// Rank in the program.
     pub rank: u32,
-    /// First entry of a call of the first step, which identifies the run.
+    /// First entry of a call that was completed in the first step, which identifies the run.
     pub first: Nanos,
-    /// Last step.
+    /// Number of the last merged step.
     pub last: u64,
 }
 
 impl Position {
-    /// Adds steps of a delta. A step before the last one of its rank begins another run.
+    /// Adds the steps of a delta. A step before the last merged step of its rank begins another
+    /// run.
     pub(super) fn add(all: &mut Vec<Position>, steps: &[StepStats]) {
         for step in steps {
             let new = Position {

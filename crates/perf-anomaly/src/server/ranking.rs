@@ -1,4 +1,5 @@
-//! [`Ranking`]: ranks with the most anomalies, and their steps.
+//! [`Ranks`]: statistics of ranks and their last steps, ordered by a [`Ranking`] such as the number
+//! of anomalies.
 
 use super::StepStats;
 use crate::Moments;
@@ -18,8 +19,8 @@ pub enum Ranking {
     Total,
     /// Mean number of anomalies per step.
     Mean,
-    /// Standard deviation of the anomalies per step, high for a rank that is abnormal from time to
-    /// time.
+    /// Standard deviation of the number of anomalies per step, which is high for a rank that is
+    /// abnormal from time to time.
     Deviation,
     /// Smallest number of anomalies in a step.
     Minimum,
@@ -57,7 +58,7 @@ impl std::str::FromStr for Ranking {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RankSummary {
-    /// The program.
+    /// Program.
     pub program: u32,
     /// Rank in the program.
     pub rank: u32,
@@ -69,7 +70,7 @@ pub struct RankSummary {
 }
 
 impl RankSummary {
-    /// Returns the value of a criterion: anomalies per step, or nanoseconds for
+    /// Returns the value of a criterion: a number of anomalies, or nanoseconds for
     /// [`Ranking::TimeLost`].
     ///
     /// ```
@@ -90,8 +91,8 @@ impl RankSummary {
     }
 }
 
-/// All ranks and their last steps: of all clients for a [`Server`](super::Server), of its own ranks
-/// for a [`Monitor`](crate::Monitor).
+/// Statistics of ranks and their last steps. A [`Server`](super::Server) has the ranks of all
+/// clients, a [`Monitor`](crate::Monitor) only those that it monitors.
 ///
 /// ```
 /// use perf_anomaly::Loss;
@@ -112,7 +113,7 @@ pub struct Ranks(BTreeMap<(u32, u32), Rank>);
 struct Rank {
     /// Calls, anomalies and time lost.
     loss: Loss,
-    /// Anomalies per step, of the steps that are no longer kept.
+    /// Anomalies per step, over the steps that are no longer kept.
     older: Moments,
     /// First and last step.
     range: (u64, u64),
@@ -121,7 +122,7 @@ struct Rank {
 }
 
 impl Rank {
-    /// Adds a step, or a further part of one.
+    /// Adds a step, or a further part of a step that is kept.
     fn add(&mut self, step: &StepStats, history: usize) {
         let (first, last) = self.range;
         self.range = if self.is_empty() {
@@ -157,8 +158,8 @@ impl Rank {
         }
     }
 
-    /// Returns the anomalies per step. Steps between the first and the last without a completed
-    /// call count as 0.
+    /// Returns the moments of the number of anomalies per step. Steps without a completed call
+    /// between the first and the last step count as 0.
     fn anomalies(&self) -> Moments {
         let mut all = self.older;
         for step in &self.steps {
@@ -189,10 +190,10 @@ pub(super) fn tree(count: usize, size: usize) -> usize {
 }
 
 impl Ranks {
-    /// Adds a step of a rank, of which the last `history` are kept; returns `false` if there are
-    /// more than `limit` ranks.
+    /// Adds a step of a rank, and keeps the last `history` steps of the rank. Returns `false`,
+    /// without adding the step, if the rank is new and there are already `limit` ranks.
     ///
-    /// A step may be added in parts, which count as one step while it is kept.
+    /// A step may be added in parts, which count as one step as long as the step is kept.
     pub fn add(&mut self, step: &StepStats, history: usize, limit: usize) -> bool {
         let key = (step.program, step.rank);
         if self.0.len() >= limit && !self.0.contains_key(&key) {
@@ -218,12 +219,12 @@ impl Ranks {
             loss: of.loss,
         };
         let mut all: Vec<_> = self.0.iter().map(summary).collect();
-        // Stable: ties stay in order of program and rank.
+        // The sort is stable, so ties stay in order of program and rank.
         all.sort_by(|one, other| other.statistic(by).total_cmp(&one.statistic(by)));
         all
     }
 
-    /// Changes the label of a call of a step of a rank. For a step that is no longer kept, sums and
+    /// Changes the label of a call in a step of a rank. If the step is no longer kept, sums and
     /// means are updated, but not the deviation, minimum and maximum.
     pub(crate) fn relabel(&mut self, (program, rank, step): (u32, u32, u64), change: &Relabelled) {
         if let Some(rank) = self.0.get_mut(&(program, rank)) {
@@ -231,13 +232,14 @@ impl Ranks {
         }
     }
 
-    /// Returns the last steps of a rank, oldest first.
+    /// Returns the kept steps of a rank, oldest first.
     pub fn steps(&self, program: u32, rank: u32) -> impl Iterator<Item = &StepStats> {
         let rank = self.0.get(&(program, rank));
         rank.into_iter().flat_map(|rank| &rank.steps)
     }
 
-    /// Returns the anomalies per rank in one step, over all ranks that still keep it.
+    /// Returns the moments of the number of anomalies in one step, over all ranks for which the
+    /// step is kept.
     pub fn across(&self, step: u64) -> Moments {
         let all = self.0.values().filter_map(|rank| {
             let at = rank.place(step);

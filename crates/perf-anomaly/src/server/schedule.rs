@@ -2,10 +2,11 @@
 
 use crate::{Error, Result};
 
-/// Contact every few steps, staggered over ranks to distribute the load.
+/// Contact with the server in every few steps, which may be staggered over ranks to distribute the
+/// load.
 ///
-/// The first step always counts: early knowledge of other ranks reduces the number of calls that
-/// cannot be judged.
+/// The first step always contacts the server, because early knowledge of other ranks reduces the
+/// number of calls that cannot be judged.
 ///
 /// ```
 /// use perf_anomaly::server::Schedule;
@@ -21,7 +22,7 @@ use crate::{Error, Result};
 pub struct Schedule {
     /// Period in steps.
     every: u64,
-    /// Offset of the rank.
+    /// Number of steps by which the rank contacts the server earlier.
     offset: u64,
     /// Number of steps so far.
     step: u64,
@@ -57,14 +58,14 @@ impl Schedule {
         }
     }
 
-    /// Moves the steps earlier by the number of the rank modulo the period. Default: all ranks in the same
-    /// steps.
+    /// Moves the steps with contact earlier by the number of the rank modulo the period. Default:
+    /// all ranks contact the server in the same steps.
     pub fn staggered(mut self, rank: u32) -> Self {
         self.offset = u64::from(rank) % self.every;
         self
     }
 
-    /// Returns `true` if the next step contacts the server; call it once for each step.
+    /// Returns `true` if the current step contacts the server. Must be called once for each step.
     pub fn is_due(&mut self) -> bool {
         let step = self.step;
         self.step += 1;

@@ -1,4 +1,4 @@
-//! [`Server`]: merges the knowledge of the ranks.
+//! [`Server`]: merges the deltas of all clients, and builds the views for them.
 
 use super::names::NameTable;
 use super::params::{CheckedServerParams, ServerParams};
@@ -26,10 +26,10 @@ const MOST_VIEWS: u64 = 1 << 63;
 /// versions behind receive a full snapshot.
 const RECENT: u64 = 16;
 
-/// Merged knowledge of all clients.
+/// Parameter server, which holds the merged knowledge of all clients.
 ///
-/// It processes messages and does no input or output: the transport (an
-/// [`Exchange`](super::Exchange)) calls [`take`](Self::take) for each message.
+/// The server does no input or output. The transport, an [`Exchange`](super::Exchange), calls
+/// [`take`](Self::take) for each delta.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
@@ -71,7 +71,7 @@ pub struct Server {
     published: Option<Arc<Shared>>,
     /// Number of the current view.
     number: u64,
-    /// Last view number of the earlier server that this one continues.
+    /// Last view number of the earlier server that this server continues; 0 for none.
     base: u64,
     /// Changes since earlier views, by view number.
     news: BTreeMap<u64, Arc<Shared>>,
@@ -81,15 +81,16 @@ pub struct Server {
     functions: Functions<FunctionStats>,
     /// Statistics of ranks.
     ranks: Ranks,
-    /// Last delta of each client that was merged, and the last one in the view.
+    /// For each client, the number of its last merged delta, and of its last delta in the current
+    /// view.
     clients: BTreeMap<u64, (u64, u64)>,
     /// Merged steps of ranks, by client.
     positions: BTreeMap<u64, Vec<Position>>,
-    /// Total number of deltas.
+    /// Total number of merged deltas.
     taken: u64,
-    /// Number of deltas since the current view.
+    /// Number of deltas merged since the current view was built.
     since: u64,
-    /// Number of dropped functions, ranks and clients.
+    /// Number of times that a function, rank or client was dropped because of a limit.
     refused: u64,
 }
 
@@ -127,12 +128,12 @@ impl Server {
         }
     }
 
-    /// Merges a delta, and returns the latest view.
+    /// Merges a delta unless it was merged before, and returns the latest view.
     ///
     /// # Errors
     /// Returns [`Error::OtherSession`] if the delta uses numbers of another session,
     /// [`Error::OtherModel`] if the detectors differ, or [`Error::Decode`] for numbers that the
-    /// server never assigned. Such a delta is ignored completely.
+    /// server never assigned. No part of such a delta is merged.
     pub fn take(&mut self, delta: &Delta) -> Result<View> {
         self.check(delta)?;
         let is_new_client = !self.clients.contains_key(&delta.client);
@@ -156,8 +157,8 @@ impl Server {
             }
             self.count(1);
         }
-        // In the first round the view is rebuilt whenever the knowledge has doubled, so that the
-        // first calls can be judged early.
+        // In the first round the view is rebuilt whenever the number of deltas has doubled, so that
+        // the first calls can be judged early.
         let before = self.taken - self.since;
         let round = before.min(self.clients.len() as u64);
         let is_due = self.since >= self.params.publish.unwrap_or(round);
@@ -188,7 +189,7 @@ impl Server {
         self.check_model(Some(&delta.model))
     }
 
-    /// Returns an error unless a model belongs to the same detector.
+    /// Returns an error if a model belongs to another detector.
     pub(super) fn check_model(&self, other: Option<&Model>) -> Result<()> {
         match (&self.model, other) {
             (Some(mine), Some(other)) => mine.emptied().merge(&other.emptied()),
@@ -196,13 +197,14 @@ impl Server {
         }
     }
 
-    /// Returns `true` if a delta was merged before.
+    /// Returns `true` if a delta, or a later delta of its client, was merged before.
     pub(super) fn has_merged(&self, delta: &Delta) -> bool {
         let seen = self.clients.get(&delta.client);
         seen.is_some_and(|(merged, _)| *merged >= delta.sequence)
     }
 
-    /// Stores that a client's delta is in a sum, which may be in the view.
+    /// Stores that a client's delta was merged as a part of a sum; `is_published` states that the
+    /// current view contains it.
     pub(super) fn hear(&mut self, client: u64, sequence: u64, is_published: bool) {
         if !self.clients.contains_key(&client) && self.clients.len() >= self.params.ranks {
             self.refused += 1;
@@ -221,7 +223,7 @@ impl Server {
         self.since = self.since.saturating_add(deltas);
     }
 
-    /// Adds the knowledge of one or several clients.
+    /// Merges the names, model and statistics of one or several clients.
     pub(super) fn absorb(
         &mut self,
         (known, names): (u32, &[FunctionName]),
@@ -274,7 +276,7 @@ impl Server {
         Ok(())
     }
 
-    /// Builds a view of the merged knowledge; [`take`](Self::take) does so
+    /// Builds a new view of the merged knowledge. [`take`](Self::take) builds views
     /// [automatically](ServerParams::publish).
     pub fn publish(&mut self) {
         if let Some(model) = &mut self.model {
@@ -291,7 +293,8 @@ impl Server {
         self.since = 0;
     }
 
-    /// Returns the changes since a view, computed once for all clients with that view.
+    /// Returns the changes since a view, which are computed once for all clients with that view;
+    /// `None` before the first view.
     fn news(&mut self, since: u64) -> Option<Arc<Shared>> {
         let published = self.published.as_ref()?;
         let changed = &self.changed;
@@ -312,7 +315,7 @@ impl Server {
         if since > 0 {
             let views = self.changed.unordered().map(|(_, view)| *view);
             if 2 * views.filter(|view| *view > since).count() > self.changed.len() {
-                // Most functions changed: the complete view exists already.
+                // Most functions changed, and the complete view exists already.
                 since = 0;
             }
         }
@@ -333,9 +336,9 @@ impl Server {
         self.number
     }
 
-    /// Makes further views have numbers above this one, or above 2^63 if it is larger. A server
-    /// that continues from bytes, and from later deltas, builds different views of them than the
-    /// earlier server: with new numbers, all clients receive complete views.
+    /// Gives further views numbers above `number`, which is limited to 2^63. A server that
+    /// continues from bytes, and merges later deltas again, builds other views than the earlier
+    /// server did. With new numbers, all clients receive complete views.
     ///
     /// ```
     /// use perf_anomaly::server::Server;
@@ -352,19 +355,20 @@ impl Server {
         self.news.clear();
     }
 
-    /// Drops the state of clients except those of some numbers. Their merged knowledge is kept; if
-    /// such a client returns, all its deltas count as new.
+    /// Drops the state of the clients for which `is_kept` returns `false`. Their merged knowledge
+    /// is kept. If such a client returns, all its deltas count as new.
     pub fn retain_clients(&mut self, is_kept: impl Fn(u64) -> bool) {
         self.clients.retain(|client, _| is_kept(*client));
         self.positions.retain(|client, _| is_kept(*client));
     }
 
-    /// Returns the current model of all ranks, for a snapshot or to judge early calls again.
+    /// Returns the merged model of all ranks, for a snapshot or to judge early calls again; `None`
+    /// before the first delta.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
     }
 
-    /// Continues from the model of another run, whose functions have these names, in order of their
+    /// Merges the model of another run. `names` are the names of its functions in order of their
     /// numbers.
     ///
     /// # Errors
@@ -391,12 +395,12 @@ impl Server {
         self.names.names()
     }
 
-    /// Returns the number of a function.
+    /// Returns the number of a function; `None` if the name is unknown.
     pub fn number(&self, name: &FunctionName) -> Option<FunctionId> {
         self.names.get(name)
     }
 
-    /// Returns the statistics of a function on all ranks.
+    /// Returns the statistics of a function over all ranks; `None` if it was not called.
     pub fn function(&self, function: FunctionId) -> Option<&FunctionStats> {
         self.functions.get(function)
     }
@@ -420,24 +424,24 @@ impl Server {
         self.ranks.ranked(by)
     }
 
-    /// Returns the last steps of a rank, oldest first.
+    /// Returns the last steps of a rank, at most [`ServerParams::history`], oldest first.
     pub fn steps(&self, program: u32, rank: u32) -> impl Iterator<Item = &StepStats> {
         self.ranks.steps(program, rank)
     }
 
-    /// Returns the anomalies per rank in one step, over the ranks that reported it. A rank far
-    /// above the mean deserves attention.
+    /// Returns the moments of the number of anomalies in one step, over the ranks that reported the
+    /// step. A rank far above the mean deserves attention.
     pub fn across_ranks(&self, step: u64) -> Moments {
         self.ranks.across(step)
     }
 
-    /// Returns the last merged delta of a client; 0 for none.
+    /// Returns the number of the last merged delta of a client; 0 for none.
     pub fn sequence(&self, client: u64) -> u64 {
         self.clients.get(&client).map_or(0, |(merged, _)| *merged)
     }
 
-    /// Returns the last merged steps of a client's ranks, for a client that restarts on the same
-    /// stream, see [`Client::resume`](super::Client::resume).
+    /// Returns the merged steps of the ranks of a client, for a client that reads the same stream
+    /// again, see [`Client::resume`](super::Client::resume).
     pub fn positions(&self, client: u64) -> &[Position] {
         self.positions.get(&client).map_or(&[], Vec::as_slice)
     }
@@ -508,8 +512,8 @@ impl Server {
         to.0
     }
 
-    /// Decodes the bytes of [`encode`](Self::encode). The session is that of the bytes, so that
-    /// clients continue without interruption.
+    /// Decodes the bytes of [`encode`](Self::encode). The session is taken from the bytes and not
+    /// from `params`, so that clients continue without interruption.
     ///
     /// # Errors
     /// Returns [`Error::Decode`] with the offset of the invalid bytes.

@@ -1,4 +1,5 @@
-//! Statistics of calls and anomalies that can be summed over ranks.
+//! Statistics of calls and anomalies for each step and each function, which clients send to the
+//! server.
 
 use crate::calls::{Call, Calls};
 use crate::detect::Loss;
@@ -6,20 +7,20 @@ use crate::encode::{Reader, Writer};
 use crate::{Judgement, Moments, Result, Sample};
 use perf_core::{Merge, Nanos};
 
-/// Calls and anomalies of a rank in a step.
+/// Calls, anomalies and time lost of a rank in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct StepStats {
-    /// The program.
+    /// Program.
     pub program: u32,
     /// Rank in the program.
     pub rank: u32,
     /// Step.
     pub step: u64,
-    /// First entry of a call that was completed in the step.
+    /// Time of the first entry of a call that was completed in the step.
     pub start: Nanos,
-    /// Last exit.
+    /// Time of the last exit of a call that was completed in the step.
     pub end: Nanos,
     /// Calls, anomalies and time lost.
     pub loss: Loss,
@@ -31,8 +32,8 @@ impl StepStats {
     /// Smallest encoded size in bytes.
     const LEAST: usize = 3 + 2 + Loss::LEAST + 1;
 
-    /// Returns the statistics of the ranks that completed calls in the last step, with their
-    /// judgements.
+    /// Returns the statistics of each rank that completed calls in the last step; `judgements`
+    /// holds one judgement for each call of the batch.
     pub fn of(calls: &Calls, judgements: &[Judgement]) -> Vec<StepStats> {
         let batch = calls.batch();
         let mut all: Vec<StepStats> = Vec::new();
@@ -68,7 +69,7 @@ impl StepStats {
         all
     }
 
-    /// Adds another part of the same step of the same rank.
+    /// Adds another part of the same step and rank.
     pub(super) fn add(&mut self, part: &StepStats) {
         self.start = self.start.min(part.start);
         self.end = self.end.max(part.end);
@@ -109,7 +110,7 @@ impl StepStats {
     }
 }
 
-/// Calls and anomalies of a function, on one rank or on all.
+/// Calls, anomalies and time lost of a function, on one rank or on all ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -124,7 +125,7 @@ pub struct FunctionStats {
     pub scores: Moments,
     /// Severities of the anomalies in nanoseconds.
     pub severities: Moments,
-    /// First and last step with an anomaly.
+    /// First and last step with an anomaly; `None` without anomalies.
     pub steps: Option<(u64, u64)>,
 }
 
@@ -145,8 +146,8 @@ impl FunctionStats {
         }
     }
 
-    /// Encodes the statistics. For a function without callees both run times are equal, and
-    /// anomalies are omitted if there are none.
+    /// Encodes the statistics. Inclusive run times are omitted if they equal the exclusive ones, as
+    /// for a function without callees. Statistics of anomalies are omitted if there are none.
     pub(super) fn write(&self, to: &mut Writer) {
         self.loss.encode(to);
         let is_leaf = self.inclusive == self.exclusive;
@@ -201,7 +202,7 @@ impl FunctionStats {
     }
 }
 
-/// Reads the number of a step, below the largest number.
+/// Reads the number of a step, at most 2^63.
 fn read_step(from: &mut Reader<'_>) -> Result<u64> {
     let before = *from;
     match from.varint("a step")? {

@@ -1,4 +1,4 @@
-//! [`Sum`]: several deltas merged to one.
+//! [`Sum`]: deltas of several clients merged to one message.
 
 use super::names::NameTable;
 use super::{Delta, FunctionName, FunctionStats, Server, StepStats, View};
@@ -14,15 +14,17 @@ const VERSION: u16 = 2;
 /// Earlier version, in which losses had no count of calls beyond experience.
 const WITHOUT_BEYOND: u16 = 1;
 
-/// Merged deltas of several clients, for ranks that each have a copy of the server: deltas are
-/// merged along a tree, and each copy [adds](Server::add) the sum of all of them, whose size does
-/// not grow with the number of clients.
+/// Merged deltas of several clients, for ranks that each have a copy of the server. Deltas are
+/// merged along a tree, and each copy of the server [adds](Server::add) the sum of all deltas.
+/// Without the statistics of single ranks, the size of a sum does not grow with the number of
+/// clients.
 ///
-/// The statistics of single ranks, which do grow, can be [removed](Self::take_ranks) on the way.
+/// The statistics of single ranks, which grow with the number of clients, can be
+/// [removed](Self::take_ranks) on the way.
 ///
-/// Sums of the same deltas are the same to the bit if they are merged in the same grouping and
-/// order. For the model of [`Tail`](crate::Tail) this holds for any grouping, and for statistics of
-/// functions up to rounding.
+/// Sums of the same deltas are equal to the bit if the deltas are merged in the same grouping and
+/// order. The model of [`Tail`](crate::Tail) is equal to the bit for any grouping and order;
+/// statistics of functions are equal up to rounding.
 ///
 /// ```
 /// use perf_anomaly::calls::Calls;
@@ -68,7 +70,8 @@ const WITHOUT_BEYOND: u16 = 1;
 pub struct Sum {
     /// Number of deltas.
     deltas: u64,
-    /// Number of names that the servers know; the numbers of [`names`](Self::names) follow.
+    /// Number of names that the server knows; new [`names`](Self::names) have the numbers from
+    /// there on.
     known: u32,
     /// New names of functions.
     names: Vec<FunctionName>,
@@ -78,7 +81,7 @@ pub struct Sum {
     functions: Functions<FunctionStats>,
     /// Statistics of steps.
     steps: Vec<StepStats>,
-    /// Clients, and the last delta of each in the sum.
+    /// Clients, each with the number of its last delta in the sum.
     clients: Vec<(u64, u64)>,
 }
 
@@ -93,8 +96,8 @@ impl Sum {
         &self.names
     }
 
-    /// Removes and returns the data of single ranks: their steps and their clients. The rest is by
-    /// function only.
+    /// Removes and returns the data of single ranks, which are statistics of steps and numbers of
+    /// clients. The remaining data are by function only.
     pub fn take_ranks(&mut self) -> Sum {
         Sum {
             steps: std::mem::take(&mut self.steps),
@@ -107,11 +110,11 @@ impl Sum {
         self.deltas == 0 && self.model.is_none() && self.functions.is_empty()
     }
 
-    /// Adds another sum, whose clients come after those of this one.
+    /// Adds another sum. Its steps and clients are appended.
     ///
     /// # Errors
-    /// Returns [`Error::OtherModel`] if detectors differ, or [`Error::Decode`] unless both are for
-    /// servers that know the same names. The sum is then unchanged.
+    /// Returns [`Error::OtherModel`] if the detectors differ, or [`Error::Decode`] unless both sums
+    /// are for servers that know the same number of names. The sum is then unchanged.
     pub fn merge(&mut self, other: &Sum) -> Result<()> {
         if !other.is_of_ranks() {
             self.merge_functions(other)?;
@@ -158,7 +161,7 @@ impl Sum {
         Ok(())
     }
 
-    /// Returns the numbers of names, after adding those that are new.
+    /// Returns the numbers of names, and adds names that are new.
     fn numbers_of(&mut self, names: &[FunctionName]) -> Vec<FunctionId> {
         if names.is_empty() {
             return Vec::new();
@@ -242,8 +245,8 @@ fn unknown() -> Error {
 }
 
 impl Server {
-    /// Converts a delta to a sum with the numbers of this server, which does not change. A delta
-    /// that was merged before gives an empty sum.
+    /// Converts a delta to a sum with the function numbers of this server; the server does not
+    /// change. Returns an empty sum for a delta that was merged before.
     ///
     /// # Errors
     /// Returns the errors of [`take`](Self::take).
@@ -288,11 +291,12 @@ impl Server {
         })
     }
 
-    /// Merges the deltas of a sum. Call [`publish`](Self::publish) to build the view.
+    /// Merges the deltas of a sum. [`publish`](Self::publish) must be called afterwards to build
+    /// the view.
     ///
     /// # Errors
     /// Returns [`Error::OtherModel`] if the detectors differ, or [`Error::Decode`] if the sum is
-    /// for a server with another number of names. Such a sum is ignored completely.
+    /// for a server with another number of names. No part of such a sum is merged.
     pub fn add(&mut self, sum: &Sum) -> Result<()> {
         if !sum.is_of_ranks() {
             let known = self.names().len();

@@ -1,11 +1,11 @@
-//! Tables of ranks, steps and functions.
+//! Conversion of the statistics of ranks, steps and functions to tables.
 
 use super::{FunctionName, FunctionStats, RankSummary, StepStats};
 use crate::{Loss, Moments};
 use perf_core::{Column, Table};
 
 impl RankSummary {
-    /// Returns ranks as a table, in their order.
+    /// Returns ranks as a table, one row each, in the given order.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -51,7 +51,7 @@ impl RankSummary {
 }
 
 impl StepStats {
-    /// Returns steps of ranks as a table.
+    /// Returns steps of ranks as a table, one row each, in the given order.
     ///
     /// | column | type | meaning |
     /// |---|---|---|
@@ -99,7 +99,7 @@ impl StepStats {
 }
 
 impl FunctionStats {
-    /// Returns functions as a table, in their order.
+    /// Returns functions as a table, one row each, in the given order.
     ///
     /// | column | type | meaning |
     /// |---|---|---|

@@ -1,4 +1,4 @@
-//! [`View`]: message from the server to a rank.
+//! [`View`]: message from the server to a client with the merged model of all ranks.
 
 use super::FunctionName;
 use crate::encode::{Reader, Writer};
@@ -9,23 +9,23 @@ use std::sync::{Arc, OnceLock};
 const MAGIC: u32 = u32::from_le_bytes(*b"PKAV");
 const VERSION: u16 = 3;
 
-/// Knowledge of all ranks, as far as it has changed for the client: functions that did not change
-/// since the last view of the client are omitted.
+/// Merged knowledge of all ranks. Functions that did not change since the last view of the client
+/// are omitted.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct View {
     /// Session of the server. Function numbers are only valid within it.
     pub session: u64,
-    /// Last delta of the client that is in the model; 0 for none.
+    /// Number of the last delta of the client that is in the model; 0 for none.
     pub merged: u64,
     /// Number of the view, ascending.
     pub number: u64,
-    /// View that this one extends: functions that are not in its model are unchanged since then. 0
-    /// for a complete view.
+    /// Number of the view that this view extends; 0 for a complete view. Functions that are not in
+    /// the model are unchanged since then.
     pub since: u64,
     /// Number of the first of [`names`](Self::names): the number of names that the client knew.
     pub first: u32,
-    /// Names of functions from there on.
+    /// Names of functions that the client did not know, in order of their numbers.
     pub names: Vec<FunctionName>,
     /// Model.
     model: Arc<Shared>,
@@ -77,14 +77,14 @@ impl View {
         }
     }
 
-    /// Returns the knowledge of all ranks, by the server's function numbers, without the functions
-    /// that did not change since [`since`](Self::since).
+    /// Returns the merged model of all ranks with the function numbers of the server, without the
+    /// functions that did not change after view [`since`](Self::since).
     pub fn model(&self) -> &Model {
         &self.model.model
     }
 
-    /// Encodes the view: a magic number, a version, and the fields in order. The model, its largest
-    /// part, is encoded once for all clients.
+    /// Encodes the view: a magic number, a version, and the fields in order. The model, which is
+    /// the largest field, is encoded once for all clients.
     pub fn encode(&self) -> Vec<u8> {
         let model = self
             .model

@@ -1,4 +1,5 @@
-//! [`Lane`]: recorded spans of a thread, and [`Shared`]: all lanes.
+//! [`Lane`]: recorded span events of a thread that wait to be judged; [`Shared`]: state of a layer
+//! with all lanes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,14 +8,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use tracing_core::Metadata;
 
-/// Event of a thread.
+/// Span event or counter value of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Note {
-    /// A region was entered.
+    /// Region that was entered.
     Enter(u32),
-    /// A region was left.
+    /// Region that was exited.
     Exit(u32),
-    /// Counter and its value.
+    /// Counter, and its value.
     Count(u32, f64),
 }
 
@@ -23,13 +24,13 @@ pub(super) enum Note {
 pub(super) struct Lane {
     /// Number of the thread.
     pub(super) thread: u32,
-    /// Name of the thread, until it was sent to the monitor.
+    /// Name of the thread; `None` once it was passed to the monitor.
     pub(super) name: Mutex<Option<String>>,
-    /// Time in nanoseconds, and event.
+    /// Notes, each with its time in nanoseconds since the origin.
     pub(super) notes: Mutex<Vec<(i64, Note)>>,
 }
 
-/// State shared by the layer and its thread.
+/// State shared by the layer, the threads of the program and the judging thread.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Number of the layer within the process.
@@ -44,7 +45,7 @@ pub(super) struct Shared {
     pub(super) left_out: AtomicU64,
     /// Lanes and names.
     pub(super) state: Mutex<State>,
-    /// Signals that many notes wait, or that the end has come.
+    /// Wakes the judging thread if many notes wait, or at the end.
     pub(super) bell: Condvar,
 }
 
@@ -62,12 +63,12 @@ pub(super) struct State {
     by_name: HashMap<String, u32>,
     /// `true` if notes must be processed before the end of the step.
     pub(super) is_urgent: bool,
-    /// `true` at the end.
+    /// `true` once monitoring ends.
     pub(super) is_over: bool,
 }
 
-/// Locks a mutex. A poisoned lock means that the program panicked while it held it; the guarded
-/// data is consistent after each statement.
+/// Locks a mutex. A poisoned lock means that a thread panicked while it held the lock; this is
+/// ignored, because the guarded data is consistent after each statement.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -157,7 +158,7 @@ const LEFT_OUT: u32 = u32::MAX;
 thread_local! {
     /// State of the thread for each layer; programs have one.
     static OWN: RefCell<Vec<Own>> = const { RefCell::new(Vec::new()) };
-    /// `true` if spans of this thread do not belong to the program.
+    /// `true` if spans of this thread are not recorded, because it does not belong to the program.
     static IS_QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
@@ -181,7 +182,7 @@ impl Shared {
         {
             return;
         }
-        // Both fail only while a thread ends, or if a span is created within the work itself.
+        // Both fail only while a thread ends, or if a span is created within `work`.
         let _ = OWN.try_with(|all| {
             let Ok(mut all) = all.try_borrow_mut() else {
                 return;
@@ -205,8 +206,8 @@ impl Shared {
         });
     }
 
-    /// Adds a note; returns `false` if there is no space. Space for the exits of open spans is
-    /// reserved.
+    /// Adds a note. Returns `false` if fewer than `room` places, which are reserved for the exits
+    /// of open spans, would remain.
     #[inline]
     fn note(&self, lane: &Lane, at: i64, note: Note, room: usize) -> bool {
         let mut notes = lock(&lane.notes);
@@ -216,7 +217,7 @@ impl Shared {
         }
         notes.push((at, note));
         drop(notes);
-        // Half full is early enough to process the notes.
+        // The judging thread is woken early enough, when the buffer is half full.
         if count == self.limit / 2 {
             self.ring();
         }
@@ -227,7 +228,7 @@ impl Shared {
     pub(super) fn enter(&self, span: u64, metadata: &'static Metadata<'static>) {
         self.own(|own| {
             let place = address(metadata);
-            // Metadata are larger than 64 bytes, so the bits above distinguish them.
+            // Metadata are larger than 64 bytes, so the bits above the lowest 6 distinguish them.
             let slot = &mut own.seen[(place >> 6) % SEEN];
             if slot.0 != place {
                 *slot = (place, self.region(metadata));
@@ -245,7 +246,8 @@ impl Shared {
     #[inline]
     pub(super) fn exit(&self, span: u64) {
         self.own(|own| {
-            // Mostly the innermost; guards dropped in another order leave from the middle.
+            // Mostly the innermost span ends. If guards are dropped in another order, an outer span
+            // ends first.
             let at = own.open.iter().rposition(|(open, _)| *open == span);
             let Some(at) = at else { return };
             let (_, region) = own.open.remove(at);

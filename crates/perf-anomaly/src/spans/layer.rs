@@ -1,4 +1,4 @@
-//! [`SpanLayer`]: callbacks of `tracing`.
+//! [`SpanLayer`]: layer of `tracing` that records enters and exits of spans, and counters.
 
 use super::lane::Shared;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tracing_core::{Event, Subscriber, span::Id};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Layer to be added to a registry: see [`Spans`](super::Spans).
+/// Layer that must be added to a registry, see [`Spans`](super::Spans).
 #[derive(Debug)]
 pub struct SpanLayer(pub(super) Arc<Shared>);
 

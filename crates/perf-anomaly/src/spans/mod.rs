@@ -1,10 +1,10 @@
 //! Self-monitoring of a program: spans of `tracing` as calls (feature `tracing`).
 //!
-//! [`Spans`] is a layer of `tracing-subscriber`. The time between entering and leaving a span is a
-//! call of the function `target::name`, on the thread that executed it. Fields of events whose
-//! names begin with `counter.`, `monotonic_counter.`, `gauge.` or `histogram.` are counters, as in
-//! other layers. The threads of the program only store times; a thread of the layer converts these
-//! to calls and judges them, once each [period](Spans::period).
+//! [`Spans`] configures and starts a [`SpanLayer`] for `tracing-subscriber`. The time between
+//! entering and leaving a span is a call of the function `target::name`, on the thread that
+//! executed it. Fields of events whose names begin with `counter.`, `monotonic_counter.`, `gauge.`
+//! or `histogram.` are counters, as in other layers. The threads of the program only store times. A
+//! separate thread converts them to calls and judges these, once in each [period](Spans::period).
 //!
 //! ```
 //! use perf_anomaly::{Monitor, spans::Spans};
@@ -22,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A span of an asynchronous task is left whenever the task waits: its calls are the intervals of
-//! work in between, on any thread.
+//! A span of an asynchronous task is left whenever the task waits. Its calls are therefore the
+//! intervals of work between waits, on any thread.
 
 mod lane;
 mod layer;
@@ -35,7 +35,7 @@ pub use worker::Watching;
 use crate::{Monitor, Result};
 use std::time::Duration;
 
-/// Configuration of span monitoring for this process.
+/// Configuration of the monitoring of the spans of this process.
 pub struct Spans {
     /// Monitor that judges the calls.
     monitor: Monitor,
@@ -55,7 +55,8 @@ pub struct Spans {
 type EachStep = Box<dyn FnMut(&mut Monitor, u64) + Send>;
 
 impl Spans {
-    /// Judges calls with a monitor. A step is 1 s long, and the process is rank 0 of program 0.
+    /// Creates a configuration with a monitor that judges the calls. By default a step is 1 s long,
+    /// and the process is rank 0 of program 0.
     pub fn new(monitor: Monitor) -> Self {
         Spans {
             monitor,
@@ -73,30 +74,33 @@ impl Spans {
         self
     }
 
-    /// Sets the length of a step: at least a millisecond, at most a day. Default: 1 s.
+    /// Sets the length of a step, which is clamped to the range from a millisecond to a day.
+    /// Default: 1 s.
     pub fn period(mut self, period: Duration) -> Self {
         self.period = period.clamp(Duration::from_millis(1), Duration::from_secs(86_400));
         self
     }
 
-    /// Sets the number of entries, exits and counters of a thread that may wait to be judged, 24
-    /// bytes each. Further spans are dropped as a whole, and counters too, and
-    /// [counted](Watching::left_out). Default: 1,048,576.
+    /// Sets the number of enters, exits and counter values of a thread that may wait to be judged;
+    /// each takes 24 bytes. Default: 1,048,576; at least 2. Further spans and counter values are
+    /// dropped and [counted](Watching::left_out). A span is dropped with both its enter and its
+    /// exit.
     pub fn limit(mut self, events: usize) -> Self {
         self.limit = events.max(2);
         self
     }
 
-    /// Calls `what` whenever calls were judged, on the thread of the layer, with their step: to
-    /// print the worst calls, or to raise an alarm. This happens after each step, earlier if there
-    /// are many calls, so that a number may occur more than once, and at the end for open calls.
-    /// Spans of that thread are not recorded. Default: no callback.
+    /// Sets a callback that prints the worst calls or raises an alarm, for example. It is called on
+    /// the judging thread, with the monitor and the step, whenever calls were judged. This happens
+    /// after each step, and at the end for open calls. If there are many calls it also happens
+    /// within a step, so that a step may occur more than once. Spans of the judging thread are not
+    /// recorded. Default: no callback.
     pub fn each_step(mut self, what: impl FnMut(&mut Monitor, u64) + Send + 'static) -> Self {
         self.each_step = Some(Box::new(what));
         self
     }
 
-    /// Starts the judging thread; returns the layer, and a handle that ends it.
+    /// Starts the judging thread. Returns the layer, and a handle that ends the thread.
     ///
     /// # Errors
     /// Returns [`Error::Spans`](crate::Error::Spans) if the system cannot create a thread.

@@ -1,4 +1,4 @@
-//! [`Watching`]: the thread that judges the recorded spans.
+//! [`Watching`]: handle of the thread that converts recorded spans to calls and judges them.
 
 use super::lane::{Lane, Note, Shared, be_quiet, lock};
 use super::{SpanLayer, Spans};
@@ -11,13 +11,13 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Handle of a running span monitor, which ends it and returns the results. Dropping it ends the
-/// monitor too.
+/// Handle of the running judging thread. [`finish`](Self::finish) ends the thread and returns the
+/// results; dropping the handle ends the thread too.
 #[derive(Debug)]
 pub struct Watching {
     /// State shared with the layer.
     shared: Arc<Shared>,
-    /// The judging thread.
+    /// Judging thread.
     thread: Option<JoinHandle<Monitor>>,
 }
 
@@ -51,11 +51,11 @@ impl Watching {
     }
 
     /// Stops recording, judges the remaining calls and ends the last step. Open spans become calls
-    /// that end here.
+    /// that end at the last event of their thread.
     ///
     /// # Errors
-    /// Returns [`Unfinished`], which contains the report too, with the first error of the monitor's
-    /// store or server; without a report if the thread panicked.
+    /// Returns [`Unfinished`] with the first error of the monitor's store or server. It contains
+    /// the report, unless the judging thread panicked.
     pub fn finish(mut self) -> std::result::Result<Report, Unfinished> {
         match self.stop() {
             Some(mut monitor) => {
@@ -88,11 +88,11 @@ struct Worker {
     shared: Arc<Shared>,
     /// Configuration and monitor.
     spans: Spans,
-    /// Regions in the monitor.
+    /// Id in the monitor of each region.
     regions: Vec<RegionId>,
-    /// Counters in the monitor.
+    /// Id in the monitor of each counter.
     counters: Vec<MetricId>,
-    /// Streams in the monitor by thread.
+    /// Id in the monitor of the stream of each thread.
     streams: HashMap<u32, StreamId>,
     /// Empty buffer with the capacity that a thread needed.
     spare: Vec<(i64, Note)>,
@@ -129,7 +129,7 @@ impl Worker {
         }
     }
 
-    /// Calls the callback of the program.
+    /// Calls the callback of the program, if any.
     fn judged(&mut self) {
         if let Some(each_step) = &mut self.spans.each_step {
             let step = self.spans.monitor.batch().step();
@@ -137,7 +137,7 @@ impl Worker {
         }
     }
 
-    /// Returns the end of the step: steps have equal lengths from the beginning, regardless of
+    /// Returns the end of the current step. Steps have equal lengths from the origin, regardless of
     /// their processing time.
     fn end(&self) -> Instant {
         let period = self.spans.period.as_nanos();
@@ -148,8 +148,8 @@ impl Worker {
         end.unwrap_or_else(|| Instant::now() + self.spans.period)
     }
 
-    /// Sleeps until the step ends, many notes wait, or the end has come, for which it returns
-    /// `true`.
+    /// Sleeps until the step ends, many notes wait, or monitoring ends. Returns `true` if
+    /// monitoring ends.
     fn wait(&self, end: Instant) -> bool {
         let mut state = lock(&self.shared.state);
         while !state.is_over && !state.is_urgent {
@@ -164,11 +164,11 @@ impl Worker {
         state.is_over
     }
 
-    /// Pushes all notes.
+    /// Pushes the notes of all threads to the monitor.
     fn drain(&mut self) {
         let lanes: Vec<Arc<Lane>> = lock(&self.shared.state).lanes.clone();
         for lane in &lanes {
-            // The thread continues with the buffer of the previous one.
+            // The thread gets the emptied buffer of the previous thread.
             let mut notes = std::mem::take(&mut self.spare);
             std::mem::swap(&mut notes, &mut *lock(&lane.notes));
             self.learn();
@@ -191,7 +191,7 @@ impl Worker {
             self.spare = notes;
         }
         drop(lanes);
-        // Lanes of ended threads without other owners: they stay empty.
+        // Empty lanes without other owners belong to ended threads and are dropped.
         let mut state = lock(&self.shared.state);
         state
             .lanes

@@ -1,4 +1,4 @@
-//! [`Drift`]: functions that became permanently slower or faster.
+//! [`Drift`]: detection of functions that became permanently slower or faster.
 
 mod params;
 mod state;
@@ -25,23 +25,23 @@ pub struct Change {
     pub function: FunctionId,
     /// Step in which the window with the change began.
     pub step: u64,
-    /// Usual run time before: the geometric mean, within 0.8 %.
+    /// Usual run time before the change: the geometric mean, within 0.8 %.
     pub from: Nanos,
-    /// Usual run time since.
+    /// Usual run time since the change: the geometric mean, within 0.8 %.
     pub to: Nanos,
-    /// Number of calls behind the run time before.
+    /// Number of calls from which `from` was computed.
     pub calls: u64,
-    /// Difference in standard deviations of the rank sum; positive if it became slower.
+    /// Difference in standard deviations of the rank sum; positive if the function became slower.
     pub score: f64,
 }
 
 impl Change {
-    /// Returns `true` if it became slower.
+    /// Returns `true` if the function became slower.
     pub fn is_slower(&self) -> bool {
         self.to > self.from
     }
 
-    /// Returns the sort key: step, then function.
+    /// Returns the sort key: step, then function, then all other fields.
     fn key(&self) -> (u64, FunctionId, Nanos, Nanos, u64, u64) {
         let score = self.score.to_bits();
         (
@@ -55,30 +55,32 @@ impl Change {
     }
 }
 
-/// Change points of the run times of each function.
+/// Detection of the steps in which the run time of a function changes permanently.
 ///
-/// A detector finds calls that are unusual for their function; a drift finds the times when the
-/// usual behaviour changes, once for each change. The calls of a function are grouped in windows of
-/// [`window`](DriftParams::window). Each is compared with all calls since the last change by the
-/// rank sum of Wilcoxon, Mann and Whitney: with `n` calls in the window, `m` before and
-/// `U = #{x > y} + #{x = y} / 2` over all pairs,
+/// A detector finds calls that are unusual for their function. A drift finds the steps in which the
+/// usual run time changes, once for each change. The calls of a function are grouped in windows of
+/// [`window`](DriftParams::window) calls. Each window is compared with all calls since the last
+/// change by the rank sum of Wilcoxon, Mann and Whitney. With `n` calls `x` in the window, `m`
+/// earlier calls `y`, and `U = #{x > y} + #{x = y} / 2` over all pairs, the score is
 ///
 /// ```text
 /// z = (U - n m / 2) / sqrt(n m / 12 (N + 1 - sum(t^3 - t) / (N (N - 1)))),   N = n + m
 /// ```
 ///
 /// where `t` calls share a bucket of the [`Sketch`](super::Sketch). No form of the distribution is
-/// assumed, so several modes and long tails do no harm. A change requires two consecutive windows
-/// with `z` beyond the bound of [`false_alarms`](DriftParams::false_alarms) on the same side and a
-/// run time that differs by [`least`](DriftParams::least). From the first of them on, the function
-/// is compared with its new behaviour. A single such window is a disturbance, and is added to the
-/// past.
+/// assumed, so several modes and long tails do no harm.
 ///
-/// Of a million windows of an unchanged function at most `false_alarms` are expected to begin a
-/// change; the second window makes changes far rarer: the test
+/// A change requires two consecutive windows on the same side, both slower or both faster. In each,
+/// `z` must exceed the bound that follows from [`false_alarms`](DriftParams::false_alarms), and the
+/// run time must differ by the fraction [`least`](DriftParams::least). The change begins with the
+/// first of the two windows; later windows are compared with the second. If only one window
+/// deviates, it is a disturbance, and its calls are added to the earlier calls.
+///
+/// Of a million windows of an unchanged function, at most `false_alarms` are expected to deviate.
+/// Since a second window must confirm a change, false changes are far rarer. The test
 /// `nothing_changes_where_nothing_changes` finds none in 20,000 windows of each of eight
-/// distributions, even if 1,000 are allowed. This holds for independent calls: a function with
-/// phases of hundreds of calls has a change at each end of them.
+/// distributions, even with `false_alarms` of 1,000. This holds for independent calls: a function
+/// with phases of hundreds of calls has a change at each end of a phase.
 ///
 /// [`Merge`] adds counts, so it is exact and independent of the order.
 ///
@@ -108,9 +110,9 @@ pub struct Drift {
     params: DriftChecked,
     /// State of each function.
     functions: Functions<State>,
-    /// Changes in order, at most as many as the parameters allow.
+    /// First changes by step and function, at most [`DriftParams::most`].
     changes: Vec<Change>,
-    /// Number of changes found.
+    /// Number of changes found, kept or not.
     count: u64,
 }
 
@@ -137,10 +139,10 @@ impl Drift {
         }
     }
 
-    /// Adds the calls of a step, or of a part of one, and returns the changes that they reveal. The
-    /// calls of a step are interleaved, since a batch contains one stream after the other and a
-    /// slower rank is not a change. [Ignored](Label::Ignored) calls, and the first ones of a
-    /// stream, are skipped.
+    /// Adds the calls of a step, or of a part of a step, and returns the changes that they
+    /// complete. A batch contains one stream after the other; its calls are added in an interleaved
+    /// order, so that a slower rank does not look like a change. [Ignored](Label::Ignored) calls
+    /// and first calls of a function on a stream are skipped.
     pub fn add(&mut self, step: u64, samples: &[Sample], judgements: &[Judgement]) -> Vec<Change> {
         let mut found = Vec::new();
         for at in strides(samples.len().min(judgements.len())) {
@@ -173,7 +175,8 @@ impl Drift {
         self.changes.truncate(self.params.most());
     }
 
-    /// Returns the changes so far, by step and function; if there are too many, the first ones.
+    /// Returns the changes so far by step and function, at most the first
+    /// [`most`](DriftParams::most).
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
@@ -183,14 +186,14 @@ impl Drift {
         self.count.saturating_sub(self.changes.len() as u64)
     }
 
-    /// Returns the usual run time of a function since its last change; `None` if there were too few
-    /// calls.
+    /// Returns the usual run time of a function since its last change, a geometric mean; `None`
+    /// before its first full window.
     pub fn usual(&self, function: FunctionId) -> Option<Nanos> {
         self.functions.get(function)?.usual(&self.params)
     }
 
-    /// Encodes the drift: a magic number, a version, and the fields in order, without the
-    /// parameters.
+    /// Encodes the drift: a magic number, a version, and the changes and states of functions. The
+    /// parameters are not encoded.
     pub fn encode(&self) -> Vec<u8> {
         let mut to = Writer::default();
         to.u32(MAGIC);
@@ -243,11 +246,11 @@ impl Drift {
     }
 }
 
-/// Largest number of changes that is counted.
+/// Largest number to which changes are counted.
 const MOST: u64 = (1 << 53) - 1;
 
-/// Returns the numbers below `count` in strides of about the golden section, so that any part of
-/// the sequence is spread over all numbers.
+/// Returns the numbers below `count`, each once, in strides of about the golden section, so that
+/// any part of the sequence is spread over all numbers.
 fn strides(count: usize) -> impl Iterator<Item = usize> {
     fn common(one: usize, other: usize) -> usize {
         match other {
@@ -285,8 +288,8 @@ fn read_change(from: &mut Reader<'_>) -> Result<Change> {
 }
 
 impl Drift {
-    /// Adds the observations of another drift for other calls, such as those of another rank.
-    /// Functions must have the same numbers.
+    /// Adds the counts and changes of another drift for other calls, such as the calls of another
+    /// rank. Functions must have the same numbers in both.
     pub fn merge(&mut self, other: &Self) {
         self.functions.merge(&other.functions);
         let count = self.count.saturating_add(other.count).min(MOST);

@@ -1,4 +1,4 @@
-//! Parameters of [`Drift`](crate::Drift).
+//! Parameters of [`Drift`](crate::Drift): size of windows, rate of false alarms, smallest change.
 
 use super::test::bound;
 use crate::Result;
@@ -14,13 +14,13 @@ use perf_core::Nanos;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct DriftParams {
-    /// Calls in a window.
+    /// Number of calls of a function in a window.
     window: u64,
     /// False alarms per million windows.
     false_alarms: f64,
     /// Smallest relative change.
     least: f64,
-    /// Calls at which counts are halved.
+    /// Number of calls of a function at which its counts are halved.
     memory: u64,
     /// Smallest distinguishable time.
     resolution: Nanos,
@@ -54,15 +54,15 @@ impl DriftParams {
     /// Sets the number of calls of a function in a window; default 128. A change is reported after
     /// two to three windows. Larger windows reveal smaller changes: the probability that a call is
     /// longer than an earlier one must differ from 1/2 by `z / sqrt(12 n)`, 0.13 by default. This
-    /// corresponds to a change by 10 % if run times scatter by up to 21 %, and by a factor of 1.7
-    /// if they are exponential.
+    /// corresponds to a change by 10 % if the standard deviation of run times is up to 21 %, and by
+    /// a factor of 1.7 if run times are exponentially distributed.
     pub fn window(mut self, calls: u64) -> Self {
         self.window = calls;
         self
     }
 
-    /// Sets the number of windows per million that are expected to begin a change although there is
-    /// none; default 1.
+    /// Sets the expected number of windows per million that deviate significantly although the
+    /// function is unchanged; default 1. A second window must confirm a change.
     pub fn false_alarms(mut self, per_million: f64) -> Self {
         self.false_alarms = per_million;
         self
@@ -75,22 +75,22 @@ impl DriftParams {
         self
     }
 
-    /// Sets the number of calls of a function at which counts of the past are halved; default
-    /// 65,536.
+    /// Sets the number of calls of a function at which the counts of its earlier calls are halved;
+    /// default 65,536.
     pub fn memory(mut self, calls: u64) -> Self {
         self.memory = calls;
         self
     }
 
     /// Sets the smallest difference between distinguishable times; default 1 us. A change exceeds
-    /// two of them.
+    /// twice this time.
     pub fn resolution(mut self, time: Nanos) -> Self {
         self.resolution = time;
         self
     }
 
-    /// Sets the largest number of changes that are kept, the first ones; others are
-    /// [counted](crate::Drift::left_out). Default: 1024.
+    /// Sets the largest number of changes that are kept; default 1024. The first changes are kept,
+    /// later ones are only [counted](crate::Drift::left_out).
     pub fn most(mut self, changes: usize) -> Self {
         self.most = changes;
         self

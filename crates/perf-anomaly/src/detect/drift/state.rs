@@ -1,4 +1,5 @@
-//! [`State`]: state of one function.
+//! Windows of calls of one function, their comparison with earlier calls, and the detection of a
+//! change ([`State`]).
 
 use super::super::Sketch;
 use super::test::{rank_sum, usual};
@@ -7,10 +8,10 @@ use crate::Result;
 use crate::encode::{Reader, Writer};
 use perf_core::{Merge, Nanos};
 
-/// Calls from a step on.
+/// Consecutive calls of a function.
 #[derive(Clone, Debug, PartialEq)]
 struct Window {
-    /// Step of the first call; the largest number without calls.
+    /// Step of the first call; `u64::MAX` if there are no calls.
     since: u64,
     /// Run times of the calls.
     calls: Sketch,
@@ -19,14 +20,14 @@ struct Window {
 /// Calls of a function since its last change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct State {
-    /// Calls that windows are compared with.
+    /// Calls with which full windows are compared.
     before: Sketch,
     /// Window that is being filled.
     recent: Window,
-    /// Previous window, if it was slower. It is separate from `faster` because after a merge both
-    /// may have occurred.
+    /// Previous window, if it was significantly slower; otherwise empty. After a merge both this
+    /// window and `faster` may be filled.
     slower: Window,
-    /// Previous window, if it was faster.
+    /// Previous window, if it was significantly faster; otherwise empty.
     faster: Window,
 }
 
@@ -81,7 +82,7 @@ impl State {
         }
     }
 
-    /// Adds a call; returns a change if it completes one.
+    /// Adds a call. Returns a change if the call completes the window that confirms it.
     #[inline]
     pub(super) fn add(
         &mut self,
@@ -118,7 +119,7 @@ impl State {
             Some(change) if change.is_slower() => (slower, faster),
             _ => (faster, slower),
         };
-        // An unconfirmed window was a disturbance.
+        // A deviating window that the next window does not confirm was a disturbance.
         self.before.merge(&other.calls);
         let outcome = match found {
             None => {
@@ -148,7 +149,8 @@ impl State {
         outcome
     }
 
-    /// Returns the change if a window differs significantly and sufficiently from the calls before.
+    /// Returns the change if a window differs from the earlier calls significantly and by the
+    /// smallest relevant change.
     fn compare(&self, window: &Sketch, params: &DriftChecked) -> Option<Change> {
         if self.before.count() < params.window() {
             return None;

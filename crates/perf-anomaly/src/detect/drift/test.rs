@@ -1,4 +1,4 @@
-//! Rank sum of two sketches.
+//! Rank sum test of two sketches, its significance bound, and the usual run time of a sketch.
 
 use super::super::Sketch;
 use super::super::tail::edge;
@@ -21,8 +21,9 @@ pub(super) fn bound(p: f64) -> f64 {
     high
 }
 
-/// Returns the rank sum of `new` among both, in standard deviations from its expectation for equal
-/// distributions; positive if `new` is longer. 0 if all calls share a bucket.
+/// Returns the rank sum of the calls of `new` among those of both sketches, as the number of
+/// standard deviations from its expectation for equal distributions. It is positive if calls of
+/// `new` are longer, and 0 if all calls share a bucket.
 pub(super) fn rank_sum(old: &Sketch, new: &Sketch) -> f64 {
     let mut left = old.filled().peekable();
     let mut right = new.filled().peekable();
@@ -60,7 +61,8 @@ pub(super) fn rank_sum(old: &Sketch, new: &Sketch) -> f64 {
     }
 }
 
-/// Returns the geometric mean of the run times, which few long calls do not dominate.
+/// Returns the geometric mean of the run times, which few long calls do not dominate; `None` for an
+/// empty sketch.
 pub(super) fn usual(sketch: &Sketch) -> Option<Nanos> {
     let resolution = sketch.resolution().0 as f64;
     let logs = sketch.filled().map(|(bucket, count)| {
@@ -78,7 +80,7 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_normal_distribution() {
-        // Two-sided: 4.417 has 1e-5, 4.892 has 1e-6.
+        // Two-sided probabilities: 1e-5 for 4.417, 1e-6 for 4.892.
         for (p, z) in [(1e-5, 4.417), (1e-6, 4.892), (1e-3, 3.291)] {
             assert!(bound(p) > z && bound(p) < z + 0.05, "{p}: {}", bound(p));
         }

@@ -1,25 +1,27 @@
-//! [`Experience`]: run times beyond all earlier calls of a function.
+//! [`Experience`]: bound above which a call is far longer than the earlier calls of its function.
 //!
-//! A tail is extrapolated from few calls, and if those are ties at the tick of the clock, its bound
-//! may be hours. A second rule needs no estimate. Let the calls have a survival function `S` for
-//! which `x S(x)` does not increase beyond the `j`-th longest of `n` calls, `x_j`: a tail that is
-//! at most a Pareto tail with exponent 1, the heaviest with a finite mean in the limit. `S(x_j)` is
-//! the `j`-th smallest of `n` uniform numbers, with mean `j / (n + 1)`, so that a new call exceeds
-//! `c x_j` with a probability of at most `j / ((n + 1) c)`. For the required probability `p` the
-//! factor is `c = j / ((n + 1) p)`.
+//! The tail of a mode is extrapolated from few calls. If these are ties at the tick of the clock,
+//! the bound of the tail may be hours. This module has a second bound that needs no estimate.
 //!
-//! Two ranks `j` are used, each with a part of the probability of slow calls: the longest call, and
-//! the rank that has fewer longer calls than a mode. The second one holds if earlier outliers are
-//! among the longest calls.
+//! Let `x_j` be the `j`-th longest of `n` calls. The survival function `S` of the run times is
+//! assumed to be such that `x S(x)` does not increase beyond `x_j`. The tail is then at most a
+//! Pareto tail with exponent 1, which is the limit of tails with a finite mean. `S(x_j)` is
+//! distributed as the `j`-th smallest of `n` uniform numbers, whose mean is `j / (n + 1)`. A new
+//! call therefore exceeds `c x_j` with a probability of at most `j / ((n + 1) c)`. For the required
+//! probability `p`, the factor is `c = j / ((n + 1) p)`.
+//!
+//! Two values of `j` are used, each with a part of the probability of slow calls: 1, which is the
+//! longest call, and the fewest calls of a mode. The second value makes the bound useful if the
+//! longest calls include earlier outliers.
 
 use super::fit::Wanted;
 use super::sketch::{Sketch, edge};
 
-/// Part of the probability of slow calls for each rank; the tails have the rest.
+/// Part of the probability of slow calls for each value of `j`; the tail of the mode has the rest.
 const PART: f64 = 0.1;
-/// Part of the probability of slow calls for the tails.
+/// Part of the probability of slow calls for the tail of the mode.
 pub(super) const TAIL_PART: f64 = 1.0 - 2.0 * PART;
-/// Smallest factor above a call; below it only the tail decides.
+/// Smallest factor `c`; calls below it are judged by the tail of their mode only.
 const LEAST_FACTOR: f64 = 10.0;
 
 /// Long calls of a function, and the bound derived from them. Values are run times plus the
@@ -28,8 +30,7 @@ const LEAST_FACTOR: f64 = 10.0;
 pub(super) struct Experience {
     /// Highest value that is not beyond experience.
     pub(super) until: u64,
-    /// Upper edges of the buckets of the deciding calls, each divided by the mean of its survival
-    /// function.
+    /// For each `j`, the upper edge of the bucket of `x_j` times the mean of `S(x_j)`.
     anchors: [f64; 2],
 }
 

@@ -1,29 +1,34 @@
-//! Computation of normal run times from a sketch: modes, and the tails of each.
+//! Computation of the modes of a function's run times from its sketch, and of the normal range of
+//! each mode.
 //!
-//! Modes: calls are sorted, and the sketch is split at gaps that are too wide for the calls beyond
-//! them. In a tail that decreases exponentially in log time with mean excess `b`, the gap below the
-//! `s` outermost calls is exponential with mean `b / s`; a gap wider than `12 / s` quartile ranges
-//! is not due to chance (`exp(-12)` and less). Between gaps the sketch is split at the valleys of a
-//! [mixture](super::mixture).
+//! Modes: the sketch is first split at gaps, which are empty ranges of run times that chance does
+//! not explain. If a tail decreases exponentially in log time with mean excess `b`, the gap below
+//! its `s` outermost calls is exponentially distributed with mean `b / s`. A gap of at least `12 /
+//! s` quartile ranges has a probability of at most `exp(-12)` by chance. Between gaps the sketch is
+//! split at the valleys of a [mixture](super::mixture).
 //!
-//! A piece is a mode if it holds the share of one. A piece with a smaller share is a mode if it
-//! lies between gaps and is narrow: its quartiles are at most 5 % apart, or one and a half times
-//! those of the widest mode. Regular repetitions take about the same time, faults do not. Fewer
-//! calls are never a mode: they are outliers of the nearest one.
+//! A segment is a mode if it holds at least the share of calls that a mode requires. A segment that
+//! holds fewer calls, but at least the share of a rare mode, is a mode if it lies between gaps and
+//! is narrow. A segment is narrow if its quartiles are at most 5 % apart, or at most 1.5 times as
+//! far apart as those of the widest mode. Regular repetitions take about the same time, faults do
+//! not. A segment with still fewer calls is joined with the nearest mode; its calls may be outliers
+//! of that mode.
 //!
-//! Alarms are distributed over modes: with `m` modes, each with a share `s` of the calls, a call of
-//! one is beyond a tail with probability `p / (m s)`, so that over all calls the probability is
-//! `p`. The bounds of a rare mode are then no wider than its few calls require.
+//! Alarms are distributed evenly over modes. With `m` modes, a call of a mode with the share `s` of
+//! all calls is beyond a tail with probability `p / (m s)`, so that the probability over all calls
+//! is `p`. The bounds of a rare mode are then no wider than its few calls require.
 //!
-//! A few calls do not determine one in 200,000: the tail of 16 calls may extend to hours. A call
-//! more than ten times as long as the longest call of the function is therefore not normal even if
-//! the tail extends that far. It is [beyond experience](super::experience), or, if the margin is
-//! too small for the stated rate of false alarms, there is not enough data. A tail does not extend
-//! into the upper half of the next mode either: calls there belong to that mode.
+//! A few calls do not determine the run time that one call in 200,000 exceeds: the tail of 16 calls
+//! may extend to hours. A call more than ten times as long as the longest call of the function is
+//! therefore not normal, even if the tail extends that far. Its label is [beyond
+//! experience](super::experience). If its margin is too small for the stated rate of false alarms,
+//! its label is "not enough data". A tail does not extend into the upper half of the next mode,
+//! because calls there belong to that mode.
 //!
-//! Outliers: the `s` outermost calls of a mode are excluded if they are fewer than a mode and the
-//! gap below them is wider than one in a million of a tail like the remaining one, by the same
-//! rule. Earlier anomalies then do not widen the tail.
+//! Outliers: the `s` outermost calls at an end of a mode are excluded if three conditions hold.
+//! They are fewer than a mode requires, they are at most a quarter of the mode, and the tail of the
+//! remaining calls would have so wide a gap below them with a probability of at most one in a
+//! million. Earlier anomalies then do not widen the tail.
 
 use super::mixture::{Room, valleys};
 use super::mode::{Mode, Outer, Segment, middle};
@@ -31,19 +36,20 @@ use super::sketch::{Sketch, edge};
 
 /// Narrowest gap between modes, in log time: 16 %.
 const NARROWEST: f64 = 0.15;
-/// A gap with `s` calls beyond it is significant from this many quartile ranges / `s` on.
+/// A gap with `s` calls beyond it separates modes if its width is at least this many quartile
+/// ranges divided by `s`.
 const GAP: f64 = 12.0;
 /// Probability of a gap below which the calls beyond it are excluded as outliers.
 const CHANCE: f64 = 1e-6;
-/// Largest number of modes of a function; beyond it the nearest ones are joined.
+/// Largest number of modes of a function; if there are more, the nearest ones are joined.
 const MOST_MODES: usize = 8;
-/// Largest width of a rare mode in log time, or ...
+/// Largest distance of the quartiles of a narrow mode, in log time, or ...
 const TIGHT: f64 = 0.05;
-/// ... this multiple of the widest other mode.
+/// ... this multiple of that distance in the widest other mode.
 const AS_WIDE: f64 = 1.5;
-/// Largest probability of a mode's calls beyond a tail.
+/// Largest probability that a normal call of a mode is beyond a tail.
 const RARELY: f64 = 0.01;
-/// Multiple of the longest call beyond which the calls provide no information.
+/// Multiple of the longest call beyond which no call is labelled normal.
 const FARTHEST: f64 = 10.0;
 
 /// Parameters of a fit.
@@ -53,13 +59,13 @@ pub(super) struct Wanted {
     pub(super) probability: f64,
     /// Fewest calls of a mode.
     pub(super) mode_calls: u64,
-    /// Smallest share of a mode.
+    /// Smallest share of a function's calls that is a mode.
     pub(super) mode_share: f64,
-    /// Smallest share of a narrow mode.
+    /// Smallest share of a function's calls that is a mode if it is narrow.
     pub(super) rare_share: f64,
 }
 
-/// Fewest calls of a mode, and of a narrow one.
+/// Fewest calls of a mode and of a narrow mode, from the shares and the number of calls.
 #[derive(Clone, Copy, Debug)]
 struct Least {
     /// Fewest calls of a mode.
@@ -78,8 +84,8 @@ impl Least {
     }
 }
 
-/// Returns the boundaries between modes, at gaps and at valleys between them: in order, each the
-/// lowest bucket of the upper mode.
+/// Computes the boundaries between modes, at gaps and at the valleys between gaps, into `cuts`.
+/// They are in ascending order; each is the lowest bucket of the upper mode.
 pub(super) fn overlaps(
     sketch: &Sketch,
     wanted: &Wanted,
@@ -93,7 +99,8 @@ pub(super) fn overlaps(
     let resolution = sketch.resolution().0 as f64;
     let least = Least::new(wanted, sketch.count());
     for segment in segments(filled, &[], sketch.count(), resolution, least) {
-        // A gap may be filled before the next mixture.
+        // Gaps are stored too, because later calls may fill them before the next mixture is
+        // computed.
         cuts.push(segment.first());
         if segment.calls >= 2 * least.rare {
             valleys(segment.filled, resolution, NARROWEST, room, cuts);
@@ -101,8 +108,8 @@ pub(super) fn overlaps(
     }
 }
 
-/// Returns the modes of a sketch in order, given the boundaries from [overlaps]; none for an empty
-/// sketch.
+/// Returns the modes of a sketch in ascending order, given the boundaries from [overlaps]; none for
+/// an empty sketch.
 pub(super) fn fit(
     sketch: &Sketch,
     wanted: &Wanted,
@@ -127,8 +134,8 @@ pub(super) fn fit(
         let ([.., left], [right, ..]) = modes.split_at_mut(at) else {
             continue;
         };
-        // In a gap the nearer mode judges; if two overlap, both consider the range between them
-        // normal.
+        // A call in the gap between two modes is judged by the nearer mode. If the normal ranges
+        // overlap, calls in the overlap are normal.
         let (low, high) = (left.high.min(right.low), left.high.max(right.low));
         left.until = (low + (high - low) / 2).min(right.center.max(left.center));
     }
@@ -140,7 +147,7 @@ pub(super) fn fit(
     modes
 }
 
-/// Splits at the gaps between modes, and at the boundaries of the mixture.
+/// Splits the occupied buckets at gaps and at the boundaries of the mixture.
 fn segments<'a>(
     filled: &'a [(usize, u64)],
     cuts: &[usize],
@@ -188,7 +195,8 @@ fn segments<'a>(
     segments
 }
 
-/// Joins segments that are not modes, and surplus ones, with their nearest neighbour.
+/// Joins segments that are not modes with their nearest neighbour, and then the nearest segments
+/// until there are at most [`MOST_MODES`].
 fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: Least) {
     while segments.len() > 1 {
         let gap = |at: usize| edge(segments[at + 1].first()) / edge(segments[at].end());
@@ -218,7 +226,7 @@ fn join<'a>(segments: &mut Vec<Segment<'a>>, filled: &'a [(usize, u64)], least: 
     }
 }
 
-/// Returns `true` if gaps separate a piece from its neighbours.
+/// Returns `true` if gaps separate a segment from all other segments.
 fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     let (first, end) = (edge(one.first()), edge(one.end()));
     let gap = NARROWEST.exp();
@@ -228,8 +236,7 @@ fn is_alone(one: &Segment<'_>, segments: &[Segment<'_>]) -> bool {
     })
 }
 
-/// Excludes, at both ends, fewer than `least` calls that lie further out than a regular tail
-/// reaches.
+/// Excludes fewer than `least` calls at each end that lie further out than a regular tail reaches.
 fn without_outliers(mut segment: Segment<'_>, least: u64) -> Segment<'_> {
     let most = (least - 1).min(segment.calls / 4);
     let mut beyond = 0;
@@ -281,8 +288,8 @@ fn without_outliers(mut segment: Segment<'_>, least: u64) -> Segment<'_> {
 }
 
 /// Returns `true` if a gap is too wide for the calls `beyond` it to belong to the tail of the
-/// `inner` ones, which are given from the outermost inwards. `excess` is the excess of a bucket
-/// over the start of the tail.
+/// `inner` buckets, which are given from the outermost inwards. `excess` returns the excess of a
+/// bucket over the start of the tail.
 fn is_beyond<'a>(
     inner: impl Iterator<Item = &'a (usize, u64)> + Clone,
     calls: u64,
@@ -296,7 +303,7 @@ fn is_beyond<'a>(
     let tail = Outer::new(inner.clone(), calls);
     let start = tail.next.unwrap_or(tail.innermost);
     let scale = tail.mean(inner, |bucket| excess(start, bucket).max(0.0));
-    // Distribution of a tail with an estimated scale, as in the module of modes.
+    // Distribution of a tail whose scale is estimated; `mode.rs` has the derivation.
     let from = (tail.calls - tail.censored()) as f64;
     let reach = from * (CHANCE.powf(-1.0 / from) - 1.0);
     gap * beyond as f64 >= reach * scale.max(1.0 / 128.0)

@@ -1,16 +1,17 @@
-//! Overlapping modes: a mixture of normal distributions of log run times, and its valleys.
+//! Separation of overlapping modes at the valleys of a mixture of normal distributions of log run
+//! times.
 //!
 //! The counts of a sketch are put into at most 128 bins of equal width in log time. Components are
-//! added one at a time, where the counts exceed the mixture so far most, and all are fitted with
-//! expectation maximisation (Dempster, Laird, Rubin 1977) until the likelihood converges. A further
-//! component must satisfy the criterion of Schwarz (BIC, 1978): a gain of more than `3/2 ln n` in
-//! log likelihood for its weight, mean and deviation. The fit is deterministic, and the counts of
-//! merged sketches are exact: equal calls give equal mixtures.
+//! added one at a time, where the counts exceed the current mixture most. After each addition all
+//! components are fitted with expectation maximisation (Dempster, Laird, Rubin 1977) until the
+//! likelihood converges. A further component must satisfy the criterion of Schwarz (BIC, 1978): its
+//! weight, mean and deviation must increase the log likelihood by more than `3/2 ln n`. The fit is
+//! deterministic, and the counts of merged sketches are exact, so equal calls give equal mixtures.
 //!
-//! A component is not a mode: a long tail takes several of them. Modes are separated by valleys,
-//! where the density of the mixture falls below 0.7 of the lower of the adjacent peaks. The tails
-//! of each mode are then those of its own calls, since a normal distribution is not accurate for
-//! one call in 200,000.
+//! A component is not a mode, because a long tail takes several components. Modes are separated by
+//! valleys, where the density of the mixture falls below 0.7 of the lower adjacent peak. The tails
+//! of a mode are then estimated from its calls and not from the mixture, because a normal
+//! distribution is not accurate for one call in 200,000.
 
 use super::sketch::edge;
 
@@ -18,16 +19,17 @@ use super::sketch::edge;
 const MOST: usize = 5;
 /// Largest number of bins.
 const BINS: usize = 128;
-/// Largest number of steps of a fit, and the gain in log likelihood below which it ends.
+/// Largest number of steps of a fit.
 const STEPS: usize = 30;
+/// Gain in log likelihood of a step below which a fit ends.
 const GAIN: f64 = 0.02;
 /// Ratio of a valley to the lower adjacent peak below which it separates modes.
 const DEPTH: f64 = 0.7;
-/// Number of points between two means at which a valley is searched.
+/// Number of points between two means at which the density is evaluated to find a valley.
 const POINTS: usize = 16;
 /// Number of deviations from its mean beyond which a component is negligible.
 const FAR: f64 = 9.0;
-/// Loss of log likelihood within a run of bins that is significant.
+/// Decrease of the summed deviance at which a run of bins ends.
 const CHANCE: f64 = 10.0;
 /// Fewest calls of a component.
 const FEW: f64 = 4.0;
@@ -120,8 +122,9 @@ impl Sums {
     }
 }
 
-/// Returns the buckets at which valleys divide the calls between two gaps; each is the bucket of
-/// the first call above.
+/// Appends to `cuts` the buckets at which valleys divide the calls between two gaps. Each is the
+/// lowest occupied bucket above its valley. Valleys between peaks closer than `narrowest` in log
+/// time are ignored.
 pub(super) fn valleys(
     filled: &[(usize, u64)],
     resolution: f64,
@@ -167,7 +170,7 @@ pub(super) fn valleys(
     }
 }
 
-/// Fills the bins, each with as many buckets as needed to limit their number.
+/// Fills at most [`BINS`] bins, each with the same number of buckets.
 fn fill(filled: &[(usize, u64)], resolution: f64, bins: &mut Vec<Bin>) {
     bins.clear();
     let (Some((first, _)), Some((last, _))) = (filled.first(), filled.last()) else {
@@ -197,7 +200,7 @@ fn fill(filled: &[(usize, u64)], resolution: f64, bins: &mut Vec<Bin>) {
     }
 }
 
-/// Fits the mixture of the bins.
+/// Fits the mixture to the bins; there are no components if there are too few calls.
 fn fit(room: &mut Room) {
     let Room {
         bins,
@@ -237,7 +240,7 @@ fn fit(room: &mut Room) {
     }
 }
 
-/// Computes the density at each bin, and returns the log likelihood of all calls.
+/// Stores the density of the mixture in each bin, and returns the log likelihood of all calls.
 fn look(bins: &mut [Bin], mixture: &[Component]) -> f64 {
     let mut sum = 0.0;
     for bin in bins {
@@ -249,8 +252,8 @@ fn look(bins: &mut [Bin], mixture: &[Component]) -> f64 {
     sum
 }
 
-/// Runs expectation maximisation; returns the final log likelihood, whose densities are then in the
-/// bins.
+/// Runs expectation maximisation. Returns the final log likelihood, and stores the final densities
+/// in the bins.
 fn maximise(
     bins: &mut [Bin],
     mixture: &mut Vec<Component>,
@@ -289,9 +292,10 @@ fn maximise(
 
 /// Proposes a component for the run of bins in which the calls exceed the mixture most.
 ///
-/// The contribution of a bin is its part of the deviance, `o ln (o / e) - (o - e)` for `o` calls
-/// with `e` expected, negative if there are too few. A run ends where it has lost more than chance
-/// would; the run with the largest sum is found in one pass.
+/// Each bin contributes its part of the deviance, `o ln (o / e) - (o - e)` for `o` calls where `e`
+/// are expected; the contribution is negative if there are fewer calls than expected. A run ends
+/// where its sum has decreased by more than [`CHANCE`]. The run with the largest sum is found in
+/// one pass.
 fn excess(bins: &[Bin], all: f64, origin: f64) -> Option<Component> {
     let expected = |bin: &Bin| (all * bin.density * bin.width).max(1e-9);
     let (mut best, mut most) = (0..0, 0.0);
@@ -329,8 +333,8 @@ mod tests {
     use super::*;
     use perf_core::Nanos;
 
-    /// Returns normal quantiles at even probabilities, as an idealised sample: Acklam's formula for
-    /// the middle, accurate to a percent in the tails.
+    /// Returns quantiles at even probabilities, as an idealised sample of a distribution close to
+    /// the normal one.
     fn normal(at: usize, of: usize) -> f64 {
         let p = (at as f64 + 0.5) / of as f64;
         // The logistic distribution with the deviation of a normal one is close enough here.
@@ -379,7 +383,7 @@ mod tests {
         ] {
             assert!(cuts(modes).is_empty(), "{modes:?}: {:?}", cuts(modes));
         }
-        // Times of a clock of 1 us, and exact times.
+        // Times of a clock with a tick of 1 us, then exact times.
         let mut sketch = Sketch::new(Nanos(1000));
         for (ticks, calls) in [(1, 500), (2, 900), (3, 500), (4, 200), (5, 60), (6, 10)] {
             (0..calls).for_each(|_| sketch.push(Nanos(1000 * ticks)));

@@ -21,42 +21,46 @@ use mixture::Room;
 use mode::Mode;
 use perf_core::{Cancelled, Job, Merge, Nanos};
 
-/// Labels calls in the far tails of the run times of their function so far. This is the default
-/// detector.
+/// Labels a call as abnormal if its run time lies in a far tail of the earlier run times of its
+/// function. This is the default detector.
 ///
 /// * A call is scored before it is learned, so that it cannot mask itself.
 /// * Alarms are calibrated: of a million calls of an unchanged function, at most
-///   [`false_positives`](TailParams::false_positives) are expected to be abnormal, for any number
-///   of earlier calls, if the tails of the run times are at most exponential: in log time on the
-///   slow side (normal, lognormal, uniform, up to Pareto), in time on the fast side. The
-///   extrapolation of the outermost calls accounts for the uncertainty of its own estimate; the
-///   source of the fit has the derivation.
+///   [`false_positives`](TailParams::false_positives) are expected to be labelled abnormal, for any
+///   number of earlier calls. This holds if the tails of the run times are at most exponential. On
+///   the slow side this means exponential in log time, which includes normal, lognormal, uniform
+///   and Pareto run times; on the fast side it means exponential in time. The extrapolation of the
+///   outermost calls accounts for the uncertainty of its estimate; the source file `tail/mode.rs`
+///   has the derivation.
 /// * With fewer than [`minimum`](TailParams::minimum) calls the label is [`Label::NotEnoughData`].
-/// * If the tail of few calls, or of ties at the tick of the clock, is too uncertain for a bound, a
-///   much longer call is [`Label::BeyondExperience`], a separate kind of alarm. After `n` calls,
-///   such a call takes at least `2e6 / (n + 1)` times as long as the longest one, and at least ten
-///   times (with the default rate of false alarms). A call between ten times the longest one and
-///   that limit is [`Label::NotEnoughData`].
-/// * A function may have several modes, such as messages of two sizes, which may overlap: without a
-///   gap, the valleys of a mixture of normal distributions of the log run time separate them. A
-///   mode holds at least [`mode_share`](TailParams::mode_share) of the calls, or
-///   [`rare_share`](TailParams::rare_share) if they take about the same time: calls that are rare
-///   but repeat are reported until 16 of them are known. A call between two modes is abnormal if
-///   both consider it so: too slow for the lower one or too fast for the upper one, whichever is
-///   nearer.
-/// * The past has less weight: at [`memory`](TailParams::memory) calls all counts are halved. If a
-///   function changes, its calls are abnormal until they are a mode; a [`Drift`](crate::Drift)
-///   reports the change, and can reset the model.
-/// * The score is `-log10` of the probability of a call that far out in its mode. The expected run
+/// * If there are few calls, or many equal run times at the tick of the clock, the bound of the
+///   tail may be far too long. A much longer call is then [`Label::BeyondExperience`], a separate
+///   kind of alarm. With the default rate of false alarms, after `n` calls such a call takes at
+///   least `2e6 / (n + 1)` times as long as the longest of them, and at least ten times as long. A
+///   call between ten times the longest one and that limit is [`Label::NotEnoughData`]. If the
+///   longest calls are outliers, the limit may be lower, because it is also computed from the
+///   [`mode_calls`](TailParams::mode_calls)-th longest call.
+/// * A function may have several modes, such as for messages of two sizes. Gaps separate modes.
+///   Where there is no gap, the valleys of a mixture of normal distributions of the log run time
+///   separate them. A mode holds at least [`mode_share`](TailParams::mode_share) of the calls, or
+///   at least [`rare_share`](TailParams::rare_share) if its calls take about the same time. Rare
+///   calls that repeat the same time are therefore reported until 16 of them are known. A call
+///   between two modes is abnormal if it is outside of the normal ranges of both modes. It is too
+///   slow if the lower mode is nearer, otherwise too fast.
+/// * Old calls have less weight: at [`memory`](TailParams::memory) calls of a function, all its
+///   counts are halved. If a function changes, its calls are abnormal until they are a mode. A
+///   [`Drift`](crate::Drift) reports the change, and can reset the model.
+/// * The score is `-log10` of the probability of a call so far out in its mode. The expected run
 ///   time is the median of the mode, within 0.8 %.
 ///
-/// There is one model for each [`FunctionId`], which may be a function or a call path: at most 30
-/// KB, usually 3 KB. Models are refitted when a function has a sixteenth more calls, or 1,024;
-/// mixtures when it has twice as many, or 8,192 more.
+/// There is one model for each [`FunctionId`], which may be a function or a call path. A model
+/// takes at most 30 KB, usually 3 KB. The modes of a function are refitted when the function has a
+/// sixteenth more calls, at least 8 and at most 1,024 more. Its mixture is refitted when the
+/// function has twice as many calls, at most 8,192 more.
 ///
-/// With 100 functions in turn and 1,000 calls each, a call takes 400 instructions, including refits
-/// and mixtures, and fewer with more calls. On one core a merge of sketches of 1,000 functions
-/// takes 52 us, one of moments 6 us.
+/// If 100 functions are called in turn 1,000 times each, a call takes 400 instructions, including
+/// all refits. With more calls it takes fewer. On one core, merging the sketches of 1,000 functions
+/// takes 52 us; merging moments takes 6 us.
 ///
 /// See [`Detector`] for an example.
 #[derive(Clone, Debug)]
@@ -67,7 +71,7 @@ pub struct Tail {
     rules: Rules,
     /// Model of each function.
     known: Functions<Watched>,
-    /// Knowledge not sent yet; `None` means all of it.
+    /// Knowledge that has not been sent yet; `None` if nothing has been sent.
     untold: Option<Functions<Sketch>>,
     /// Reusable buffers.
     room: Rooms,
@@ -87,15 +91,15 @@ struct Rooms {
 struct Watched {
     /// Modes; empty if there is not enough data.
     modes: Vec<Mode>,
-    /// Bound for calls beyond experience.
+    /// Bound above which calls are beyond experience.
     experience: Experience,
     /// Run times.
     sketch: Sketch,
     /// Boundaries between overlapping modes.
     cuts: Vec<usize>,
-    /// Number of calls of the last mixture.
+    /// Number of calls from which the last mixture was computed; 0 if there was none.
     mixed: u64,
-    /// Number of views since then.
+    /// Number of views adopted since the last mixture.
     age: u32,
     /// Number of calls at which the modes are fitted again.
     refit_at: u64,
@@ -103,10 +107,10 @@ struct Watched {
     resolution: u64,
 }
 
-/// Fewest calls of a mixture.
+/// Fewest calls from which a mixture is computed.
 const MIXED: u64 = 64;
-/// Largest number of additional calls for the next mixture, which is usually computed at twice the
-/// number of calls.
+/// Largest number of additional calls before the next mixture, which is otherwise computed at twice
+/// the number of calls.
 const MIXED_MORE: u64 = 8192;
 /// Number of views after which a mixture is fitted again regardless of the number of calls.
 const MIXED_VIEWS: u32 = 16;
@@ -197,13 +201,13 @@ impl Tail {
         }
     }
 
-    /// Returns the run times of a function.
+    /// Returns the sketch of a function's run times; `None` if no call of the function was learned.
     pub fn sketch(&self, function: FunctionId) -> Option<&Sketch> {
         self.known.get(function).map(|watched| &watched.sketch)
     }
 
-    /// Returns the ranges of normal run times of a function in ascending order; none if there is
-    /// not enough data.
+    /// Returns the ranges of normal run times of a function in ascending order, one for each mode;
+    /// empty if there is not enough data.
     pub fn normal(&self, function: FunctionId) -> Vec<std::ops::RangeInclusive<Nanos>> {
         let watched = self.known.get(function);
         let modes = watched.map_or(&[][..], |watched| &watched.modes);
@@ -221,7 +225,7 @@ impl Tail {
             .collect()
     }
 
-    /// Judges a call unless it is excluded, then learns it.
+    /// Judges a call and then learns it, unless the call is ignored or a first call.
     #[inline]
     fn step(&mut self, sample: &Sample) -> Judgement {
         if self.rules.ignored(sample.function) {
@@ -256,7 +260,7 @@ impl Tail {
         sketches
     }
 
-    /// Replaces the model by `view`.
+    /// Replaces the model by the sketches of `view`, and refits all modes.
     fn know(&mut self, view: &Functions<Sketch>) {
         let known = std::mem::take(&mut self.known);
         for (function, theirs) in view.iter() {
@@ -394,7 +398,7 @@ impl Detector for Tail {
     }
 
     fn forget(&mut self, function: FunctionId) {
-        // Knowledge that has not been sent must be kept.
+        // Knowledge that has not been sent must be kept for the server.
         if self.untold.is_none() {
             self.untold = Some(self.sketches());
         }

@@ -1,28 +1,31 @@
-//! [`Mode`]: range of normal run times, and the tails at its ends.
+//! [`Mode`]: range of normal run times, extrapolated from the tails at its ends.
 //!
-//! Tails: of the `n` calls of a mode the `k` outermost exceed the next one, `u`, by excesses `x`,
-//! which are assumed to be exponential. The outer half is censored at the `r`-th excess,
-//! `r = k - k / 2`, so that outliers count but do not widen the tail:
-//! `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is gamma distributed, and a new call
-//! exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`, without unknown parameters. Solved
-//! for the required probability `p`: `y = r ((k / (n p))^(1 / r) - 1)`.
+//! Of the `n` calls of a mode, the `k` outermost calls exceed the next call `u` by the excesses
+//! `x`, which are assumed to be exponentially distributed. The outer half of the excesses is
+//! censored at the `r`-th excess, `r = k - k / 2`, so that outliers count but do not widen the
+//! tail. The mean excess is estimated as `b = (x_1 + ... + x_r + (k - r) x_r) / r`. Then `r b` is
+//! gamma distributed, and a new call exceeds `u + b y` with probability `(k / n) (1 + y / r)^-r`,
+//! which has no unknown parameters. For the required probability `p` this gives `y = r ((k / (n
+//! p))^(1 / r) - 1)`.
 //!
-//! Excesses are logarithms on the slow side and times on the fast side. Every distribution whose
-//! hazard rate increases there (normal, lognormal, gamma, Weibull and uniform times on both sides,
-//! a Pareto tail as the limit on the slow one) has a lighter tail than the exponential one, so that
-//! `p` is an upper bound; a Pareto tail attains it. The slow tail has a part of the probability;
-//! the rest is that of calls [beyond experience](super::experience).
+//! Excesses are logarithms of ratios on the slow side and differences of times on the fast side.
+//! Every distribution whose hazard rate increases on that scale has a lighter tail than the
+//! exponential distribution, so that `p` is an upper bound. Such distributions are normal,
+//! lognormal, gamma, Weibull and uniform times. A Pareto tail on the slow side is the limit, and
+//! attains `p`. The slow tail has a part of the probability; calls [beyond
+//! experience](super::experience) have the rest.
 //!
-//! Calls of a few clock ticks are equal because of the clock's resolution, and provide no
-//! information about a tail: such ties are excluded from a tail of longer calls, however few those
-//! are. A mode that is a single tie has no tail; its bound is that of calls beyond experience.
+//! Calls that last a few clock ticks have equal run times because of the clock's resolution, and
+//! provide no information about a tail. Such ties are excluded from a tail of longer calls, however
+//! few the longer calls are. A mode that is a single tie has no tail; its upper bound is computed
+//! as for calls beyond experience.
 
 use super::experience::TAIL_PART;
 use super::sketch::edge;
 
-/// Number of calls in a tail: at least this fraction of its mode, ...
+/// Number of calls in a tail: the larger of this fraction of its mode, ...
 const SHARE: f64 = 0.01;
-/// ... and this many, ...
+/// ... and this number, ...
 const FEW: u64 = 40;
 /// ... but at most one in this many calls of its mode.
 const QUARTER: u64 = 4;
@@ -36,7 +39,7 @@ struct Side {
     start: f64,
     /// Mean excess, in log time on the slow side and in time on the fast one.
     scale: f64,
-    /// Number of excesses in the estimate.
+    /// Number of uncensored excesses, `r` above.
     from: f64,
     /// `-log10` of the fraction of calls in the tail.
     score: f64,
@@ -45,18 +48,18 @@ struct Side {
 /// Range of normal run times, as values of a sketch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mode {
-    /// Highest value that this mode judges; higher ones are judged by the next.
+    /// Highest value that this mode judges; higher values are judged by the next mode.
     pub(super) until: u64,
     /// Lowest normal value.
     pub(super) low: u64,
     /// Highest value that is not abnormal.
     pub(super) high: u64,
-    /// Highest value covered by the calls of the function: beyond it, up to `high`, there is not
-    /// enough data.
+    /// Highest value that may be labelled normal, a multiple of the longest call; above it, up to
+    /// `high`, there is not enough data.
     pub(super) known: u64,
     /// Median.
     pub(super) center: u64,
-    /// Number of calls without outliers.
+    /// Number of calls, without outliers.
     pub(super) calls: u64,
     /// Tail of fast calls.
     fast: Side,
@@ -70,8 +73,8 @@ impl Mode {
         self.high.min(self.known).min(self.until)
     }
 
-    /// Returns the rarity of a value: `-log10` of the probability of a call that far out, according
-    /// to the tails; 0 at the median and linear up to the tails.
+    /// Returns the score of a value: `-log10` of the probability of a call so far out in a tail.
+    /// Between the median, where it is 0, and the start of a tail it is linear.
     #[inline]
     pub(super) fn score(&self, value: u64) -> f64 {
         let value = value as f64;
@@ -134,7 +137,8 @@ impl Segment<'_> {
     }
 }
 
-/// Returns the bucket at a quantile of `calls` calls in `filled`.
+/// Returns the bucket of the quantile `share` of the `calls` calls in `filled`; 0 if `filled` is
+/// empty.
 pub(super) fn quantile(filled: &[(usize, u64)], calls: u64, share: f64) -> usize {
     let before = (share * calls as f64) as u64;
     let mut sum = 0;
@@ -146,7 +150,8 @@ pub(super) fn quantile(filled: &[(usize, u64)], calls: u64, share: f64) -> usize
 }
 
 impl Mode {
-    /// Computes the mode of the calls of a segment, with tails of this probability.
+    /// Computes the mode of a segment. A normal call is beyond one of its tails with the given
+    /// probability.
     pub(super) fn new(segment: &Segment<'_>, resolution: f64, probability: f64) -> Self {
         let center = middle(quantile(segment.filled, segment.calls, 0.5));
 
@@ -180,7 +185,7 @@ impl Mode {
         let low = start - fast.reach(tail.share, probability);
         let low = low.min(edge(tail.innermost) - 2.0 * resolution);
 
-        // Conversions saturate: negative values become 0, values above all times the longest time.
+        // Conversions saturate: negative values become 0, too large ones `u64::MAX`.
         Mode {
             until: u64::MAX,
             low: low as u64,
@@ -199,9 +204,9 @@ impl Mode {
 pub(super) struct Outer {
     /// Number of calls.
     pub(super) calls: u64,
-    /// Their fraction of the mode.
+    /// Fraction of the calls of the mode.
     share: f64,
-    /// Their innermost bucket.
+    /// Innermost of their buckets.
     pub(super) innermost: usize,
     /// Bucket of the next call, unless the tail is the whole mode.
     pub(super) next: Option<usize>,
@@ -213,7 +218,8 @@ impl Outer {
         Self::slow(outer, calls, 0.0)
     }
 
-    /// Selects like [`new`](Self::new), without ties of values below `coarse`.
+    /// Selects like [`new`](Self::new), but excludes ties of values below `coarse` from a tail of
+    /// longer calls.
     pub(super) fn slow<'a>(
         outer: impl Iterator<Item = &'a (usize, u64)>,
         calls: u64,

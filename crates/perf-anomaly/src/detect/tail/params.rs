@@ -1,4 +1,5 @@
-//! Parameters of [`Tail`](crate::Tail).
+//! Parameters of [`Tail`](crate::Tail): rate of false alarms, sizes of modes, memory and
+//! resolution.
 
 use crate::Result;
 use crate::error::{check_resolution, within};
@@ -18,15 +19,15 @@ pub struct TailParams {
     false_positives: f64,
     /// Fewest calls of a function.
     minimum: u64,
-    /// Smallest share of a mode.
+    /// Smallest share of a function's calls that is a mode.
     mode_share: f64,
-    /// Smallest share of a narrow mode.
+    /// Smallest share of a function's calls that is a mode if it is narrow.
     rare_share: f64,
     /// Fewest calls of a mode.
     mode_calls: u64,
-    /// Calls at which counts are halved.
+    /// Number of calls of a function at which its counts are halved.
     memory: u64,
-    /// Smallest distinguishable time.
+    /// Smallest relevant difference of times.
     resolution: Nanos,
     /// `true` if first calls are judged and learned.
     learn_first: bool,
@@ -52,8 +53,8 @@ impl Default for TailParams {
 }
 
 impl TailParams {
-    /// Sets the number of normal calls per million that are expected to be judged abnormal, too
-    /// slow and too fast together; default 10.
+    /// Sets the expected number of false alarms per million normal calls, on the slow and the fast
+    /// side together; default 10.
     pub fn false_positives(mut self, per_million: f64) -> Self {
         self.false_positives = per_million;
         self
@@ -65,19 +66,20 @@ impl TailParams {
         self
     }
 
-    /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Rarer calls
-    /// are abnormal, unless they are [narrow](Self::rare_share). Up to that share anomalies do not
-    /// widen the tails; a higher value lets more anomalies do so.
+    /// Sets the smallest share of a function's calls that may be a mode; default 0.005. Groups of
+    /// calls with a smaller share are abnormal, unless they are [narrow](Self::rare_share).
+    /// Anomalies whose share is smaller do not widen the tails of the modes.
     pub fn mode_share(mut self, share: f64) -> Self {
         self.mode_share = share;
         self
     }
 
-    /// Sets the smallest share that may be a mode if its calls take about the same time: their
-    /// quartiles are at most 5 % apart, or one and a half times those of the widest other mode.
-    /// Default: 0.0005, so that repeating calls are reported until they are known, while calls that
-    /// occur less than once in 2,000 calls are always reported. If it equals
-    /// [`mode_share`](Self::mode_share), rare calls are abnormal even if they are alike.
+    /// Sets the smallest share of a function's calls that may be a mode if the calls take about the
+    /// same time. This is the case if their quartiles are at most 5 % apart, or at most 1.5 times
+    /// as far apart as those of the widest other mode. Default: 0.0005. Calls that repeat the same
+    /// time are then reported until they are a mode, and calls that occur less than once in 2,000
+    /// calls are always reported. If `rare_share` equals [`mode_share`](Self::mode_share), rare
+    /// calls are abnormal even if they are alike.
     pub fn rare_share(mut self, share: f64) -> Self {
         self.rare_share = share;
         self
@@ -96,15 +98,15 @@ impl TailParams {
     }
 
     /// Sets the smallest relevant difference of times, such as the tick of the clock; default 1 us.
-    /// A call is abnormal only if it is more than two of them from the usual ones, and modes are at
-    /// least four apart.
+    /// A call is abnormal only if it differs from the calls of the nearest mode by more than two
+    /// resolutions. Modes are at least four resolutions apart.
     pub fn resolution(mut self, time: Nanos) -> Self {
         self.resolution = time;
         self
     }
 
-    /// Judges and learns the first call of a function on a stream like others; default false. A
-    /// first call often compiles, loads or connects something, and is
+    /// Judges and learns the first call of a function on a stream like later calls; default false.
+    /// A first call often compiles, loads or connects something. If it is not learned, its label is
     /// [`NotEnoughData`](crate::Label::NotEnoughData).
     pub fn learn_first(mut self, learn: bool) -> Self {
         self.learn_first = learn;
@@ -116,8 +118,8 @@ impl TailParams {
     /// # Errors
     /// Returns [`Error::Parameter`](crate::Error::Parameter) unless `false_positives` is above 0
     /// and at most 1000, `minimum` at least 16, `mode_share` above 0 and at most 0.5, `rare_share`
-    /// above 0 and at most that, `mode_calls` at least 8, `memory` at least 1024 and at least four
-    /// times `minimum`, and `resolution` from 1 ns to 1 s.
+    /// above 0 and at most `mode_share`, `mode_calls` at least 8, `memory` from 1024 to 2^40 and at
+    /// least four times `minimum`, and `resolution` from 1 ns to 1 s.
     pub fn check(self) -> Result<TailChecked> {
         check_false_positives(self.false_positives)?;
         let (minimum, memory, calls) = (self.minimum, self.memory, self.mode_calls);

@@ -1,4 +1,4 @@
-//! [`Sketch`]: counts of run times in buckets of constant relative width.
+//! [`Sketch`]: counts of run times in buckets with a relative width of at most 1/64.
 
 use crate::Result;
 use crate::encode::{Reader, Writer};
@@ -12,11 +12,11 @@ const BUCKETS: usize = (65 - BITS as usize) << BITS;
 
 /// Quantile sketch of run times: counts in buckets with a relative width of at most 1/64.
 ///
-/// A run time `t` is counted as `t + resolution`, so that times below the resolution, which are
-/// indistinguishable, share few buckets. The error of a quantile is at most half a bucket,
-/// `(t + resolution) / 128`. Merging adds counts: it is exact and independent of the order. There
-/// are at most 3,776 buckets (30 KB), covering the range from the shortest to the longest call: a
-/// function whose calls differ by a factor of 30 takes 2.5 KB.
+/// A run time `t` is counted as the value `t + resolution`, so that times below the resolution,
+/// which are indistinguishable, share few buckets. The error of a quantile is at most half a
+/// bucket, `(t + resolution) / 128`. Merging adds counts; it is exact and independent of the order.
+/// The buckets cover the range from the shortest to the longest call. There are at most 3,776 (30
+/// KB); a function whose calls differ by a factor of 30 takes 2.5 KB.
 ///
 /// ```
 /// use perf_anomaly::Sketch;
@@ -30,7 +30,7 @@ const BUCKETS: usize = (65 - BITS as usize) << BITS;
 pub struct Sketch {
     /// Resolution in nanoseconds.
     resolution: u64,
-    /// Bucket of the first count.
+    /// Index of the bucket of the first count.
     first: u32,
     /// Counts of consecutive buckets.
     counts: Vec<u64>,
@@ -48,7 +48,7 @@ fn bucket(value: u64) -> usize {
     ((shift as usize) << BITS) + (value >> shift) as usize
 }
 
-/// Returns the smallest value of a bucket; the one after the last bucket is 2^64.
+/// Returns the smallest value of a bucket; that of the index after the last bucket is 2^64.
 pub(in crate::detect) fn edge(bucket: usize) -> f64 {
     if bucket < PER_OCTAVE {
         return bucket as f64;
@@ -60,7 +60,8 @@ pub(in crate::detect) fn edge(bucket: usize) -> f64 {
 }
 
 impl Default for Sketch {
-    /// Returns a sketch with a resolution of 1 ns, which takes that of the first one merged.
+    /// Returns an empty sketch with a resolution of 1 ns. Merging a non-empty sketch into it
+    /// replaces its resolution.
     fn default() -> Self {
         Sketch {
             resolution: 1,
@@ -81,12 +82,13 @@ impl Sketch {
         }
     }
 
-    /// Adds a run time. Negative ones count as 0.
+    /// Adds a run time. Negative run times count as 0.
     pub fn push(&mut self, runtime: Nanos) {
         self.add(self.value(runtime), 1);
     }
 
-    /// Returns the value that represents a run time.
+    /// Returns the value that represents a run time: the run time plus the resolution, in
+    /// nanoseconds.
     #[inline]
     pub(crate) fn value(&self, runtime: Nanos) -> u64 {
         runtime.0.max(0) as u64 + self.resolution
@@ -132,7 +134,7 @@ impl Sketch {
         self.counts.capacity() * size_of::<u64>()
     }
 
-    /// Returns the number of run times, less those that were forgotten.
+    /// Returns the number of run times, without those that were dropped when counts were halved.
     pub fn count(&self) -> u64 {
         self.total
     }
@@ -142,8 +144,8 @@ impl Sketch {
         Nanos(self.resolution as i64)
     }
 
-    /// Returns the quantile `q` of the run times, with an error of at most
-    /// `(t + resolution) / 128`; `None` without run times.
+    /// Returns the quantile `q` of the run times, with an error of at most `(t + resolution) /
+    /// 128`; `None` without run times. `q` is clamped to `0.0..=1.0`.
     pub fn quantile(&self, q: f64) -> Option<Nanos> {
         let before = (q.clamp(0.0, 1.0) * self.total.saturating_sub(1) as f64).floor() as u64;
         let mut sum = 0;
@@ -180,7 +182,7 @@ impl Sketch {
         filled.map(|(at, count)| (self.first as usize + at, *count))
     }
 
-    /// Halves all counts; the remainder of an odd one is added to the next occupied bucket.
+    /// Halves all counts; the remainder of an odd count is added to the next occupied bucket.
     pub(crate) fn halve(&mut self) {
         let mut over = 0;
         for count in self.counts.iter_mut().filter(|count| **count > 0) {
@@ -218,8 +220,8 @@ impl Sketch {
             resolution,
             ..Sketch::default()
         };
-        // A first pass finds the range, so that memory is allocated once: at most 30 KB for any
-        // bytes.
+        // A first pass finds the range of buckets, so that memory is allocated once, at most 30 KB
+        // for any bytes.
         let mut ahead = *from;
         let (mut range, mut next) = (None, 0);
         for _ in 0..filled {
@@ -250,7 +252,7 @@ impl Sketch {
     }
 }
 
-/// Reads the next occupied bucket from `next` on, and its count.
+/// Reads the next occupied bucket, whose index is at least `next`, and its count.
 fn read_bucket(from: &mut Reader<'_>, next: usize) -> Result<(usize, u64)> {
     let skipped = from.varint("buckets to skip")?;
     let bucket = (next as u64).saturating_add(skipped);
@@ -269,8 +271,9 @@ impl PartialEq for Sketch {
 }
 
 impl Merge for Sketch {
-    /// Exact for sketches of one resolution. Otherwise values are recounted from the midpoints of
-    /// their buckets, which adds an error of one bucket.
+    /// Adds the counts of `other`. This is exact if both sketches have the same resolution.
+    /// Otherwise the midpoints of the buckets of `other` are counted, which adds an error of up to
+    /// one bucket.
     fn merge(&mut self, other: &Self) {
         if other.total == 0 {
             return;
@@ -284,7 +287,7 @@ impl Merge for Sketch {
 }
 
 impl Sketch {
-    /// Adds the content of `other`, and keeps its own resolution.
+    /// Adds the counts of `other`, and keeps the resolution of `self`.
     pub(crate) fn merge_into_own(&mut self, other: &Self) {
         if other.total == 0 {
             return;

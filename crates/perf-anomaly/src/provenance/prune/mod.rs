@@ -1,4 +1,4 @@
-//! [`prune`]: second judgement of early records.
+//! [`prune`]: second judgement of recorded calls with the final model, and removal of records.
 
 mod plan;
 
@@ -11,12 +11,13 @@ use plan::{Fate, Plan, length};
 
 /// Result of pruning.
 ///
-/// Counts afterwards have the same meaning as before: see [`Reduction`](super::Reduction).
+/// The counts of remaining records have the same meaning as in [`Reduction`](super::Reduction).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Pruned {
-    /// Number of records that were kept, with new scores.
+    /// Number of records of known functions that were kept. They have new scores, unless the model
+    /// has not enough data to judge them.
     pub kept: u64,
     /// Number of anomalies that are normal by the final model.
     pub normal_after_all: u64,
@@ -26,7 +27,8 @@ pub struct Pruned {
     pub not_among_worst: u64,
     /// Number of records, and final models, that exceeded the budget.
     pub over_budget: u64,
-    /// Number of records of functions that are unknown to the sink; they are unchanged.
+    /// Number of kept records of functions that are unknown to the sink; they have no new
+    /// judgement.
     pub unknown: u64,
     /// Number of remaining anomalies.
     pub recorded: u64,
@@ -36,12 +38,15 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Judges each record again with the current model of the detector, which is most accurate at the
-/// end of a run, and with a parameter server may include the knowledge of all ranks. Anomalies that
-/// are now normal, and normal executions that are not, are removed. Others get new scores,
-/// severities and labels, and refer to the final models. For each function the `per_function` worst
-/// anomalies are kept. Calls in the surroundings of others are marked as abnormal according to
-/// their new judgements, as far as they have a record.
+/// Judges each record again with the current model of the detector. The model is most accurate at
+/// the end of a run, and with a parameter server it may include the knowledge of all ranks.
+///
+/// Anomalies that are now normal are removed, and so are normal executions that are now abnormal.
+/// The remaining records get new scores, severities and labels, and refer to the final models. Of
+/// these, the `per_function` worst anomalies of each function are kept. Calls in the surroundings
+/// of a record are marked by their new judgements if they have a record. Records that the model
+/// cannot judge, because their function is unknown or there is not enough data, keep their
+/// judgements.
 ///
 /// ```
 /// use perf_anomaly::provenance::{Lines, open, prune};
@@ -64,7 +69,7 @@ pub struct Pruned {
 /// let path = file("run");
 /// let report = run(0, Lines::create(&path)?)?;
 /// # let calls = Calls::default();
-/// // For a detector with an empty model no record is abnormal, and its function is unknown.
+/// // These calls have no functions, so the function of each record is unknown.
 /// let nothing = Sstd::default();
 /// let pruned = prune(&mut *open(&path)?, &calls, &nothing, 1000, &Job::default())?;
 /// assert_eq!((pruned.unknown, pruned.normal_after_all), (2, 0));
@@ -87,10 +92,11 @@ pub fn prune(
     prune_within(store, calls, detector, per_function, u64::MAX, job)
 }
 
-/// Prunes like [`prune`], to at most `budget` bytes of text. Entries beyond it are dropped and
-/// [counted](Pruned::over_budget): first the final models of the functions with the least time
-/// lost, whose records refer to their earlier models, then the records with the least time lost.
-/// Other entries, such as properties of the run and earlier models, are kept.
+/// Prunes like [`prune`], to at most `budget` bytes of text. Entries beyond the budget are dropped
+/// and [counted](Pruned::over_budget). First the final models of the functions with the least time
+/// lost are dropped; their records refer to their earlier models. Then the records with the least
+/// time lost are dropped. Other entries, such as properties of the run and earlier models, are
+/// kept.
 ///
 /// # Errors
 ///
@@ -109,8 +115,8 @@ pub fn prune_within(
     prune_with(store, calls, detector, limits, job, &mut |_, _, _| {})
 }
 
-/// Prunes like [`prune_within`], and reports each record that was judged again, with its model and
-/// judgement.
+/// Prunes like [`prune_within`], and calls `tell` with each record that has a new judgement, its
+/// function and the new judgement.
 pub(crate) fn prune_with(
     store: &mut dyn Store,
     calls: &Calls,

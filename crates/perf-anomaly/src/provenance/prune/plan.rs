@@ -1,4 +1,5 @@
-//! [`Plan`]: decisions about each record, and about the models they refer to.
+//! [`Plan`]: decisions of pruning, which records and final models a store keeps, revises or
+//! removes.
 
 use super::super::record::{CallRecord, Entry, Kind, ModelRecord, Record};
 use super::super::store::Store;
@@ -24,7 +25,7 @@ pub(super) enum Why {
 }
 
 impl Why {
-    /// Returns the counter of the reason; records over the budget were already counted.
+    /// Returns the counter of the reason.
     pub(super) fn count(self, pruned: &mut Pruned) -> &mut u64 {
         match self {
             Why::NormalAfterAll => &mut pruned.normal_after_all,
@@ -37,28 +38,29 @@ impl Why {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// There is no new judgement.
+    /// The record has no new judgement, and keeps its old one.
     AsItIs,
-    /// It has a new judgement.
+    /// The record gets a new judgement.
     Revised,
-    /// It is removed.
+    /// The record is removed.
     Removed(Why),
 }
 
 /// Decision about a record.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// Function of the record, if it is known.
+    /// Function of the record; `None` if the sink does not know it.
     pub(super) function: Option<FunctionId>,
-    /// New judgement.
+    /// New judgement; `None` if the function is unknown or its model has not enough data.
     pub(super) judgement: Option<Judgement>,
     /// Anomaly or normal execution.
     kind: Kind,
-    /// New severity and score.
+    /// Severity in nanoseconds and score, by the new judgement if there is one.
     rank: (i64, f64),
     /// Decision.
     pub(super) fate: Fate,
-    /// Size in bytes with the final model, and with its earlier model.
+    /// Size in bytes if the record refers to the final model, and if it refers to its earlier
+    /// model.
     bytes: (u64, u64),
 }
 
@@ -71,9 +73,9 @@ pub(super) struct Final {
     pub(super) record: ModelRecord,
     /// Size in bytes.
     bytes: u64,
-    /// Time lost by the records that refer to it.
+    /// Time lost in nanoseconds by the records that refer to the model.
     severity: i64,
-    /// `true` if it fits the budget.
+    /// `true` if the model fits the budget.
     pub(super) is_kept: bool,
 }
 
@@ -89,9 +91,9 @@ pub(super) struct Plan {
     known: HashMap<Key, bool>,
     /// Final models.
     pub(super) models: Vec<Final>,
-    /// Index of the final model of each function.
+    /// Index in `models` of the final model of each function.
     places: HashMap<FunctionId, usize>,
-    /// Largest number of a model.
+    /// Largest number of a model in the store.
     last_model: u64,
     /// Last step of a record.
     last_step: u64,
@@ -100,7 +102,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Judges all records.
+    /// Judges all records of a store with the current model of the detector.
     pub(super) fn of(
         store: &mut dyn Store,
         calls: &Calls,
@@ -135,7 +137,8 @@ impl Plan {
     fn add(&mut self, record: &Record, function: Option<FunctionId>, detector: &dyn Detector) {
         self.last_step = self.last_step.max(record.step);
         let judgement = function.and_then(|id| judge(record, id, detector));
-        // A model that was reset shortly before does not contradict earlier findings.
+        // A model without enough data, such as one that was reset shortly before, does not
+        // contradict earlier judgements.
         let judgement = judgement.filter(|one| one.label != Label::NotEnoughData);
         let fate = match (&judgement, record.kind) {
             (None, _) => Fate::AsItIs,
@@ -163,7 +166,8 @@ impl Plan {
         });
     }
 
-    /// Keeps the worst anomalies of each function: by severity and score, then in storage order.
+    /// Removes all but the `per_function` worst anomalies of each function, by severity and score,
+    /// then in storage order. Only anomalies with a new judgement are considered.
     pub(super) fn keep_worst(&mut self, per_function: usize) {
         let is_kept = |row: &&mut Row| row.kind == Kind::Anomaly && row.fate == Fate::Revised;
         let mut anomalies: HashMap<Option<FunctionId>, Vec<&mut Row>> = HashMap::new();
@@ -185,7 +189,7 @@ impl Plan {
         }
     }
 
-    /// Numbers the final model of each function that has records.
+    /// Assigns numbers to the final models of the functions that have revised records.
     pub(super) fn number_models(&mut self, calls: &Calls, detector: &dyn Detector) {
         let mut text = String::new();
         for row in self.rows.iter().filter(|row| row.fate == Fate::Revised) {
@@ -217,7 +221,8 @@ impl Plan {
         }
     }
 
-    /// Returns the revised record of a row.
+    /// Returns the revised version of a record, with new marks of abnormal calls in its
+    /// surroundings.
     pub(super) fn revised(&self, record: &Record, row: &Row) -> Record {
         let mut revised = record.clone();
         if let (Some(function), Some(judgement)) = (row.function, &row.judgement) {
@@ -241,7 +246,7 @@ impl Plan {
         revised
     }
 
-    /// Computes the new length of each record.
+    /// Computes the sizes of each record after its revision.
     pub(super) fn size(&mut self, store: &mut dyn Store, job: &Job) -> Result<()> {
         let mut text = String::new();
         let mut sizes = Vec::with_capacity(self.rows.len());
@@ -263,7 +268,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Drops entries beyond the budget, and returns the number of dropped models.
+    /// Drops final models, and then records, until all entries fit the budget. Returns the number
+    /// of dropped models.
     pub(super) fn fit(&mut self, budget: u64) -> u64 {
         let is_kept = |row: &&Row| !matches!(row.fate, Fate::Removed(_));
         let records: u64 = self
@@ -277,7 +283,8 @@ impl Plan {
         if all <= budget {
             return 0;
         }
-        // Last model first: with equal time lost, the one that occurred last.
+        // Models with the least time lost are dropped first; if it is equal, the model that
+        // occurred last.
         let mut order: Vec<usize> = (0..self.models.len()).rev().collect();
         order.sort_by_key(|at| self.models.get(*at).map(|model| model.severity));
         let mut left_out = 0;

@@ -1,4 +1,4 @@
-//! Queries in SQL.
+//! Conversion of a [`Query`] for records to SQL.
 
 use crate::provenance::record::Kind;
 use crate::provenance::store::{Order, Query};
@@ -11,12 +11,13 @@ pub(super) fn kind(kind: Kind) -> &'static str {
     }
 }
 
-/// Integers of SQLite are signed with 64 bits.
+/// Converts a number to an integer of SQLite, which is signed with 64 bits. Larger numbers are
+/// clamped.
 pub(super) fn bound(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// Converts a query to the condition, its values, and the order.
+/// Converts a query to a statement with placeholders, and the values of the placeholders.
 pub(super) fn sql(query: &Query) -> (String, Vec<Value>) {
     let mut conditions = vec!["1"];
     let mut values: Vec<Value> = Vec::new();
@@ -43,7 +44,7 @@ pub(super) fn sql(query: &Query) -> (String, Vec<Value>) {
     and("score >= ?", query.score.map(Value::from));
     and("severity >= ?", query.severity.map(|least| least.0.into()));
     let order = match query.order {
-        // A plus sign keeps the planner from scanning all rows just because they are in order.
+        // A plus sign keeps the planner from scanning all rows only because they are in this order.
         Order::Stored if conditions.len() > 1 => "+id",
         Order::Stored => "id",
         Order::Severity => "severity desc, score desc, id",
@@ -52,7 +53,7 @@ pub(super) fn sql(query: &Query) -> (String, Vec<Value>) {
     };
     let limit = query.limit.map_or(-1, |limit| bound(limit as u64));
     let conditions = conditions.join(" and ");
-    // A cross join, so that the table with the indices comes first regardless of the planner.
+    // A cross join makes SQLite read the table with the indices first.
     let sql = format!(
         "select id, body from call cross join entry using (id) where {conditions} order by {order} limit {limit}"
     );
