@@ -1,4 +1,4 @@
-//! Writer of Perfetto traces, for the viewer of that name and its trace processor.
+//! Writer of Perfetto traces, for the Perfetto viewer and its trace processor.
 //!
 //! A file is a list of `TracePacket` messages in protobuf, all in one packet sequence. Tracks are
 //! described by `TrackDescriptor`, their events by `TrackEvent`.
@@ -16,9 +16,9 @@
 //! | other events with a name | `TYPE_INSTANT` |
 //! | an attribute of an enter | a `DebugAnnotation` of the slice |
 //!
-//! Names are interned. Times are nanoseconds since the first event; a `ClockSnapshot` relates them
-//! to wall-clock time if the clock has it. The output is reproducible. Processes and threads are
-//! numbered like groups and locations of the trace, because the viewer requires unique numbers.
+//! Names are interned. Times are nanoseconds since the first event. A `ClockSnapshot` relates them to wall-clock time
+//! if the trace contains it. The output is reproducible. Processes and threads are numbered like groups and locations
+//! of the trace, because the viewer requires unique numbers.
 
 mod proto;
 mod track;

@@ -62,7 +62,7 @@ impl Message {
         self
     }
 
-    /// Appends an `int64` or `int32`; negative ones take ten bytes.
+    /// Appends an `int64` or `int32`; negative values take ten bytes.
     pub(super) fn signed(&mut self, field: u32, value: i64) -> &mut Self {
         self.number(field, value.cast_unsigned())
     }

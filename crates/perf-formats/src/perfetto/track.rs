@@ -51,7 +51,7 @@ impl<'a> Tracks<'a> {
         used.into_iter().filter_map(|id| self.group(id)).collect()
     }
 
-    /// Returns the process that drives an accelerator.
+    /// Returns the process that drives an accelerator, or `None` if it is unknown.
     fn driver(&self, id: LocationGroupId) -> Option<LocationGroupId> {
         let system = &self.definitions.system;
         let group = system.group(id)?;
@@ -90,8 +90,8 @@ impl<'a> Tracks<'a> {
         location.kind == LocationKind::CpuThread && of_process
     }
 
-    /// Returns the description of the track of a location. Lane 0 is its own track, others are next
-    /// to it.
+    /// Returns the description of the track of a location. Lane 0 is the track of the location
+    /// itself; higher lanes are additional tracks next to it.
     pub(super) fn describe(&self, id: LocationId, uuid: u64, lane: usize) -> Message {
         let mut track = Message::default();
         track.number(field::TRACK_UUID, uuid);

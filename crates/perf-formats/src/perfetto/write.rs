@@ -1,4 +1,5 @@
-//! Writer of a trace as packets.
+//! Writes a trace as Perfetto packets: its tracks, flows and calls, with overlapping activities of
+//! a stream distributed over several tracks.
 
 mod events;
 mod frames;
@@ -41,7 +42,7 @@ pub struct Written {
     pub tracks: u64,
     /// Number of calls and device activities.
     pub slices: u64,
-    /// Number of instants: other events with a name, and the ends of messages.
+    /// Number of instants: ends of messages and links, and other events with a name.
     pub instants: u64,
     /// Number of metric values.
     pub samples: u64,
@@ -237,7 +238,7 @@ impl Writer<'_, '_> {
             writer: self,
             location,
             track,
-            // Frames that are open before the window have no enter in it.
+            // Stack frames that are open before the window have no enter in it.
             before,
             enters: enters.into_iter(),
             failed: None,
@@ -246,7 +247,8 @@ impl Writer<'_, '_> {
         frames.failed.map_or(Ok(()), Err)
     }
 
-    /// Writes the activities of a stream on as many tracks as are active at once.
+    /// Writes the calls of a location with overlapping activities on as many tracks as calls
+    /// overlap, and then its other events.
     fn work(&mut self, location: LocationView<'_>, track: u64) -> Result<()> {
         let mut calls = Vec::new();
         intervals(location, |call| calls.push(call), self.job)?;

@@ -1,4 +1,5 @@
-//! Conversion of one record.
+//! Conversion of rocprofv3 records to calls and activities, with [`Tool`], the state of one process
+//! whose names are resolved at the end.
 
 use super::rules;
 use crate::json::{Cursor, Stop, Token, decode, nanos, whole};
@@ -6,7 +7,7 @@ use crate::timeline::{Extra, Kind, Part, Role, RowKey, Sym};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// The fields of a record.
+/// Unparsed fields of a record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Record<'a> {
     /// Kind of operation.
@@ -37,7 +38,8 @@ pub(super) struct Record<'a> {
     bytes: Token<'a>,
 }
 
-/// Returns the number in `{"handle": 5}`, or a plain number in its place.
+/// Reads an id: the member `key` of an object such as `{"handle": 5}`, or a plain value. Returns
+/// [`Token::Missing`] if the object has no such member.
 fn handle<'a>(cursor: &mut Cursor<'a>, key: &[u8]) -> Result<Token<'a>, Stop> {
     if cursor.peek()? != b'{' {
         return cursor.value();
@@ -126,7 +128,7 @@ enum Named {
 pub(super) struct Agent {
     /// `true` for a GPU.
     pub(super) is_gpu: bool,
-    /// Number among the agents of its kind.
+    /// Number among the agents of its kind; `None` if the recording does not contain it.
     pub(super) number: Option<u64>,
     /// Name of the agent.
     pub(super) name: String,
@@ -135,7 +137,7 @@ pub(super) struct Agent {
 /// Name of a kernel, and its long form if it differs.
 pub(super) type Kernel = (Arc<str>, Option<String>);
 
-/// One process.
+/// State of one process while its records are converted.
 #[derive(Debug)]
 pub(super) struct Tool {
     /// Part under construction.
@@ -151,9 +153,9 @@ pub(super) struct Tool {
     pub(super) markers: HashMap<u64, Arc<str>>,
     /// Id of the process.
     pub(super) process: Option<u64>,
-    /// Names that are resolved at the end.
+    /// Numbers of the placeholders for names, which [`Tool::finish`] resolves.
     wanted: HashMap<Named, u32>,
-    /// Agents with a row, by handle.
+    /// Symbols of the agents with a row, by handle.
     devices: HashMap<u64, Sym>,
     /// Copies that were read before the agents.
     waiting: Vec<Copy>,
@@ -198,7 +200,7 @@ impl Tool {
         }
     }
 
-    /// Processes a record of a section; `at` is its first byte and its number.
+    /// Processes a record of a section; `at` is the offset of its first byte and its number.
     pub(super) fn record(&mut self, section: Section, raw: &Record<'_>, at: (u64, u64)) {
         self.part.at(Some(at));
         let start = nanos(raw.start.bytes(), 0);
@@ -276,7 +278,7 @@ impl Tool {
         self.part.call(row, (start, end), region, extra);
     }
 
-    /// Returns the number of a name that is resolved when all are known.
+    /// Returns the number of the placeholder for a name, which [`Tool::finish`] resolves.
     fn name(&mut self, named: Named, at: (u64, u64)) -> u32 {
         if let Some(known) = self.wanted.get(&named) {
             return *known;
@@ -312,13 +314,13 @@ impl Tool {
         self.part.symbol(stream)
     }
 
-    /// Returns the process, which is named at the end.
+    /// Returns the symbol of the process, which [`Tool::finish`] replaces by the process id.
     fn process(&mut self) -> Sym {
         self.part.symbol(b"\0process")
     }
 
-    /// Assigns a copy to the destination GPU, or else to the source GPU. A copy between CPUs is a
-    /// call of the process, because no device executes it.
+    /// Assigns a copy to the destination GPU, or to the source GPU if the destination is not a GPU.
+    /// If neither is a GPU, the copy becomes a call of the process, because no device executes it.
     fn copy(&mut self, copy: Copy) {
         let is_gpu = |id: &u64| match self.agents.get(id) {
             Some(agent) => agent.is_gpu,
@@ -358,7 +360,7 @@ impl Tool {
         sym
     }
 
-    /// Resolves all names.
+    /// Assigns the remaining copies and resolves all names.
     pub(super) fn finish(mut self) -> Part {
         self.part.at(None);
         for copy in std::mem::take(&mut self.waiting) {
@@ -415,8 +417,9 @@ impl Tool {
     }
 }
 
-/// Reads the name of a kernel, shortened or demangled if the recording contains that, and its long
-/// form: the full demangled name if it differs, or else the mangled name.
+/// Reads a kernel. Its name is the first non-empty one of the formatted, demangled, mangled and
+/// truncated names; its long form is the next one that differs. Returns `None` without an id or a
+/// name.
 pub(super) fn kernel(cursor: &mut Cursor<'_>) -> Result<Option<(u64, Kernel)>, Stop> {
     let (mut id, mut names) = (Token::Missing, [Token::Missing; 4]);
     cursor.object(|key, cursor| {

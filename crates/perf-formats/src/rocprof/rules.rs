@@ -7,7 +7,7 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
     Rule { name, what, weight }
 }
 
-/// Records of unsupported sections.
+/// A record belongs to an unsupported section.
 pub const SECTION: Rule = rule(
     "other-section",
     Weight::Loss,
@@ -19,7 +19,7 @@ pub const NO_NAME: Rule = rule(
     Weight::Repair,
     "a kernel or operation has no name in the recording; its number replaces it",
 );
-/// A record does not identify its agent.
+/// A copy names no GPU.
 pub const NO_AGENT: Rule = rule(
     "no-agent",
     Weight::Repair,

@@ -1,4 +1,4 @@
-//! [`CurrentLine`]: the current line, with look-ahead if it is doubtful.
+//! [`CurrentLine`]: the current line of a file, with look-ahead if the line is doubtful.
 
 use super::json::Line;
 use super::lines::{Lines, Polled};
@@ -15,7 +15,7 @@ pub(super) struct CurrentLine {
     lines: Lines,
     /// Limit on definitions.
     definitions: u32,
-    /// Current line, unless it is the last one read.
+    /// Copy of the current line; `None` if `lines` still holds it, because nothing was read ahead.
     line: Option<Kept>,
     /// Lines that were read ahead.
     after: VecDeque<Kept>,
@@ -60,7 +60,8 @@ impl CurrentLine {
         }
     }
 
-    /// Reads ahead `count` lines. Returns `false` if fewer are available yet.
+    /// Reads ahead until `count` lines are buffered or the file ends. Returns `false` if the file
+    /// may grow and has fewer lines so far.
     pub(super) fn read_on(&mut self, count: usize, found: &mut Diagnostics) -> Result<bool> {
         while self.after.len() < count {
             if self.line.is_none() {
@@ -106,7 +107,7 @@ impl CurrentLine {
         }
     }
 
-    /// Parses the line; returns `None` for an empty one.
+    /// Parses the current line. Returns `None` if the line is empty or `syntax` is `None`.
     pub(super) fn parse(&self, syntax: &mut Option<Syntax>) -> Option<Result<Line<'_>, Wrong>> {
         let line = self.bytes();
         let syntax = syntax.as_mut().filter(|_| !line.is_empty())?;

@@ -12,10 +12,11 @@ use perf_core::{Diagnostics, EventSink, Nanos, Place};
 
 /// The rows of one file. The next line has always been read, so that its step is known.
 ///
-/// A row that is not in the next step may have a damaged step number. If a row is far ahead, the
-/// [`LOOK`] rows after it decide: if more of them are lower than not, its step is wrong and the row
-/// belongs to the current step. If they are undecided or missing, more than [`FAR`] steps ahead
-/// counts as wrong.
+/// The step number of a row may be damaged. A step number up to one above the highest plausible
+/// step is accepted, and before the first row one up to [`FAR`]. For a higher step number, the
+/// [`LOOK`] lines after the row decide: if more of their rows have lower steps than not, the step
+/// number is wrong and the row belongs to the highest plausible step. If both counts are equal, the
+/// step number is wrong if it is more than [`FAR`] steps ahead.
 #[derive(Debug)]
 pub(super) struct StreamFile {
     /// Current line and look-ahead.
@@ -106,8 +107,8 @@ impl StreamFile {
         self.period = period;
     }
 
-    /// Returns the begin of step 0 for rows without a step number, or `None` if there were none so
-    /// far.
+    /// Returns the begin of step 0 for rows without a step number, or `None` if it is unknown,
+    /// because the file had no such row so far.
     pub(super) fn origin(&self) -> Option<Nanos> {
         self.origin
     }
@@ -125,8 +126,9 @@ impl StreamFile {
         }
     }
 
-    /// Returns the step of the next row if that step has ended without this late file. Returns
-    /// `None` for a row of the current or a later step, and for one that goes back in its own file.
+    /// Returns the step of the next row if all files have ended that step without this late file.
+    /// Returns `None` for a row of the current or a later step, and for a row that does not exceed
+    /// the last step of its own file.
     pub(super) fn late_step(&self) -> Option<u64> {
         let step = self.step()?;
         let is_new = self.own.is_none_or(|own| step > own);
@@ -235,8 +237,8 @@ impl StreamFile {
         }
     }
 
-    /// Determines the syntax of the lines. Returns `true` if the first line is data, `false` for a
-    /// header, and `None` if more lines are needed.
+    /// Determines the syntax of the lines. Returns `true` if the current line is data, `false` if
+    /// it is a header, empty or truncated, and `None` if more lines are needed.
     fn find_syntax(&mut self, is_whole: bool, found: &mut Diagnostics) -> Result<Option<bool>> {
         let line = self.at_hand.bytes();
         let (first, is_empty) = (String::from_utf8_lossy(line).into_owned(), line.is_empty());
@@ -289,7 +291,7 @@ impl StreamFile {
         found.add(rule, self.at_hand.place().record(record));
     }
 
-    /// Counts a row that comes after its step.
+    /// Counts a row whose step has already ended, and updates `is_late`.
     fn tell_back(&mut self, head: Head, step: u64, found: &mut Diagnostics) {
         let own = self.step_of(head);
         if own >= step {
@@ -326,7 +328,7 @@ impl StreamFile {
             }
         }
         let step = self.step_of(head);
-        // The progress of the other files is also known.
+        // The progress of the other files counts as well.
         let known = self.highest.max(self.ended.filter(|ended| *ended > 0));
         let is_near = match known {
             Some(highest) => step <= highest.saturating_add(1),
@@ -363,7 +365,7 @@ impl StreamFile {
         Ok(Some(head))
     }
 
-    /// Returns the step fields of the lines after the current one.
+    /// Returns the step fields of the rows that were read ahead, without metadata.
     fn heads(&self) -> Vec<Head> {
         let rows = self.at_hand.after().filter_map(|line| {
             let row = self.syntax.as_ref()?.row(line)?;

@@ -90,7 +90,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Disables waiting: the available data are all.
+    /// Disables waiting for appended data: the current end of the file is final.
     pub(super) fn stop(&mut self) {
         self.grows = false;
     }

@@ -1,4 +1,4 @@
-//! [`Row`]: one event of a line.
+//! [`Row`]: the event of one line, and parsers of times and numbers.
 
 use perf_core::{EventSink, Nanos, Peer, StreamEvent, StreamKey, Value};
 use std::borrow::Cow;

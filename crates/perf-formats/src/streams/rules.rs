@@ -36,7 +36,7 @@ pub const STEP_AHEAD: Rule = rule(
     Weight::Repair,
     "the step of an event is far ahead of its neighbours; moved to the current one",
 );
-/// A file was late.
+/// A late file completed a step that the other files had already ended.
 pub const LATE: Rule = rule(
     "late-event",
     Weight::Note,

@@ -21,7 +21,7 @@ impl Sources {
         }
     }
 
-    /// Returns the files that have appeared since the last call, in order.
+    /// Returns the files that have appeared since the last call, in the order of the roots.
     pub(super) fn appeared(&mut self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for root in &self.roots {
@@ -47,8 +47,9 @@ impl Sources {
     }
 }
 
-/// Returns the streams in a folder, by their extensions, in the order of the numbers in their
-/// names. The result is empty if `folder` is not a folder.
+/// Returns the streams in a folder, compressed or not, recognised by their extensions. They are
+/// sorted by name; numbers at the ends of names are compared as numbers. The result is empty if
+/// `folder` is not a folder.
 ///
 /// ```
 /// let none = perf_formats::streams::files("no-such-folder");

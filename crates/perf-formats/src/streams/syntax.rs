@@ -1,4 +1,4 @@
-//! [`Syntax`]: the syntax of the lines of a file.
+//! [`Syntax`]: the syntax of a file, table or JSON, guessed from its first lines.
 
 use super::json::{Line, Names};
 use super::row::{Row, Wrong};
@@ -11,7 +11,7 @@ pub(super) enum Syntax {
     Json(Names),
 }
 
-/// Syntax derived from the first line.
+/// Guess of the syntax from the first lines.
 #[derive(Clone, Debug)]
 pub(super) enum Guess {
     /// A certain syntax, and `true` if the line is a header.

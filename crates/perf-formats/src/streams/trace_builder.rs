@@ -1,4 +1,4 @@
-//! [`TraceBuilder`]: converts a completed stream to a trace.
+//! [`TraceBuilder`]: sink that collects the events of a stream and builds a trace from them.
 
 use super::rules;
 use crate::timestamps::{LOOK, Verdict, judge_jump};
@@ -33,7 +33,7 @@ pub struct TraceBuilder {
     stream_ids: HashMap<StreamKey, StreamId>,
     /// Name of the source, used in diagnostics.
     name: String,
-    /// Number of events so far, and maximum number of kept events; `None` for no maximum.
+    /// Number of events so far, including dropped ones.
     count: u64,
     /// Maximum number of kept events; `None` for no maximum.
     most: Option<u64>,
@@ -62,7 +62,8 @@ impl Stream {
         repair(&mut self.functions) + repair(&mut self.notes)
     }
 
-    /// Sorts both lists by time, and returns the number of out-of-order events in each list.
+    /// Sorts both lists by time. Returns the number of events that were out of order among the
+    /// calls, the messages or the counter values.
     fn sort(&mut self) -> u64 {
         let (messages, counters): (Vec<_>, Vec<_>) = self
             .notes
@@ -99,7 +100,8 @@ impl Stream {
 /// Distance from the previous event, in nanoseconds, above which a timestamp is checked against the
 /// following ones. The detection of anomalies uses the same distance.
 const FAR: u64 = 10_000_000_000;
-/// Maximum plausible distance of the last events from the previous one, in nanoseconds: a day.
+/// Maximum plausible distance from the previous event, in nanoseconds, of a timestamp on which the
+/// following events cannot decide: one day.
 const GAP: u64 = 86_400_000_000_000;
 
 /// Replaces times far ahead of their neighbours in the file by the previous time; returns their

@@ -54,7 +54,7 @@ impl Column {
 }
 
 impl Header {
-    /// Returns the header if it has a time and a kind.
+    /// Returns the header if it has a time and a kind, otherwise `None`.
     fn checked(self) -> Option<Self> {
         let is_time = |column: &Column| matches!(column, Column::Time(_));
         let is_whole = self.columns.iter().any(is_time) && self.columns.contains(&Column::Kind);
@@ -69,8 +69,9 @@ impl Header {
         }
     }
 
-    /// Parses a header; the flag is `true` if it was repaired. A header that equals the usual one
-    /// except for a few unknown names is repaired. Returns `None` without a time or a kind.
+    /// Parses a header; the flag is `true` if it was repaired. Unknown names are repaired if at
+    /// least half of the columns equal those of the usual header. Returns `None` without a time or
+    /// a kind.
     pub(super) fn repaired(line: &str) -> Option<(Self, bool)> {
         let mut columns: Vec<Column> = line.split('\t').map(Column::named).collect();
         let usual = Self::usual().columns;
@@ -90,23 +91,24 @@ impl Header {
         Some((Header { columns }.checked()?, is_repaired))
     }
 
-    /// Returns `true` if all its names are known columns.
+    /// Returns `true` if all names of the header are known columns.
     pub(super) fn is_known(&self) -> bool {
         !self.columns.contains(&Column::Unknown)
     }
 
-    /// Returns `true` if it has a column for every property of an event.
+    /// Returns `true` if the header has as many columns as the usual one; the last may be missing.
     pub(super) fn is_whole(&self) -> bool {
         self.columns.len() + 1 >= USUAL.len()
     }
 
-    /// Returns `true` if it is a prefix of the usual header, and `line` has more columns.
+    /// Returns `true` if the header is a prefix of the usual header and `line` has more columns.
     pub(super) fn is_cut(&self, line: &str) -> bool {
         Self::usual().columns.starts_with(&self.columns)
             && line.split('\t').count() > self.columns.len()
     }
 
-    /// Parses a line. Missing or empty columns are 0.
+    /// Parses a line. Missing or empty columns are 0 or empty, but an event needs a kind and,
+    /// except for metadata, a time.
     pub(super) fn row<'a>(&self, line: &'a str) -> Result<Row<'a>, Wrong> {
         let mut row = Row {
             step: None,

@@ -1,9 +1,9 @@
-//! Texts that name callers, and numbers of processes.
+//! Texts of callers, and process numbers of locations.
 
 use perf_core::{Definitions, LocationId, LocationKind, Members, RegionId};
 use std::collections::HashMap;
 
-/// Returns a caller as text.
+/// Returns the text of a caller: its name, with its source file and line if they are known.
 pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
     let Some(region) = definitions.regions.get(id.index()) else {
         return definitions.region_name(id).into_owned();
@@ -16,7 +16,8 @@ pub(super) fn caller_text(definitions: &Definitions, id: RegionId) -> String {
     }
 }
 
-/// Returns the process of each location.
+/// Returns the process number of each location: the rank of its process in the largest communicator
+/// if all threads have such a rank, otherwise the index of the process in the recording.
 pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {
     let system = &definitions.system;
     // Threads of one process share its group; a thread outside of any process is a process of its
@@ -33,7 +34,7 @@ pub(super) fn processes(definitions: &Definitions) -> Vec<u32> {
             Members::Ranks(ranks) => Some(ranks),
             _ => None,
         });
-    // Of several communicators of one size, the first is the oldest.
+    // Of several communicators of the same size, the first is used.
     if let Some(world) = all.rev().max_by_key(|ranks| ranks.len()) {
         for (rank, location) in world.iter().enumerate() {
             if let Some(location) = location {

@@ -7,10 +7,11 @@ use std::collections::HashMap;
 use std::fmt;
 
 /// Largest number of callers in a chain. If the calls of a recording never end, each call has all
-/// earlier ones as callers.
+/// earlier calls as callers.
 pub(super) const MOST_CALLERS: usize = 256;
 
-/// Converts the error of a full call tree, whose parents all exist.
+/// Converts the error of adding a call path, which can only be a full call tree, because all
+/// parents exist.
 pub(super) fn too_many(_: perf_core::Error) -> Error {
     Error::TooMany {
         what: "call paths",
@@ -55,7 +56,7 @@ impl Chains {
         self.innermost.iter().map(chain)
     }
 
-    /// Returns a chain; one without callers for an unknown id.
+    /// Returns a chain, which has no callers if the id is unknown.
     pub(super) fn get(&self, id: ChainId) -> CallerChain<'_> {
         let at = self.innermost.get(id.0 as usize).copied();
         CallerChain {
@@ -85,7 +86,7 @@ impl Chains {
         Ok(number)
     }
 
-    /// Adds a chain of callers by number, innermost last.
+    /// Adds a chain of callers by number, innermost last, unless it exists. Returns its id.
     pub(super) fn add(&mut self, callers: impl Iterator<Item = RegionId>) -> Result<ChainId> {
         let mut at = None;
         for caller in callers {

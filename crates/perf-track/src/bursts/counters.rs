@@ -42,7 +42,7 @@ struct Slot {
 pub(super) struct Counters {
     /// Requested counters.
     slots: Vec<Slot>,
-    /// Number of bursts with a counter that decreased.
+    /// Number of decreases: each counter that decreased within a burst counts once for this burst.
     pub(super) resets: u64,
 }
 

@@ -1,4 +1,4 @@
-//! [`Dropped`]: bursts dropped by the extraction, by reason.
+//! [`Dropped`]: counts of the bursts that the extraction found, kept and dropped, by reason.
 
 use perf_core::{Merge, Nanos, ReplayCounts};
 use std::collections::BTreeMap;
@@ -40,8 +40,9 @@ pub struct Dropped {
     pub complete: Amount,
     /// Bursts that are too short or too long.
     pub duration: Amount,
-    /// Bursts without a metric, by the missing counters in alphabetical order. A metric that has
-    /// all its counters but is not finite, as after a division by 0, is listed under its own name.
+    /// Bursts without a required metric, by the missing counters in alphabetical order. A metric
+    /// that has all its counters but is not finite, as after a division by 0, is listed under its
+    /// own name.
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_counters")

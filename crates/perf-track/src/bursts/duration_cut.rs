@@ -4,7 +4,7 @@ use super::{Amount, Bursts};
 use crate::{Error, Result};
 use perf_core::Nanos;
 
-/// Minimum duration of bursts, chosen so that shorter ones take little of the time.
+/// Minimum duration of bursts, chosen so that shorter bursts take little of the time.
 ///
 /// ```
 /// use perf_core::Nanos;
@@ -36,8 +36,7 @@ pub struct DurationCut {
 
 impl DurationCut {
     /// Computes the largest minimum duration that drops at most `share` (in `0.0..=1.0`, such as
-    /// 0.01) of the time of all bursts of any kind. All bursts are kept if there are none or none
-    /// takes any time.
+    /// 0.01) of the time of all bursts of any kind. The minimum is 0 if no burst can be dropped.
     ///
     /// A fixed minimum, such as 1 ms, would drop most of the time of programs that communicate
     /// often.
@@ -85,8 +84,8 @@ impl DurationCut {
         Ok(cut)
     }
 
-    /// Returns the minimum duration for several experiments: the smallest of theirs, so that no
-    /// experiment loses more than the share. 0 without experiments.
+    /// Returns the minimum duration for several experiments: the smallest of their minimum
+    /// durations, so that no experiment loses more than the share. Returns 0 without experiments.
     pub fn shared<'c>(cuts: impl IntoIterator<Item = &'c DurationCut>) -> Nanos {
         cuts.into_iter()
             .map(|cut| cut.min)

@@ -352,8 +352,8 @@ fn lies_in((begin, end): (Ticks, Ticks), window: TimeRange) -> bool {
     begin >= window.start && end <= window.end
 }
 
-/// Returns the last call that had ended when the burst began, and the first one entered at or after
-/// its end.
+/// Returns the last call that had ended when the burst began, and the first call entered at or
+/// after the end of the burst.
 fn around(scanned: &Scanned, (begin, end): (Ticks, Ticks)) -> (Option<&Call>, Option<&Call>) {
     let calls = &scanned.calls;
     let before = calls.partition_point(|call| call.leave <= begin);
@@ -395,7 +395,7 @@ impl Known<'_> {
     }
 }
 
-/// Returns the counters of a metric that a burst does not have.
+/// Returns the names of the counters of a metric that are missing in a burst.
 fn lacking_slots(plan: &Plan<'_>, column: &Planned, slots: &[f64]) -> Vec<String> {
     let mut names = Vec::new();
     let mut look = |slot: usize| {

@@ -54,11 +54,11 @@ pub(super) fn ratio(zero: ZeroDivision, over: f64, under: f64) -> f64 {
     }
 }
 
-/// Metric of bursts, `NAME = EXPRESSION`, or an expression alone, whose text is then the name.
+/// Formula of a metric: `NAME = EXPRESSION`, or an expression alone, whose text is then the name.
 ///
 /// An expression consists of `+ - * /`, parentheses, numbers, and names. A name of letters, digits
-/// and `_ . : @ #` needs no quotes; any other is in double quotes. `mean(NAME)` is the mean of a
-/// counter's samples within the burst instead of the reduction that its mode implies. See
+/// and `_ . : @ #` needs no quotes; any other name must be in double quotes. `mean(NAME)` is the
+/// mean of a counter's samples within the burst instead of the reduction that its mode implies. See
 /// [`Extract`](crate::Extract) for the available names.
 ///
 /// ```
@@ -132,7 +132,7 @@ impl Formula {
         &self.names
     }
 
-    /// Returns `true` if the formula is a single name, whose unit it then has.
+    /// Returns `true` if the formula is a single name; the metric then has the unit of this name.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.steps.as_slice(), [Step::Name(_)])
     }
@@ -323,8 +323,9 @@ impl Parser<'_> {
     }
 }
 
-/// Parses a number at the start of `text` and its length: digits, a decimal point, an exponent. A
-/// word that only begins with digits is a name.
+/// Parses the number at the start of `text`: digits, a decimal point, an exponent. Returns its
+/// length in bytes and its value. Returns `None` for a word that only begins with digits, which is
+/// a name.
 fn number(text: &str) -> Option<(usize, f64)> {
     if !text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;

@@ -1,4 +1,4 @@
-//! [`Bursts`]: CPU bursts, one in each row, in columns.
+//! [`Bursts`]: table of CPU bursts with their metrics, threads and callers.
 
 mod caller_texts;
 mod chains;

@@ -14,7 +14,7 @@ pub enum Delimiter {
     #[default]
     Auto,
     /// Each call of a region whose name matches one of these patterns (`*` and `?`): a user
-    /// function, or a state recorded as a region. Of nested calls the outermost one.
+    /// function, or a state recorded as a region. Of nested calls, only the outermost is a burst.
     Calls(Vec<String>),
     /// From the end of a communication call to the begin of the next one.
     ///
@@ -49,7 +49,7 @@ pub(super) struct Limits {
 pub(super) struct RequestedMetric {
     /// Formula of the metric.
     pub(super) formula: Formula,
-    /// `true` if a burst without it is incomplete.
+    /// `true` if a burst without this metric is incomplete.
     pub(super) is_needed: bool,
 }
 
@@ -106,7 +106,7 @@ impl ExtractParams {
         self
     }
 
-    /// Adds every other metric of the recording as an optional one; default false.
+    /// Adds every other metric of the recording as an optional metric; default `false`.
     pub fn all_counters(mut self, all: bool) -> Self {
         self.all_counters = all;
         self
@@ -143,7 +143,7 @@ impl ExtractParams {
     ///
     /// # Errors
     /// Returns [`Error::Formula`] for an invalid formula, [`Error::Parameter`] for two metrics of
-    /// one name, empty durations or ranges, or an empty list of patterns, and
+    /// the same name, empty durations or ranges, or an empty list of patterns, and
     /// [`Error::UnknownMetric`] for a range of a metric that was not requested.
     pub fn check(self) -> Result<Extract> {
         let mut requested: Vec<RequestedMetric> = Vec::with_capacity(self.metrics.len());

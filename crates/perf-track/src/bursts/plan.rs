@@ -1,4 +1,5 @@
-//! Extraction for one recording, with names resolved to ids.
+//! [`Plan`]: the extraction for one recording, with classified regions and with metrics resolved to
+//! ids.
 
 use super::counters::Feed;
 use super::formula::{Fold, Formula};
@@ -12,13 +13,14 @@ use perf_core::{
 /// Classification of a region by the extraction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Class {
-    /// `true` if its calls are bursts.
+    /// `true` if calls of the region are bursts.
     pub(super) is_burst: bool,
-    /// `true` if it ends a burst, and its end begins one.
+    /// `true` if a call of the region ends a burst, and the end of the call begins the next burst.
     pub(super) divides: bool,
-    /// `true` if it is a communication call, whose callers and bytes are collected.
+    /// `true` if calls of the region are communication calls, whose callers and bytes are
+    /// collected.
     pub(super) talks: bool,
-    /// `true` if it is a function of the program, which does not divide a state.
+    /// `true` if the region is a function of the program, which does not divide a state.
     pub(super) is_code: bool,
 }
 
@@ -63,7 +65,7 @@ pub(super) struct Planned {
     pub(super) sources: Vec<Source>,
     /// Unit of the metric.
     pub(super) unit: String,
-    /// `true` if it is required.
+    /// `true` if the metric is required.
     pub(super) is_needed: bool,
 }
 
@@ -188,8 +190,7 @@ impl<'a> Plan<'a> {
         self.feeds.get(set).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns `true` if the samples of a set describe the location that recorded them, and only
-    /// that.
+    /// Returns `true` if the samples of a set describe only the location that recorded them.
     pub(super) fn is_own(&self, set: usize, location: LocationId) -> bool {
         let set = self.definitions.metric_sets.get(set);
         set.is_none_or(|set| !set.is_shared && set.scope.is_none_or(|about| about == location))
@@ -377,8 +378,8 @@ impl<'a> Plan<'a> {
         found.ok_or_else(|| self.unknown(name))
     }
 
-    /// Returns the slot of a metric of the recording. Several metrics with the same name, as in
-    /// recordings of many processes, share one.
+    /// Returns the slot of a metric of the recording, or `None` if there is no such metric. Several
+    /// metrics with the same name, as in recordings of many processes, share one slot.
     fn slot(
         &mut self,
         name: &str,
@@ -430,7 +431,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Returns `true` if a metric has this name, or a label that begins with it:
+/// Returns `true` if `metric` is `name`, or a label whose first word is `name`, such as
 /// `PAPI_TOT_INS [Instr completed]`.
 fn is_called(metric: &str, name: &str) -> bool {
     metric == name || metric.split_whitespace().next() == Some(name)

@@ -45,7 +45,7 @@ pub(super) struct Scanned {
     pub(super) slots: Vec<f64>,
     /// Communication calls.
     pub(super) calls: Vec<Call>,
-    /// Open regions at the calls, from the outermost in.
+    /// Tree of the open regions at the calls, with the outermost regions as roots.
     pub(super) paths: CallTree,
     /// Bursts with unknown begin or end.
     pub(super) cut: Vec<(Ticks, Ticks)>,
@@ -53,7 +53,7 @@ pub(super) struct Scanned {
     pub(super) interrupted: Vec<(Ticks, Ticks)>,
     /// Number of calls with zero duration.
     pub(super) empty: u64,
-    /// Number of accumulated counters that decreased.
+    /// Number of accumulated counters that decreased within a burst.
     pub(super) resets: u64,
     /// Number of samples that do not describe this thread.
     pub(super) foreign: u64,
@@ -62,7 +62,8 @@ pub(super) struct Scanned {
 }
 
 /// Change at an instant. Changes are kept until all events of the instant are read, because samples
-/// of counters belong to the burst that ends there regardless of their order among these events.
+/// of counters belong to the burst that ends at the instant, regardless of the order of these
+/// events.
 #[derive(Clone, Copy, Debug)]
 enum Mark {
     /// A region was entered.
@@ -83,7 +84,7 @@ enum Mark {
 struct Open {
     /// Begin of the open burst.
     begin: Ticks,
-    /// `true` if recording was off or a buffer was flushed since then.
+    /// `true` if recording was off or a buffer was flushed since the begin.
     interrupted: bool,
 }
 
@@ -98,7 +99,7 @@ struct Scan<'p> {
     marks: Vec<Mark>,
     /// Current instant.
     now: Ticks,
-    /// Open frames.
+    /// Open stack frames.
     stack: FrameStack,
     /// Number of open calls that are bursts.
     inside: u64,
@@ -116,13 +117,13 @@ struct Scan<'p> {
     communicates: bool,
     /// The open burst.
     open: Option<Open>,
-    /// `true` if the open burst continues through the instant.
+    /// `true` if the open burst continues through the current instant.
     goes_on: bool,
     /// Last sampled context and its time.
     sampled: Option<(Ticks, CallPathId)>,
-    /// Time, and bytes sent and received at it outside of any call.
+    /// Bytes outside of any call: their time, the bytes sent and the bytes received.
     loose: (Ticks, u64, u64),
-    /// Paths of the outermost open calls, as far as they were requested.
+    /// Paths of the open regions, from the outermost, as far as they were requested.
     open_paths: Vec<CallPathId>,
     /// First error, returned at the end of the scan.
     failed: Option<Error>,
@@ -193,7 +194,7 @@ pub(super) fn scan(
 }
 
 impl Scan<'_> {
-    /// Ends the instant: its changes take effect, in order.
+    /// Applies the changes of the current instant in order, and advances to the time `to`.
     fn advance(&mut self, to: Ticks) {
         self.settle();
         if let Some(until) = self.flushed_until.filter(|until| *until <= to) {
@@ -206,7 +207,7 @@ impl Scan<'_> {
     }
 
     fn settle(&mut self) {
-        // A thread may compute from the first instant on; samples of that instant come before.
+        // A burst may begin at the first instant; the samples of that instant precede it.
         self.toggle();
         let mut marks = std::mem::take(&mut self.marks);
         self.goes_on = self.open.is_some() && self.is_divided(&marks);
@@ -220,8 +221,8 @@ impl Scan<'_> {
     }
 
     /// Returns `true` if an instant interrupts a state only because a function of the program
-    /// begins or ends within it. The state is then left and entered again but counts as one. Two
-    /// consecutive states remain two.
+    /// begins or ends within it. The state is then left and entered again but counts as one burst.
+    /// Two consecutive states remain two bursts.
     fn is_divided(&self, marks: &[Mark]) -> bool {
         let mut code = false;
         self.plan.is_states
@@ -370,7 +371,7 @@ impl Scan<'_> {
         });
     }
 
-    /// Returns the path of the open regions.
+    /// Returns the path of the open regions, or `None` if no region is open.
     fn path(&mut self) -> Option<CallPathId> {
         let known = self.open_paths.len();
         let rest = self.stack.frames().get(known..).unwrap_or_default();
@@ -391,7 +392,8 @@ impl Scan<'_> {
         self.open_paths.last().copied()
     }
 
-    /// Adds bytes to the open call, or else to the one that begins at this instant.
+    /// Adds bytes to the open communication call. Without one, keeps the bytes for a call that
+    /// begins at this instant.
     fn bytes(&mut self, sent: u64, received: u64) {
         match self.found.calls.last_mut() {
             Some(call) if self.talking > 0 => {
@@ -444,7 +446,8 @@ impl Scan<'_> {
     fn close(&mut self, open: Open) {
         let burst = (open.begin, self.now);
         if open.begin == self.now {
-            // Zero time between two calls is no burst, but a zero-length call counts as empty.
+            // A burst between two calls without time is no burst; a call of zero duration counts as
+            // empty.
             self.found.empty += u64::from(self.plan.mode != Mode::Between);
         } else if open.interrupted {
             self.found.interrupted.push(burst);

@@ -41,7 +41,7 @@ pub fn drop_small_clusters(
         });
     }
     let durations = bursts.durations();
-    // Also checks the lengths. Numbers may change, clusters do not.
+    // Also checks the lengths. Clusters may change their numbers but not their members.
     let labels = labels.by_weight(&durations)?;
     let mut times = vec![0.0; labels.clusters()];
     for (id, duration) in labels.as_slice().iter().zip(&durations) {

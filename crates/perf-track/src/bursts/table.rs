@@ -1,4 +1,4 @@
-//! Tables of bursts, and of dropped ones.
+//! Tables of bursts, clusters, dropped bursts, duration cuts and time balances.
 
 use super::{Amount, ChainId, Dropped, DurationCut, Kind, Thread};
 use crate::{Bursts, Frame, Labels, TimeBalance};

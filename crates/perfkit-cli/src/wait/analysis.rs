@@ -1,4 +1,4 @@
-//! [`Analysis`]: all results about one trace.
+//! [`Analysis`]: wait states of one trace and all results derived from them.
 
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
@@ -24,7 +24,7 @@ pub(crate) struct Analysis {
     pub(crate) delays: DelayCosts,
     /// Critical path.
     pub(crate) path: CriticalPath,
-    /// Findings, the one that saves most first.
+    /// Findings, sorted by the time that a fix would save, the largest first.
     pub(crate) findings: Findings,
     /// Efficiencies of the ranks; `None` if they do not call MPI.
     pub(crate) efficiencies: Option<Efficiencies>,
@@ -145,7 +145,7 @@ impl Analysis {
         self.time(ticks).0 as f64 / self.all_time().max(1.0)
     }
 
-    /// Returns the time of all ranks, threads and streams that communicate or wait.
+    /// Returns the time of all ranks, threads and streams that communicate or wait, in nanoseconds.
     pub(crate) fn all_time(&self) -> f64 {
         let all = self.activities.locations().iter();
         let count = all.filter(|location| !location.calls.is_empty()).count();
@@ -153,7 +153,8 @@ impl Analysis {
     }
 }
 
-/// Returns the reason why no location of a trace can wait for another one; `None` if one can.
+/// Returns the reason why no location of a trace can wait for another one, or `None` if a location
+/// can wait.
 fn nothing(view: TraceView<'_>, activities: &Activities) -> Option<Analysed> {
     let has_partners = !activities.messages().is_empty() || !activities.collectives().is_empty();
     let has_links = !activities.links().is_empty();

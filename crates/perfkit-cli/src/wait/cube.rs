@@ -1,4 +1,4 @@
-//! [`Joined`]: times, wait states, delay costs and critical path as one profile.
+//! Writer of times, wait states, delay costs and critical path as one Cube profile.
 
 use super::Analysis;
 use crate::failure::{Outcome, input};

@@ -101,7 +101,7 @@ fn are_ranks(files: &[PathBuf]) -> bool {
     first.is_some_and(|name| RANK_FORMATS.contains(&name)) && formats.all(|name| name == first)
 }
 
-/// Opens one recording. A profile is refused with the reason.
+/// Opens one recording, or several files as the ranks of one job. Returns an error for a profile, which has no events.
 fn open(options: &Options) -> Result<Recording, Failure> {
     match &options.files[..] {
         [file] => trace_of(file, options),

@@ -12,7 +12,7 @@ use perfkit::core::{ClockViolations, Nanos, ReplayCounts, Table};
 use serde::Serialize;
 use std::io::Write;
 
-/// Largest number of letters of a call path in a table.
+/// Largest number of characters of a call path in a table.
 const MAX_NAME: usize = 60;
 /// Smallest error of the replay that a note reports.
 const MIN_REPLAY_ERROR: f64 = 0.001;
@@ -38,7 +38,7 @@ pub(crate) struct Document {
     clocks: Table,
     /// Correction of the clocks, if there was one.
     clocks_corrected: Option<String>,
-    /// Findings, the one that saves most first.
+    /// Findings, sorted by the time that a fix would save, the largest first.
     pub(crate) findings: Vec<Statement>,
     /// Wait states by kind.
     pub(crate) wait_states: Table,
@@ -264,7 +264,8 @@ impl Document {
     }
 }
 
-/// Returns sentences about clocks that disagree. Many violations come with their consequence and the remedy.
+/// Returns sentences about clocks that disagree. If there are many violations, the last sentence states their
+/// consequence and the remedy.
 pub(super) fn warnings(
     recording: &Recording,
     violations: &ClockViolations,

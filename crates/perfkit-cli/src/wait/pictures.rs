@@ -92,7 +92,8 @@ fn items(findings: &[Statement]) -> Section {
     Section::items("findings", "Findings", words, &items)
 }
 
-/// Returns the coloured table of efficiencies and the timeline with waits and critical path as sections of a page. The timeline is `columns` pixels wide.
+/// Returns the coloured table of efficiencies and the timeline with waits and critical path as sections of a page. The
+/// timeline is `columns` pixels wide. Without efficiencies, the timeline is the only section.
 ///
 /// # Errors
 /// Returns the errors of folding and drawing.

@@ -38,10 +38,10 @@ pub(crate) const FACTORS: [Factor; 10] = [
     ("frequency scaling", 2, |row| row.frequency_scaling),
 ];
 
-/// First factor of scaling.
+/// Index of the first scaling factor in [`FACTORS`].
 const SCALING: usize = 6;
 
-/// Factors at the leaves of the tree, of which all others are products.
+/// Indices in [`FACTORS`] of the factors whose product is the global efficiency.
 const LEAVES: [usize; 4] = [2, 4, 5, 6];
 
 /// A run of a series.
@@ -164,7 +164,7 @@ fn read(file: &Path, options: &Options) -> Result<Run, Failure> {
     })
 }
 
-/// Returns the reason why a recording is no run of a series.
+/// Returns the failure for a recording that cannot be a run of a series, with the reason.
 fn refused(file: &Path, reason: &str) -> Failure {
     let file = file.display();
     Failure::Input(format!("{file}: {reason}; it is no run of a series"))
@@ -231,7 +231,8 @@ pub(crate) fn grades(series: &Series, names: &[&str]) -> Grades {
     grades
 }
 
-/// Describes the factor with the largest loss between the first and the last run.
+/// Returns a sentence about the factor with the largest relative loss between the first and the last run, or about the
+/// absence of a loss of [`MIN_LOSS`].
 fn words(series: &Series, names: &[&str]) -> String {
     let (Some(first), Some(last)) = (series.rows.first(), series.rows.last()) else {
         return String::new();

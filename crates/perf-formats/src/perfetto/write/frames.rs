@@ -1,10 +1,10 @@
-//! Visitors for the replay of a location.
+//! Visitors that write the calls of a location without overlaps as slices.
 
 use super::{SLICE_END, Writer};
 use crate::Error;
 use perf_core::{Close, Event, LocationView, RegionId, Ticks, Visitor};
 
-/// Counts frames.
+/// Counts the stack frames that a replay opens.
 #[derive(Default)]
 pub(super) struct Counter(pub(super) usize);
 
@@ -16,7 +16,7 @@ impl Visitor for Counter {
     fn leave(&mut self, _at: Ticks, _region: RegionId, _depth: usize, _why: Close) {}
 }
 
-/// Writes frames as they open and close.
+/// Writes stack frames as slices when they open and close.
 pub(super) struct Frames<'f, 'l, 'a, 'w> {
     /// Writer of the packets.
     pub(super) writer: &'f mut Writer<'a, 'w>,
@@ -24,11 +24,11 @@ pub(super) struct Frames<'f, 'l, 'a, 'w> {
     pub(super) location: LocationView<'l>,
     /// Track of the location.
     pub(super) track: u64,
-    /// Number of frames that are open before the window.
+    /// Number of stack frames that are open before the window.
     pub(super) before: usize,
     /// Indices of the enters in the window.
     pub(super) enters: std::vec::IntoIter<usize>,
-    /// First error.
+    /// First error, if any.
     pub(super) failed: Option<Error>,
 }
 

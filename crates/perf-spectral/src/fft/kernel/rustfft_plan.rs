@@ -1,15 +1,15 @@
-//! rustfft plans for lengths without vector kernels.
+//! Choice of a rustfft algorithm for lengths without vector kernels, without rustfft's planner.
 
 use crate::real::Real;
 use rustfft::algorithm::{BluesteinsAlgorithm, Dft, MixedRadix, Radix4};
 use rustfft::{Fft, FftDirection};
 use std::sync::Arc;
 
-/// Largest length for which direct summation is as fast.
+/// Largest length that is computed by direct summation, which is as fast as other algorithms there.
 const SHORT: usize = 16;
 
-/// Plans a forward transform of any length from a few algorithms. The planner of rustfft chooses
-/// among all its algorithms, which take over a minute to compile.
+/// Returns a forward transform of any length. The planner of rustfft is not used, because it
+/// instantiates all algorithms of rustfft, which takes over a minute to compile.
 pub(crate) fn plan<T: Real>(len: usize) -> Arc<dyn Fft<T>> {
     let forward = FftDirection::Forward;
     if len.is_power_of_two() {
@@ -28,8 +28,8 @@ pub(crate) fn plan<T: Real>(len: usize) -> Arc<dyn Fft<T>> {
     }
 }
 
-/// Splits a length into two factors: the power of two and the rest, or the smallest prime and the
-/// rest.
+/// Splits a length into two factors: the power of two and the rest, or the smallest odd prime and
+/// the rest. Returns `None` for an odd prime.
 fn split(len: usize) -> Option<[usize; 2]> {
     let twos = 1 << len.trailing_zeros();
     if twos > 1 {
