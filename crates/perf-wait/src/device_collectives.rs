@@ -8,9 +8,9 @@
 //! lost = sum over ranks of the waiting time in the operation     (`wait at N-to-N`, see `waits`)
 //! ```
 //!
-//! The late rank begins its kernel when the last of these has happened: its host has launched the kernel, the work before it
-//! on its stream has ended, and the work of another stream that it waits for has ended. That one is the
-//! [reason](LateReason) for the loss.
+//! The late rank begins its kernel when the last of these has happened: its host has launched the kernel, the work
+//! before it on its stream has ended, and the work of another stream that it waits for has ended. The last of the three
+//! is the [reason](LateReason) for the loss.
 //!
 //! Communication of an accelerator is exposed while none of its streams runs anything else.
 
@@ -36,7 +36,7 @@ pub enum LateReason {
     Kernel,
     /// Another collective operation ran before it.
     Collective,
-    /// The recording does not have it.
+    /// The recording does not contain the reason.
     Unknown,
 }
 
@@ -75,7 +75,7 @@ pub struct DeviceCollective {
     pub late: LocationId,
     /// Last thing that this rank waited for.
     pub reason: LateReason,
-    /// Time that the other ranks wait for it, together.
+    /// Total time that the other ranks wait for the late rank.
     pub lost: Nanos,
     /// Time between the last begin and the one before it.
     pub ahead: Nanos,
@@ -89,11 +89,11 @@ pub struct DeviceCommunication {
     pub device: Option<LocationGroupId>,
     /// Time with collective operations.
     pub communication: Nanos,
-    /// Part of it without any other work.
+    /// Part of the communication time without any other work.
     pub exposed: Nanos,
-    /// Time that it waits for late ranks in collective operations.
+    /// Time that the accelerator waits for late ranks in collective operations.
     pub waiting: Nanos,
-    /// Time that others wait for it, by reason.
+    /// Time that other accelerators wait for this one, by reason.
     pub caused: BTreeMap<LateReason, Nanos>,
 }
 

@@ -83,7 +83,7 @@ pub enum Error {
     TooMany {
         /// The elements, in the plural.
         what: &'static str,
-        /// The most there can be.
+        /// Largest possible number.
         limit: u64,
     },
     /// An error of `perf-core`.

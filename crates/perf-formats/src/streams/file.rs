@@ -126,9 +126,9 @@ impl StreamFile {
         }
     }
 
-    /// Returns the step of the next row if all files have ended that step without this late file.
-    /// Returns `None` for a row of the current or a later step, and for a row that does not exceed
-    /// the last step of its own file.
+    /// Returns the step of the next row if the other files have ended that step without this late
+    /// file. Returns `None` for a row of the current or a later step, and for a row that does not
+    /// exceed the last step of its own file.
     pub(super) fn late_step(&self) -> Option<u64> {
         let step = self.step()?;
         let is_new = self.own.is_none_or(|own| step > own);

@@ -363,7 +363,7 @@ impl Scan<'_> {
         let is_own = at == self.now;
         self.found.calls.push(Call {
             enter: self.now,
-            // Until it is left; the recording may end before.
+            // Replaced when the call is left; the recording may end before.
             leave: Ticks(u64::MAX),
             callers,
             sent: if is_own { sent } else { 0 },
@@ -371,7 +371,8 @@ impl Scan<'_> {
         });
     }
 
-    /// Returns the path of the open regions, or `None` if no region is open.
+    /// Returns the path of the open regions, or `None` if no region is open or the scan has failed
+    /// or was cancelled.
     fn path(&mut self) -> Option<CallPathId> {
         let known = self.open_paths.len();
         let rest = self.stack.frames().get(known..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! [`Activities::of`].
+//! [`Activities::of`]: collects the calls of a trace with their messages, collectives and links.
 
 use super::device_collectives;
 use super::devices::{Stream, Streams};
@@ -64,7 +64,7 @@ fn read(
 }
 
 impl Read {
-    /// Adds the call paths to those of all locations, and lets the calls refer to these.
+    /// Adds the call paths to those of all locations, and renumbers the call paths of the calls.
     fn use_paths_of(&mut self, all: &mut CallTree) -> Result<()> {
         let mut numbers: Vec<CallPathId> = Vec::with_capacity(self.paths.paths().len());
         for path in self.paths.paths() {
@@ -87,14 +87,14 @@ impl Activities {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Window`](crate::Error::Window) if the view leaves out time of the trace,
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if there are too
-    /// many call paths.
+    /// Returns [`Error::Window`](crate::Error::Window) if the view does not contain all time of the trace,
+    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if there are
+    /// too many call paths.
     pub fn of(view: TraceView<'_>, job: &Job) -> Result<Self> {
         Self::find(view, true, job)
     }
 
-    /// Finds the MPI calls of a view alone, as Scalasca and the POP methodology count.
+    /// Finds only the MPI calls of a view, as Scalasca and the POP methodology do.
     ///
     /// # Errors
     ///

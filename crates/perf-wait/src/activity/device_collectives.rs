@@ -11,7 +11,7 @@ use perf_core::{
 };
 use std::collections::BTreeMap;
 
-/// Most shifts that are tried to match the operations of two ranks by their order.
+/// Largest number of shifts that are tried to match the operations of two ranks by their order.
 const MAX_SHIFTS: usize = 64;
 
 /// Attributes of collective operations.
@@ -49,7 +49,7 @@ impl Names {
         }
     }
 
-    /// Returns what the attributes of an event say.
+    /// Returns the facts in the attributes of an event.
     fn facts(&self, events: &Events, index: usize) -> Facts {
         let mut facts = Facts::default();
         for it in events.attributes(index) {
@@ -72,7 +72,7 @@ impl Names {
 }
 
 impl Facts {
-    /// Returns these facts, and others where they are missing.
+    /// Returns these facts; missing facts are taken from `other`.
     fn or(self, other: Facts) -> Facts {
         Facts {
             op: self.op.or(other.op),
@@ -169,7 +169,8 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Returns the operations of a group with their members: by number, or else by order.
+/// Returns the operations of a group with their members, matched by number if all operations have one, otherwise by
+/// order.
 fn matched(ranks: &[Vec<Operation>]) -> Vec<(CollectiveOp, Vec<CallMember>)> {
     let has_numbers = ranks.iter().flatten().all(|it| it.facts.number.is_some());
     let longest = ranks.iter().max_by_key(|it| it.len());
@@ -191,8 +192,8 @@ fn matched(ranks: &[Vec<Operation>]) -> Vec<(CollectiveOp, Vec<CallMember>)> {
         .collect()
 }
 
-/// Returns the number of operations of the longest list before the first one of a list: most operations are then the
-/// same, and among equals their ends are nearest.
+/// Returns the number of operations of the longest list that precede the first operation of `own`. This shift matches
+/// the most equal operations; among such shifts, the ends of the operations are nearest.
 fn shift(longest: &[Operation], own: &[Operation]) -> usize {
     let most = (longest.len() - own.len()).min(MAX_SHIFTS);
     let distance = |shift: usize| {
@@ -209,7 +210,7 @@ fn shift(longest: &[Operation], own: &[Operation]) -> usize {
     shifts.min_by_key(|shift| distance(*shift)).unwrap_or(0)
 }
 
-/// Returns what the calls around the launches of collective operations say, by stream and place of the work.
+/// Returns the facts of the calls around the launches of collective operations, by stream and place of the work.
 fn host_facts(
     view: TraceView<'_>,
     streams: &Streams,

@@ -10,13 +10,13 @@ use perf_core::{
 };
 use std::collections::BTreeMap;
 
-/// Work of a stream. Work does not overlap: it ends at the latest where the next one begins.
+/// Work of a stream. Work does not overlap: each work ends no later than the next one begins.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Work {
     pub(crate) region: RegionId,
     pub(crate) start: Ticks,
     pub(crate) end: Ticks,
-    /// Number of its enter on the stream.
+    /// Index of the enter event on the stream.
     pub(crate) enter: usize,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn work(stream: LocationView<'_>, job: &Job) -> Result<Vec<Work>> {
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) work: Vec<Work>,
-    /// Number of the gap before each work, and of the one after the last.
+    /// Number of the gap before each work, and of the gap after the last work.
     gaps: Vec<u32>,
 }
 
@@ -75,7 +75,7 @@ impl Stream {
 #[derive(Debug, Default)]
 pub(super) struct Streams {
     pub(super) streams: BTreeMap<LocationId, Stream>,
-    /// Flag of each region: it is a collective operation.
+    /// `true` for each region that is a collective operation.
     pub(super) collectives: Vec<bool>,
 }
 
@@ -93,7 +93,7 @@ impl Streams {
         known.unwrap_or_default()
     }
 
-    /// Returns the gaps before and after the work of a stream as its calls, and collective operations.
+    /// Returns the calls of a stream: the gaps before and after its work, and its collective operations.
     pub(super) fn scan(
         &self,
         stream: LocationView<'_>,
@@ -140,7 +140,7 @@ impl Streams {
         Ok((found, Stream { work, gaps }))
     }
 
-    /// Returns the launches that work waited for, and the work that hosts waited for.
+    /// Returns the launches and the work of other streams that work waited for, and the work that hosts waited for.
     pub(super) fn links(&self, view: TraceView<'_>, scanned: &[Scanned]) -> Vec<CallLink> {
         let mut links = self.launches(view, scanned);
         links.extend(self.synchronisations(view.definitions(), scanned));
@@ -177,8 +177,9 @@ impl Streams {
         links
     }
 
-    /// Returns a launch for each kernel of a recording without links: the last one of the process that begins before
-    /// the kernel and that no later kernel has. A kernel that was queued may get a later launch than its own.
+    /// Returns a likely launch for each kernel of a recording without links: the last launch of the process that begins
+    /// before the kernel and is not assigned to a later kernel. A queued kernel may be assigned a later launch than its
+    /// own.
     fn likely_launches(
         &self,
         definitions: &Definitions,
@@ -270,9 +271,10 @@ impl Streams {
         found.ok()
     }
 
-    /// Collective operations run on streams of their own, and other work waits for them. Where work begins later than its
-    /// launch and the work before it, it waits for the work of another stream of its device that ends last before it, if
-    /// one of the two is a collective operation.
+    /// Returns the work of other streams that work waited for. Collective operations run on streams of their own, and
+    /// other work waits for them. If work begins later than its launch and later than the end of the work before it, it
+    /// waits for the work of another stream of its device that ends last before it, provided that one of the two is a
+    /// collective operation.
     fn other_streams(
         &self,
         definitions: &Definitions,
@@ -338,7 +340,8 @@ impl Streams {
         links
     }
 
-    /// A call that synchronises waits for the work of its process that ends last within it.
+    /// Returns the work that calls waited for: a call that synchronises waits for the work of its process that ends
+    /// last within it.
     fn synchronisations(&self, definitions: &Definitions, scanned: &[Scanned]) -> Vec<CallLink> {
         let system = &definitions.system;
         let mut ends: BTreeMap<_, Vec<(Ticks, CallId)>> = BTreeMap::new();
@@ -378,7 +381,7 @@ impl Streams {
     }
 }
 
-/// Returns the call of a location that is open at a time.
+/// Returns the call of a location that is open at a time, if any.
 fn call_around(scanned: &[Scanned], location: LocationId, time: Ticks) -> Option<CallId> {
     let calls = &scanned.get(location.index())?.calls;
     let index = calls

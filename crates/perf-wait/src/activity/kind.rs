@@ -1,8 +1,8 @@
-//! [`CallKind`]: the role of an MPI call in the exchange of messages.
+//! [`CallKind`]: the role of a call of MPI, of threads or of accelerators.
 
 use perf_core::Region;
 
-/// Role of an MPI call in the exchange of messages.
+/// Role of a call of MPI, of threads or of accelerators.
 ///
 /// ```
 /// use perf_wait::activity::CallKind;
@@ -54,7 +54,7 @@ pub enum CallKind {
     Launch,
     /// Call of a host that waits for work of an accelerator.
     Synchronise,
-    /// Time of an accelerator stream before it begins work, or no time after its last work.
+    /// Gap of an accelerator stream before work, or a gap of zero duration after its last work.
     DeviceGap,
     /// Collective operation on an accelerator.
     DeviceCollective,

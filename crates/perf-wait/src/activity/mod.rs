@@ -1,8 +1,8 @@
 //! [`Activities`]: the calls of a trace that communicate and wait, with their messages and collectives.
 //!
-//! All analyses of this crate work on this model. Each location is a sequence of calls with computation in
-//! between: of MPI, of teams of threads, and of accelerators. A message connects the call that sent it, the call that posted its receive and the calls that completed
-//! both. A collective connects one call of each member.
+//! All analyses of this crate work on this model. Each location is a sequence of calls of MPI, of teams of threads and
+//! of accelerators, with computation in between. A message connects the call that sent it, the call that posted its
+//! receive and the calls that completed both. A collective connects one call of each member.
 //!
 //! | element | rule |
 //! |---|---|
@@ -37,14 +37,14 @@ use perf_core::{
     ReplayCounts, SystemTree, Ticks, Unmatched,
 };
 
-/// An MPI call of a location.
+/// A call of a location: of MPI, of a team of threads or of an accelerator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Region, as the events name it.
     pub region: RegionId,
     /// Call path; `None` for a record outside of any frame.
     pub path: Option<CallPathId>,
-    /// Role in the exchange of messages.
+    /// Role of the call.
     pub kind: CallKind,
     /// Time at which the call was entered.
     pub enter: Ticks,
@@ -67,7 +67,7 @@ pub struct CallId {
 pub struct CallMessage {
     /// Call that contains the record of the send.
     pub send: CallId,
-    /// Call that completed the send; the same as `send` for a blocking one, `None` where it is unknown.
+    /// Call that completed the send: `send` itself for a blocking send, `None` if it is unknown.
     pub sent: Option<CallId>,
     /// Call that posted the receive.
     pub post: CallId,
@@ -125,7 +125,7 @@ pub struct CallLink {
     pub call: CallId,
     /// Call whose enter it waits for. The enter of a [`CallKind::DeviceGap`] is the end of the work before it.
     pub on: CallId,
-    /// Begin of the waiting, if it waits.
+    /// Time at which the waiting begins if the call waits.
     pub since: Ticks,
 }
 
@@ -222,7 +222,8 @@ impl Activities {
         self.calls().any(|(_, call)| call.kind.is_local())
     }
 
-    /// Returns the locations with MPI calls; without MPI, all with calls that are no streams of accelerators.
+    /// Returns the locations with MPI calls. Without MPI, returns the locations with calls that are not accelerator
+    /// streams.
     pub fn ranks(&self) -> Vec<LocationId> {
         let all = || (0..).map(LocationId).zip(&self.locations);
         let of = |is_rank: &dyn Fn(CallKind) -> bool| {
@@ -278,8 +279,8 @@ impl Activities {
         ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Returns a name of each location for people: `rank 3` where each process has one location with MPI calls, and the
-    /// label of the system tree elsewhere. The numbers are those of [`Change::ranks`](crate::whatif::Change::ranks).
+    /// Returns a readable name of each location: `rank 3` if each process has one location with MPI calls, otherwise
+    /// the label of the system tree. The numbers are those of [`Change::ranks`](crate::whatif::Change::ranks).
     pub fn labels(&self) -> Vec<String> {
         let system = &self.definitions.system;
         let mut labels: Vec<String> = (0..)

@@ -1,4 +1,5 @@
-//! Roles of regions.
+//! [`Regions`]: classification of regions as calls of MPI, barriers, parallel regions, launches and
+//! kernels.
 
 use super::CallKind;
 use perf_core::{
@@ -9,15 +10,16 @@ use perf_core::{
 /// Facts about each region that the scan needs for every frame.
 #[derive(Debug)]
 pub(super) struct Regions {
-    /// Region that has the call paths of each region.
+    /// Representative of each region: regions of one function share it.
     functions: Vec<RegionId>,
-    /// Role of each region, `None` for one that is no call.
+    /// Role of each region; `None` for a region that is not a call.
     kinds: Vec<Option<CallKind>>,
-    /// Flag of each region: its frames are parallel regions or implicit tasks of a team.
+    /// `true` for each region whose frames are parallel regions or implicit tasks of a team.
     teams: Vec<bool>,
-    /// The trace has records of forks. Otherwise a parallel region forks where it is entered.
+    /// `true` if the trace has records of forks. Otherwise a parallel region forks where it is
+    /// entered.
     pub(super) has_forks: bool,
-    /// Calls of threads and accelerators count.
+    /// `true` if calls of threads and accelerators are included.
     pub(super) is_hybrid: bool,
 }
 
@@ -44,7 +46,8 @@ impl Regions {
         regions
     }
 
-    /// Lets calls that launch work be launches, whatever their names.
+    /// Classifies regions without a role whose calls launch work as launches, regardless of their
+    /// names.
     fn add_launches(&mut self, view: TraceView<'_>) {
         for link in view.trace().links() {
             if link.kind != LinkKind::Launch {
@@ -137,7 +140,7 @@ pub(super) fn is_collective_kernel(name: &str) -> bool {
     KERNELS.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Returns the operation of a kernel of NCCL; `None` if its name does not say.
+/// Returns the operation of a kernel of NCCL; `None` if its name does not contain the operation.
 pub(super) fn kernel_operation(name: &str) -> Option<CollectiveOp> {
     let rest = KERNELS
         .iter()

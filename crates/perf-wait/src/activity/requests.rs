@@ -50,12 +50,12 @@ impl Requests {
         Ok(found)
     }
 
-    /// Returns the record that posted a completed receive; `None` for a blocking one.
+    /// Returns the record that posted a completed receive; `None` for a blocking receive.
     pub(super) fn post(&self, receive: usize) -> Option<usize> {
         partner(&self.posts, receive)
     }
 
-    /// Returns the record of the completion of a send; `None` for a blocking one.
+    /// Returns the record of the completion of a send; `None` for a blocking send.
     pub(super) fn completion(&self, send: usize) -> Option<usize> {
         partner(&self.completions, send)
     }

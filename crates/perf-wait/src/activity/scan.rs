@@ -1,4 +1,4 @@
-//! Frames of a location to calls.
+//! Conversion of the stack frames of a location to calls.
 
 use super::regions::{LockEvent, Regions, is_fork, is_parallel};
 use super::{Call, CallKind};
@@ -24,7 +24,7 @@ pub(super) struct Scanned {
 }
 
 impl Scanned {
-    /// Removes calls. Those with communication records and locks stay.
+    /// Keeps the calls for which `is_kept` is `true`, which must include all calls with communication records or locks.
     pub(super) fn retain(&mut self, is_kept: impl Fn(&Call) -> bool) {
         let mut numbers = Vec::with_capacity(self.calls.len());
         let mut count = 0;
@@ -64,13 +64,13 @@ struct Scan<'a> {
     found: Scanned,
     /// Open frames, the outermost first.
     stack: Vec<Frame>,
-    /// Depth of the frame of the call that is open.
+    /// Depth of the stack frame of the open call.
     open: Option<usize>,
     /// Depth of the outermost frame of a team.
     team: Option<usize>,
     /// End of the last activity outside of teams.
     idle_since: Ticks,
-    /// A team was forked since then.
+    /// `true` if a team was forked since then.
     has_forked: bool,
     failed: Option<perf_core::Error>,
 }
@@ -91,7 +91,7 @@ impl Scan<'_> {
         (self.found.calls.len() - 1) as u32
     }
 
-    /// A frame of a team begins: the thread was idle, unless it has forked the team.
+    /// Processes the begin of a frame of a team. The thread was idle before, unless it forked the team.
     fn enter_team(&mut self, at: Ticks, region: RegionId, depth: usize) {
         let entered = self.definitions.regions.get(region.index());
         if !self.regions.has_forks && entered.is_some_and(is_parallel) {

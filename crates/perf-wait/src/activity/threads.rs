@@ -41,7 +41,7 @@ fn calls(scanned: &[Scanned], kind: CallKind, of: &[LocationId]) -> Vec<(Ticks, 
     found
 }
 
-/// Drops idle times that no fork of another thread ends, and returns the forks that end the others.
+/// Drops idle times that no fork of another thread ends, and returns the forks that end the remaining idle times.
 pub(super) fn idle(definitions: &Definitions, scanned: &mut [Scanned]) -> Vec<CallLink> {
     let mut links = Vec::new();
     for locations in processes(definitions, scanned, CallKind::Idle).values() {
@@ -107,7 +107,7 @@ pub(super) fn idle(definitions: &Definitions, scanned: &mut [Scanned]) -> Vec<Ca
 
 /// Returns the barriers of teams.
 ///
-/// Calls of one function and process are one barrier if all of them overlap: nobody leaves before all have entered.
+/// Calls of one function and process are one barrier if all of them overlap: no thread leaves before all have entered.
 pub(super) fn barriers(
     definitions: &Definitions,
     functions: impl Fn(RegionId) -> RegionId,
@@ -147,8 +147,8 @@ pub(super) fn barriers(
     found
 }
 
-/// Returns the forks that threads wait for within a barrier: some runtimes let them leave it when the next parallel
-/// region begins.
+/// Returns the forks that threads wait for within a barrier: some runtimes let threads leave a barrier only when the
+/// next parallel region begins.
 pub(super) fn idle_in_barriers(
     definitions: &Definitions,
     scanned: &[Scanned],

@@ -1,10 +1,10 @@
-//! Traces with other times.
+//! Traces rewritten with corrected times.
 
 use super::ClockEstimate;
 use crate::Result;
 use perf_core::{Clock, Event, Events, Job, LocationId, Ticks, Trace};
 
-/// Returns a trace with corrected times. If one would be negative, all times and the origin move by a constant.
+/// Returns a trace with corrected times. If a time would be negative, all times and the origin move by a constant.
 pub(super) fn shifted(trace: &Trace, estimate: &ClockEstimate, job: &Job) -> Result<Trace> {
     let time = |location: usize, at: Ticks| {
         let correction = estimate.locations.get(location);

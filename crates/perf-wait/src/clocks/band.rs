@@ -6,7 +6,7 @@ pub(super) type Point = (f64, f64);
 /// Largest drift of a clock that is considered: 0.1 %, ten times that of a bad quartz.
 const MAX_DRIFT: f64 = 1e-3;
 
-/// Number of steps of a search by sections, which leave 1e-13 of the interval.
+/// Number of steps of a search by thirds or halves, which reduce the interval to less than 1e-12 of its length.
 const STEPS: usize = 72;
 
 /// Upper and lower bounds of the difference of two clocks over time.
@@ -24,8 +24,8 @@ pub(super) struct Line {
     pub(super) offset: f64,
     /// Slope.
     pub(super) drift: f64,
-    /// Largest distance of another line in the band between time 0 and the end; `None` if there are bounds on one side
-    /// alone.
+    /// Largest distance of another line in the band between time 0 and the end; `None` if there are bounds on only one
+    /// side.
     pub(super) uncertainty: Option<f64>,
 }
 
@@ -45,13 +45,13 @@ impl Band {
         }
     }
 
-    /// Largest value at time 0 of a line of this slope below all upper bounds.
+    /// Returns the largest value at time 0 of a line of this slope below all upper bounds.
     fn top(&self, drift: f64) -> f64 {
         let values = self.upper.iter().map(|(time, value)| value - drift * time);
         values.fold(f64::INFINITY, f64::min)
     }
 
-    /// Smallest value at time 0 of a line of this slope above all lower bounds.
+    /// Returns the smallest value at time 0 of a line of this slope above all lower bounds.
     fn bottom(&self, drift: f64) -> f64 {
         let values = self.lower.iter().map(|(time, value)| value - drift * time);
         values.fold(f64::NEG_INFINITY, f64::max)
@@ -63,8 +63,8 @@ impl Band {
         Band::new(all(&self.upper, upper), all(&self.lower, lower))
     }
 
-    /// Returns the distance between the largest and the smallest value at time 0 of a line of this slope; negative if
-    /// there is none.
+    /// Returns the distance between the largest and the smallest value at time 0 of a line of this slope, which is
+    /// negative if no such line satisfies the bounds.
     fn gap(&self, drift: f64) -> f64 {
         self.top(drift) - self.bottom(drift)
     }
@@ -75,11 +75,11 @@ impl Band {
         (drift, (self.top(drift) + self.bottom(drift)) / 2.0)
     }
 
-    /// Returns the line with the largest distance to the bounds from time 0 to `end`, and to those of the first of some
-    /// narrower bands that leave one.
+    /// Returns the line with the largest distance to the bounds, or that of the first narrower band that contains a
+    /// line. The uncertainty is that of this band from time 0 to `end`.
     pub(super) fn line(&self, narrower: impl IntoIterator<Item = Band>, end: f64) -> Line {
         if self.upper.is_empty() || self.lower.is_empty() {
-            // No further than the bounds need.
+            // The line moves no further than the bounds require.
             return Line {
                 offset: 0.0_f64.min(self.top(0.0)).max(self.bottom(0.0)),
                 ..Line::default()

@@ -1,28 +1,30 @@
 //! Likely bounds: calls that wait end as soon as they can.
 //!
-//! A rank that is always the last one to send or to enter a collective bounds the other clocks closely from one side, and
-//! loosely from the other: its partners always wait, and by how much cannot be told from an offset. The centre of these
-//! bounds takes half of the waiting for an offset, and so hides half of a constant load imbalance.
+//! A rank that is always the last one to send or to enter a collective bounds the other clocks closely from one side
+//! and loosely from the other: its partners always wait, and their waiting time cannot be distinguished from an offset.
+//! The centre of these bounds treats half of the waiting time as an offset and thereby hides half of a constant load
+//! imbalance.
 //!
-//! The durations of calls do not depend on offsets, and say who waits. A receive that waits ends shortly after its send
-//! begins, and members of an N-to-N operation end together, within about the time that the last one of them needs. These
-//! conditions are no laws: where they contradict the others, they get more slack. They choose a place between the bounds, and do not make the uncertainty smaller.
+//! The durations of calls do not depend on offsets and show which rank waits. A receive that waits ends shortly after
+//! its send begins, and members of an N-to-N operation end together, within about the time that the last member needs.
+//! These conditions are not certain: if they contradict the other bounds, they get more slack. They choose a place
+//! between the other bounds and do not reduce the uncertainty.
 
 use super::bounds::{Bound, Bounds};
 use crate::Result;
 use perf_core::{CollectiveOp, Endpoint, Event, Job, Messages, Ticks, TraceView};
 use std::collections::BTreeMap;
 
-/// Parts of the run of which each has its own likely bounds, so that clocks may drift.
+/// Number of parts of the run. Each part has its own likely bounds, so that clocks may drift.
 const WINDOWS: u64 = 8;
 
-/// Duration of a receive that waits, relative to the shortest one.
+/// Factor relative to the shortest receive above which a receive waits.
 const WAITING: u64 = 4;
 
 /// Largest difference between the ends of an N-to-N operation, relative to the duration of the shortest member.
 const SKEW: u64 = 2;
 
-/// Events between the enter of a call and the record of its message.
+/// Largest number of events between the enter of a call and the record of its message.
 const MAX_RECORDS: usize = 8;
 
 /// Factors of the slack of likely bounds, which are tried in turn.
@@ -94,7 +96,7 @@ fn waited(view: TraceView<'_>, receive: Endpoint) -> Option<u64> {
     None
 }
 
-/// Returns the bounds of receives that wait, where none of the messages in the other direction is waited for.
+/// Returns the bounds of receives that wait, for pairs of processes with such receives in only one direction.
 fn messages(bounds: &Bounds, view: TraceView<'_>, matched: &Messages, job: &Job) -> Result<Best> {
     let mut calls = Vec::with_capacity(matched.messages.len());
     let mut checks = job.checks();
@@ -135,7 +137,7 @@ fn messages(bounds: &Bounds, view: TraceView<'_>, matched: &Messages, job: &Job)
     Ok(best)
 }
 
-/// Returns the bounds of N-to-N operations: all members end at about the time of the one with the shortest call.
+/// Returns the bounds of N-to-N operations: all members end at about the time of the member with the shortest call.
 fn collectives(bounds: &Bounds, matched: &Messages, job: &Job) -> Result<Best> {
     let mut best = Best::new();
     let mut checks = job.checks();

@@ -1,4 +1,4 @@
-//! Corrections with drift: lines of pairs, added along a tree.
+//! Estimation of corrections with drift: lines of pairs of processes, added along a tree.
 
 use super::ClockOffset;
 use super::band::{Band, Line, Point};
@@ -23,7 +23,7 @@ pub(super) fn estimate(bounds: &Bounds, job: &Job) -> Result<Vec<ClockOffset>> {
     let mut neighbours: Vec<Vec<(usize, Line)>> = vec![Vec::new(); bounds.processes];
     for ((child, parent), pair) in pairs {
         job.check()?;
-        // Without bounds on both sides a line says nothing about those beyond.
+        // A line with bounds on one side only has no uncertainty and is used last.
         let band = Band::new(pair.upper, pair.lower);
         let narrower = likely.iter().filter_map(|all| {
             let more = all.get(&(child, parent))?;

@@ -14,14 +14,14 @@ pub(super) struct Repaired {
     pub(super) farthest: u64,
 }
 
-/// Condition on an event of a location, or its part in one.
+/// Condition on an event of a location, or the part of the event in the condition of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Condition {
-    /// It receives the message that this event sends.
+    /// The event receives the message that this other event sends.
     After(LocationId, usize),
-    /// It ends a member of a collective, by number.
+    /// The event ends a member of a collective, given by number.
     EndOf(usize),
-    /// It begins a member of a collective that sends data.
+    /// The event begins a member of a collective, given by number, that sends data.
     BeginOf(usize),
 }
 
@@ -32,11 +32,11 @@ struct Meeting {
     missing: usize,
     /// Latest begin so far.
     latest: Ticks,
-    /// Locations that wait for the others.
+    /// Locations that wait for the missing begins.
     waiting: Vec<usize>,
 }
 
-/// Conditions by location, each with the number of its event, in order; and the collectives they name.
+/// Conditions of each location with the indices of their events, in order, and the collectives that they refer to.
 struct Conditions {
     by_location: Vec<Vec<(usize, Condition)>>,
     meetings: Vec<Meeting>,
@@ -54,11 +54,11 @@ struct Repair {
     ready: Vec<usize>,
 }
 
-/// Moves each event that is before one it depends on to the time of that one. Later events of the location move with it
-/// and return to their own times: intervals shrink to 99 % until the distance is made up.
+/// Moves each event that is before an event on which it depends to the time of that event. Later events of the location
+/// move with it and return to their own times: intervals shrink to 99 % until the distance is made up.
 ///
-/// Locations take turns: one goes on until an event that depends on one which has no time yet. Conditions that depend
-/// on each other in a circle, which no program can have recorded, are dropped.
+/// Locations take turns: each proceeds until an event depends on another one that has no time yet. Conditions that
+/// depend on each other in a circle, which no program can have recorded, are dropped.
 pub(super) fn times(trace: &Trace, matched: &Messages, job: &Job) -> Result<Repaired> {
     let recorded = apply::times(trace);
     let count = recorded.len();
@@ -95,7 +95,8 @@ pub(super) fn times(trace: &Trace, matched: &Messages, job: &Job) -> Result<Repa
 }
 
 impl Repair {
-    /// Gives times to the events of a location up to one that has to wait. `is_dropping` drops the conditions of the first.
+    /// Assigns times to the events of a location up to an event that must wait. `is_dropping` drops the conditions of
+    /// the first event.
     fn proceed(&mut self, location: usize, mut is_dropping: bool, job: &Job) -> Result<()> {
         let mut checks = job.checks();
         while let Some(at) = self.recorded[location]
@@ -134,7 +135,7 @@ impl Repair {
         Ok(())
     }
 
-    /// Conditions of an event that are not met yet.
+    /// Returns the next condition of an event that is not met yet, if any.
     fn condition(&self, location: usize, index: usize) -> Option<Condition> {
         let next = self.conditions.by_location[location].get(self.met[location]);
         next.filter(|it| it.0 == index).map(|it| it.1)
@@ -169,7 +170,7 @@ impl Repair {
         Some(earliest)
     }
 
-    /// Enters the time of an event in the collectives that it begins.
+    /// Records the time of an event in the collectives that it begins.
     fn begin(&mut self, location: usize, index: usize, time: Ticks) {
         while let Some(condition) = self.condition(location, index) {
             if let Condition::BeginOf(number) = condition {

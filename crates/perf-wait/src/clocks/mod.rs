@@ -15,16 +15,15 @@
 //! | [`ClockModel::Drift`] | one line for each process. For two processes it is the line with the largest distance to the bounds on both sides. Lines of pairs are added along the tree of smallest uncertainty from the reference |
 //! | [`ClockModel::Auto`] | constants if they satisfy all bounds, lines otherwise |
 //!
-//! A rank that others always wait for is bounded closely from one side alone. The durations of calls say who waits, and calls
-//! that wait end as soon as they can: a receive shortly after its send, members of an N-to-N operation together. Where these
-//! likely bounds agree with the others, the estimate is the centre of both; else a constant load imbalance would be taken for
-//! an offset, by half.
+//! A rank that others always wait for is bounded closely from one side only. The durations of calls show which rank
+//! waits, and calls that wait end as soon as they can: a receive shortly after its send, members of an N-to-N operation
+//! together. If these likely bounds agree with the other bounds, the estimate is the centre of both. Without them, half
+//! of a constant load imbalance would count as an offset.
 //!
-//! The uncertainty is the largest distance to another solution that the bounds allow, likely bounds aside, under the
-//! assumption of the model; for [`ClockModel::Auto`] it is
-//! that of clocks with drift, whichever it chooses. A process that is bounded
-//! from one side alone has no uncertainty; it is corrected by no more than its bounds need. Threads of a process share
-//! its clock. The reference is the first process.
+//! The uncertainty is the largest distance to another solution that the bounds, without the likely bounds, allow under
+//! the assumption of the model. For [`ClockModel::Auto`] it is the uncertainty of clocks with drift, whichever model is
+//! chosen. A process that is bounded from one side only has no uncertainty; it is corrected by no more than its bounds
+//! require. Threads of a process share its clock. The reference is the first process.
 //!
 //! [`ClockEstimate::correct`] applies the estimate. Violations that remain are repaired by a controlled logical clock if
 //! [`Repair::Logical`] is chosen: a receive that is too early moves to the time of its send, and later events of the
@@ -66,7 +65,7 @@ pub enum Repair {
     /// Moves events forward by a controlled logical clock.
     #[default]
     Logical,
-    /// Leaves them.
+    /// Keeps the violations.
     Keep,
 }
 
@@ -97,7 +96,7 @@ impl ClockOffset {
 pub struct ClockEstimate {
     /// Model of the estimate: offset or drift.
     pub model: ClockModel,
-    /// Time at which offsets hold.
+    /// Time in ticks at which the offsets hold and from which drifts are counted.
     pub origin: Ticks,
     /// Corrections by location.
     pub locations: Vec<ClockOffset>,
@@ -114,7 +113,7 @@ pub struct Corrected {
     pub trace: Trace,
     /// Violations after the correction of offsets and drifts, before a repair.
     pub remaining: ClockViolations,
-    /// Violations of the trace.
+    /// Violations of the corrected trace.
     pub violations: ClockViolations,
     /// Events that the repair moved.
     pub moved: u64,

@@ -1,4 +1,4 @@
-//! Constant corrections: shortest paths in the system of differences.
+//! Estimation of constant corrections as shortest paths in a system of differences.
 
 use super::ClockOffset;
 use super::bounds::Bounds;
@@ -20,9 +20,9 @@ type Differences = Vec<(usize, usize, f64)>;
 /// Side of the corrections that the bounds allow.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
-    /// The largest ones.
+    /// The largest corrections.
     Upper,
-    /// The smallest ones. The search negates them, so that it looks for the largest of the mirrored bounds.
+    /// The smallest corrections. The search negates them, so that it looks for the largest of the mirrored bounds.
     Lower,
 }
 
@@ -103,7 +103,7 @@ fn extreme(
                 continue;
             };
             for (process, time) in to {
-                // The own end of a member bounds nothing.
+                // The end of a member does not bound its own begin.
                 if *process != parent {
                     let length = length - sign * bounds.since_origin(*time);
                     paths.shorten(*process, length, parent);
@@ -127,7 +127,8 @@ fn extreme(
 /// Largest and smallest corrections of all processes.
 type Extremes = (Vec<f64>, Vec<f64>);
 
-/// Returns the extremes that the likely bounds allow as well, with the least slack; `None` if they contradict the others.
+/// Returns the extremes that the likely bounds allow as well, with the least slack; `None` if the likely bounds
+/// contradict the other bounds with any slack.
 fn likely(bounds: &Bounds, pairs: &Differences, job: &Job) -> Result<Option<Extremes>> {
     for factor in SLACKS {
         let mut pairs = pairs.clone();
@@ -144,7 +145,7 @@ fn likely(bounds: &Bounds, pairs: &Differences, job: &Job) -> Result<Option<Extr
     Ok(None)
 }
 
-/// Estimates constant corrections. Where no constants satisfy all bounds, they are 0.
+/// Estimates constant corrections. If no constants satisfy all bounds, all corrections are 0.
 pub(super) fn estimate(bounds: &Bounds, job: &Job) -> Result<Offsets> {
     let tightest = bounds.pairs.iter().map(|((from, to), list)| {
         let differences = list.iter().map(|bound| bound.difference());

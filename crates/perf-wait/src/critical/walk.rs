@@ -1,4 +1,4 @@
-//! The walk from the end of a run to its begin.
+//! Search for the critical path: the walk from the end of a run back to its begin.
 
 use super::{Extent, Segment, wait_end};
 use crate::activity::{Activities, CallId, CallKind};

@@ -28,8 +28,8 @@ impl Cause {
     }
 }
 
-/// Rates of cost of the wait states, by kind. Ranges of wait states get a rate, and each wait state is read once: those of
-/// a location from the last one to the first.
+/// Cost rates of the wait states, by kind. Rates are added to ranges of wait states. Each wait state is read once,
+/// those of a location from the last one to the first.
 struct Rates {
     kinds: usize,
     /// Change of the rate between a wait state and the one after it, by place and kind.
@@ -38,10 +38,10 @@ struct Rates {
     current: Vec<f64>,
     /// Places of the wait states of each location.
     places_of: Vec<Range<usize>>,
-    /// Lowest place of each location that was read; the end of its places before.
+    /// Lowest place of each location that was read; the end of its places before the first read.
     read: Vec<usize>,
-    /// Rates of wait states that had been read already, as differences in a binary indexed tree by place and kind; empty
-    /// without any.
+    /// Rates that were added to wait states after they had been read, as differences in a binary indexed tree by place
+    /// and kind; empty if there are none.
     late: Vec<f64>,
     places: usize,
 }
@@ -82,7 +82,7 @@ impl Rates {
         }
     }
 
-    /// Adds a rate of each kind to a range of wait states of a location, and sets them to 0.
+    /// Adds a rate of each kind to a range of wait states of a location, and sets `rates` to 0.
     fn add_all(&mut self, rates: &mut [f64], location: LocationId, places: &Range<usize>) {
         for (kind, rate) in rates.iter_mut().enumerate() {
             let rate = std::mem::take(rate);
@@ -92,7 +92,7 @@ impl Rates {
         }
     }
 
-    /// Returns the rates of a wait state, by kind. Those of its location that come later have been read.
+    /// Returns the rates of a wait state, by kind. All later wait states of its location have been read.
     fn read(&mut self, location: LocationId, place: usize) -> &[f64] {
         let own = location.index() * self.kinds..(location.index() + 1) * self.kinds;
         let current = &mut self.current[own];
@@ -136,7 +136,7 @@ impl Rates {
 /// Costs by kind, location and slot of the timelines.
 type Sums = HashMap<(Pattern, LocationId, usize), (f64, f64)>;
 
-/// Largest cost in ticks that is an error of rounding.
+/// Largest cost in ticks that is treated as a rounding error.
 const ROUNDING: f64 = 1e-6;
 
 /// Number of wait states whose excesses are found at once.
@@ -215,7 +215,7 @@ fn places_of(waits: &[WaitState], locations: usize) -> Vec<Range<usize>> {
     places
 }
 
-/// Returns the places of the wait states, the last end first. Those of a location come in falling order.
+/// Returns the places of the wait states by descending end. The places of one location are in descending order.
 fn by_end(waits: &[WaitState], job: &Job) -> Result<Vec<u32>> {
     let mut order: Vec<(Reverse<u64>, Reverse<u32>)> = Vec::with_capacity(waits.len());
     let mut before: Option<(LocationId, u64)> = None;
@@ -287,7 +287,7 @@ pub(super) fn costs(
     costing.finish(&causes, job)
 }
 
-/// Costs of the delays so far: wait states come with the last end first.
+/// Costs of the delays so far. Wait states are added by descending end.
 struct Costing<'a> {
     waits: &'a [WaitState],
     timelines: &'a Timelines,
@@ -299,7 +299,7 @@ struct Costing<'a> {
     /// Wait states of this cause since the last synchronisation, and their time.
     earlier: Range<usize>,
     waiting: f64,
-    /// Rates of the wait states of this cause, which apply to those that end earlier.
+    /// Rates that the wait states of this cause propagate to its `earlier` wait states, by kind.
     pending: Vec<f64>,
 }
 

@@ -1,10 +1,10 @@
-//! [`DelayCosts`]: the delays that cause wait states, and what each of them costs.
+//! [`DelayCosts`]: the delays that cause wait states, and their costs.
 //!
-//! A wait state is caused by the location that is waited for. Between the last synchronisation of the two and the wait
-//! state, that location spent more time in some call paths than the one that waits: these excesses are the delays.
-//! Or it was waiting itself, and the cause lies with a third location. With the waiting time `w`, the exclusive times
-//! `d_p` and `t_p` of call path `p` on the causing and on the waiting location, and the waiting time `v` of the causing
-//! location, all since the last synchronisation:
+//! A wait state is caused by the location that is waited for. Between the last synchronisation of the two locations and
+//! the wait state, the causing location spent more time in some call paths than the waiting location: these excesses
+//! are the delays. Or the causing location was waiting itself, and the cause lies with a third location. With the
+//! waiting time `w`, the exclusive times `d_p` and `t_p` of call path `p` on the causing and on the waiting location,
+//! and the waiting time `v` of the causing location, all since the last synchronisation:
 //!
 //! ```text
 //! D_p     = max(0, d_p - t_p)
@@ -13,9 +13,9 @@
 //! c_v    += (w + c) v / (sum D + sum v)  cost that propagates to the earlier wait state v
 //! ```
 //!
-//! Time outside of all frames has no call path and is no delay. The sum of all costs is the sum of all waiting times. Where a causing location neither spent more time nor waited,
-//! as with clocks that disagree, the cost is that of the call that was waited for. (Böhme et al., Identifying the
-//! root causes of wait states in large-scale parallel applications, 2010.)
+//! Time outside of all frames has no call path and is no delay. The sum of all costs is the sum of all waiting times.
+//! If a causing location neither spent more time nor waited, as with clocks that disagree, the call that was waited for
+//! has the cost. (Böhme et al., Identifying the root causes of wait states in large-scale parallel applications, 2010.)
 //!
 //! | synchronisation of two locations | time |
 //! |---|---|
@@ -23,7 +23,7 @@
 //! | barrier or N-to-N operation with both as members | latest begin |
 //! | 1-to-N operation, one of them is the root and the other one waited for it | begin of the root |
 //! | N-to-1 operation, one of them is the root and waited for the other one | begin of that one |
-//! | none of these | latest enter of `MPI_Init`, or else the begin of the recording |
+//! | none of these | latest enter of `MPI_Init`; without one, the begin of the recording |
 
 mod costs;
 mod profile;

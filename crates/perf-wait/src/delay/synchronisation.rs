@@ -74,8 +74,8 @@ impl<'a> Synchronisations<'a> {
         }
     }
 
-    /// Returns the last synchronisation of the two locations of a wait state, not after its begin and before the time
-    /// `until` that the waiting ends at.
+    /// Returns the last synchronisation of the two locations of a wait state that is not after its begin and before the
+    /// time `until` at which the waiting ends.
     ///
     /// A sequence of queries of one pair at rising times takes time in proportion to the collectives of one location.
     pub(super) fn before(&mut self, wait: &WaitState, cause: LocationId, until: Ticks) -> Ticks {
@@ -95,7 +95,7 @@ impl<'a> Synchronisations<'a> {
                 .binary_search_by_key(&cause, |member| member.call.location)
                 .is_ok()
         };
-        // Mostly it is the last one, of a communicator that has all.
+        // Usually it is the last collective, of a communicator that contains all locations.
         let last = after.checked_sub(1).and_then(|last| all.get(last));
         if let Some((time, _)) = last.filter(|(_, number)| is_member(*number)) {
             return direct.max(Some(*time)).unwrap_or(self.start);

@@ -258,8 +258,8 @@ impl HybridEfficiencies {
         self.device_times().2 / self.runtime.0 as f64
     }
 
-    /// Returns the efficiencies as a table: one row each, in per cent. Rows of threads and accelerators need several
-    /// threads in a process, and accelerators.
+    /// Returns the efficiencies as a table: one row each, in per cent. The rows of threads are missing if no process
+    /// has several threads, and those of accelerators if there are none.
     pub fn table(&self) -> Table {
         let mut rows = vec![("hybrid efficiency", self.hybrid_efficiency())];
         rows.push(("process efficiency", self.process_efficiency()));

@@ -12,11 +12,11 @@
 //! global efficiency        = parallel efficiency x computation scaling
 //! ```
 //!
-//! Useful time is the time in the state `Running` where the recording has it (Paraver). Otherwise it is the time between the
-//! first and the last event of a process outside of MPI and of the measurement system. `u*` is the largest sum of the bursts between MPI calls
-//! of a process and not its useful time. See [`IdealNetwork`] for the rules of the replay and for what they have not
-//! been compared with. Processes are the first threads of each process; other threads do not take part.
-//! [`HybridEfficiencies`] have threads and accelerators, without a replay.
+//! Useful time is the time in the state `Running` if the recording has it (Paraver). Otherwise it is the time between
+//! the first and the last event of a process outside of MPI and of the measurement system. `u*` is the largest sum of
+//! the bursts between MPI calls of a process and not its useful time. See [`IdealNetwork`] for the rules of the replay
+//! and for the operations for which they have not been compared with Dimemas. Each process is represented by its first
+//! thread; other threads do not take part. [`HybridEfficiencies`] include threads and accelerators, without a replay.
 
 mod hybrid;
 mod ideal;

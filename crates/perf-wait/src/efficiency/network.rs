@@ -25,7 +25,7 @@ pub enum BroadcastRule {
 pub struct IdealNetworkParams(IdealNetwork);
 
 impl IdealNetworkParams {
-    /// Length in bytes from which a send is a rendezvous, default 32,768.
+    /// Sets the length in bytes from which a send is a rendezvous, default 32,768.
     pub fn eager_limit(mut self, bytes: u64) -> Self {
         self.0.eager_limit = bytes;
         self
@@ -43,7 +43,7 @@ impl IdealNetworkParams {
         self
     }
 
-    /// Members of a broadcast that wait for each other, default [`BroadcastRule::Barrier`].
+    /// Sets the members of a broadcast that wait for each other, default [`BroadcastRule::Barrier`].
     pub fn broadcast(mut self, rule: BroadcastRule) -> Self {
         self.0.broadcast = rule;
         self
@@ -67,13 +67,13 @@ impl IdealNetworkParams {
 /// 4. A receive ends at the later of its own time and the post of the send. A send of at least
 ///    [`eager_limit`](Self::eager_limit) bytes ends at the later of its own time and the post of the receive; shorter
 ///    ones take no time. `MPI_Sendrecv` posts both at its entry.
-/// 5. Each collective is a barrier over its communicator, whatever it does.
+/// 5. Each collective is a barrier over its communicator, except a broadcast with [`BroadcastRule::Root`].
 /// 6. `MPI_Init` is a barrier over all processes; other calls for administration do not synchronise.
 /// 7. The run time is the latest end of a process.
 ///
-/// With the defaults these rules give what Dimemas gives for EPOCH on 2, 4 and 16 processes to 0.01 us. That
-/// program has no non-blocking messages, reductions to a root, one-sided communication, MPI I/O or threads: for
-/// these, the rules have not been compared with Dimemas.
+/// With the defaults, the replay agrees with Dimemas to 0.01 us for EPOCH on 2, 4 and 16 processes. That program has no
+/// non-blocking messages, reductions to a root, one-sided communication, MPI I/O or threads: for these, the rules have
+/// not been compared with Dimemas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdealNetwork {
     pub(super) eager_limit: u64,
@@ -99,7 +99,7 @@ impl IdealNetwork {
         IdealNetworkParams(IdealNetwork::default())
     }
 
-    /// Length in bytes from which a send is a rendezvous.
+    /// Returns the length in bytes from which a send is a rendezvous.
     pub fn eager_limit(&self) -> u64 {
         self.eager_limit
     }

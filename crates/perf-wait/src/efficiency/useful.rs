@@ -23,10 +23,10 @@ pub struct UsefulTime {
 /// State of Paraver in which a thread computes.
 const RUNNING: &str = "Running";
 
-/// Metrics that are summed: place in a metric set, mode, and the sum they belong to.
+/// Sums of instructions and cycles in useful time.
 struct Counters<'a> {
     definitions: &'a Definitions,
-    /// Last value of each counter that rises since the start.
+    /// Last value of each accumulated counter.
     last: [Option<f64>; 2],
     /// Time of the last reading of each counter.
     read: [Option<Ticks>; 2],
@@ -62,7 +62,7 @@ impl Counters<'_> {
                 _ => continue,
             };
             let sum = self.sums[which].get_or_insert(0.0);
-            // A further reading at one instant is about an interval of no length.
+            // Another reading at the same instant covers an interval of zero duration.
             let is_first = self.read[which].replace(at) != Some(at);
             if is_useful && is_first {
                 *sum += amount;
@@ -73,9 +73,9 @@ impl Counters<'_> {
 
 /// Sums the time in useful frames. A counter that is read in a useful frame counted in it.
 struct Summing<'a> {
-    /// Flag of each region: its frames are useful.
+    /// `true` for each region whose frames are useful.
     useful: &'a [bool],
-    /// Useful frames are states, and time outside of frames is not useful.
+    /// `true` if useful frames are states; time outside of frames is then not useful.
     has_states: bool,
     stack: Vec<bool>,
     since: Ticks,
@@ -139,7 +139,7 @@ fn useful_regions(definitions: &Definitions) -> Vec<bool> {
 }
 
 impl UsefulTime {
-    /// Returns the useful time of each of these locations, without those that are not in the view. Progress is
+    /// Returns the useful time of each of these locations; locations outside of the view are skipped. Progress is
     /// reported by location in the phase `useful time`.
     ///
     /// # Errors

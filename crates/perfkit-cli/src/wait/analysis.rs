@@ -43,7 +43,7 @@ pub(crate) struct Analysis {
 pub(crate) struct Training {
     /// Activities of all locations.
     pub(crate) activities: Activities,
-    /// Findings, the one that saves most first.
+    /// Findings, sorted by the time that a fix would save, the largest first.
     pub(crate) findings: Findings,
     /// Slowdowns of steps, ranks and operations.
     pub(crate) slowdowns: Slowdowns,

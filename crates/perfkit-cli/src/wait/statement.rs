@@ -16,7 +16,7 @@ const MAX_FUNCTIONS: usize = 3;
 pub(crate) struct Command {
     /// Files of the recording.
     files: Vec<String>,
-    /// `true` if the clocks are corrected; the commands then include that option.
+    /// `true` if the clocks are corrected; the commands then include `--clocks correct`.
     is_corrected: bool,
 }
 
@@ -125,8 +125,8 @@ fn window(finding: &Finding, clock: Clock) -> Option<(Nanos, Nanos)> {
 impl Analysis {
     /// Returns the findings in words.
     pub(crate) fn statements(&self, command: &Command) -> Vec<Statement> {
-        // A host that waits for a busy accelerator is as it should be, and the begin of a run counts as late launches:
-        // `utilisation` has the causes of idle accelerators.
+        // Findings about accelerators are skipped: a host that waits for a busy accelerator is normal, and the begin of
+        // a run counts as late launches. `utilisation` reports the causes of idle accelerators.
         let all = self.findings.findings.iter();
         all.filter(|finding| !finding.kind.is_of_device())
             .map(|finding| self.statement(finding, command))
@@ -232,7 +232,7 @@ impl Analysis {
         })
     }
 
-    /// Returns the functions of MPI with most time beyond their waiting.
+    /// Returns the MPI functions with the most time apart from waiting, as text.
     fn transfers(&self) -> String {
         let mut times: BTreeMap<String, (u64, u64)> = BTreeMap::new();
         let definitions = self.activities.definitions();

@@ -1,4 +1,4 @@
-//! Tables of wait states: by kind with the rank that waits longest, by rank, and all wait states.
+//! Tables of wait states: by kind with the rank that waits longest, by rank, root causes, and all wait states.
 
 use super::Analysis;
 use perfkit::core::{CallPathId, Column, LocationId, Nanos, Table, Ticks};
@@ -25,7 +25,7 @@ impl Sums {
         *own = own.saturating_add(state.ticks);
     }
 
-    /// Returns the location that waits longest, the first of several.
+    /// Returns the location that waits longest, the first one if several wait equally long.
     fn worst(&self) -> Option<(LocationId, u64)> {
         let all = self
             .by_location
@@ -87,7 +87,8 @@ pub(super) fn kinds(analysis: &Analysis) -> Table {
     .with(Column::times("its time", rows().map(|row| most(row.2))))
 }
 
-/// Returns a row for each rank: useful time, waiting, and time on the critical path.
+/// Returns a row for each rank: useful time, waiting, the waiting that delays of the rank cause, and time on the
+/// critical path.
 pub(super) fn ranks(analysis: &Analysis) -> Table {
     let mut waiting: BTreeMap<LocationId, u64> = BTreeMap::new();
     for state in analysis

@@ -45,7 +45,7 @@ pub(super) fn ask(
     Ok(Answers(answers))
 }
 
-/// Parses a change of something that the trace has.
+/// Parses a change, and checks that its pattern matches a name of the trace.
 fn change(text: &str, found: &Analysis) -> Result<Change, Failure> {
     let wrong = |what: &str| Failure::Usage(format!("--what-if {what}"));
     let change = Change::parse(text, &found.ranks).map_err(|error| wrong(&error.to_string()))?;
@@ -84,7 +84,7 @@ fn change(text: &str, found: &Analysis) -> Result<Change, Failure> {
 }
 
 impl Answers {
-    /// Returns `true` without questions.
+    /// Returns `true` if there are no answers.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
