@@ -25,8 +25,9 @@ const SEQUENCE: u64 = 1;
 const CLEARED: u64 = 1;
 /// Flag: the packet refers to interned names.
 const NEEDS_NAMES: u64 = 2;
-/// Clock ids of Perfetto.
+/// Id of Perfetto's clock of the wall time.
 const REALTIME: u64 = 1;
+/// Id of Perfetto's clock of the time since the system started.
 const BOOTTIME: u64 = 6;
 
 const SLICE_BEGIN: u64 = 1;

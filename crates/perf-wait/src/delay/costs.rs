@@ -296,8 +296,9 @@ struct Costing<'a> {
     sums: Sums,
     /// Cause of the last wait state.
     known: Option<Cause>,
-    /// Wait states of this cause since the last synchronisation, and their time.
+    /// Places of the wait states of this cause since the last synchronisation.
     earlier: Range<usize>,
+    /// Time of these wait states in ticks.
     waiting: f64,
     /// Rates that the wait states of this cause propagate to its `earlier` wait states, by kind.
     pending: Vec<f64>,
