@@ -284,7 +284,10 @@ fn what_does_not_fit_the_grid_is_said() {
     std::fs::write(&table, "0 0\n16000 16000\n").expect("tests may write here");
     let rule = format!("table:{}", table.display());
     let said = complaint(&folder, &["--path", "work", "--topology", &rule]);
-    assert!(said.contains("256032001 cells for 4 locations"), "{said}");
+    assert!(
+        said.contains("256032001 cells are implausible for 4 locations"),
+        "{said}"
+    );
     // Cells without a process are filled, and a note reports them.
     let text = run(&folder, &["--path", "work", "--topology", "3x2"]).expect("it fits");
     assert!(
@@ -300,7 +303,10 @@ fn grids_are_checked_before_they_take_memory() {
     let folder = multi("sizes", [[1, 2, 3, 4], [4, 2, 3, 1]]);
     let said = |words: &[&str]| complaint(&folder, &[&["--path", "work"], words].concat());
     for (lens, expected) in [
-        ("600x600x600", "216000000 cells for 4 locations"),
+        (
+            "600x600x600",
+            "216000000 cells are implausible for 4 locations",
+        ),
         (
             "100x100x100",
             "1 000 000 cells are too many for 4 processes",
@@ -720,7 +726,7 @@ fn results_are_whole_or_not_there() {
     assert!(said.contains("none/a.csv"), "{said}");
     assert_eq!(count(), 2);
     let said = complaint(Path::new(&cube), &["--path", "work", "--cube", &cube]);
-    assert!(said.contains("written over"), "{said}");
+    assert!(said.contains("is both input and output"), "{said}");
 }
 
 #[test]
