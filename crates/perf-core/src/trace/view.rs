@@ -7,7 +7,7 @@ use crate::{Cancelled, Job, LocationId, Ticks, TimeRange};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Part of a [`Trace`]: some locations, within a window of time. It is `Copy` and copies no events.
+/// Part of a [`Trace`]: some locations, within a window of time. A view is `Copy` and does not copy events.
 ///
 /// ```
 /// # use perf_core::{Definitions, Event, Events, Location, RegionId, SystemTree, Ticks, TimeRange, Trace};
@@ -134,7 +134,7 @@ impl<'a> TraceView<'a> {
     }
 }
 
-/// Events of one location within a window. It is `Copy` and copies no events.
+/// Events of one location within a window. A view is `Copy` and does not copy events.
 #[derive(Clone, Copy, Debug)]
 pub struct LocationView<'a> {
     /// Location.
