@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this crate: invalid traces, profiles or parts of them.
 
 use crate::Cancelled;
 

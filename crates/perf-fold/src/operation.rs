@@ -15,7 +15,7 @@ use crate::{ClassId, Counts, State};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub enum Value {
-    /// `None` in the paper: idle, or no stream at all.
+    /// Idle, or a row without streams. The paper calls this value `None`.
     #[default]
     Idle,
     /// A class.

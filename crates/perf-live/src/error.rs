@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this crate: messages, requests, servers and stores that fail.
 
 use std::time::Duration;
 

@@ -54,10 +54,10 @@
 //!
 //! where `+` merges models in any order ([`perf_core::Merge`]). A view is a model with a number. It
 //! also has the number of the last delta in the view that came from the client that requests it. A
-//! client judges with the view and its later deltas, so that its own knowledge is never missing and
-//! never counted twice. If the answer to a delta is lost, the client sends the delta again; the
-//! server recognises it by its number. On disk, the state is the sum of the last stored state and
-//! the deltas logged since.
+//! client classifies calls with the sum of the view and its later deltas, so that its own knowledge
+//! is never missing and never counted twice. If the answer to a delta is lost, the client sends the
+//! delta again; the server recognises it by its number. On disk, the state is the sum of the last
+//! stored state and the deltas logged since.
 //!
 //! # Parts
 //! * [`wire`]: messages as bytes.

@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this crate: topologies that cannot be built, and operations on them that fail.
 
 /// Reasons why a topology cannot be built or an operation on it fails.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! Errors of this crate.
+//! Errors of this crate: pictures and pages that cannot be drawn or written.
 
 use crate::MOST_PIXELS;
 use perf_core::Cancelled;

@@ -7,7 +7,8 @@ use crate::{Cancelled, Job, LocationId, Ticks, TimeRange};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Part of a [`Trace`]: some locations, within a window of time. A view is `Copy` and does not copy events.
+/// Part of a [`Trace`]: some locations, within a window of time. A view is `Copy` and does not copy
+/// events.
 ///
 /// ```
 /// # use perf_core::{Definitions, Event, Events, Location, RegionId, SystemTree, Ticks, TimeRange, Trace};

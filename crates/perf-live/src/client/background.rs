@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Exchange in a separate thread. Deltas are queued, views are collected when they arrive, and the
-/// program continues meanwhile.
+/// Exchange in a separate thread, so that the program need not wait. Deltas are queued, and views
+/// are collected when they arrive.
 ///
 /// A delta that fails is sent again until it succeeds. The next [`send`](Exchange::send) returns
 /// the error and does not accept its delta. [`finish`](Self::finish) waits until the queue is

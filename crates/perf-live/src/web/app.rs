@@ -1,4 +1,4 @@
-//! [`App`]: state shared by all requests.
+//! [`App`]: state that all HTTP requests share, and the limits on queries and connections.
 
 use super::READERS;
 use super::access::is_meant;
