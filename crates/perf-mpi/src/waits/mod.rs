@@ -34,12 +34,12 @@ pub struct Waits {
 /// Finds the wait states of MPI calls. Collective.
 ///
 /// The results equal those of [`WaitStates::of_activities`] for [`Activities::of_mpi`] of the whole trace, if the
-/// locations of each rank follow those of the previous rank, as in a [`Part`]. Clocks must agree. Wait states of threads
-/// and accelerators are not searched.
+/// locations of each rank follow those of the previous rank, as in a [`Part`]. Clocks must agree. Wait states of
+/// threads and accelerators are not searched.
 ///
 /// Each rank receives from other ranks the MPI calls that exchange messages with its processes, and the calls of all
-/// members of the collectives in which its processes take part. Functions and counters are not sent. Reports progress as
-/// [`Activities::of_mpi`] does.
+/// members of the collectives in which its processes take part. Functions and counters are not sent. Reports progress
+/// as [`Activities::of_mpi`] does.
 ///
 /// ```no_run
 /// use perf_core::Job;

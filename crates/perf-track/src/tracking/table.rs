@@ -84,8 +84,8 @@ impl Tracking {
     /// |---|---|---|
     /// | `tracked region`, `experiment` | | as above |
     /// | `event` | text | `birth`, `death`, `split`, `merge`, `gap` or `unclustered` |
-    /// | `clusters before` | text | for splits and merges, the clusters of the previous experiment; otherwise missing |
-    /// | `clusters after` | text | for splits and merges, the resulting clusters; for gaps, the cluster that hides the region; otherwise missing |
+    /// | `clusters before` | text | of splits and merges: clusters of the previous experiment |
+    /// | `clusters after` | text | of splits and merges: resulting clusters; of gaps: cluster that hides the region |
     ///
     /// | column of `links` | type | meaning |
     /// |---|---|---|
@@ -94,7 +94,7 @@ impl Tracking {
     /// | `later experiment`, `later cluster` | text | the other end |
     /// | `link` | text | `continues`, `bridges`, `splits`, `merges` or `groups` |
     /// | `evidence`, `confidence` | float, % | see [`Link`] |
-    /// | one for each [`Evaluator`], such as `callers before` | float, % | vote of the evaluator; missing if it has none |
+    /// | one for each [`Evaluator`], such as `callers before` | float, % | vote of the evaluator, if any |
     ///
     /// | column of `experiments` | type | meaning |
     /// |---|---|---|
@@ -328,8 +328,8 @@ impl Pair {
     /// |---|---|---|
     /// | `cluster`, `later cluster` | text | clusters of the earlier and the later experiment |
     /// | `evidence` | float, % | evidence that both are the same phase; missing in the published mode |
-    /// | `nearest in later` | float, % | share of the bursts of the earlier cluster whose nearest burst is in the later cluster |
-    /// | `nearest in earlier` | float, % | the same from the later cluster to the earlier |
+    /// | `nearest in later` | float, % | share of bursts of the earlier cluster whose nearest is in the later one |
+    /// | `nearest in earlier` | float, % | share of bursts of the later cluster whose nearest is in the earlier one |
     /// | one for each evaluator, such as `callers before` | float, % | vote of the evaluator; missing if it has none |
     ///
     /// Pairs for which all of these values are zero or missing are skipped.
