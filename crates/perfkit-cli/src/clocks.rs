@@ -160,8 +160,8 @@ pub fn violated(found: &ClockViolations) -> u64 {
         .saturating_add(found.collectives.violated)
 }
 
-/// Returns `true` if more than the share [`MANY`] of the conditions are violated, so that wait
-/// states are meaningless.
+/// Returns `true` if more than 1 % of the conditions are violated, so that wait states are
+/// meaningless.
 pub fn are_many(found: &ClockViolations) -> bool {
     let checked = found
         .messages
