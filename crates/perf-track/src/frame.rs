@@ -55,7 +55,7 @@ impl Frame {
         })
     }
 
-    /// Returns the name, such as that of the file.
+    /// Returns the name of the experiment, such as the name of its file.
     pub fn name(&self) -> &str {
         &self.name
     }

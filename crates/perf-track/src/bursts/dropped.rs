@@ -48,7 +48,7 @@ pub struct Dropped {
         serde(serialize_with = "crate::serialize::by_counters")
     )]
     pub missing: BTreeMap<Vec<String>, Amount>,
-    /// Bursts with a metric out of its range, by that metric (the first one if there are several).
+    /// Bursts with a metric out of its range, by the metric (the first such metric of a burst).
     pub ranges: BTreeMap<String, Amount>,
     /// Bursts cut by an edge of the window, or not over at the end of the recording.
     pub cut: Amount,
@@ -56,7 +56,7 @@ pub struct Dropped {
     pub interrupted: Amount,
     /// Number of calls with zero duration.
     pub empty: u64,
-    /// Number of accumulated counters that decreased within a burst; the burst lacks them.
+    /// Number of accumulated counters that decreased within a burst. The burst lacks these metrics.
     pub resets: u64,
     /// Number of samples of requested metrics that describe a process, a device or a thread other
     /// than the recording one. Bursts lack these metrics.
@@ -65,7 +65,7 @@ pub struct Dropped {
     pub divisions_by_zero: u64,
     /// Number of CPU threads whose events are missing from the recording.
     pub absent_threads: u64,
-    /// Number of CPU threads without any burst.
+    /// Number of CPU threads that have events but no burst.
     pub idle_threads: u64,
     /// Repairs made during the replay of enters and leaves.
     pub repairs: ReplayCounts,

@@ -33,7 +33,7 @@ pub enum Delimiter {
     Value(String),
 }
 
-/// Range that a metric must lie in.
+/// Range of allowed values of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Limits {
     /// Name of the metric.

@@ -1,4 +1,4 @@
-//! [`Remainder`]: the noise of a clustering, as new points.
+//! [`Remainder`]: noise points of a clustering, to be clustered separately.
 
 use crate::{ClusterId, Error, Labels, Points, Result};
 
@@ -64,12 +64,13 @@ impl Remainder {
     /// Returns the remaining points.
     ///
     /// # Errors
-    /// Does not fail, because they were valid points before.
+    /// Never fails, because the remaining points were valid before.
     pub fn points(&self) -> Result<Points<'_>> {
         Points::new(&self.values, self.dimensions)
     }
 
-    /// Selects the values of the remaining points out of one for each point; 0 if there is none.
+    /// Selects the values of the remaining points from a list with a value for each point. A missing
+    /// value becomes 0.
     pub fn pick(&self, of_points: &[f64]) -> Vec<f64> {
         let of = |&row: &u32| of_points.get(row as usize).copied().unwrap_or_default();
         self.rows.iter().map(of).collect()

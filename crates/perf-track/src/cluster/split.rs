@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// A key is significant within a cluster if it holds at least `min_share` (in `0.0..=1.0`) of the
 /// weight of the cluster's points that have a key. Weights are usually durations, so that many
 /// short bursts do not outweigh long ones. If two or more keys are significant, each becomes a
-/// cluster, and the points of other keys or none stay with the heaviest. Otherwise the cluster is
+/// cluster, and all other points of the cluster stay with the heaviest key. Otherwise the cluster is
 /// unchanged. Noise stays noise.
 ///
 /// The result is numbered by weight ([`Labels::by_weight`]).

@@ -1,4 +1,4 @@
-//! The knee of a descending curve.
+//! [`knee`]: value at which a descending curve bends most.
 
 /// Returns the value at the knee of a descending list: where it is farthest below the straight line
 /// from its first to its last value, both axes scaled to 0..1 (Satopää et al. 2011, without
@@ -23,7 +23,7 @@ pub fn knee(falling: &[f64]) -> Option<f64> {
         return None;
     }
     if first <= last {
-        // All points are at one distance, which is a valid scale.
+        // All distances are equal, which is a valid scale.
         return Some(first);
     }
     let mut bend = (0, f64::NEG_INFINITY);

@@ -123,7 +123,7 @@ pub struct EpsChoice {
     /// Reason for the radius.
     pub why: EpsWhy,
     /// Smallest sufficient radius: the smallest eps of the stable run that leaves no more of the
-    /// weight in noise than allowed, or else `eps`.
+    /// weight in noise than allowed; `eps` if there is none.
     pub least: f64,
     /// Smallest radius that joins modes of the density which `eps` separates; infinite if there are
     /// none.

@@ -15,7 +15,7 @@ pub struct EpsParams {
     min_points: usize,
     /// Extent of the sweep in octaves.
     octaves: f64,
-    /// Rand index from which two steps agree.
+    /// Smallest adjusted Rand index at which two steps agree.
     alike: f64,
     /// Number of points of the k-distance graph.
     queries: usize,
@@ -42,8 +42,8 @@ impl Default for EpsParams {
 }
 
 impl EpsParams {
-    /// Sets the number of points within eps that make a point core, itself included; use that of
-    /// the clustering. Default 10, at least 2.
+    /// Sets the number of points within eps that make a point core, itself included. Use the same
+    /// number as for the clustering. Default 10, at least 2.
     pub fn min_points(mut self, min_points: usize) -> Self {
         self.min_points = min_points;
         self
@@ -56,7 +56,7 @@ impl EpsParams {
         self
     }
 
-    /// Sets the adjusted Rand index from which two steps of the sweep agree. Default 0.9, in
+    /// Sets the smallest adjusted Rand index at which two steps of the sweep agree. Default 0.9, in
     /// `0.0..=1.0`.
     pub fn alike(mut self, alike: f64) -> Self {
         self.alike = alike;

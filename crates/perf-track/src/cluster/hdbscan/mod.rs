@@ -107,7 +107,7 @@ impl Hdbscan {
             stability: Vec::new(),
         };
         let (size, least) = (self.0.min_cluster_size(), self.0.min_points());
-        // The core distance exceeds all points, so no place is dense enough.
+        // There are too few points for a cluster or for a finite core distance.
         if points.len() < size || points.len() < least {
             return Ok(noise);
         }

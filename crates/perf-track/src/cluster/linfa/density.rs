@@ -1,4 +1,4 @@
-//! DBSCAN and OPTICS of linfa.
+//! [`LinfaDbscan`] and [`LinfaOptics`]: density-based clustering by linfa.
 
 use super::{array, at_least, check_eps, failed, numbered};
 use crate::cluster::{Clusterer, Dbscan};

@@ -1,4 +1,5 @@
-//! k-means and Gaussian mixtures of linfa, with a given number of clusters and without noise.
+//! [`LinfaKMeans`] and [`LinfaMixture`]: clustering by linfa into a given number of clusters, without
+//! noise.
 
 use super::{array, at_least, failed, numbered};
 use crate::cluster::Clusterer;

@@ -34,7 +34,7 @@ pub struct RefineParams {
     min_points: usize,
     /// Number of steps.
     steps: usize,
-    /// Score of a settled cluster.
+    /// Smallest score of a settled cluster.
     perfect: f64,
     /// Source of the radii.
     mode: RefineMode,
@@ -77,7 +77,7 @@ impl RefineParams {
         self
     }
 
-    /// Sets the score from which a cluster is settled; default 1.
+    /// Sets the smallest score at which a cluster is settled; default 1.
     pub fn perfect(mut self, perfect: f64) -> Self {
         self.perfect = perfect;
         self
