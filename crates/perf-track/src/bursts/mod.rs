@@ -45,13 +45,13 @@ pub enum Kind {
     /// The burst has all metrics and passed all filters.
     #[default]
     Complete,
-    /// A required metric is missing, has no logarithm or is not finite.
+    /// A required metric is missing or not finite, or has no logarithm on a logarithmic axis.
     Missing,
     /// The burst is too short or too long.
     Duration,
     /// A metric is out of the requested range.
     Range,
-    /// The burst belongs to a cluster with too small a share of the time.
+    /// The burst belongs to a cluster with a share of the time below the requested minimum.
     Share,
 }
 

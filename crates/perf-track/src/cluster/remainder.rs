@@ -4,9 +4,10 @@ use crate::{ClusterId, Error, Labels, Points, Result};
 
 /// Noise points of a clustering, to be clustered separately.
 ///
-/// Phases with few long bursts are sparse compared with those of many short ones, so that a single
-/// density does not suit both. Clustering first with a large minimum number of points, and then the
-/// noise with a small one, finds both, and the second step does not join clusters of the first.
+/// Phases with few long bursts are sparse compared with phases of many short bursts, so that a single
+/// density does not suit both. A first clustering with a large minimum number of points, and a second
+/// clustering of the noise with a small number, find both kinds of phases. The second does not join
+/// clusters of the first.
 ///
 /// ```
 /// use perf_track::cluster::Remainder;

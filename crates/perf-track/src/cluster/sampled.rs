@@ -11,8 +11,8 @@ const PIECE: usize = 1_024;
 
 /// Returns the indices of a stratified sample of about `most` points, in ascending order. Each
 /// stratum (such as a thread) contributes its share, at least one point, evenly spread over the
-/// order of its points. The selection is deterministic. Returns all points if there are no more
-/// than `most`.
+/// order of its points. The selection is deterministic. Returns all points if there are at most
+/// `most` points.
 ///
 /// ```
 /// use perf_track::cluster::stratified;
@@ -39,7 +39,7 @@ pub fn stratified(strata: &[u32], most: usize) -> Vec<u32> {
 }
 
 /// Clusters a stratified sample with another [`Clusterer`], and assigns every other point to the
-/// cluster of its nearest sample point if that is near enough.
+/// cluster of its nearest sample point if the distance is small enough.
 ///
 /// Intended for inputs that would take too long otherwise. A sample is less dense than the full set, so
 /// that radius and minimum number of points must be chosen for the sample.

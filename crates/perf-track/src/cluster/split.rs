@@ -82,7 +82,7 @@ pub fn split_by_key<K: Ord>(
                 .into_iter()
                 .filter(|(_, weight)| *weight >= min_share * total);
             let mut large: Vec<(&K, f64)> = shares.filter(|(_, weight)| *weight > 0.0).collect();
-            // The heaviest first; in a tie the lower key.
+            // Orders keys by descending weight; in a tie the lower key is first.
             large.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
             let rest = next + 1;
             next += large.len().max(1) as u32;

@@ -157,8 +157,8 @@ impl Scaled {
     /// Returns the distance in the space of the points within which two bursts of an experiment may
     /// have the same duration: two ticks of the [clock](Bursts::tick) on the axis of the duration, at
     /// most an eighth of the range of the axis. On a logarithmic axis the distance is computed for the
-    /// shortest burst after skipping the shortest bursts that together take 1 % of the time. 0 without
-    /// an axis of the duration, or for an experiment that does not exist.
+    /// shortest burst, without the short bursts that together take 1 % of the time. 0 without an axis of
+    /// the duration, or for an experiment that does not exist.
     ///
     /// A [radius](crate::cluster::EpsParams::floor) below this distance makes each tick of the clock a
     /// cluster.

@@ -4,12 +4,11 @@ use super::optimal_alignment::{GAP, LEAST, MOST};
 
 /// Worth of each symbol.
 ///
-/// The total score is `sum p_k N_k / (T C_k)` for `T` threads, with `p_k` the fraction of the time of
-/// cluster `k`, `N_k` the number of its bursts and `C_k` the number of columns that contain it. A column
-/// less for `k` increases the score by about `p_k / N_k` times a similar factor for all clusters, which
-/// is proportional to the mean time of the bursts of `k`. The worth of a symbol is therefore between
-/// [`LEAST`] and [`MOST`], in proportion to the mean time of the cluster's bursts. Because of the
-/// minimum, short bursts are aligned too.
+/// The total score is `sum p_k N_k / (T C_k)` for `T` threads, with `p_k` the fraction of the time of cluster `k`,
+/// `N_k` the number of its bursts and `C_k` the number of columns that contain it. A column less for `k` increases the
+/// score by about `p_k / N_k` times a factor that is similar for all clusters, and `p_k / N_k` is proportional to the
+/// mean time of the bursts of `k`. The worth of a symbol is therefore between [`LEAST`] and [`MOST`], in proportion to
+/// the mean time of the cluster's bursts. Because of the minimum, short bursts are aligned too.
 #[derive(Clone, Debug)]
 pub(super) struct Worth(Vec<i32>);
 

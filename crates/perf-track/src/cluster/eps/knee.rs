@@ -4,8 +4,8 @@
 /// from its first to its last value, both axes scaled to 0..1 (Satopää et al. 2011, without
 /// smoothing).
 ///
-/// Skips values that are not finite and the first 0.5 % of the others, since a single outlier would
-/// stretch the axis. Returns `None` for fewer than three remaining values or a list that does not
+/// Skips values that are not finite and the first 0.5 % of the finite values, because a single outlier
+/// would stretch the axis. Returns `None` for fewer than three remaining values or a list that does not
 /// descend. If the knee is at 0 (equal points), returns the smallest positive value.
 ///
 /// ```

@@ -28,10 +28,10 @@ pub(in crate::cluster) fn edges(tree: &KdTree, core: &[f64], job: &Job) -> Resul
     by_dimension!(tree, view => grow(view, core, job))
 }
 
-/// Knowledge about the nearest point of another component.
+/// What is known about the nearest point of another component.
 #[derive(Clone, Copy, Debug)]
 enum Known {
-    /// Lower bound of its distance.
+    /// Lower bound of the distance of the nearest point.
     Beyond(f64),
     /// Nearest point, valid as long as its end (by position) is in another component.
     Exact(Edge, u32),
@@ -49,7 +49,7 @@ struct Round<'a, const D: usize> {
     /// Component of each node; [`MIXED`] if its points are in several components.
     of_node: Vec<u32>,
     /// Length of the shortest edge of each component so far, as the bits of a non-negative float,
-    /// whose order is that of the numbers.
+    /// which have the same order as the numbers.
     shortest: Vec<AtomicU64>,
 }
 
@@ -134,7 +134,7 @@ fn grow<const D: usize>(view: View<'_, D>, core: &[f64], job: &Job) -> Result<Ve
     Ok(edges)
 }
 
-/// Computes a value for each node from those of the leaves.
+/// Computes a value for each node from the values of the leaves.
 fn fold<T: Copy>(
     node: Node,
     values: &mut [T],
