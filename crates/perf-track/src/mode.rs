@@ -19,10 +19,10 @@ use crate::{AlignMethod, AlignParams, ExtractParams, ScaleMode, ScaleParams, Zer
 /// | [`align`](Mode::align) | a star around the consensus | pairs, a tree and profiles |
 /// | [`track`](Mode::track) | optimal assignment of all evidence | links of at least 15 %, closed transitively; callers only if requested |
 ///
-/// In published mode each experiment has its own space and therefore needs its own radius; see
-/// [`shares_a_space`](Mode::shares_a_space). A burst with the logarithm of 0 is no point in either
-/// mode; the established tools place such bursts at the smallest representable number, which
-/// stretches the axis.
+/// In published mode each experiment has a separate space and therefore needs a separate radius, see
+/// [`shares_a_space`](Mode::shares_a_space). A burst whose metric is 0 on a logarithmic axis is no
+/// point in either mode. The established tools place such bursts at the smallest representable
+/// number, which stretches the axis.
 ///
 /// ```
 /// use perf_track::{Align, Mode};

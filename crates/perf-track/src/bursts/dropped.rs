@@ -29,8 +29,8 @@ impl Merge for Amount {
 }
 
 /// Bursts that [`Extract::extract`](crate::Extract::extract) found, kept and dropped, by reason.
-/// Bursts dropped by `duration`, `missing` and `ranges` are in [`Bursts`](crate::Bursts) with their
-/// [`Kind`](crate::Kind); those of `empty`, `cut` and `interrupted` are not.
+/// [`Bursts`](crate::Bursts) includes the bursts dropped by `duration`, `missing` and `ranges` with their
+/// [`Kind`](crate::Kind), but not the bursts of `empty`, `cut` and `interrupted`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Dropped {
@@ -41,8 +41,8 @@ pub struct Dropped {
     /// Bursts that are too short or too long.
     pub duration: Amount,
     /// Bursts without a required metric, by the missing counters in alphabetical order. A metric
-    /// that has all its counters but is not finite, as after a division by 0, is listed under its
-    /// own name.
+    /// that has all its counters but is not finite, such as after a division by 0, is listed by its
+    /// name.
     #[cfg_attr(
         feature = "serde",
         serde(serialize_with = "crate::serialize::by_counters")
@@ -50,7 +50,7 @@ pub struct Dropped {
     pub missing: BTreeMap<Vec<String>, Amount>,
     /// Bursts with a metric out of its range, by the metric (the first such metric of a burst).
     pub ranges: BTreeMap<String, Amount>,
-    /// Bursts cut by an edge of the window, or not over at the end of the recording.
+    /// Bursts cut by an edge of the window or by the end of the recording.
     pub cut: Amount,
     /// Calls during which recording was off or a buffer was flushed.
     pub interrupted: Amount,

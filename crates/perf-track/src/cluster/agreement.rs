@@ -1,4 +1,4 @@
-//! Similarity of two labelings of the same points.
+//! [`Agreement`]: similarity of two labelings of the same points.
 
 use crate::{Error, Labels, Result};
 use std::collections::BTreeMap;
@@ -92,8 +92,8 @@ fn pairs(count: u64) -> u128 {
 }
 
 /// Returns `true` if two labelings partition the points marked in `core` in the same way,
-/// independent of cluster numbers; other points are ignored. Two exact implementations of DBSCAN
-/// must agree on this, while border points depend on a rule.
+/// independent of cluster numbers. Other points are ignored. Two exact implementations of DBSCAN
+/// must agree on core points, while border points depend on a rule.
 ///
 /// ```
 /// use perf_track::{ClusterId, Labels, cluster::same_core_partition};

@@ -38,7 +38,7 @@ pub(super) struct Cells<const D: usize> {
 struct Row {
     /// Offset to the key of a cell.
     delta: i64,
-    /// Distance in cells along the axis of largest distance.
+    /// Largest distance along an axis, in cells.
     away: i64,
 }
 
@@ -56,7 +56,7 @@ struct Layout<const D: usize> {
 }
 
 impl<const D: usize> Layout<D> {
-    /// Returns `None` if eps is too small for the extent of the points.
+    /// Creates the conversion for the extent of the points. `None` if eps is too small for this extent.
     fn new(points: Points<'_>, eps: f64) -> Option<Self> {
         let (low, high) = extent(points);
         let side = eps / (D as f64).sqrt() * MARGIN;
