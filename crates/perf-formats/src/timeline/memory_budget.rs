@@ -5,14 +5,13 @@ use perf_core::{Limits, Place};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Memory budget of all parts of a recording, in one or several files. Files are read in parallel.
-/// If the budget is exceeded, the read fails for any number of threads, but the reported file may
-/// vary.
+/// Memory budget of all parts of a recording in one or several files. Files are read in parallel. If the budget is
+/// exceeded, reading fails with any number of threads, but the file named in the error may vary.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryBudget {
     /// Limits on resources.
     limits: Limits,
-    /// Bytes allocated by the parts of all clones.
+    /// Bytes allocated through this budget and all its clones.
     taken: Arc<AtomicU64>,
 }
 

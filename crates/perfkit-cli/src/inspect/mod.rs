@@ -1,5 +1,7 @@
-//! Summary of a recording. For a trace: locations, regions, events, duration, repairs, the top call
-//! paths. For a profile: the machine, its grids, metrics with their severities, the top call paths.
+//! Subcommand `inspect`: summarises a recording.
+//!
+//! The summary of a trace has locations, regions, events, duration, repairs and the top call paths. The
+//! summary of a profile has the machine, its grids, metrics with their severities and the top call paths.
 
 mod profile;
 mod severities;
@@ -23,9 +25,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use trace::Summary;
 
-/// Prints what is in a recording: its size, repairs, clocks and top call paths
+/// Prints a summary of a recording: its size, repairs, clocks and top call paths
 ///
-/// Of a profile it prints the machine, the grids over it, and the metrics with their severities.
+/// For a profile, prints the machine, the grids over it, and the metrics with their severities.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     #[doc = "Recording with events, or profile"]
@@ -121,7 +123,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     Ok(out.write_all(&text)?)
 }
 
-/// Returns the summary, the `top` call paths and the timeline of a trace as parts of a page.
+/// Returns the timeline, the summary and the `top` call paths of a trace as sections of a page.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if no profile of the trace can be computed, and the errors of folding
@@ -137,7 +139,7 @@ pub(crate) fn trace_sections(
     Ok(sections)
 }
 
-/// Returns the metrics and the `top` call paths of a profile as parts of a page.
+/// Returns the metrics and the `top` call paths of a profile as sections of a page.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a row cannot be read.

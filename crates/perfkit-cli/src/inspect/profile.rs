@@ -21,9 +21,9 @@ use std::io::Write;
 struct Path {
     /// Names of the regions of the call path.
     name: String,
-    /// Exclusive value.
+    /// Exclusive value, over all locations.
     exclusive: f64,
-    /// Inclusive value.
+    /// Inclusive value, over all locations.
     inclusive: f64,
     /// Number of visits; `None` if the profile has no such metric.
     visits: Option<f64>,
@@ -49,8 +49,9 @@ pub(crate) struct ProfileSummary<'a> {
 }
 
 impl<'a> ProfileSummary<'a> {
-    /// Summarises a profile. The `top` call paths are those with the largest values of the metric
-    /// of this name. Without a name the metric is the first time, else the first additive metric.
+    /// Summarises a profile. The `top` call paths are those with the largest exclusive values of the
+    /// metric with this name. Without a name, the first additive time is used, otherwise the first
+    /// additive metric.
     ///
     /// # Errors
     /// Returns [`Failure::Input`] if the metric does not exist or a row cannot be read.
@@ -96,7 +97,7 @@ impl<'a> ProfileSummary<'a> {
         &self.opened.profile.metrics()[id.index()]
     }
 
-    /// Returns the metrics and the top call paths as parts of a page.
+    /// Returns the metrics and the top call paths as sections of a page.
     pub(crate) fn sections(&self) -> Vec<Section> {
         let metrics = ["metric", "unit", "scope", "rows", "total"];
         let metrics = self.metrics_table().select(&metrics);
@@ -297,7 +298,7 @@ impl<'a> ProfileSummary<'a> {
         self.write_call_paths(out)
     }
 
-    /// Writes the nodes with their contents, in a few lines.
+    /// Writes at most six nodes with their numbers of groups and locations.
     fn machine(&self, out: &mut dyn Write) -> Outcome {
         const MOST: usize = 6;
         let system = self.opened.profile.system();
@@ -432,8 +433,8 @@ fn described(cart: &CartTopology) -> String {
     )
 }
 
-/// Returns the call paths with the largest values of a metric, the largest first, and the sum over
-/// all call paths.
+/// Returns the call paths with the largest exclusive values of a metric, largest first, and the sum of
+/// the exclusive values of all call paths.
 fn paths(profile: &Profile, by: MetricId, top: usize) -> Result<(Vec<Path>, f64), Failure> {
     let of = |metric: MetricId, path, scope| -> Result<f64, Failure> {
         let row = profile.scoped(metric, path, scope).map_err(input)?;

@@ -6,8 +6,8 @@ use perfkit::core::{
 };
 use std::sync::Arc;
 
-/// Returns the severities of all metrics by call path and location. Rows in which all of them are 0 are dropped; a
-/// missing cell has no value in the recording.
+/// Returns the severities of all metrics by call path and location. Rows with only zeros are dropped. A cell is missing
+/// if the recording has no value for it.
 ///
 /// # Errors
 /// Returns [`Failure::Input`] if a row of the profile cannot be read.
@@ -64,14 +64,14 @@ pub(crate) fn severity_table(profile: &Profile, regions: &[Region]) -> Result<Ta
     }))
 }
 
-/// Cells of a metric. Integers are stored apart because a float cannot represent all of them.
+/// Cells of a metric. Integers are stored separately because a float cannot represent all of them.
 #[derive(Clone, Debug, Default)]
 struct Cells {
     /// Values of integer rows.
     whole: Vec<Option<u64>>,
     /// Values of all rows as floating-point numbers.
     floats: Vec<Option<f64>>,
-    /// `true` if a row is not of integers.
+    /// `true` if a row has other values than unsigned integers.
     has_floats: bool,
 }
 

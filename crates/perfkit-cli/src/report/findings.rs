@@ -15,7 +15,7 @@ use std::io::Write;
 pub enum Kind {
     /// Parts of the recording are missing.
     Loss,
-    /// A rank delays others.
+    /// A rank delays other ranks.
     Delay,
     /// One rank works while the others wait.
     SerialSection,
