@@ -97,6 +97,7 @@
 
 mod algorithms;
 mod call_path_index;
+mod call_path_labels;
 pub mod codec;
 mod communicators;
 mod diagnostics;
@@ -125,6 +126,7 @@ pub use algorithms::messages::{
     Message, Messages, RemoteAccess, Unmatched, UnmatchedCause, match_messages,
 };
 pub use algorithms::replay::{Close, FrameStack, ReplayCounts, Visitor, open_frames, replay};
+pub use call_path_labels::CallPathLabels;
 pub use communicators::{
     Attribute, CartDimension, CartMembers, CartTopology, Communicator, Members, Window,
 };

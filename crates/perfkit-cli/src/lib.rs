@@ -30,6 +30,7 @@ pub mod pictures;
 pub mod progress;
 pub mod recording;
 pub mod report;
+pub mod scope;
 pub mod suggest;
 pub mod table;
 pub mod track;

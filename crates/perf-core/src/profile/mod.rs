@@ -1,6 +1,7 @@
 //! [`Profile`]: call-path profile with severities `v(metric, call path, location)`.
 
 mod combine;
+mod in_scope;
 mod rows;
 mod scope;
 mod severities;
@@ -11,7 +12,8 @@ pub use rows::{Rows, SparseRows};
 pub use severities::Severities;
 
 use crate::{
-    CallPathId, CallTree, CartTopology, Error, Metric, MetricId, Region, Result, SystemTree, Value,
+    CallPathId, CallPathLabels, CallTree, CartTopology, Error, Metric, MetricId, Region, Result,
+    SystemTree, Value,
 };
 use std::sync::Arc;
 
@@ -217,6 +219,11 @@ impl Profile {
     /// Returns the source of the rows.
     pub fn rows(&self) -> &Arc<dyn RowStore> {
         &self.rows
+    }
+
+    /// Returns labels of the call paths that tell call sites of equal names apart.
+    pub fn call_path_labels(&self) -> CallPathLabels<'_> {
+        CallPathLabels::of(&self.calls, &self.regions)
     }
 
     /// Returns the Cartesian grids over communicators and parts of the machine.

@@ -87,12 +87,13 @@ impl Profile {
                 }
             }
         }
+        let labels = self.call_path_labels();
         let mut last = None;
         let mut name = String::new();
         let paths = kept.iter().map(|(path, _)| {
             if last != Some(*path) {
                 last = Some(*path);
-                name = self.calls().name(*path, self.regions());
+                name = labels.label(*path);
             }
             name.clone()
         });
@@ -167,7 +168,8 @@ impl Profile {
         order.sort_by(|one, other| other.1.total_cmp(&one.1).then(one.0.cmp(&other.0)));
         order.truncate(rows);
         let names = order.iter().map(|(path, _)| *path);
-        let names = names.map(|path| self.calls().name(path, self.regions()));
+        let labels = self.call_path_labels();
+        let names = names.map(|path| labels.label(path));
         let mut table = Table::new("call paths", "Call paths, summed over locations.")
             .with(Column::text("call path", names));
         for it in &chosen {

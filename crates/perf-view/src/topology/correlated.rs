@@ -127,7 +127,7 @@ impl View {
                 found.push(Found {
                     view: at,
                     r: matched.r(),
-                    shift: spectra.plan().shift(matched.peak),
+                    shift: spectra.plan().steps(matched.peak),
                     unshifted: matched.correlation.zero,
                 });
             }

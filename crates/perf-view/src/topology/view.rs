@@ -19,7 +19,7 @@ pub struct Found {
     /// Correlation with the reference at the best shift, in `-1.0..=1.0`.
     pub r: f64,
     /// Shift of the view relative to the reference along each axis, in cells.
-    pub shift: Vec<usize>,
+    pub shift: Vec<isize>,
     /// Correlation with the reference without a shift, in `-1.0..=1.0`.
     pub unshifted: f64,
 }
@@ -394,7 +394,7 @@ pub(super) fn mask(f: &[f64]) -> u32 {
 
 /// Returns the correlation and its shift as text.
 fn said(found: &Found) -> String {
-    let shift: Vec<String> = found.shift.iter().map(usize::to_string).collect();
+    let shift: Vec<String> = found.shift.iter().map(isize::to_string).collect();
     format!("r = {:+.3}, shift {}", found.r, shift.join(","))
 }
 
@@ -415,7 +415,7 @@ fn flat(grid: &Grid) -> Result<Grid> {
 type AxisData = (String, usize, usize, usize);
 
 /// View, correlation, shift, and correlation without shift.
-type FoundData<'a> = (usize, f64, &'a [usize], f64);
+type FoundData<'a> = (usize, f64, &'a [isize], f64);
 
 /// Smallest and largest value, and one byte for each cell in base64: 1 to 255 from the smallest to
 /// the largest value, 0 for cells without a location.

@@ -244,6 +244,7 @@ impl Times {
                     .0 as f64,
             )
         });
+        let labels = profile.call_path_labels();
         let mut paths = Vec::new();
         let mut computes = vec![false; covered.len()];
         for (id, values) in rows {
@@ -262,7 +263,7 @@ impl Times {
             if sum > 0.0 {
                 paths.push(PathTime {
                     id,
-                    name: profile.calls().name(id, profile.regions()),
+                    name: labels.label(id),
                     class,
                     members: of_members,
                     sum,

@@ -1,0 +1,165 @@
+//! [`Kinship`]: views of a profile that contain each other by construction.
+
+use perf_core::{CallPathId, Combine, MetricId, Profile, Scope};
+
+/// Views that are related by construction, so that their correlation is no finding.
+///
+/// Two views are kin if the values of one are part of those of the other:
+/// * metrics on one line of the metric tree, such as `time` and `mpi`, of the same call path;
+/// * the same metric, metrics on one line, or the two scopes of a metric, of call paths on one line
+///   of the call tree, if the values of the caller are inclusive.
+///
+/// Exclusive values of a caller and its callee have no common part, so they are not kin.
+///
+/// ```
+/// use perf_core::{Job, Profile};
+/// use perf_spectral::{Kinship, stored_rows};
+/// let trace = perf_core::samples::cosmo::trace();
+/// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
+/// let metrics = ["time", "exclusive time", "visits"].map(|name| profile.metric(name).expect("it exists"));
+/// let rows = stored_rows(&profile, &metrics);
+/// let kin = Kinship::of(&profile, &rows);
+/// let view = |metric, path| {
+///     let at = rows.iter().position(|row| *row == (metrics[metric], perf_core::CallPathId(path)));
+///     at.expect("it has a row")
+/// };
+/// // The inclusive time of call path 0 contains that of its callee 1, its visits do not.
+/// assert!(kin.are_kin(view(0, 0), view(0, 1)) && !kin.are_kin(view(0, 0), view(2, 1)));
+/// assert!(!kin.are_kin(view(1, 0), view(1, 1)));
+/// # Ok::<(), perf_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Kinship {
+    /// Metric and interval of call paths of each view.
+    views: Vec<Place>,
+    /// For each metric, the metrics whose values are part of it, itself included.
+    parts: Vec<Vec<bool>>,
+}
+
+/// Place of a view in the trees of metrics and call paths.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Index of the metric.
+    metric: usize,
+    /// Number of the call path in depth-first order, and the end of its subtree.
+    subtree: (u32, u32),
+    /// `true` if the values include those of callees.
+    is_inclusive: bool,
+}
+
+impl Kinship {
+    /// Creates the kinship of views without any kin, all of one metric.
+    pub fn unrelated(views: usize) -> Self {
+        let place = |at: usize| Place {
+            metric: 0,
+            subtree: (at as u32, at as u32 + 1),
+            is_inclusive: false,
+        };
+        Kinship {
+            views: (0..views).map(place).collect(),
+            parts: vec![vec![true]],
+        }
+    }
+
+    /// Finds the kin among rows of a profile, in the order of
+    /// [`SpectraBuilder::add_rows`](crate::SpectraBuilder::add_rows).
+    pub fn of(profile: &Profile, rows: &[(MetricId, CallPathId)]) -> Self {
+        let subtrees = subtrees(profile);
+        let metrics = profile.metrics();
+        let place = |(metric, path): &(MetricId, CallPathId)| {
+            let about = metrics.get(metric.index());
+            Place {
+                metric: metric.index(),
+                subtree: subtrees.get(path.index()).copied().unwrap_or_default(),
+                is_inclusive: about.is_some_and(|about| {
+                    about.scope == Scope::Inclusive
+                        || matches!(about.combine, Combine::Minimum | Combine::Maximum)
+                }),
+            }
+        };
+        let mut parts = vec![vec![false; metrics.len()]; metrics.len()];
+        for (at, about) in metrics.iter().enumerate() {
+            let mut whole = Some(at);
+            // Metrics that are parts of themselves end after as many steps as there are metrics.
+            for _ in 0..metrics.len() {
+                let Some(parts) = whole.and_then(|whole| parts.get_mut(whole)) else {
+                    break;
+                };
+                parts[at] = true;
+                let other = about.counterpart.map(MetricId::index);
+                if let Some(slot) = other.and_then(|other| parts.get_mut(other)) {
+                    *slot = true;
+                }
+                let parent = whole.and_then(|whole| metrics.get(whole)?.metric.parent);
+                whole = parent.map(MetricId::index);
+            }
+        }
+        Kinship {
+            views: rows.iter().map(place).collect(),
+            parts,
+        }
+    }
+
+    /// Returns `true` if the values of one view are part of those of the other.
+    pub fn are_kin(&self, one: usize, other: usize) -> bool {
+        let (Some(one), Some(other)) = (self.views.get(one), self.views.get(other)) else {
+            return false;
+        };
+        self.contains(one, other) || self.contains(other, one)
+    }
+
+    /// Returns `true` if the second view is part of the first.
+    fn contains(&self, whole: &Place, part: &Place) -> bool {
+        let parts = |one: &Place, other: &Place| {
+            let parts = self.parts.get(one.metric);
+            parts.is_some_and(|parts| parts.get(other.metric) == Some(&true))
+        };
+        if whole.subtree == part.subtree {
+            return parts(whole, part);
+        }
+        let is_below = whole.subtree.0 <= part.subtree.0 && part.subtree.1 <= whole.subtree.1;
+        whole.is_inclusive && is_below && (parts(whole, part) || parts(part, whole))
+    }
+
+    /// Returns the index of the metric of a view.
+    pub(crate) fn metric(&self, view: usize) -> usize {
+        self.views.get(view).map_or(0, |place| place.metric)
+    }
+
+    /// Returns the number of views.
+    pub fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    /// Returns `true` if there are no views.
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+}
+
+/// Returns the number of each call path in depth-first order, and the end of its subtree.
+fn subtrees(profile: &Profile) -> Vec<(u32, u32)> {
+    let paths = profile.calls().paths();
+    // Sizes of subtrees, from the leaves up: a parent has a lower id than its children.
+    let mut sizes = vec![1u32; paths.len()];
+    for (at, path) in paths.iter().enumerate().rev() {
+        let size = sizes[at];
+        if let Some(slot) = path.parent.and_then(|parent| sizes.get_mut(parent.index())) {
+            *slot += size;
+        }
+    }
+    // Next free number below each call path, and for roots.
+    let (mut next, mut root) = (vec![0; paths.len()], 0);
+    let mut all = Vec::with_capacity(paths.len());
+    for (at, path) in paths.iter().enumerate() {
+        let free = match path.parent.and_then(|parent| next.get_mut(parent.index())) {
+            Some(free) => free,
+            None => &mut root,
+        };
+        let first = *free;
+        *free += sizes[at];
+        next[at] = first + 1;
+        all.push((first, first + sizes[at]));
+    }
+    all
+}
