@@ -434,7 +434,7 @@ fn docs(gate: &mut Gate) -> Outcome {
             let links = text.split("href=\"").skip(1);
             let targets = links.filter_map(|link| link.split_once('"'));
             // An unresolved link keeps the path of the item as its target. Documentation of traits
-            // from other packages contains links of its own, so only paths of our crates count.
+            // from other packages may contain such links too, so that only paths of our crates count.
             let unresolved = targets.filter(|(to, _)| to.starts_with("perf") && to.contains("::"));
             broken.extend(unresolved.map(|(to, _)| format!("{}: {to}", path.display())));
         }

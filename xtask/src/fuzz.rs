@@ -94,8 +94,8 @@ pub(crate) fn run(arguments: &[String]) -> Outcome {
 /// Builds the program and returns its path.
 fn build() -> Result<PathBuf, String> {
     install("cargo-fuzz", CARGO_FUZZ)?;
-    // The code has no `unsafe` that a sanitizer could check, and without one a stable compiler
-    // suffices.
+    // The code has no `unsafe` that a sanitizer could check, and without a sanitizer a stable
+    // compiler suffices.
     let arguments = [
         "fuzz",
         "build",

@@ -550,7 +550,8 @@ impl Part {
         }
     }
 
-    /// Returns the maximum number of bytes of composed texts, since few bytes of a file can require many.
+    /// Returns the maximum number of bytes of composed texts. The limit is needed because few bytes of a file can
+    /// require long texts.
     pub(crate) fn most_text(&self) -> u64 {
         super::most_text(self.budget.limits())
     }

@@ -73,7 +73,7 @@ pub(super) struct RequestedMetric {
 pub struct ExtractParams {
     /// Rule for begin and end.
     delimiter: Delimiter,
-    /// Formulas of the metrics; `true` for required ones.
+    /// Formulas of the metrics, each with `true` if the metric is required.
     metrics: Vec<(String, bool)>,
     /// `true` to add all metrics of the recording.
     all_counters: bool,
@@ -262,7 +262,7 @@ pub struct Extract {
 }
 
 impl Default for Extract {
-    /// Returns the default parameters: all bursts, with their duration alone.
+    /// Returns the default parameters: all bursts, without metrics besides the duration.
     fn default() -> Self {
         Extract {
             delimiter: Delimiter::default(),

@@ -97,8 +97,8 @@ impl Frame {
     /// |---|---|---|
     /// | `cluster` | text | number, or `noise` |
     /// | `bursts` | unsigned | number of bursts |
-    /// | `time` | time | sum of their durations |
-    /// | `share of time` | float, % | share in the time of all bursts, dropped ones included |
+    /// | `time` | time | sum of the durations |
+    /// | `share of time` | float, % | share of the time of all bursts, including dropped bursts |
     ///
     /// The cluster of a burst that a filter dropped is missing, and such bursts are not part of `noise`.
     ///

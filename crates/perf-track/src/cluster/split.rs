@@ -72,7 +72,7 @@ pub fn split_by_key<K: Ord>(
             *of_cluster[cluster].entry(key).or_insert(0.0) += weight;
         }
     }
-    // New cluster of each significant key, and of the rest, in each cluster.
+    // New number of each significant key and of all other points, for each cluster.
     let mut next = 0;
     let parts: Vec<(BTreeMap<&K, u32>, u32)> = of_cluster
         .into_iter()

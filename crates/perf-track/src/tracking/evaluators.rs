@@ -14,7 +14,7 @@ const PIECE: usize = 4096;
 /// Computes the fraction of the bursts of each cluster of `from` (rows) whose nearest burst of `to`
 /// is in each cluster of `to` (columns). `shift` is added to the bursts of `from`.
 ///
-/// In the first matrix all bursts have equal weight. In the second one each burst is weighted by a
+/// In the first matrix all bursts have equal weight. In the second matrix the weight of each burst is a
 /// Gaussian of its distance with deviation `reach`.
 pub(crate) fn cross(
     from: &Side,

@@ -39,7 +39,7 @@ pub struct Parts {
 /// [`Observation::with_labels`].
 ///
 /// # Errors
-/// Does not fail for valid observations.
+/// Never fails for valid observations.
 ///
 /// ```
 /// use perf_track::tracking::{Callers, Observation, split_by_callers};

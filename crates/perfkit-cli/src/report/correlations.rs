@@ -95,7 +95,7 @@ pub(super) fn part(
         let words = words.into_iter().map(OsString::from);
         failure::options(words.chain(["--".into(), file.clone()]))
     };
-    // Selects the call path with the strongest correlation among the most uneven ones.
+    // Selects the call path with the strongest correlation among the most uneven call paths.
     let mut chosen: Option<(f64, &PathTime, Vec<Related>)> = None;
     for (_, path) in references.into_iter().take(MAX_REFERENCES) {
         let related = correlate::related(profile, &options(path, true)?)?;
