@@ -2,6 +2,7 @@
 //! invalid input.
 
 mod agreement;
+mod relations;
 
 use perf_testdata::bundled::recording as bundled;
 use perf_testdata::corpus::corpus;
