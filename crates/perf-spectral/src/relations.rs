@@ -515,16 +515,16 @@ fn arrange(found: &mut [Relation], kin: &Kinship) {
     });
     // Views of earlier relations, with the first relation of the group that connects them.
     let mut known: Vec<(usize, usize)> = Vec::new();
-    for at in 0..found.len() {
+    for (at, relation) in found.iter_mut().enumerate() {
         let groups = |view: usize, known: &[(usize, usize)]| -> BTreeSet<usize> {
             let near = known.iter();
             let near = near.filter(|(other, _)| view == *other || kin.are_kin(view, *other));
             near.map(|(_, group)| *group).collect()
         };
-        let (one, other) = (found[at].one, found[at].other);
+        let (one, other) = (relation.one, relation.other);
         let (of_one, of_other) = (groups(one, &known), groups(other, &known));
-        found[at].repeats = of_one.intersection(&of_other).next().copied();
-        if found[at].repeats.is_none() && known.len() < 2 * MAX_FIRSTS {
+        relation.repeats = of_one.intersection(&of_other).next().copied();
+        if relation.repeats.is_none() && known.len() < 2 * MAX_FIRSTS {
             let joined: BTreeSet<usize> = of_one.union(&of_other).copied().collect();
             let first = joined.first().copied().unwrap_or(at);
             for (_, group) in &mut known {

@@ -142,9 +142,10 @@ impl Found {
         let mut views = Views::of(&opened.profile, options, None)?;
         let filter = AxisFilter::new(&views.axes);
         let filter = filter.map_err(|error| Failure::Usage(format!("--axes: {error}")))?;
-        let kin = match options.kin {
-            true => Kinship::unrelated(views.rows.len()),
-            false => Kinship::of(&views.profile, &views.rows),
+        let kin = if options.kin {
+            Kinship::unrelated(views.rows.len())
+        } else {
+            Kinship::of(&views.profile, &views.rows)
         };
         let relations = views.spectra.relations(&filter, &kin, &params, &Bar::job());
         if let Some(first) = views.spectra.skipped().first() {
@@ -244,9 +245,10 @@ impl Found {
                 matches!(unit, "ns" | "us" | "usec" | "ms" | "s" | "sec" | "seconds")
             })
         };
-        let (high, low) = match is_time(one) && is_time(other) {
-            true => ("long", "short"),
-            false => ("high", "low"),
+        let (high, low) = if is_time(one) && is_time(other) {
+            ("long", "short")
+        } else {
+            ("high", "low")
         };
         let opposite = if relation.r < 0.0 { low } else { high };
         let statistics = format!("r = {:+.2}, p < {}", relation.r, power_of_ten(relation.p));

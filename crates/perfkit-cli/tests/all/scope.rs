@@ -285,8 +285,8 @@ fn exclusive_views_differ_from_inclusive_ones() {
         ];
         let found: Value = serde_json::from_str(&text("correlate", &file, &words)).expect("JSON");
         assert_eq!(found["reference"]["scope"], scope);
-        let views = found["views"].as_array().expect("views").iter();
-        let main = views.filter(|it| it["path"] == "main").next();
+        let mut views = found["views"].as_array().expect("views").iter();
+        let main = views.find(|it| it["path"] == "main");
         main.map_or(0.0, |it| it["pearson"].as_f64().expect("a number"))
     };
     // Without its callees, main takes 100 s everywhere.
