@@ -32,9 +32,12 @@ use perf_core::{CallPathId, Combine, MetricId, Profile, Scope};
 pub struct Kinship {
     /// Metric and interval of call paths of each view.
     views: Vec<Place>,
-    /// For each metric, the metrics whose values are part of it, itself included.
-    parts: Vec<Vec<bool>>,
+    /// Parent and counterpart of each metric.
+    metrics: Vec<[Option<usize>; 2]>,
 }
+
+/// Largest number of steps in the tree of metrics. Files may contain cycles.
+const MAX_DEPTH: usize = 64;
 
 /// Place of a view in the trees of metrics and call paths.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +60,7 @@ impl Kinship {
         };
         Kinship {
             views: (0..views).map(place).collect(),
-            parts: vec![vec![true]],
+            metrics: vec![[None; 2]],
         }
     }
 
@@ -77,26 +80,13 @@ impl Kinship {
                 }),
             }
         };
-        let mut parts = vec![vec![false; metrics.len()]; metrics.len()];
-        for (at, about) in metrics.iter().enumerate() {
-            let mut whole = Some(at);
-            // Metrics that are parts of themselves end after as many steps as there are metrics.
-            for _ in 0..metrics.len() {
-                let Some(parts) = whole.and_then(|whole| parts.get_mut(whole)) else {
-                    break;
-                };
-                parts[at] = true;
-                let other = about.counterpart.map(MetricId::index);
-                if let Some(slot) = other.and_then(|other| parts.get_mut(other)) {
-                    *slot = true;
-                }
-                let parent = whole.and_then(|whole| metrics.get(whole)?.metric.parent);
-                whole = parent.map(MetricId::index);
-            }
-        }
+        let relatives = metrics.iter().map(|about| {
+            let ids = [about.metric.parent, about.counterpart];
+            ids.map(|id| id.map(MetricId::index))
+        });
         Kinship {
             views: rows.iter().map(place).collect(),
-            parts,
+            metrics: relatives.collect(),
         }
     }
 
@@ -110,15 +100,23 @@ impl Kinship {
 
     /// Returns `true` if the second view is part of the first.
     fn contains(&self, whole: &Place, part: &Place) -> bool {
-        let parts = |one: &Place, other: &Place| {
-            let parts = self.parts.get(one.metric);
-            parts.is_some_and(|parts| parts.get(other.metric) == Some(&true))
-        };
+        let parts = |one: &Place, other: &Place| self.is_part(one.metric, other.metric);
         if whole.subtree == part.subtree {
             return parts(whole, part);
         }
         let is_below = whole.subtree.0 <= part.subtree.0 && part.subtree.1 <= whole.subtree.1;
         whole.is_inclusive && is_below && (parts(whole, part) || parts(part, whole))
+    }
+
+    /// Returns `true` if a metric is the other one, below it in the tree of metrics, or the
+    /// counterpart of such a metric.
+    fn is_part(&self, whole: usize, part: usize) -> bool {
+        let parent = |metric: &usize| self.metrics.get(*metric).and_then(|it| it[0]);
+        let counterpart = self.metrics.get(part).and_then(|it| it[1]);
+        [Some(part), counterpart].into_iter().flatten().any(|part| {
+            let mut above = std::iter::successors(Some(part), parent).take(MAX_DEPTH);
+            above.any(|metric| metric == whole)
+        })
     }
 
     /// Returns the index of the metric of a view.

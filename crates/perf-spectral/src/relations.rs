@@ -10,6 +10,7 @@ use crate::real::Real;
 use crate::spectra::Spectra;
 use crate::{AxisFilter, Error, Filter, Kinship, Result};
 use perf_core::{CancellationChecks, Job, parallel};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Views with R above this differ by their scale alone.
 const SAME: f64 = 1.0 - 1e-9;
@@ -98,7 +99,8 @@ pub struct Relation {
     /// Variation of the view that varies less, relative to the view of its metric that varies most,
     /// in `0.0..=1.0`.
     pub share: f64,
-    /// Index of an earlier relation between the same two views or their kin.
+    /// Index of the first of the earlier relations that connect both views, directly, over other
+    /// views, or over kin; `None` if they do not.
     pub repeats: Option<usize>,
 }
 
@@ -299,7 +301,7 @@ impl<T: Real> Spectra<T> {
         tested.truncate(discoveries(tested.iter().map(|(p, _)| *p), step));
         relations.threshold = tested.last().map_or(0.0, |(p, _)| *p);
         // The largest variation of each metric.
-        let mut largest = std::collections::BTreeMap::new();
+        let mut largest = BTreeMap::new();
         for (view, deviation) in rows.views.iter().zip(&rows.deviations) {
             let most: &mut f64 = largest.entry(kin.metric(*view)).or_default();
             *most = most.max(*deviation);
@@ -501,27 +503,36 @@ fn discoveries(ascending: impl Iterator<Item = f64>, step: f64) -> usize {
     ascending.enumerate().filter_map(passes).last().unwrap_or(0)
 }
 
-/// Sorts relations by `r^2` times the share, and marks those between views of which earlier
-/// relations have the same or kin.
+/// Sorts relations by `r^2` times the share, and marks those between views that earlier relations
+/// connect, directly, over other views, or over kin.
 fn arrange(found: &mut [Relation], kin: &Kinship) {
+    /// Upper bound on the relations that are compared with later ones.
+    const MAX_FIRSTS: usize = 1000;
     let weight = |it: &Relation| it.r * it.r * it.share;
     found.sort_by(|a, b| {
         let by_weight = weight(b).total_cmp(&weight(a));
         by_weight.then((a.one, a.other).cmp(&(b.one, b.other)))
     });
-    let near = |one: usize, other: usize| one == other || kin.are_kin(one, other);
-    let mut firsts: Vec<usize> = Vec::new();
-    /// Upper bound on the relations that are compared with later ones.
-    const MAX_FIRSTS: usize = 1000;
-    for at in 0..found.len() {
-        let (a, b) = (found[at].one, found[at].other);
-        let repeats = firsts.iter().copied().find(|first| {
-            let (one, other) = (found[*first].one, found[*first].other);
-            (near(a, one) && near(b, other)) || (near(a, other) && near(b, one))
-        });
-        found[at].repeats = repeats;
-        if repeats.is_none() && firsts.len() < MAX_FIRSTS {
-            firsts.push(at);
+    // Views of earlier relations, with the first relation of the group that connects them.
+    let mut known: Vec<(usize, usize)> = Vec::new();
+    for (at, relation) in found.iter_mut().enumerate() {
+        let groups = |view: usize, known: &[(usize, usize)]| -> BTreeSet<usize> {
+            let near = known.iter();
+            let near = near.filter(|(other, _)| view == *other || kin.are_kin(view, *other));
+            near.map(|(_, group)| *group).collect()
+        };
+        let (one, other) = (relation.one, relation.other);
+        let (of_one, of_other) = (groups(one, &known), groups(other, &known));
+        relation.repeats = of_one.intersection(&of_other).next().copied();
+        if relation.repeats.is_none() && known.len() < 2 * MAX_FIRSTS {
+            let joined: BTreeSet<usize> = of_one.union(&of_other).copied().collect();
+            let first = joined.first().copied().unwrap_or(at);
+            for (_, group) in &mut known {
+                if joined.contains(group) {
+                    *group = first;
+                }
+            }
+            known.extend([(one, first), (other, first)]);
         }
     }
 }

@@ -86,8 +86,8 @@ pub(crate) fn in_scope(profile: &Profile, metric: MetricId, scope: Scope) -> (Pr
     let counterpart = about.and_then(|about| profile.metrics().get(about.counterpart?.index()));
     let renamed = about.map(|about| format!("{} {}", scope_name(scope), about.quantity()));
     let names = [about, counterpart].into_iter().flatten();
-    let names = names.map(|about| about.metric.name.clone()).chain(renamed);
-    let found = names.filter_map(|name| scoped.metric(&name)).next();
+    let mut names = names.map(|about| about.metric.name.clone()).chain(renamed);
+    let found = names.find_map(|name| scoped.metric(&name));
     let found = found.unwrap_or_default();
     (scoped, found)
 }

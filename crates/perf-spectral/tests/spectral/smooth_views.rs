@@ -63,7 +63,7 @@ pub(crate) fn relations(views: usize, planted: usize, seed: u64) -> Relations {
     let mut random = Random::new(seed);
     let mut all: Vec<Vec<f64>> = (0..views).map(|_| smooth(&mut random)).collect();
     for pair in 0..planted {
-        let sign = if pair % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = if pair.is_multiple_of(2) { 1.0 } else { -1.0 };
         let noise = smooth(&mut random);
         let cells = all[2 * pair].iter().zip(&noise);
         all[2 * pair + 1] = cells
@@ -84,7 +84,7 @@ pub(crate) fn relations(views: usize, planted: usize, seed: u64) -> Relations {
 /// Returns the number of found planted pairs and of false pairs.
 pub(crate) fn counts(found: &Relations, planted: usize) -> (usize, usize) {
     let is_planted =
-        |one: usize, other: usize| one % 2 == 0 && other == one + 1 && one < 2 * planted;
+        |one: usize, other: usize| one.is_multiple_of(2) && other == one + 1 && one < 2 * planted;
     let (right, wrong): (Vec<_>, Vec<_>) = found
         .found
         .iter()

@@ -9,7 +9,7 @@ use crate::output;
 use crate::progress::Bar;
 use crate::recording::Profiled;
 use crate::scope::{scope_of, scoped_name};
-use crate::table::{counted, grouped};
+use crate::table::{counted, grouped, shortened};
 use perfkit::core::{CallPathId, Column, ProfileMetric, Table};
 use perfkit::spectral::{AxisFilter, Kinship, Relation, RelationParams, Relations};
 use perfkit::view::Section;
@@ -19,6 +19,9 @@ use std::io::Write;
 /// Share of R that the named axes of a sentence hold at least.
 const NAMED_SHARE: f64 = 0.9;
 
+/// Largest number of characters of a call path in a sentence.
+const MAX_NAME: usize = 60;
+
 /// Views of a profile and the relations between them.
 struct Found {
     /// Views with their spectra.
@@ -27,8 +30,6 @@ struct Found {
     relations: Relations,
     /// Expected share of false pairs.
     rate: f64,
-    /// Names of the regions of each call path from the root.
-    names: Vec<Vec<String>>,
 }
 
 /// View of a pair, for `--json`.
@@ -61,7 +62,7 @@ struct Pair<'a> {
     along: &'a [f64],
     /// Variation of the view that varies less, relative to the largest of its metric.
     share: f64,
-    /// Number of further pairs between the same views or their kin.
+    /// Number of further pairs among the views that this pair and later ones connect, and their kin.
     similar: usize,
 }
 
@@ -141,19 +142,12 @@ impl Found {
         let mut views = Views::of(&opened.profile, options, None)?;
         let filter = AxisFilter::new(&views.axes);
         let filter = filter.map_err(|error| Failure::Usage(format!("--axes: {error}")))?;
-        let kin = match options.kin {
-            true => Kinship::unrelated(views.rows.len()),
-            false => Kinship::of(&views.profile, &views.rows),
+        let kin = if options.kin {
+            Kinship::unrelated(views.rows.len())
+        } else {
+            Kinship::of(&views.profile, &views.rows)
         };
         let relations = views.spectra.relations(&filter, &kin, &params, &Bar::job());
-        let profile = &views.profile;
-        let name = |path: CallPathId| -> Vec<String> {
-            let regions = profile.calls().path(path).into_iter();
-            let name = regions.filter_map(|id| profile.regions().get(id.index()));
-            name.map(|region| region.name.clone()).collect()
-        };
-        let ids = (0..profile.calls().paths().len()).filter_map(CallPathId::from_index);
-        let names = ids.map(name).collect();
         if let Some(first) = views.spectra.skipped().first() {
             views.notes.push(format!(
                 "{} of {} views are skipped because a value is not finite: the first is {first}",
@@ -165,7 +159,6 @@ impl Found {
             relations: relations.map_err(usage)?,
             views,
             rate,
-            names,
         })
     }
 
@@ -187,18 +180,32 @@ impl Found {
 
     /// Returns the innermost regions of the call path of a view that identify it, or its label.
     fn short(&self, view: usize) -> String {
-        let row = self.views.rows.get(view);
-        let own = row.and_then(|(_, path)| self.names.get(path.index()));
-        let own = own.map_or(&[][..], Vec::as_slice);
-        let is_unique = |count: usize| {
-            let end = &own[own.len() - count..];
-            let same = self.names.iter().filter(|names| names.ends_with(end));
-            same.take(2).count() == 1
+        let profile = &self.views.profile;
+        let calls = profile.calls();
+        let name = |id: CallPathId| {
+            let region = calls.get(id).map(|path| path.region)?;
+            Some(profile.regions().get(region.index())?.name.as_str())
         };
-        match (1..=own.len()).find(|count| is_unique(*count)) {
-            Some(count) => own[own.len() - count..].join(" > "),
-            None => self.label(view),
+        let own = self.views.rows.get(view).map(|(_, path)| *path);
+        // Callers of other call paths with the same names so far.
+        let ids = (0..calls.paths().len()).filter_map(CallPathId::from_index);
+        let mut same: Vec<CallPathId> = ids.filter(|id| Some(*id) != own).collect();
+        let (mut at, mut names) = (own, Vec::new());
+        while let Some(id) = at {
+            names.push(name(id).unwrap_or_default());
+            same.retain(|other| name(*other) == name(id));
+            if same.is_empty() {
+                names.reverse();
+                return shortened(&names.join(" > "), MAX_NAME);
+            }
+            at = calls.get(id).and_then(|path| path.parent);
+            if at.is_some() {
+                let callers = same.iter().filter_map(|id| calls.get(*id)?.parent);
+                same = callers.collect();
+            }
         }
+        // The end of a label has the number of the call path.
+        shortened(&self.label(view), MAX_NAME)
     }
 
     /// Returns the axes that hold most of R as text; empty if all axes do.
@@ -238,9 +245,10 @@ impl Found {
                 matches!(unit, "ns" | "us" | "usec" | "ms" | "s" | "sec" | "seconds")
             })
         };
-        let (high, low) = match is_time(one) && is_time(other) {
-            true => ("long", "short"),
-            false => ("high", "low"),
+        let (high, low) = if is_time(one) && is_time(other) {
+            ("long", "short")
+        } else {
+            ("high", "low")
         };
         let opposite = if relation.r < 0.0 { low } else { high };
         let statistics = format!("r = {:+.2}, p < {}", relation.r, power_of_ten(relation.p));
@@ -366,7 +374,10 @@ impl Found {
         for (relation, similar) in distinct.iter().take(top) {
             let similar = match similar {
                 0 => String::new(),
-                similar => format!(", and {} of their kin", counted(*similar, "pair")),
+                similar => format!(
+                    "; {} among these views, those tied to them and their kin",
+                    counted(*similar, "more pair")
+                ),
             };
             writeln!(out, "  {}{similar}", self.sentence(relation))?;
         }
@@ -433,7 +444,7 @@ impl Found {
             .with(Column::floats("r", "", listed().map(|(it, _)| it.r)))
             .with(Column::floats("p", "", listed().map(|(it, _)| it.p)))
             .with(Column::unsigned(
-                "pairs of kin",
+                "further pairs",
                 "",
                 listed().map(|(_, similar)| *similar),
             ));
