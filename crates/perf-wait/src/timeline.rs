@@ -271,7 +271,7 @@ impl Timeline {
             .starts
             .partition_point(|start| *start <= from)
             .saturating_sub(1);
-        let end = self.starts.partition_point(|start| *start < to);
+        let end = self.first_at(first, to);
         // Whole blocks inside of the interval, by their sums. The last interval may end after `to`.
         let blocks = first.div_ceil(block) + 1..end.saturating_sub(1) / block;
         if blocks.end > blocks.start {
@@ -286,6 +286,18 @@ impl Timeline {
             }
         }
         self.add_each(first..end, from, to, sums);
+    }
+
+    /// Returns the place of the first interval that does not begin before a time. The interval at `from` begins earlier,
+    /// and the search takes logarithmic time in the distance from it.
+    fn first_at(&self, from: usize, time: Ticks) -> usize {
+        let rest = self.starts.get(from..).unwrap_or_default();
+        let mut most = 16;
+        while rest.get(most).is_some_and(|start| *start < time) {
+            most *= 4;
+        }
+        let near = rest.get(..most).unwrap_or(rest);
+        from + near.partition_point(|start| *start < time)
     }
 
     /// Returns the time within each of these intervals that is in slots for which `inside` is `true`. Intervals in order
