@@ -261,3 +261,65 @@ impl ChainGraph {
         Ok(latest.unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Activities of locations of these lengths: their durations, the first of each location, and the place of each on
+    /// its location.
+    fn activities(lengths: &[usize], some: &[i64]) -> (Durations, Vec<u32>, Vec<usize>) {
+        let places = lengths.iter().flat_map(|length| 0..*length);
+        let places: Vec<usize> = places.collect();
+        let mut durations = Durations::zero(places.len());
+        for (id, duration) in durations.ids().zip(some.iter().cycle()) {
+            durations.set(id, Nanos(*duration));
+        }
+        let mut sum = 0;
+        let firsts = lengths.iter().map(|length| {
+            sum += *length as u32;
+            sum - *length as u32
+        });
+        (durations, firsts.collect(), places)
+    }
+
+    proptest! {
+        #[test]
+        fn replay_of_chains_is_that_of_their_activities(
+            lengths in prop::collection::vec(0usize..12, 1..8),
+            some in prop::collection::vec(prop_oneof![8 => 0i64..50, 1 => -9i64..0, 1 => Just(5_000_000_000)], 1..60),
+            pairs in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 0..30),
+        ) {
+            let (durations, firsts, places) = activities(&lengths, &some);
+            let count = places.len();
+            prop_assume!(count > 0);
+            // An activity waits for those of a lower place on their location, so that there are no cycles.
+            let pairs = pairs.iter().map(|(a, b)| (a.index(count), b.index(count)));
+            let edges = pairs.filter(|(a, b)| places[*b] < places[*a]);
+            let edges: Vec<(u32, u32)> = edges.map(|(a, b)| (a as u32, b as u32)).collect();
+
+            let mut ends = vec![0; count];
+            let mut order: Vec<usize> = (0..count).collect();
+            order.sort_by_key(|id| places[*id]);
+            for id in order {
+                let own = (places[id] > 0).then(|| ends[id - 1]);
+                let others = edges.iter().filter(|edge| edge.0 as usize == id);
+                let others = others.map(|edge| ends[edge.1 as usize]);
+                let ready = others.chain(own).fold(0, i64::max);
+                ends[id] = ready + durations.get(ActivityId(id as u32)).0;
+            }
+
+            let job = Job::default();
+            let graph = ChainGraph::new(&durations, firsts.iter().copied(), &edges, &job).unwrap();
+            let Ok(graph) = graph else { panic!("there is no cycle") };
+            let mut times = graph.sums(&durations);
+            let latest = graph.replay(&mut times, &job).unwrap();
+            prop_assert_eq!(Some(latest.0), ends.iter().copied().max());
+            for (id, end) in (0..).map(ActivityId).zip(&ends) {
+                let is_last = id.index() + 1 == count || graph.heads.contains(id.0 + 1);
+                prop_assert!(!is_last || times[graph.place(id)].0 == *end);
+            }
+        }
+    }
+}
