@@ -238,7 +238,7 @@ impl Link {
         Client::new(self.client(), exchange).resume(*sequence, positions)
     }
 
-    /// Returns the exchange of deltas and views for a [`Client`](perf_anomaly::server::Client).
+    /// Returns the exchange of deltas and views for a [`Client`].
     /// Each delta waits for its answer, unless the exchange runs in a
     /// [`Background`](super::Background).
     pub fn exchange(&self) -> Requests {

@@ -92,8 +92,8 @@ impl Activities {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Window`](crate::Error::Window) if the view does not contain all time of the trace,
-    /// [`Error::Cancelled`](crate::Error::Cancelled) if the job is cancelled, and an error of `perf-core` if there are
+    /// Returns [`Error::Window`] if the view does not contain all time of the trace,
+    /// [`Error::Cancelled`] if the job is cancelled, and an error of `perf-core` if there are
     /// too many call paths.
     pub fn of(view: TraceView<'_>, job: &Job) -> Result<Self> {
         Self::find(view, true, job)
