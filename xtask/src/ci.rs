@@ -375,6 +375,8 @@ const TEST: [&str; 6] = [
 /// Runs all tests that need no system program.
 fn test(gate: &mut Gate) -> Outcome {
     let mut command = cargo(&TEST);
+    // One run reports the failures of all packages.
+    command.arg("--no-fail-fast");
     match corpus() {
         Some(folder) => {
             println!("   corpus: {}", folder.display());

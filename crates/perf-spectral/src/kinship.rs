@@ -5,9 +5,10 @@ use perf_core::{CallPathId, Combine, MetricId, Profile, Scope};
 /// Views that are related by construction, so that their correlation is no finding.
 ///
 /// Two views are kin if the values of one are part of those of the other:
-/// * metrics on one line of the metric tree, such as `time` and `mpi`, of the same call path;
-/// * the same metric, metrics on one line, or the two scopes of a metric, of call paths on one line
-///   of the call tree, if the values of the caller are inclusive.
+/// * two metrics of the same call path, if one is an ancestor of the other in the metric tree, such
+///   as `time` and `mpi`, or if they are the inclusive and the exclusive form of one metric;
+/// * a caller and a direct or indirect callee, if the values of the caller are inclusive and the
+///   metrics are equal, ancestors of each other, or the two forms of one metric.
 ///
 /// Exclusive values of a caller and its callee have no common part, so they are not kin.
 ///
@@ -51,7 +52,7 @@ struct Place {
 }
 
 impl Kinship {
-    /// Creates the kinship of views without any kin, all of one metric.
+    /// Creates a kinship in which no two views are kin and all views have the same metric.
     pub fn unrelated(views: usize) -> Self {
         let place = |at: usize| Place {
             metric: 0,

@@ -5,8 +5,8 @@ use perf_core::{Limits, Place};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Memory budget of all parts of a recording in one or several files. Files are read in parallel. If the budget is
-/// exceeded, reading fails with any number of threads, but the file named in the error may vary.
+/// Memory budget of all parts of a recording in one or several files. Files are read in parallel. The
+/// number of threads does not decide if reading exceeds the budget, but it may decide which file the error names.
 #[derive(Clone, Debug)]
 pub(crate) struct MemoryBudget {
     /// Limits on resources.
@@ -27,7 +27,7 @@ impl MemoryBudget {
         &self.limits
     }
 
-    /// Allocates `more` bytes of the budget for `what`.
+    /// Counts `more` bytes for `what` against the budget.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! [`App`]: state that all HTTP requests share, and the limits on queries and connections.
+//! [`App`]: state that all HTTP requests share (data source, counters, limits), and the checks and headers of all
+//! requests.
 
 use super::READERS;
 use super::access::is_meant;
@@ -70,11 +71,11 @@ pub(super) struct App {
     pub(super) source: Source,
     /// Validated parameters of the HTTP interface.
     pub(super) params: WebParams,
-    /// Free places for pages that receive events.
+    /// Permits for open pages that receive events.
     pub(super) pages: Arc<Semaphore>,
     /// Counters of requests.
     pub(super) seen: Seen,
-    /// Answers of the state thread on their way to the connections.
+    /// Answers that the thread with the state has produced and the connections have not yet sent.
     pub(super) answers: Arc<Answers>,
     /// Free memory for bodies, in bytes.
     bodies: Arc<Semaphore>,

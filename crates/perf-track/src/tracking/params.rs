@@ -115,8 +115,8 @@ impl TrackParams {
         self
     }
 
-    /// Sets the smallest SPMD score, in `0.0..=1.0`, of an experiment and a cluster at which the
-    /// published mode uses their alignment; default 0.9. The optimal mode uses the alignment of
+    /// Sets the smallest SPMD score, in `0.0..=1.0`. Default 0.9. The published mode uses an alignment
+    /// only if the scores of the experiment and of the cluster are at least this value. The optimal mode uses the alignment of
     /// every experiment as one vote, weighted by the SPMD score.
     pub fn min_score(mut self, score: f64) -> Self {
         self.min_score = score;
@@ -144,8 +144,8 @@ impl TrackParams {
         self
     }
 
-    /// Sets the evidence, in `0.0..=1.0`, that the optimal mode requires for a cluster without a
-    /// partner to be a part of another one. Default 0.5.
+    /// Sets the smallest evidence, in `0.0..=1.0`, with which the optimal mode takes a cluster without
+    /// a partner for a part of another cluster. Default 0.5.
     pub fn split(mut self, evidence: f64) -> Self {
         self.split = evidence;
         self
@@ -158,8 +158,8 @@ impl TrackParams {
         self
     }
 
-    /// Filters tracked regions whose share of the time in clusters, in `0.0..=1.0`, is smaller in
-    /// more than one experiment. Default 0, which filters no region.
+    /// Drops tracked regions whose share of the time in clusters is below `share`, in `0.0..=1.0`, in
+    /// at least two experiments. Default 0, which drops no region.
     pub fn min_share(mut self, share: f64) -> Self {
         self.min_share = share;
         self
@@ -170,7 +170,8 @@ impl TrackParams {
     /// Default 0.5.
     ///
     /// In 60 random series with known truth, 746 of 752 tracked regions of several experiments with
-    /// a confidence of at least 0.5 are a single phase. Below 0.5, 1 of 5 is.
+    /// a confidence of at least 0.5 are a single phase. Of the 5 regions
+    /// with a lower confidence, 1 is.
     pub fn min_confidence(mut self, confidence: f64) -> Self {
         self.min_confidence = confidence;
         self
