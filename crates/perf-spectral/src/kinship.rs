@@ -24,9 +24,11 @@ use perf_core::{CallPathId, Combine, MetricId, Profile, Scope};
 ///     let at = rows.iter().position(|row| *row == (metrics[metric], perf_core::CallPathId(path)));
 ///     at.expect("it has a row")
 /// };
-/// // The inclusive time of call path 0 contains that of its callee 1, its visits do not.
-/// assert!(kin.are_kin(view(0, 0), view(0, 1)) && !kin.are_kin(view(0, 0), view(2, 1)));
-/// assert!(!kin.are_kin(view(1, 0), view(1, 1)));
+/// // The inclusive time of call path 0 contains the times of its callee 1, but not its visits.
+/// assert!(kin.are_kin(view(0, 0), view(0, 1)) && kin.are_kin(view(0, 0), view(1, 1)));
+/// assert!(!kin.are_kin(view(0, 0), view(2, 1)));
+/// // Visits are exclusive: those of a caller do not contain those of its callees.
+/// assert!(!kin.are_kin(view(2, 0), view(2, 1)));
 /// # Ok::<(), perf_core::Error>(())
 /// ```
 #[derive(Clone, Debug)]

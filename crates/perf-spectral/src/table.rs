@@ -176,7 +176,7 @@ impl PairMatch {
     /// let pairs = spectra.pairs(&AxisFilter::all(1), &params, &Job::default())?;
     /// let table = PairMatch::table(&pairs, spectra.plan(), &ViewNames::of_views(spectra.views()));
     /// assert_eq!(table.cell(0, "reference view"), Some(Cell::Unsigned(0)));
-    /// assert_eq!(table.text_of(0, "shift"), "(4)");
+    /// assert_eq!(table.text_of(0, "shift"), "(-1)");
     /// # Ok::<(), perf_spectral::Error>(())
     /// ```
     pub fn table<T: Real>(
