@@ -322,6 +322,8 @@ impl Tab<'_> {
             "(() => {{ const e = document.querySelector({name}); if (!e) return null;
             const all = e.getBoundingClientRect();
             if (all.top < 0 || all.top + {1} * all.height > innerHeight - 4) e.scrollIntoView({{block: 'center'}});
+            const x = all.left + {0} * all.width;
+            if (x < 0 || x > innerWidth) e.scrollIntoView({{block: 'nearest', inline: 'center'}});
             const r = e.getBoundingClientRect();
             return [r.left + {0} * r.width, r.top + {1} * r.height]; }})()",
             share[0], share[1]
