@@ -25,7 +25,6 @@ pub mod schema;
 
 mod codes;
 mod column_reader;
-mod cut;
 mod definitions;
 mod event_conversion;
 mod events;
@@ -34,12 +33,12 @@ mod merge;
 mod open_regions;
 mod raw_events;
 mod reader;
+mod subset;
 pub(crate) mod wire;
 mod write;
 
 pub use archive::anchor::Anchor;
 pub use archive::{Archive, DiskArchive, MemoryArchive};
-pub use cut::{Cut, cut};
 pub use definitions::local::LocalDefinitions;
 pub use definitions::{DefinitionFile, DefinitionRecord};
 pub use event_conversion::record_name;
@@ -47,6 +46,7 @@ pub use format::FORMAT;
 pub use merge::Merged;
 pub use raw_events::RawEvent;
 pub use reader::{Estimate, Reader};
+pub use subset::{Cut, cut};
 pub use wire::ByteOrder;
 pub use write::{
     ATTRIBUTE_NOT_WRITTEN, Arg, EVENT_NOT_WRITTEN, Encoder, NewArchive, REGION_NAMED,
