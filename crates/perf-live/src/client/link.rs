@@ -127,7 +127,7 @@ impl Who {
 /// let target = Target::new("http://127.0.0.1:5560")?.token("the word of the writers");
 /// let link = Link::open(&target, Who::new(0, 3).program_name("lammps").host("n12"))?;
 /// // Another rank of the same process, over the same connection.
-/// let next = link.beside(Who::new(0, 4).program_name("lammps"))?;
+/// let next = link.attach(Who::new(0, 4).program_name("lammps"))?;
 /// assert_ne!(link.client(), next.client());
 /// # Ok::<(), perf_live::Error>(())
 /// ```
@@ -217,7 +217,7 @@ impl Link {
     ///
     /// # Errors
     /// Returns the errors of [`open`](Self::open).
-    pub fn beside(&self, who: Who) -> Result<Self> {
+    pub fn attach(&self, who: Who) -> Result<Self> {
         Self::greet(self.0.http.clone(), who, fresh())
     }
 
@@ -257,7 +257,7 @@ impl Link {
             lines: Vec::new(),
             bytes: 0,
             models: HashMap::new(),
-            beside: None,
+            attached: None,
         }
     }
 
@@ -377,7 +377,7 @@ impl Exchange for Requests {
 /// Store on the server. The entries are on the disk of the server when [`commit`](Store::commit)
 /// returns. If the server permanently rejects entries, `commit` returns an error once, and the
 /// entries are [counted](Link::lost). Entries cannot be read back unless another store is
-/// [attached](Self::beside).
+/// [attached](Self::attach).
 #[derive(Debug)]
 pub struct Kept {
     /// Link to the server.
@@ -390,7 +390,7 @@ pub struct Kept {
     /// stores of the client also number models.
     models: HashMap<u64, u64>,
     /// Attached store, which answers queries.
-    beside: Option<Box<dyn Store>>,
+    attached: Option<Box<dyn Store>>,
 }
 
 /// Largest size of a bundle of entries in bytes.
@@ -406,8 +406,8 @@ const WAITING: usize = 64 << 20;
 impl Kept {
     /// Attaches another store. All entries are also written to this store, which answers queries.
     /// Revisions apply to this store only.
-    pub fn beside(mut self, store: Box<dyn Store>) -> Self {
-        self.beside = Some(store);
+    pub fn attach(mut self, store: Box<dyn Store>) -> Self {
+        self.attached = Some(store);
         self
     }
 
@@ -498,8 +498,8 @@ impl Store for Kept {
             let what = format!("{} bytes of records wait for it", self.bytes);
             return Err(AnomalyError::Exchange(what));
         }
-        if let Some(beside) = &mut self.beside {
-            beside.put(entry)?;
+        if let Some(attached) = &mut self.attached {
+            attached.put(entry)?;
         }
         self.bytes += length;
         self.lines.push(line);
@@ -507,28 +507,28 @@ impl Store for Kept {
     }
 
     fn commit(&mut self) -> AnomalyResult<()> {
-        let beside = self.beside.as_mut().map_or(Ok(()), |one| one.commit());
+        let attached = self.attached.as_mut().map_or(Ok(()), |one| one.commit());
         let sent = self.send();
-        beside.and(sent)
+        attached.and(sent)
     }
 
     fn each(&mut self, take: &mut dyn FnMut(Entry) -> AnomalyResult<()>) -> AnomalyResult<()> {
-        let beside = self.beside.as_mut().ok_or_else(elsewhere)?;
-        beside.each(take)
+        let attached = self.attached.as_mut().ok_or_else(elsewhere)?;
+        attached.each(take)
     }
 
     fn query(&mut self, query: &Query) -> AnomalyResult<Vec<Record>> {
-        let beside = self.beside.as_mut().ok_or_else(elsewhere)?;
-        beside.query(query)
+        let attached = self.attached.as_mut().ok_or_else(elsewhere)?;
+        attached.query(query)
     }
 
     fn revise(&mut self, judge: &mut dyn FnMut(&Record) -> Revision) -> AnomalyResult<u64> {
-        let beside = self.beside.as_mut().ok_or_else(elsewhere)?;
-        beside.revise(judge)
+        let attached = self.attached.as_mut().ok_or_else(elsewhere)?;
+        attached.revise(judge)
     }
 
     fn unreadable(&self) -> Option<(u64, String)> {
-        self.beside.as_ref()?.unreadable()
+        self.attached.as_ref()?.unreadable()
     }
 }
 

@@ -73,7 +73,7 @@ impl Server {
     pub(crate) fn keep(&self, store: Box<dyn Store>) -> Box<dyn Store> {
         #[cfg(feature = "live")]
         if let Some(link) = &self.link {
-            return Box::new(link.store().beside(store));
+            return Box::new(link.store().attach(store));
         }
         store
     }

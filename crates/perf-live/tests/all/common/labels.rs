@@ -122,7 +122,7 @@ fn share(target: &Target, own: &[u32], steps: u64) -> Labels {
     let mut ranks: Vec<(u32, Client<Requests>, Calls, Tail, i64)> = own
         .iter()
         .map(|rank| {
-            let link = first.beside(Who::new(0, *rank)).expect("it answers");
+            let link = first.attach(Who::new(0, *rank)).expect("it answers");
             (
                 *rank,
                 Client::new(link.client(), link.exchange()),
