@@ -28,7 +28,7 @@ const CHANGE: usize = size_of::<Ticks>() + size_of::<u32>();
 ///
 /// States of length zero are dropped: if several transitions have the same time, the last in file
 /// order wins. Transitions between equal states are dropped too. Zero-length work on an accelerator
-/// stream is stored beside the transitions, in 16 bytes each, see [`instants`](Self::instants). A
+/// stream is stored with the transitions, in 16 bytes each, see [`instants`](Self::instants). A
 /// fold shows it only if [`FoldParams::instants`](crate::FoldParams::instants) is set.
 ///
 /// ```

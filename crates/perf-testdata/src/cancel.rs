@@ -3,7 +3,7 @@
 use perf_core::Job;
 use std::fmt::Display;
 
-/// Number of places at which [`checks`] cancels, besides the last cancellation check.
+/// Number of places at which [`checks`] cancels, in addition to the last cancellation check.
 const PLACES: u64 = 16;
 
 /// Returns the result of work on one thread, and the number of its cancellation checks.

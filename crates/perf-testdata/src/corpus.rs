@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Returns the path of the file or folder `relative` of the corpus, or `None` if the corpus is
 /// absent.
 ///
-/// The corpus is in the folder `PERFKIT_CORPUS`, or beside the workspace in `../shared/corpus`. If
+/// The corpus is in the folder `PERFKIT_CORPUS`, or next to the workspace in `../shared/corpus`. If
 /// the corpus is absent, the function prints `skipped: corpus absent` and marks the running test as
 /// skipped (see [`take_skipped`]). A test that gets `None` returns.
 ///

@@ -1,4 +1,4 @@
-//! Which calls are abnormal by a rule of my own?
+//! Find abnormal calls by a rule of your own.
 //!
 //! `cargo run --release -- RECORDING`
 

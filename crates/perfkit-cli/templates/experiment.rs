@@ -1,4 +1,4 @@
-//! Which ranks wait, and for how much of their time?
+//! List the ranks that wait, with the share of their time.
 //!
 //! `cargo run --release -- RECORDING`
 
@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .ok_or("the first argument is a recording")?;
     let (trace, job) = (open_trace(path)?, Job::default());
 
-    // The question: which regions belong together. Each class has its share of the time.
+    // The classes: regions that belong together. Each class has its share of the time.
     let classes = RegionGroups::new().mpi("MPI").others_into("other");
     let timelines = Timelines::new(trace.view(), &classes.plan(trace.definitions())?, &job)?;
 

@@ -1,4 +1,4 @@
-//! What is in a recording of a format of my own?
+//! Read a recording of a format of your own.
 //!
 //! `cargo run --release -- sample.txt`
 

@@ -289,7 +289,7 @@ impl Events {
     }
 }
 
-/// Converts `value` if it fits in the 30 bits beside the tag, otherwise returns an error.
+/// Converts `value` if it fits in the 30 bits after the tag, otherwise returns an error.
 pub(super) fn limited<T: TryInto<u32>>(what: &'static str, value: T) -> Result<u32> {
     let value = value.try_into().ok().filter(|value| *value <= Events::MOST);
     value.ok_or(Error::TooMany {

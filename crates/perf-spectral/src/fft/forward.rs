@@ -13,7 +13,7 @@ use crate::real::Real;
 /// together.
 const TILES: usize = 8;
 
-/// Bytes of both planes that fit in a first-level cache beside other data.
+/// Bytes of both planes that fit in a first-level cache together with other data.
 const NEAR: usize = 1 << 15;
 
 impl<T: Real> Transform<T> {

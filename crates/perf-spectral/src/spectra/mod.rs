@@ -17,7 +17,7 @@ use perf_core::parallel::Workspaces;
 use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
-/// Properties of a view besides its spectrum.
+/// Properties of a view apart from its spectrum.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

@@ -129,7 +129,7 @@ fn next_id(len: usize, what: &'static str) -> Result<u32> {
 }
 
 impl Bursts {
-    /// Creates an empty table of bursts with these metrics besides the duration.
+    /// Creates an empty table of bursts with these metrics in addition to the duration.
     pub fn new<'n>(metrics: impl IntoIterator<Item = &'n str>) -> Self {
         Self::with_units(metrics.into_iter().map(|name| (name, "")))
     }

@@ -262,7 +262,7 @@ pub struct Extract {
 }
 
 impl Default for Extract {
-    /// Returns the default parameters: all bursts, without metrics besides the duration.
+    /// Returns the default parameters: all bursts, with no metric but the duration.
     fn default() -> Self {
         Extract {
             delimiter: Delimiter::default(),

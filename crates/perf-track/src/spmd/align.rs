@@ -26,7 +26,7 @@ pub enum AlignMethod {
     /// (UPGMA), and profiles are aligned along the tree. Early alignments are never corrected, so a
     /// shift by one step at the begin of a few threads may persist. Scores are equal to those of the
     /// established tool. Takes `(all bursts of different sequences)^2 / 2` time, and the memory of
-    /// [`AlignParams::memory`] besides the bursts.
+    /// [`AlignParams::memory`] in addition to the bursts.
     Progressive,
 }
 
@@ -108,7 +108,7 @@ impl AlignParams {
 /// alignments.
 ///
 /// Takes at most `different sequences x length x columns` time for each round, and much less if
-/// sequences differ little. Memory is linear in the number of bursts, besides
+/// sequences differ little. Memory is linear in the number of bursts, in addition to
 /// [`AlignParams::memory`]. Sequences are aligned in parallel; the result does not depend on the
 /// number of threads.
 ///

@@ -3,7 +3,7 @@
 //! A row is a running maximum, which is sequential over the columns. The columns are therefore
 //! split into eight segments of equal length that are processed in parallel, one in each lane
 //! (Farrar's striped layout, 2007). For each segment the maximum of all segments before it is stored
-//! beside the row and applied when the row is read. The values of all rows are stored and the path
+//! with the row and applied when the row is read. The values of all rows are stored and the path
 //! is traced back through them, so that no directions are computed. The path is the same as with
 //! directions.
 //!

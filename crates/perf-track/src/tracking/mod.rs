@@ -35,7 +35,7 @@
 //!   the pair; the weight of callers depends on how well callers distinguish clusters;
 //! * one assignment links the clusters of each experiment with those of the next and of the next
 //!   but one, which yields chains of clusters;
-//! * a chain that begins or ends beside another chain is tested for being a part of that chain,
+//! * a chain that begins or ends next to another chain is tested for being a part of that chain,
 //!   which is a split or a merge;
 //! * every link and tracked region has a confidence.
 //!

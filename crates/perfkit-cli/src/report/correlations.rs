@@ -168,7 +168,7 @@ fn deviation(values: &[f64]) -> f64 {
     values.iter().map(|value| (value - mean).abs()).sum()
 }
 
-/// Returns the metric `exclusive time`, which profiles of traces have beside the inclusive time.
+/// Returns the metric `exclusive time`, which profiles of traces have in addition to the inclusive time.
 fn exclusive(profile: &Profile) -> Option<MetricId> {
     profile.metric("exclusive time")
 }

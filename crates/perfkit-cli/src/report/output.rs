@@ -128,7 +128,7 @@ impl Report {
         pictures::html(path, page, self.sections())
     }
 
-    /// Returns the indices of the sections beside the findings: efficiencies and wait states of the
+    /// Returns the indices of the sections next to the findings: efficiencies and wait states of the
     /// first recording that has them, otherwise the first section.
     fn beside_findings(&self) -> Vec<usize> {
         let of = |id: &str| self.sections.iter().position(|(_, one)| one.id() == id);
@@ -143,7 +143,7 @@ impl Report {
         }
     }
 
-    /// Returns the sections of the page: findings beside the main picture, analyses, recordings, and
+    /// Returns the sections of the page: findings next to the main picture, analyses, recordings, and
     /// remarks.
     fn sections(&self) -> Vec<Section> {
         let names = self.recordings.len() > 1;

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// Width of the timeline in pixels.
 const COLUMNS: usize = 1200;
-/// Width in pixels of a timeline that stands beside the findings of a report.
+/// Width in pixels of a timeline next to the findings of a report.
 pub(crate) const HALF_COLUMNS: usize = 520;
 /// Largest number of waits that have an arrow from their cause.
 const MAX_ARROWS: usize = 24;

@@ -169,7 +169,7 @@ fn call_sites(name: &str, row: impl Fn(usize, usize) -> f64) -> PathBuf {
     file
 }
 
-/// Returns the inclusive times of [`call_sites`]: `main` has 100 s besides its callees.
+/// Returns the inclusive times of [`call_sites`]: `main` has 100 s apart from its callees.
 fn times(path: usize, location: usize) -> f64 {
     let at = location as f64;
     match path {

@@ -28,7 +28,7 @@ pub(in crate::cluster) fn edges(tree: &KdTree, core: &[f64], job: &Job) -> Resul
     by_dimension!(tree, view => grow(view, core, job))
 }
 
-/// What is known about the nearest point of another component.
+/// Nearest point of another component, or a lower bound of its distance.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     /// Lower bound of the distance of the nearest point.
