@@ -1,0 +1,116 @@
+//! `--json` of `detect`.
+
+use super::Detected;
+use super::comparison::Compared;
+use crate::findings::{self, Found};
+use perfkit::anomaly::Change;
+use perfkit::anomaly::provenance::Record;
+use perfkit::anomaly::server::RankSummary;
+use perfkit::core::{Nanos, Table};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Largest number of call paths in JSON.
+const MAX_PATHS: usize = 100;
+
+/// Result of `--json`.
+#[derive(Serialize)]
+struct Document<'a, C> {
+    /// Name of the detection method.
+    method: &'static str,
+    /// Number of events.
+    events: u64,
+    /// Number of calls.
+    calls: u64,
+    /// Number of steps.
+    steps: u64,
+    /// Number of anomalies.
+    anomalies: u64,
+    /// Number of calls that are too slow.
+    too_slow: u64,
+    /// Number of anomalies beyond all calls that the model has seen.
+    beyond_experience: u64,
+    /// Number of calls that are too fast.
+    too_fast: u64,
+    /// Number of calls that were not judged because the model had not enough data.
+    not_enough_data: u64,
+    /// Time lost in abnormal calls.
+    time_lost_ns: Nanos,
+    /// Losses by function.
+    by_function: Table,
+    /// Anomalies by rank.
+    by_rank: Table,
+    /// Losses by call path.
+    by_path: Table,
+    /// Losses by step.
+    by_step: Table,
+    /// Worst calls.
+    worst: &'a [Record],
+    /// Longest calls that were not judged.
+    not_judged: Table,
+    /// Functions that became slower or faster.
+    changes: Table,
+    /// Comparison with another run, if there is one.
+    compared: Option<C>,
+    /// Numbers of dropped events and records, by reason.
+    left_out: BTreeMap<&'static str, u64>,
+    /// Numbers of repaired and ignored events, by kind.
+    health: BTreeMap<&'static str, u64>,
+    /// Repairs and losses of the reader.
+    findings: Vec<Found>,
+    /// Size of all events in bytes.
+    raw_bytes: u64,
+    /// Size of the kept text in bytes.
+    kept_bytes: u64,
+    /// Number of kept anomalies.
+    recorded: u64,
+    /// Number of records removed by the final model; `None` without `prune`.
+    pruned: Option<u64>,
+    /// First store error, if any.
+    error: Option<String>,
+}
+
+impl Detected {
+    /// Returns all results for `--json`.
+    pub(crate) fn json(&self) -> impl Serialize {
+        let calls = &self.report.calls;
+        let total = self.report.losses.total();
+        let abnormal = |table: Table| {
+            let is_abnormal = |row: &usize| {
+                let anomalies = table.cell(*row, "anomalies");
+                anomalies.and_then(|cell| cell.number()) > Some(0.0)
+            };
+            table.pick(&(0..table.rows()).filter(is_abnormal).collect::<Vec<_>>())
+        };
+        let [by_function, paths, _, steps] = self.report.losses.tables(calls);
+        let drift = self.report.drift.as_ref();
+        Document {
+            method: self.shown.method,
+            events: calls.health().events(),
+            calls: total.calls,
+            steps: self.report.steps,
+            anomalies: total.anomalies(),
+            too_slow: total.too_slow,
+            beyond_experience: total.beyond_experience,
+            too_fast: total.too_fast,
+            not_enough_data: total.not_enough_data,
+            time_lost_ns: total.time,
+            by_function,
+            by_rank: RankSummary::table(&self.ranks),
+            by_path: abnormal(paths).head(MAX_PATHS),
+            by_step: abnormal(steps),
+            worst: &self.worst,
+            not_judged: self.not_judged_table(),
+            changes: Change::table(drift.map_or(&[], |drift| drift.changes()), calls),
+            compared: self.compared.as_ref().map(Compared::json),
+            left_out: self.left_out().into_iter().collect(),
+            health: calls.health().counts().collect(),
+            findings: findings::found(&self.diagnostics),
+            raw_bytes: self.reduction.raw_bytes,
+            kept_bytes: self.reduction.kept_bytes,
+            recorded: self.reduction.recorded,
+            pruned: self.pruned.map(|pruned| pruned.normal_after_all),
+            error: self.failed.as_ref().map(ToString::to_string),
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Text of `detect`: ranks, functions, changes and the worst calls.
+
+use super::{Detected, changed};
+use crate::failure::Outcome;
+use crate::table::{self, counted, grouped, shortened};
+use perfkit::anomaly::Loss;
+use perfkit::anomaly::provenance::{CallRecord, Reduction};
+use perfkit::anomaly::server::{RankSummary, Ranking};
+use perfkit::core::{Column, Table};
+use std::io::Write;
+
+impl Detected {
+    /// Writes the results as text.
+    ///
+    /// # Errors
+    /// Returns the write errors of `out`.
+    pub(crate) fn text(&self, out: &mut dyn Write) -> Outcome {
+        let total = self.report.losses.total();
+        let health = self.report.calls.health();
+        let files: Vec<_> = self
+            .shown
+            .files
+            .iter()
+            .map(|one| one.display().to_string())
+            .collect();
+        writeln!(out, "{}", files.join(" "))?;
+        writeln!(
+            out,
+            "  {} events, {} calls of {} on {} in {}, judged by {}",
+            grouped(health.events()),
+            grouped(total.calls),
+            counted(self.functions.len(), "function"),
+            counted(self.ranks.len(), "rank"),
+            counted(self.report.steps as usize, "step"),
+            self.shown.method
+        )?;
+        writeln!(
+            out,
+            "  {} too slow{}, {} lost; {} too fast; not enough data on {} calls",
+            grouped(total.too_slow),
+            match total.beyond_experience {
+                0 => String::new(),
+                beyond => format!(" ({} of them beyond experience)", grouped(beyond)),
+            },
+            total.time,
+            grouped(total.too_fast),
+            grouped(total.not_enough_data)
+        )?;
+        writeln!(out, "\nranks, by {}", ranking_name(self.shown.ranking))?;
+        let ranks = || self.ranks.iter().take(self.shown.top);
+        let names = ranks().map(|rank| self.of_program(rank.program, rank.rank.to_string()));
+        let number =
+            |name, of: fn(&RankSummary) -> Option<f64>| Column::floats(name, "", ranks().map(of));
+        // Columns of counts, although the statistics are floating-point numbers.
+        let whole = |name, of: fn(&RankSummary) -> Option<f64>| {
+            Column::unsigned(
+                name,
+                "",
+                ranks().map(|rank| of(rank).map(|count| count as u64)),
+            )
+        };
+        let table = Table::new("ranks", "Anomalies of each rank, in all and in a step.")
+            .with(Column::text("rank", names))
+            .with(Column::unsigned(
+                "calls",
+                "",
+                ranks().map(|rank| rank.loss.calls),
+            ))
+            .with(Column::unsigned(
+                "anomalies",
+                "",
+                ranks().map(|rank| rank.loss.anomalies()),
+            ))
+            .with(number("mean by step", |rank| Some(rank.anomalies.mean())))
+            .with(number("deviation", |rank| Some(rank.anomalies.std_dev())))
+            .with(whole("least", |rank| rank.anomalies.min()))
+            .with(whole("most", |rank| rank.anomalies.max()))
+            .with(Column::times(
+                "time lost",
+                ranks().map(|rank| rank.loss.time),
+            ));
+        table::print(out, &table, 60)?;
+        self.functions(out)?;
+        self.places(out)?;
+        self.changes(out)?;
+        if let Some(compared) = &self.compared {
+            compared.text(out, self.shown.top)?;
+        }
+        self.calls(out)?;
+        self.not_judged(out)?;
+        self.rest(out)
+    }
+
+    /// Appends the program to a description if there are several programs.
+    fn of_program(&self, program: u32, what: String) -> String {
+        if self.many {
+            format!("{what} of program {program}")
+        } else {
+            what
+        }
+    }
+
+    /// Writes a table of the functions that have anomalies.
+    fn functions(&self, out: &mut dyn Write) -> Outcome {
+        let abnormal = self
+            .functions
+            .iter()
+            .filter(|(.., loss)| loss.anomalies() > 0);
+        let rows: Vec<_> = abnormal.take(self.shown.top).collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nfunctions, by time lost")?;
+        let names = rows.iter();
+        let names = names.map(|(program, name, _)| self.of_program(*program, shortened(name, 48)));
+        let count = |name, of: fn(&Loss) -> u64| {
+            Column::unsigned(name, "", rows.iter().map(|(.., loss)| of(loss)))
+        };
+        let times = rows.iter().map(|(.., loss)| loss.time);
+        let table = Table::new("functions", "Anomalies of each function.")
+            .with(Column::text("function", names))
+            .with(count("calls", |loss| loss.calls))
+            .with(count("too slow", |loss| loss.too_slow))
+            .with(count("too fast", |loss| loss.too_fast))
+            .with(count("not enough data", |loss| loss.not_enough_data))
+            .with(Column::times("time lost", times));
+        Ok(table::print(out, &table, 80)?)
+    }
+
+    /// Writes the functions that became slower or faster.
+    fn changes(&self, out: &mut dyn Write) -> Outcome {
+        let drift = self.report.drift.as_ref();
+        let changes = drift.map_or(&[][..], |drift| drift.changes());
+        if changes.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nchanges")?;
+        for change in changes.iter().take(self.shown.top) {
+            writeln!(out, "  {}", changed(&self.report.calls, change))?;
+        }
+        let more = changes.len().saturating_sub(self.shown.top);
+        if more > 0 {
+            writeln!(out, "  and {more} more")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the worst calls with their stacks.
+    fn calls(&self, out: &mut dyn Write) -> Outcome {
+        if !self.worst.is_empty() {
+            writeln!(out, "\nworst calls")?;
+        }
+        for (at, record) in self.worst.iter().enumerate() {
+            let expected = record
+                .expected
+                .map_or("nothing".into(), |one| one.to_string());
+            let host = record
+                .host
+                .as_deref()
+                .map_or(String::new(), |host| format!(" on {host}"));
+            writeln!(
+                out,
+                "  {}. rank {}, thread {}{host}, step {}, from {}: {} took {}, {}; expected {expected}, score {:.1}",
+                at + 1,
+                self.of_program(record.program, record.rank.to_string()),
+                record.thread,
+                record.step,
+                record.call.entry,
+                shortened(&record.call.function, 60),
+                record.runtime,
+                record.label,
+                record.score
+            )?;
+            for (depth, call) in record.stack.iter().chain([&record.call]).enumerate() {
+                let name = shortened(&call.function, 70);
+                writeln!(out, "     {}{name}", "  ".repeat(depth.min(20)))?;
+            }
+            if let Some(launch) = &record.launch {
+                let names = launch.path.iter().map(|name| shortened(name, 70));
+                let path = names.collect::<Vec<_>>().join(" > ");
+                let thread = launch.thread;
+                writeln!(
+                    out,
+                    "     launched at {} on thread {thread} by {path}",
+                    launch.entry
+                )?;
+            }
+            for (what, calls) in [("before", &record.before), ("after", &record.after)] {
+                if !calls.is_empty() {
+                    writeln!(out, "     {what}: {}", neighbours(calls))?;
+                }
+            }
+            if !record.messages.is_empty() {
+                let count = record.messages.len();
+                let bytes: u64 = record.messages.iter().map(|one| one.bytes).sum();
+                let count = counted(count, "message");
+                writeln!(out, "     {count} of {} bytes", grouped(bytes))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn rest(&self, out: &mut dyn Write) -> Outcome {
+        writeln!(out)?;
+        if let Some(path) = &self.shown.provenance {
+            let Reduction {
+                raw_bytes,
+                kept_bytes,
+                recorded,
+                normals,
+                lost,
+                ..
+            } = self.reduction;
+            let is_whole = self.failed.is_none() && lost == 0;
+            let ratio = match self.reduction.factor() {
+                Some(factor) => format!(", 1 in {factor:.0}"),
+                None => String::new(),
+            };
+            writeln!(
+                out,
+                "{} {}: {}, {}; {} bytes of {} of events{ratio}",
+                if is_whole {
+                    "written to"
+                } else {
+                    "only partly written to"
+                },
+                path.display(),
+                counted(recorded as usize, "anomaly").replace("anomalys", "anomalies"),
+                counted(normals as usize, "normal execution"),
+                grouped(kept_bytes),
+                grouped(raw_bytes),
+            )?;
+            if !is_whole {
+                let error = self.failed.as_ref();
+                let why = error.map_or(String::new(), |error| format!(": {error}"));
+                writeln!(out, "  {} lost{why}", counted(lost as usize, "record"))?;
+            }
+        }
+        if let Some(pruned) = self.pruned {
+            writeln!(
+                out,
+                "judged again at the end: {} stay, {} are normal after all",
+                grouped(pruned.kept),
+                grouped(pruned.normal_after_all)
+            )?;
+        }
+        let left_out: Vec<_> = self
+            .left_out()
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{} {}", grouped(count), name.replace('_', " ")))
+            .collect();
+        if !left_out.is_empty() {
+            writeln!(out, "left out: {}", left_out.join(", "))?;
+        }
+        let faults: Vec<_> = self
+            .report
+            .calls
+            .health()
+            .faults()
+            .map(|(name, count)| format!("{} {name}", grouped(count)))
+            .collect();
+        if !faults.is_empty() {
+            writeln!(out, "mended: {}", faults.join(", "))?;
+        }
+        for (rule, finding) in self.diagnostics.iter() {
+            let (count, what) = (grouped(finding.count), rule.what);
+            writeln!(out, "reader: {count} x {what}")?;
+        }
+        Ok(())
+    }
+}
+
+fn ranking_name(ranking: Ranking) -> &'static str {
+    match ranking {
+        Ranking::Mean => "anomalies a step",
+        Ranking::Deviation => "deviation of their anomalies a step",
+        Ranking::Minimum => "least anomalies in a step",
+        Ranking::Maximum => "most anomalies in a step",
+        Ranking::TimeLost => "time lost",
+        _ => "anomalies",
+    }
+}
+
+/// Returns the names of calls, with `x 3` for three consecutive calls of one function.
+fn neighbours(calls: &[CallRecord]) -> String {
+    let runs = calls.chunk_by(|one, other| one.function == other.function);
+    let runs = runs.filter_map(|run| {
+        let name = shortened(&run.first()?.function, 40);
+        Some(match run.len() {
+            1 => name,
+            count => format!("{name} x {count}"),
+        })
+    });
+    runs.collect::<Vec<_>>().join(", ")
+}
