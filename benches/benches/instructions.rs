@@ -32,7 +32,9 @@ use perfkit::formats::paraver;
 use perfkit::formats::streams::{Streams, TraceBuilder};
 use perfkit::formats::tau::Tau;
 use perfkit::formats::{OpenOptions, chrome, rocprof};
-use perfkit::spectral::{AxisFilter, Correlation, Reference, Spectra};
+use perfkit::spectral::{
+    AxisFilter, CheckedRelations, Correlation, Kinship, Reference, Relations, Spectra,
+};
 use perfkit::track::cluster::{Clusterer, Dbscan, Hdbscan, k_distances};
 use perfkit::track::tracking::{Observation, Tracking};
 use perfkit::track::{Align, ClusterId, Extract, Labels, Points, Sequences};
@@ -598,6 +600,25 @@ fn spectra_correlate(
     (spectra, reference, black_box(each))
 }
 
+/// Returns 64 views on 8 x 8 x 8 cells.
+fn many_spectra() -> Spectra<f64> {
+    let dims = [8, 8, 8];
+    let mut builder = Spectra::builder(&dims).expect("a shape");
+    let views = inputs::views(&dims, 64);
+    builder.extend(&views, &Job::default()).expect("finite");
+    builder.finish()
+}
+
+#[library_benchmark]
+#[bench::pairs(args = (), setup = many_spectra, config = at_most(1))]
+fn spectra_relations(spectra: Spectra<f64>) -> (Spectra<f64>, Relations) {
+    let (all, kin) = (AxisFilter::all(3), Kinship::unrelated(64));
+    let params = CheckedRelations::default();
+    let relations = spectra.relations(&all, &kin, &params, &Job::default());
+    let relations = relations.expect("lengths agree");
+    (spectra, black_box(relations))
+}
+
 /// Returns 20,000 points, the number that the limits are for.
 fn phases() -> Vec<f64> {
     perf_testdata::clusters::phases(20_000, 1).values
@@ -711,6 +732,7 @@ library_benchmark_group!(
         devices,
         spectra_forward,
         spectra_correlate,
+        spectra_relations,
         dbscan,
         k_distance,
         hdbscan,

@@ -4,7 +4,9 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use perfkit::core::Job;
-use perfkit::spectral::{AxisFilter, RankParams, Real, Spectra, Transform};
+use perfkit::spectral::{
+    AxisFilter, CheckedRelations, Kinship, RankParams, Real, Spectra, Transform,
+};
 use perfkit_benches::inputs;
 use std::hint::black_box;
 
@@ -52,6 +54,25 @@ fn kind<T: Real>(criterion: &mut Criterion, kind: &str, of: fn(f64) -> T) {
     group.finish();
 }
 
+/// Measures all pairs of 1,000 views on a grid of 512 points.
+fn relations(criterion: &mut Criterion) {
+    const COUNT: usize = 1000;
+    let dims = [8, 8, 8];
+    let mut builder = Spectra::<f64>::builder(&dims).expect("a shape");
+    builder
+        .extend(&inputs::views(&dims, COUNT), &Job::default())
+        .expect("finite views");
+    let spectra = builder.finish();
+    let (all, kin) = (AxisFilter::all(dims.len()), Kinship::unrelated(COUNT));
+    let params = CheckedRelations::default();
+    let mut group = criterion.benchmark_group("spectral");
+    group.throughput(Throughput::Elements((COUNT * (COUNT - 1) / 2) as u64));
+    group.bench_function("relations, 8x8x8, f64", |bench| {
+        bench.iter(|| black_box(spectra.relations(&all, &kin, &params, &Job::default())));
+    });
+    group.finish();
+}
+
 fn correlation(criterion: &mut Criterion) {
     kind::<f64>(criterion, "f64", |value| value);
     kind::<f32>(criterion, "f32", |value| value as f32);
@@ -60,6 +81,6 @@ fn correlation(criterion: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = correlation
+    targets = correlation, relations
 }
 criterion_main!(benches);

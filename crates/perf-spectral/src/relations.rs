@@ -115,6 +115,9 @@ pub struct Relations {
     pub tested: u64,
     /// Number of pairs that were not tested because they are kin.
     pub kin: u64,
+    /// Magnitude of R that a pair had to reach: [`RelationParams::least`], or a higher one if more
+    /// than two million pairs reach that. Weaker pairs count as tested.
+    pub least: f64,
     /// Number of distinct views that vary.
     pub distinct: usize,
     /// Number of views that differ from another one at most by a positive factor and the mean.
@@ -172,6 +175,16 @@ struct Strong {
     other: u32,
     /// R without shift.
     r: f64,
+}
+
+/// Result of [`strong_pairs`].
+struct StrongPairs {
+    /// Pairs that do not differ by a positive factor alone.
+    pairs: Vec<Strong>,
+    /// For each row, the first row that differs from it by a positive factor.
+    folded: Vec<usize>,
+    /// Magnitude of R that pairs had to reach.
+    least: f64,
 }
 
 impl<T: Real> Spectra<T> {
@@ -236,7 +249,11 @@ impl<T: Real> Spectra<T> {
             });
         }
         let (mut rows, order) = self.rows(filter, job)?;
-        let (mut strong, folded) = strong_pairs(&rows, params.least, job)?;
+        let StrongPairs {
+            mut pairs,
+            folded,
+            least,
+        } = strong_pairs(&rows, params.least, MAX_STRONG, job)?;
         let skipped = self.views().iter().filter(|view| view.is_skipped()).count();
         let is_leader = |row: usize| folded[row] == row;
         let leaders: Vec<usize> = (0..rows.views.len())
@@ -256,6 +273,7 @@ impl<T: Real> Spectra<T> {
             identical: varying - leaders.len(),
             constant: self.views().len() - skipped - varying,
             skipped,
+            least,
             ..Relations::default()
         };
         let are_kin = |one: usize, other: usize| {
@@ -274,12 +292,12 @@ impl<T: Real> Spectra<T> {
             relations.kin += related as u64;
             relations.tested += (others.len() - related) as u64;
         }
-        strong.retain(|pair| {
+        pairs.retain(|pair| {
             let (one, other) = (pair.one as usize, pair.other as usize);
             is_leader(one) && is_leader(other) && !are_kin(one, other)
         });
         const PIECE: usize = 256;
-        let pieces: Vec<&[Strong]> = strong.chunks(PIECE).collect();
+        let pieces: Vec<&[Strong]> = pairs.chunks(PIECE).collect();
         let tested = parallel::try_map(pieces.len(), |at| -> Result<Vec<(f64, Strong)>> {
             job.check()?;
             let mut null = PhaseNull::default();
@@ -407,9 +425,9 @@ fn axis_weights<T: Real>(
     (0..axes).map(of).collect()
 }
 
-/// Returns the pairs of rows with a magnitude of R of at least `least`, and for each row the first
-/// row that differs from it by a positive factor.
-fn strong_pairs(rows: &Rows, mut least: f64, job: &Job) -> Result<(Vec<Strong>, Vec<usize>)> {
+/// Finds the pairs of rows with a magnitude of R of at least `least`. Whenever they exceed `most`,
+/// half of `most` are kept, the strongest, and `least` is raised.
+fn strong_pairs(rows: &Rows, mut least: f64, most: usize, job: &Job) -> Result<StrongPairs> {
     let count = rows.views.len();
     let mut folded: Vec<usize> = (0..count).collect();
     let mut strong: Vec<Strong> = Vec::new();
@@ -426,7 +444,7 @@ fn strong_pairs(rows: &Rows, mut least: f64, job: &Job) -> Result<(Vec<Strong>, 
                 checks.next(rows.len * BLOCK)?;
                 let r = dots(rows, block.clone(), other);
                 let above = block.clone().zip(r).filter(|(one, _)| *one < other);
-                let above = above.filter(|(_, r)| r.abs() >= least);
+                let above = above.filter(|(_, r)| r.abs() >= least || *r >= SAME);
                 found.extend(above.map(|(one, r)| Strong {
                     one: one as u32,
                     other: other as u32,
@@ -444,16 +462,20 @@ fn strong_pairs(rows: &Rows, mut least: f64, job: &Job) -> Result<(Vec<Strong>, 
             let (one, other) = (folded[pair.one as usize], pair.other as usize);
             folded[other] = folded[other].min(one);
         }
-        if strong.len() > MAX_STRONG {
+        if strong.len() > most {
             let order = |a: &Strong, b: &Strong| b.r.abs().total_cmp(&a.r.abs());
-            let (_, middle, _) = strong.select_nth_unstable_by(MAX_STRONG / 2, order);
+            let (_, middle, _) = strong.select_nth_unstable_by(most / 2, order);
             least = least.max(middle.r.abs());
-            strong.truncate(MAX_STRONG / 2);
+            strong.truncate(most / 2);
         }
         let done = some.iter().map(|from| BLOCK.min(count - from) as u64);
         job.advance("relations", done.sum(), count as u64);
     }
-    Ok((strong, folded))
+    Ok(StrongPairs {
+        pairs: strong,
+        folded,
+        least,
+    })
 }
 
 /// Returns the dot products of a block of rows and another row.
@@ -539,7 +561,8 @@ fn arrange(found: &mut [Relation], kin: &Kinship) {
 
 #[cfg(test)]
 mod tests {
-    use super::{discoveries, step};
+    use super::{Rows, discoveries, step, strong_pairs};
+    use perf_core::Job;
 
     #[test]
     fn discoveries_are_those_of_the_textbook() {
@@ -550,5 +573,40 @@ mod tests {
         assert_eq!(discoveries(p.into_iter(), step(6, 0.5)), 5);
         assert_eq!(discoveries(p.into_iter(), step(1_000_000, 0.05)), 0);
         assert_eq!(discoveries([].into_iter(), step(0, 0.05)), 0);
+    }
+
+    #[test]
+    fn the_strongest_pairs_remain_in_bounded_memory() {
+        // Directions in a plane, 1 degree apart: R is the cosine of the angle.
+        const COUNT: usize = 60;
+        let angle = |at: usize| (at as f64).to_radians();
+        let mut values: Vec<f64> = (0..COUNT)
+            .flat_map(|at| [angle(at).cos(), angle(at).sin()])
+            .collect();
+        // The last row equals the first one.
+        values.extend([1.0, 0.0]);
+        let rows = Rows {
+            views: (0..=COUNT).collect(),
+            values,
+            len: 2,
+            pairs: 1,
+            deviations: vec![1.0; COUNT + 1],
+        };
+        let all = strong_pairs(&rows, 0.5, usize::MAX, &Job::default()).unwrap();
+        assert_eq!(
+            (all.least, all.pairs.len()),
+            (0.5, COUNT * (COUNT + 1) / 2 - 1)
+        );
+        let some = strong_pairs(&rows, 0.5, 200, &Job::default()).unwrap();
+        assert!(
+            some.pairs.len() <= 200 && some.least > 0.5,
+            "{}",
+            some.least
+        );
+        assert!(some.pairs.iter().all(|pair| pair.r >= some.least));
+        let above = |pair: &&super::Strong| pair.r > some.least;
+        let count = some.pairs.iter().filter(above).count();
+        assert_eq!(count, all.pairs.iter().filter(above).count());
+        assert_eq!((some.folded[COUNT], all.folded[COUNT]), (0, 0));
     }
 }
