@@ -78,16 +78,3 @@ pub(crate) fn find_metric(
     }
     Ok((id, scope.or(named)))
 }
-
-/// Returns the profile in one scope, and the metric in it that has the quantity of `metric`.
-pub(crate) fn in_scope(profile: &Profile, metric: MetricId, scope: Scope) -> (Profile, MetricId) {
-    let scoped = profile.in_scope(scope);
-    let about = profile.metrics().get(metric.index());
-    let counterpart = about.and_then(|about| profile.metrics().get(about.counterpart?.index()));
-    let renamed = about.map(|about| format!("{} {}", scope_name(scope), about.quantity()));
-    let names = [about, counterpart].into_iter().flatten();
-    let mut names = names.map(|about| about.metric.name.clone()).chain(renamed);
-    let found = names.find_map(|name| scoped.metric(&name));
-    let found = found.unwrap_or_default();
-    (scoped, found)
-}

@@ -103,29 +103,30 @@ impl RowStore for RowsInScope {
 
 impl Profile {
     /// Returns the profile with the values of all metrics in one scope, derived on demand by
-    /// [`scoped`](Self::scoped). Analyses of rows, such as correlations, then take views of that
-    /// scope.
+    /// [`scoped`](Self::scoped), and the id in it of each metric of this profile. Analyses of rows,
+    /// such as correlations, then take views of that scope.
     ///
     /// A metric with a recorded [`counterpart`](ProfileMetric::counterpart) in the scope is
-    /// dropped, because the counterpart has its values; ids of metrics may therefore differ. A
+    /// dropped, because the counterpart has its values; the new id is that of the counterpart. A
     /// metric without one keeps its name, except that a leading word for its scope is replaced.
     ///
     /// ```
     /// use perf_core::{CallPathId, Job, Profile, Scope};
     /// let trace = perf_core::samples::cosmo::trace();
     /// let (profile, _) = Profile::from_trace(trace.view(), &Job::default())?;
-    /// let exclusive = profile.in_scope(Scope::Exclusive);
+    /// let (exclusive, ids) = profile.in_scope(Scope::Exclusive);
     /// assert!(exclusive.metrics().iter().all(|metric| metric.scope == Scope::Exclusive));
     /// // `time` is inclusive, and its counterpart `exclusive time` remains.
     /// assert_eq!(exclusive.metric("time"), None);
-    /// assert!(exclusive.metric("exclusive time").is_some());
+    /// let time = profile.metric("time").expect("profiles of traces have it");
+    /// assert_eq!(exclusive.metric("exclusive time"), Some(ids[time.index()]));
     /// // In the other scope a visit of a callee counts as one of the caller.
-    /// let inclusive = profile.in_scope(Scope::Inclusive);
+    /// let (inclusive, _) = profile.in_scope(Scope::Inclusive);
     /// let visits = inclusive.metric("visits").expect("profiles of traces have it");
     /// assert_eq!(inclusive.total(visits, CallPathId(0))?.as_f64(), 9_640.0);
     /// # Ok::<(), perf_core::Error>(())
     /// ```
-    pub fn in_scope(&self, scope: Scope) -> Profile {
+    pub fn in_scope(&self, scope: Scope) -> (Profile, Vec<MetricId>) {
         let is_stored = |about: &ProfileMetric| about.scope == scope;
         let stated = |about: &ProfileMetric| {
             let id = about.counterpart?;
@@ -140,14 +141,13 @@ impl Profile {
             .filter(|(_, about)| stated(about).is_none())
             .map(|(id, _)| id)
             .collect();
-        let place = |id: MetricId| {
-            let at = sources.iter().position(|source| *source == id)?;
-            MetricId::from_index(at)
-        };
+        // The sources are in ascending order, and a metric or its counterpart is one of them.
         let moved = |id: MetricId| {
             let about = self.metrics.get(id.index())?;
-            place(stated(about).unwrap_or(id))
+            let source = stated(about).unwrap_or(id);
+            MetricId::from_index(sources.binary_search(&source).ok()?)
         };
+        let ids: Vec<MetricId> = all().filter_map(|(id, _)| moved(id)).collect();
         let (word, other) = match scope {
             Scope::Exclusive => ("exclusive", "inclusive "),
             Scope::Inclusive => ("inclusive", "exclusive "),
@@ -165,15 +165,18 @@ impl Profile {
             about.counterpart = None;
             about
         });
-        Profile {
-            metrics: Arc::new(metrics.collect()),
-            rows: Arc::new(RowsInScope {
-                base: self.clone(),
-                sources,
-                scope,
-            }),
+        let metrics = Arc::new(metrics.collect());
+        let rows = Arc::new(RowsInScope {
+            base: self.clone(),
+            sources,
+            scope,
+        });
+        let scoped = Profile {
+            metrics,
+            rows,
             ..self.clone()
-        }
+        };
+        (scoped, ids)
     }
 }
 
@@ -222,7 +225,7 @@ mod tests {
             (Scope::Exclusive, ["exclusive time", "visits"]),
             (Scope::Inclusive, ["inclusive time", "visits"]),
         ] {
-            let scoped = profile.in_scope(scope);
+            let (scoped, _) = profile.in_scope(scope);
             let found: Vec<_> = scoped.metrics().iter().map(|it| &it.metric.name).collect();
             assert_eq!(found, names);
             for metric in [MetricId(0), MetricId(1)] {
@@ -234,7 +237,7 @@ mod tests {
                     assert!(paths.contains(&path) || !has_value, "{metric:?} {path:?}");
                     // Back in the original scope.
                     let own = profile.metrics()[metric.index()].scope;
-                    let back = scoped.in_scope(own).row(metric, path).unwrap();
+                    let back = scoped.in_scope(own).0.row(metric, path).unwrap();
                     let stored = profile.row(metric, path).unwrap();
                     let of =
                         |row: Option<Arc<Severities>>| row.map_or(vec![0.0], |row| row.to_f64());
@@ -242,10 +245,11 @@ mod tests {
                 }
             }
         }
-        let exclusive = profile.in_scope(Scope::Exclusive);
+        let (exclusive, ids) = profile.in_scope(Scope::Exclusive);
+        assert_eq!(ids, [0, 1].map(MetricId));
         // Call path 1 has no row, but its callee has one.
         assert_eq!(exclusive.paths(MetricId(0)), [0, 1, 2].map(CallPathId));
-        let inclusive = profile.in_scope(Scope::Inclusive);
+        let (inclusive, _) = profile.in_scope(Scope::Inclusive);
         assert_eq!(inclusive.paths(MetricId(1)), [0, 1, 2, 3].map(CallPathId));
     }
 }

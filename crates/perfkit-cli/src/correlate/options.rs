@@ -24,7 +24,8 @@ pub struct Options {
     /// shift, and those that correlate beyond chance are printed as sentences]
     #[arg(long, value_name = "PATH")]
     pub(crate) path: Option<String>,
-    /// Metric of the call path, such as "exclusive time" [default: the first of the profile]
+    /// Metric of the call path, such as "exclusive time" [default: the first of the profile]; without --path, metric of
+    /// all compared views [default: all metrics]
     #[arg(long, value_name = "M")]
     pub(crate) metric: Option<String>,
     #[command(flatten)]
@@ -65,7 +66,7 @@ pub struct Options {
     #[arg(long, value_name = "SHARE", conflicts_with = "path")]
     pub(crate) rate: Option<f64>,
     /// Compare with views of the same metric only
-    #[arg(long)]
+    #[arg(long, requires = "path")]
     pub(crate) same_metric: bool,
     /// Estimate the probability of each correlation by chance from N random references of the same spectrum;
     /// takes N transforms a view

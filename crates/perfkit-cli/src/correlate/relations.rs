@@ -326,13 +326,16 @@ impl Found {
                     self.relations.needed,
                     grouped(self.relations.tested)
                 ),
-                None => "no pair correlates beyond chance: every |r| is below 0.7".into(),
+                None => format!(
+                    "no pair correlates beyond chance: every |r| is below {}",
+                    self.relations.least
+                ),
             };
         }
         let repeats = match found - distinct {
             0 => String::new(),
             more => format!(
-                ", {} of them between kin of other pairs",
+                ", {} of them similar to stronger ones",
                 grouped(more as u64)
             ),
         };
@@ -374,10 +377,7 @@ impl Found {
         for (relation, similar) in distinct.iter().take(top) {
             let similar = match similar {
                 0 => String::new(),
-                similar => format!(
-                    "; {} among these views, those tied to them and their kin",
-                    counted(*similar, "more pair")
-                ),
+                similar => format!("; {} not listed", counted(*similar, "similar pair")),
             };
             writeln!(out, "  {}{similar}", self.sentence(relation))?;
         }

@@ -4,7 +4,7 @@ use super::Options;
 use super::grid::Grid;
 use crate::failure::{Failure, input};
 use crate::progress::Bar;
-use crate::scope::{find_metric, in_scope};
+use crate::scope::find_metric;
 use perfkit::core::{CallPathId, MetricId, Profile};
 use perfkit::spectral::{Missing, Spectra, stored_rows};
 use perfkit::topology::Topology;
@@ -50,7 +50,12 @@ impl Views {
             Some(axes) => axes.weights(topology.shape())?,
             None => vec![1.0; lens.len()],
         };
-        let metrics: Vec<MetricId> = if options.same_metric {
+        // Relations are restricted by --metric; the metric of a reference is not a restriction.
+        let is_restricted = match reference {
+            Some(_) => options.same_metric,
+            None => options.metric.is_some(),
+        };
+        let metrics: Vec<MetricId> = if is_restricted {
             vec![metric]
         } else {
             (0..profile.metrics().len())
@@ -96,7 +101,10 @@ fn chosen(profile: &Profile, options: &Options) -> Result<(Profile, MetricId), F
         None => (MetricId(0), options.scope.scope),
     };
     Ok(match scope {
-        Some(scope) => in_scope(profile, metric, scope),
+        Some(scope) => {
+            let (scoped, ids) = profile.in_scope(scope);
+            (scoped, ids[metric.index()])
+        }
         None => (profile.clone(), metric),
     })
 }
@@ -125,12 +133,16 @@ fn check_memory(
     if gib <= budget {
         return Ok(());
     }
+    let fewer = match options.path {
+        Some(_) => "--same-metric",
+        None => "--metric",
+    };
     let surrogates = match options.surrogates {
         Some(count) => format!(" and their scores with --surrogates {count}"),
         None => String::new(),
     };
     Err(Failure::Input(format!(
         "{source}: {views} views of {cells} cells{surrogates} take {gib:.2} GiB, more than the memory budget of \
-         {budget} GiB; --same-metric compares fewer views, --memory raises the budget"
+         {budget} GiB; {fewer} compares fewer views, --memory raises the budget"
     )))
 }

@@ -126,7 +126,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
             files.write(&name, scene, || Ok(summary.sections()))?;
             let regions = profile.profile.regions();
             let table = || match scope {
-                Some(scope) => severity_table(&profile.profile.in_scope(*scope), regions),
+                Some(scope) => severity_table(&profile.profile.in_scope(*scope).0, regions),
                 None => severity_table(&profile.profile, regions),
             };
             output::csv(csv.as_ref(), table)?;

@@ -7,7 +7,7 @@ use perf_testdata::corpus::corpus;
 const GRID: [&str; 4] = ["--topology", "4x4x4", "--scope", "exclusive"];
 
 #[test]
-fn all_pairs_are_told_in_sentences() {
+fn all_pairs_are_described_by_sentences() {
     let file = bundled("jacobi-64");
     let csv = scratch("relations.csv");
     let words = [&GRID[..], &["--csv", csv.to_str().expect("text")]].concat();
@@ -57,6 +57,24 @@ fn all_pairs_are_told_in_sentences() {
             "{message}"
         );
     }
+}
+
+#[test]
+fn a_metric_restricts_the_pairs() {
+    let file = bundled("jacobi-64");
+    let all = json(&file, &GRID);
+    let visits = json(&file, &[&GRID[..], &["--metric", "visits"]].concat());
+    assert!(visits["views"].as_u64() < all["views"].as_u64());
+    let pairs = visits["pairs"].as_array().expect("pairs");
+    assert!(!pairs.is_empty());
+    let is_visits = |view: &serde_json::Value| view["metric"] == "visits";
+    assert!(
+        pairs
+            .iter()
+            .all(|pair| is_visits(&pair["one"]) && is_visits(&pair["other"]))
+    );
+    let message = complaint(&file, &[&GRID[..], &["--same-metric"]].concat());
+    assert!(message.contains("--path"), "{message}");
 }
 
 #[test]
