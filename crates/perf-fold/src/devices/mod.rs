@@ -264,7 +264,7 @@ impl Devices {
     /// The window of the view is ignored; the window of the parameters applies. The reason is that
     /// work outside of a window may explain idle time within it.
     ///
-    /// Progress is reported in events, in the phase `devices`.
+    /// Progress is reported in events of the devices, in the phase `devices`.
     ///
     /// # Errors
     ///
@@ -274,12 +274,12 @@ impl Devices {
         let mut launches = device_work::launches(view, |_| true, job)?;
         device_work::add_ends(view, &mut launches, job)?;
         let table = WorkTable::new(&params.rules, view.definitions());
-        let total = view.locations().map(|it| it.all().len() as u64).sum();
         let gathered = parallel::try_map(parts.len(), |at| -> Result<_> {
             let part = &parts[at];
             job.check()?;
             device_work::pieces(view, part, &launches, &table, job)
         })?;
+        let total = gathered.iter().map(|it| it.events).sum();
         let own = |pieces: &[Piece]| {
             let start = pieces.first().map_or(0, |piece| piece.start);
             let end = pieces.iter().map(|piece| piece.end).max();

@@ -334,8 +334,8 @@ impl Hta {
 
 impl DeviceCopies {
     /// Returns two tables: the copies as [`Line::table`], and the number of copies without a line.
-    /// The second table has the columns `reason` (`within or between devices`, `direction unknown`
-    /// or `launch unknown`) and `copies`, the number of such copies.
+    /// The second table has the columns `reason` (`not between host and device`, `direction
+    /// unknown` or `launch unknown`) and `copies`, the number of such copies.
     ///
     /// ```
     /// use perf_core::{Cell, Job};
@@ -349,7 +349,7 @@ impl DeviceCopies {
     /// ```
     pub fn tables(&self, definitions: &Definitions) -> [Table; 2] {
         let others = [
-            ("within or between devices", self.elsewhere),
+            ("not between host and device", self.elsewhere),
             ("direction unknown", self.unknown),
             ("launch unknown", self.unlinked),
         ];

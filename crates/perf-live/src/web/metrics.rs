@@ -55,7 +55,7 @@ impl Numbers {
                 "Messages of writers that were read.",
                 &seen.messages,
             ),
-            ("message_bytes", "Bytes of waiting messages.", &seen.bytes),
+            ("message_bytes", "Bytes of messages of writers.", &seen.bytes),
             ("strangers", "Messages without the token.", &seen.strangers),
             (
                 "malformed",
