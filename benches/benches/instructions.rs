@@ -610,7 +610,7 @@ fn many_spectra() -> Spectra<f64> {
 }
 
 #[library_benchmark]
-#[bench::pairs(args = (), setup = many_spectra, config = at_most(1))]
+#[bench::pairs(args = (), setup = many_spectra, config = at_most(36_912_420))]
 fn spectra_relations(spectra: Spectra<f64>) -> (Spectra<f64>, Relations) {
     let (all, kin) = (AxisFilter::all(3), Kinship::unrelated(64));
     let params = CheckedRelations::default();
