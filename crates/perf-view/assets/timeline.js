@@ -21,9 +21,11 @@ perfkit.view("timeline", (section, data) => {
   // A single row opens unfolded: folded it would show no difference between its members.
   const roots = groups.map((_, at) => at).filter((at) => groups[at].parent === null);
   if (!asked.has("open") && roots.length === 1 && groups[roots[0]].children.length) state.open.add(roots[0]);
-  const finest = levels[levels.length - 1].columns, resolution = data.span / finest;
-  // A shorter window would spread a column of the finest level over several pixels.
-  const shortest = () => Math.min(data.span, resolution * layout.plot);
+  // A served page asks for the cells it shows. All others hold cells at several resolutions.
+  const isServed = data.served !== null;
+  const finest = isServed ? 1 : levels[levels.length - 1].columns, resolution = data.span / finest;
+  // In a shorter window a column of the finest level would take several pixels.
+  const shortest = () => Math.min(data.span, isServed ? data.served.shortest : resolution * layout.plot);
   const clamp = () => {
     state.span = Math.min(data.span, Math.max(shortest(), state.span));
     state.from = Math.min(data.span - state.span, Math.max(0, state.from));
@@ -46,8 +48,8 @@ perfkit.view("timeline", (section, data) => {
     const wanted = filter.value.trim().toLowerCase(), out = [], order = find(".order").value;
     const before = {
       name: (a, b) => groups[a].label.localeCompare(groups[b].label, "en", { numeric: true }) || a - b,
-      busy: (a, b) => groups[b].busy - groups[a].busy || a - b,
-      idle: (a, b) => groups[a].busy - groups[b].busy || a - b,
+      busy: (a, b) => numbers(b).busy - numbers(a).busy || a - b,
+      idle: (a, b) => numbers(a).busy - numbers(b).busy || a - b,
     }[order];
     const sorted = (all) => (before ? [...all].sort(before) : all);
     const walk = (group) => {
@@ -68,6 +70,23 @@ perfkit.view("timeline", (section, data) => {
       decoded.set(key, perfkit.pairs(row[op][group], levels[level].columns));
     }
     return decoded.get(key);
+  };
+  // Cells of a served page: the last part that the server sent, with the cells of its rows.
+  let part = null;
+  const sent = new Map();
+  const served = (group) => {
+    if (!sent.has(group)) sent.set(group, perfkit.pairs(part.rows[group], part.columns));
+    return sent.get(group);
+  };
+  // The columns on the screen: begin, length, number, and the cells of a row; null for cells that are not there yet.
+  const grid = () => (isServed
+    ? { from: part ? part.from : 0, span: part ? part.span : data.span, columns: part ? part.columns : 1, cells: (group) => (part && part.rows[group] !== undefined ? served(group) : null) }
+    : { from: 0, span: data.span, columns: levels[layout.level].columns, cells: (group) => cells(layout.level, group) });
+  const columnAt = ({ from, span, columns }, at) => Math.min(columns - 1, Math.max(0, Math.floor(((at - from) / span) * columns)));
+  // Numbers of a row: those of the window, where they are known.
+  const numbers = (group) => {
+    const found = part && part.shares[group];
+    return found ? { busy: found[0], shares: found[1] } : groups[group];
   };
   // The coarsest level whose columns are no wider than a pixel, or the finest.
   const levelFor = (pixels) => {
@@ -104,29 +123,33 @@ perfkit.view("timeline", (section, data) => {
   const moment = (x) => state.from + ((x - layout.left) / layout.plot) * state.span;
 
   const strips = (context, scale) => {
-    const pixels = Math.max(1, Math.round(layout.plot * scale)), level = (layout.level = levelFor(pixels));
-    const columns = levels[level].columns, image = context.createImageData(pixels, 1);
+    const pixels = Math.max(1, Math.round(layout.plot * scale));
+    if (!isServed) layout.level = levelFor(pixels);
+    const shown = grid(), image = context.createImageData(pixels, 1);
     const line = document.createElement("canvas");
     line.width = pixels;
     line.height = 1;
     const brush = line.getContext("2d");
     context.imageSmoothingEnabled = false;
     layout.rows.forEach((group, row) => {
-      const [codes, agreement] = cells(level, group);
+      const found = shown.cells(group);
+      if (!found) return;
+      const [codes, agreement] = found;
       const shaded = data.ops[state.op][2] && groups[group].streams > 1;
       let last = -1, colour = null;
       for (let x = 0; x < pixels; x++) {
         const at = state.from + ((x + 0.5) / pixels) * state.span;
-        const column = Math.min(columns - 1, Math.max(0, Math.floor((at / data.span) * columns)));
+        const column = columnAt(shown, at);
         if (column !== last) colour = shades(codes[column], agreement[column], shaded);
         last = column;
         image.data.set(colour, 4 * x);
-        image.data[4 * x + 3] = 255;
+        // Nothing is known of what the server has not sent.
+        image.data[4 * x + 3] = at < shown.from || at > shown.from + shown.span ? 0 : 255;
       }
       brush.putImageData(image, 0, 0);
       context.drawImage(line, layout.left, row * layout.pitch + layout.head, layout.plot, layout.strip);
     });
-    section.dataset.level = columns;
+    section.dataset.level = shown.columns;
   };
 
   const axis = (context) => {
@@ -168,17 +191,18 @@ perfkit.view("timeline", (section, data) => {
   // Each line is a message at its own times. Past the grid of the bundles it stands for itself alone.
   const lines = (context) => {
     section.dataset.bundles = section.dataset.hidden = 0;
-    if (!data.links) return "";
+    const links = isServed ? part && part.links : data.links, span = isServed && part ? part.span : data.span;
+    if (!links) return "";
     if (!messages.checked) return " Messages are hidden.";
     const cache = new Map(), merged = new Map();
     const row = (group) => {
       if (!cache.has(group)) cache.set(group, shown(layout.rows, group));
       return cache.get(group);
     };
-    const scale = layout.plot / state.span, grid = data.links.columns ? (data.span / data.links.columns) * scale : 0;
-    const isPast = grid > 2, reach = isPast ? grid : 0;
-    let drawn = 0, hidden = 0, inside = 0, elsewhere = 0;
-    for (const [from, sent, to, received, number, bytes] of data.links.bundles) {
+    const scale = layout.plot / state.span, pitch = links.columns ? (span / links.columns) * scale : 0;
+    const isPast = pitch > 2, reach = isPast ? pitch : 0;
+    let drawn = 0, hidden = 0, inside = isServed ? part.inside : 0, elsewhere = isServed ? part.elsewhere : 0;
+    for (const [from, sent, to, received, number, bytes] of links.bundles) {
       const [x, y] = [place(sent), place(received)];
       const isNear = (by) => Math.max(x, y) >= layout.left - by && Math.min(x, y) <= layout.left + layout.plot + by;
       if (!isNear(number > 1 ? reach : 0)) continue;
@@ -224,7 +248,7 @@ perfkit.view("timeline", (section, data) => {
     section.dataset.bundles = all.length;
     section.dataset.hidden = hidden;
     const more = [
-      hidden ? `up to ${count(hidden)} more are not drawn, since this page holds one of each bundle of ${time(data.span / data.links.columns)}` : "",
+      hidden ? `up to ${count(hidden)} more are not drawn, since this page holds one of each bundle of ${time(span / links.columns)}` : "",
       inside ? `${count(inside)} are within one row` : "",
       elsewhere ? `${count(elsewhere)} go to rows that are not shown` : "",
     ].filter(Boolean).map((text) => "; " + text).join("");
@@ -270,7 +294,7 @@ perfkit.view("timeline", (section, data) => {
         line.append(element("button", { type: "button", "aria-expanded": String(open), "aria-label": (open ? "Fold " : "Unfold ") + found.label,
           on: { click: () => toggle(group) } }, open ? "\u25be" : "\u25b8"));
       line.append(element("span", { class: "name", title: found.label }, perfkit.shortened(found.label, Math.max(12, letters - 2 * depth(group)))),
-        element("span", { class: "busy" }, percent(found.busy) + " " + data.busy + (isZoomed() && data.busy === "busy" ? " in all" : "")));
+        element("span", { class: "busy" }, percent(numbers(group).busy) + " " + data.busy + (isZoomed() && !isServed && data.busy === "busy" ? " in all" : "")));
       return line;
     });
     labels.replaceChildren(...made);
@@ -288,10 +312,10 @@ perfkit.view("timeline", (section, data) => {
   const about = (remark) => {
     const isLimit = state.span <= shortest() * (1 + 1e-9), [from, to] = [data.start + state.from, data.start + state.from + state.span];
     const window = isZoomed() ? `Shown: ${moments(from)} to ${moments(to)}.` : `Shown: all, ${moments(from)} to ${moments(to)}.`;
-    const whole = isZoomed() ? ` Busy shares, legend and table are of all ${time(data.span)}, not of this window.` : "";
-    const limit = isLimit ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
+    const whole = isZoomed() && !isServed ? ` Busy shares, legend and table are of all ${time(data.span)}, not of this window.` : "";
+    const limit = isLimit && !isServed ? ` This page zooms in no further: it holds ${count(finest)} columns of ${time(resolution)} each.` : "";
     view.textContent = window + limit + remark + whole;
-    closer.hidden = !isLimit || !data.command;
+    closer.hidden = !isLimit || isServed || !data.command;
     closer.replaceChildren(isZoomed() ? "Finer page of this window: " : "Finer page of a shorter window: ", element("code", {}, `${data.command} --from ${Math.floor(from)}ns --to ${Math.ceil(to)}ns`));
     find(".in").setAttribute("aria-disabled", String(isLimit));
     section.dataset.limit = Number(isLimit);
@@ -322,8 +346,68 @@ perfkit.view("timeline", (section, data) => {
     section.dataset.span = Math.round(state.span);
     about(remark);
     tell();
+    if (isServed) ask();
     if (!first) share();
     first = false;
+  };
+
+  // The rows within the scrolled box and one screen around it.
+  const near = () => {
+    const height = box.clientHeight || innerHeight, top = box.scrollTop - height, bottom = box.scrollTop + 2 * height;
+    return layout.rows.filter((_, row) => (row + 1) * layout.pitch >= top && row * layout.pitch <= bottom).slice(0, data.served.mostRows);
+  };
+  // Asks the server for the visible part, unless it is there or asked for. A request for an earlier part is cancelled.
+  let request = null, current = "";
+  const ask = () => {
+    const scale = Math.min(3, window.devicePixelRatio || 1), rows = near();
+    const query = new URLSearchParams({
+      from: Math.floor(data.start + state.from), to: Math.ceil(data.start + state.from + state.span),
+      columns: Math.min(data.served.mostColumns, Math.max(1, Math.round(layout.plot * scale))), op: state.op, rows: rows.join("-"),
+    }).toString();
+    if (query === current) return;
+    current = query;
+    if (request) request.abort();
+    request = new AbortController();
+    const begin = performance.now();
+    fetch(data.served.address + "?" + query, { signal: request.signal })
+      .then((answer) => answer.text().then((text) => (answer.ok ? JSON.parse(text) : Promise.reject(new Error(text)))))
+      .then((found) => {
+        part = found;
+        sent.clear();
+        section.dataset.served = query;
+        section.dataset.servedMs = performance.now() - begin;
+        legend();
+        first = true;
+        paint();
+      })
+      .catch((error) => {
+        if (error.name !== "AbortError") status.textContent = `The server did not answer (${error.message}). Start perfkit serve again if it has ended.`;
+      });
+  };
+  // Legend and table of the window.
+  const legend = () => {
+    const words = `${moments(data.start + part.from)} to ${moments(data.start + part.from + part.span)}`;
+    for (const whole of section.querySelectorAll(".whole")) whole.textContent = words;
+    const swatch = (colour) => {
+      const space = "http://www.w3.org/2000/svg", picture = document.createElementNS(space, "svg"), square = document.createElementNS(space, "rect");
+      picture.setAttribute("viewBox", "0 0 13 13");
+      picture.setAttribute("aria-hidden", "true");
+      const kind = data.served.themed[colour];
+      if (kind) square.setAttribute("class", kind);
+      for (const [name, value] of [["width", 13], ["height", 13], ["fill", colour]]) square.setAttribute(name, value);
+      picture.append(square);
+      return picture;
+    };
+    const list = find(".legend"), remark = list.lastElementChild;
+    list.replaceChildren(...part.legend.map(([name, colour, found]) => {
+      const text = element("span", {}, name + (found ? ` ${percent(found[0])}, ${time(found[1])}` : ""));
+      return element("li", {}, ...(colour ? [swatch(colour)] : []), text);
+    }), remark);
+    section.querySelectorAll("details tbody tr").forEach((line, row) => {
+      const { busy, shares } = numbers(row), [, , share, states] = line.children;
+      share.textContent = percent(busy);
+      states.textContent = shares.map(([name, of]) => `${name} ${percent(of)}.`).join(" ");
+    });
   };
 
   const name = (code) =>
@@ -333,22 +417,22 @@ perfkit.view("timeline", (section, data) => {
   const tell = () => {
     const group = layout.rows[state.row];
     if (group === undefined) { status.textContent = "No row matches the filter; clear it to show all rows."; return; }
-    const found = groups[group];
+    const found = groups[group], { busy: share, shares: states } = numbers(group);
     if (state.at === null) {
-      const shares = found.shares.map(([name, share]) => name + " " + percent(share)).join(", ");
-      const busy = data.busy === "busy" ? `${percent(found.busy)} busy over ${time(data.span)}` : `${percent(found.busy)} ${data.busy}`;
+      const shares = states.map(([name, share]) => name + " " + percent(share)).join(", ");
+      const busy = data.busy === "busy" ? `${percent(share)} busy over ${time(isServed ? state.span : data.span)}` : `${percent(share)} ${data.busy}`;
       status.textContent = `${found.label}: ${count(found.streams)} ${found.streams === 1 ? "stream" : "streams"}; ${busy}; ${shares}.`;
       return;
     }
-    const level = layout.level, columns = levels[level].columns;
-    const column = Math.min(columns - 1, Math.max(0, Math.floor((state.at / data.span) * columns)));
-    const [codes, agreement] = cells(level, group), part = agreement[column] / 255;
-    const at = data.start + ((column + 0.5) / columns) * data.span;
+    const visibleGrid = grid(), column = columnAt(visibleGrid, state.at), cell = visibleGrid.cells(group);
+    if (!cell) { status.textContent = `${found.label}: asking the server.`; return; }
+    const [codes, agreement] = cell, agreed = agreement[column] / 255;
+    const at = data.start + visibleGrid.from + ((column + 0.5) / visibleGrid.columns) * visibleGrid.span;
     const about = found.streams > 255 ? "about " : "";
-    const members = found.streams > 1 ? `: ${about}${count(part * found.streams)} of ${count(found.streams)} streams (${percent(part)})` : "";
+    const members = found.streams > 1 ? `: ${about}${count(agreed * found.streams)} of ${count(found.streams)} streams (${percent(agreed)})` : "";
     const near = data.markers.find(([row, when]) => Math.abs(place(when) - place(state.at)) < 6 && shown(layout.rows, row) === state.row);
     const [most, unit] = data.ops[state.op][3] || [0, ""], value = most || found.streams;
-    const what = codes[column] === NUMBER ? `${unit === "streams" ? about + count(part * value) + " of " + count(value) + " streams" : "entropy " + (part * value).toFixed(2) + " " + unit + " of at most " + value.toFixed(2)}` : name(codes[column]) + members;
+    const what = codes[column] === NUMBER ? `${unit === "streams" ? about + count(agreed * value) + " of " + count(value) + " streams" : "entropy " + (agreed * value).toFixed(2) + " " + unit + " of at most " + value.toFixed(2)}` : name(codes[column]) + members;
     status.textContent = `${found.label} at ${moments(at)}: ${what}.${near ? " Abnormal: " + near[2] : ""}`;
   };
 
@@ -379,7 +463,12 @@ perfkit.view("timeline", (section, data) => {
   filter.addEventListener("input", paint);
   on(".order", "change", paint);
   messages.addEventListener("change", paint);
-  if (data.links) find(".links").hidden = false;
+  if (data.links || (isServed && data.served.hasLinks)) find(".links").hidden = false;
+  if (isServed) {
+    box.addEventListener("scroll", ask);
+    // The server ends once this stream is closed.
+    if (!perfkit.open) perfkit.open = new EventSource("open");
+  }
 
   const pointer = (event) => {
     const bounds = canvas.getBoundingClientRect();

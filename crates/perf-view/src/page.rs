@@ -116,7 +116,8 @@ impl Page {
             }
         }
         let style = styles.concat();
-        let policy = policy(&scripts, &style);
+        let is_served = self.sections.iter().any(|section| section.is_served);
+        let policy = policy(&scripts, &style, is_served);
         let markup = html! {
             (DOCTYPE)
             html lang="en" {
@@ -193,12 +194,17 @@ fn element(section: &Section, heading: String, title: &str) -> Markup {
 }
 
 /// Returns the content security policy, which permits only these scripts, these styles, and
-/// embedded pictures.
-fn policy(scripts: &[&str], style: &str) -> String {
+/// embedded pictures. A served page may also ask its server for data.
+fn policy(scripts: &[&str], style: &str, is_served: bool) -> String {
     let digest = |text: &str| format!("'sha256-{}'", base64(&Sha256::digest(text)));
     let scripts: Vec<String> = scripts.iter().map(|script| digest(script)).collect();
+    let connect = if is_served {
+        " connect-src 'self';"
+    } else {
+        ""
+    };
     format!(
-        "default-src 'none'; script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
+        "default-src 'none';{connect} script-src {}; style-src {}; img-src data:; base-uri 'none'; form-action 'none'",
         scripts.join(" "),
         digest(style)
     )

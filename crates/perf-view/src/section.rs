@@ -26,6 +26,8 @@ pub struct Section {
     pub(crate) style: &'static str,
     /// Part of the width of the page.
     pub(crate) width: Width,
+    /// `true` if the script asks the server of the page for data.
+    pub(crate) is_served: bool,
 }
 
 /// Part of the width of a page that a section takes on a wide screen.
@@ -96,6 +98,7 @@ impl Section {
             script,
             style,
             width: Width::Full,
+            is_served: false,
         }
     }
 

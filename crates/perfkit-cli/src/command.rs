@@ -38,6 +38,8 @@ enum Command {
     Detect(detect::Options),
     Utilisation(utilisation::Options),
     Convert(convert::Options),
+    #[cfg(feature = "serve")]
+    Serve(crate::serve::Options),
     #[cfg(feature = "live")]
     Live(crate::live::Options),
     New(new_crate::Options),
@@ -63,6 +65,8 @@ impl Cli {
             Command::Detect(options) => detect::run(&options, out),
             Command::Utilisation(options) => utilisation::run(&options, out),
             Command::Convert(options) => convert::run(&options, out),
+            #[cfg(feature = "serve")]
+            Command::Serve(options) => crate::serve::run(&options, out),
             #[cfg(feature = "live")]
             Command::Live(options) => crate::live::run(&options, out),
             Command::New(options) => new_crate::run(&options, out),

@@ -31,6 +31,8 @@ pub mod progress;
 pub mod recording;
 pub mod report;
 pub mod scope;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod suggest;
 pub mod table;
 pub mod track;

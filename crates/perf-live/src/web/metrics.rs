@@ -55,7 +55,11 @@ impl Numbers {
                 "Messages of writers that were read.",
                 &seen.messages,
             ),
-            ("message_bytes", "Bytes of messages of writers.", &seen.bytes),
+            (
+                "message_bytes",
+                "Bytes of messages of writers.",
+                &seen.bytes,
+            ),
             ("strangers", "Messages without the token.", &seen.strangers),
             (
                 "malformed",

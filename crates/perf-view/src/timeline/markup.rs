@@ -48,7 +48,7 @@ pub(super) fn body(
             div.labels {}
         }
         p.closer hidden {}
-        p.note { "Share and time of each state over " (whole) ":" }
+        p.note { "Share and time of each state over " span.whole { (whole) } ":" }
         ul.legend aria-label="States by time" {
             @for entry in entries {
                 li {
@@ -89,7 +89,7 @@ pub(super) fn table(
         .filter(|(node, _)| node.parent.is_none());
     html! {
         details {
-            summary { "Table of the rows, over " (whole) }
+            summary { "Table of the rows, over " span.whole { (whole) } }
             div.scroll {
                 table {
                     thead { tr {

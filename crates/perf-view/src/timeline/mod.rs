@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Picture`] | one fold as PNG or SVG |
 //! | [`View`] | a section of a page, to unfold rows, choose the operation and zoom |
+//! | [`Served`] | the data of a section that asks a server for the cells it shows |
 //!
 //! A cell has the colour of its state. If the operation selects the most frequent state, the colour
 //! is lighter if fewer streams agree. The name of a state determines its colour, so pictures of
@@ -17,9 +18,11 @@ mod overlay;
 mod page_overlays;
 mod picture;
 mod pyramid;
+mod served;
 mod view;
 
 pub use links::Marker;
 pub use overlay::Overlay;
 pub use picture::Picture;
+pub use served::{Part, Served};
 pub use view::View;

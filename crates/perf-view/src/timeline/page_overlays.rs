@@ -4,7 +4,7 @@ use super::View;
 use super::links::{self, Bundles};
 use super::pyramid::Node;
 use crate::Result;
-use perf_core::LocationId;
+use perf_core::{Clock, LocationId};
 use perf_fold::{Folder, GroupId};
 use serde::Serialize;
 use std::collections::HashMap;
@@ -23,6 +23,9 @@ type Link = (usize, i64, usize, i64, u64, u64);
 /// Row, time in nanoseconds since the start of the window, and label of a marker.
 pub(super) type Mark<'a> = (usize, i64, &'a str);
 
+/// Number of a row in the page, and its group.
+pub(super) type Shown = (usize, GroupId);
+
 /// Messages of a page.
 #[derive(Debug, Serialize)]
 pub(super) struct Links {
@@ -30,6 +33,24 @@ pub(super) struct Links {
     columns: Option<u32>,
     /// Bundles of messages.
     bundles: Vec<Link>,
+}
+
+impl Links {
+    /// Returns the lines of a page that begins at `start` nanoseconds. `rows` are the rows of the bundles.
+    pub(super) fn of(rows: &[Shown], found: &Bundles, clock: Clock, start: i64) -> Self {
+        // The ends of messages are within the recording, so their times can be converted.
+        let time = |at| clock.nanos(at).unwrap_or_default().0.saturating_sub(start);
+        let node = |row: u32| rows[row as usize].0;
+        let bundles = found.all.iter().map(|bundle| {
+            let (from, to) = (node(bundle.from), node(bundle.to));
+            let (sent, received) = (time(bundle.message.sent), time(bundle.message.received));
+            (from, sent, to, received, bundle.count, bundle.bytes)
+        });
+        Links {
+            columns: found.columns,
+            bundles: bundles.collect(),
+        }
+    }
 }
 
 impl View<'_> {
@@ -53,7 +74,7 @@ impl View<'_> {
                 let found = depth(nodes, node);
                 found == at || (found < at && node.children.is_empty())
             };
-            let rows: Vec<(usize, GroupId)> = nodes
+            let rows: Vec<Shown> = nodes
                 .iter()
                 .enumerate()
                 .filter(shown)
@@ -68,26 +89,11 @@ impl View<'_> {
             // The search stops before depth 0, because there may be no lines between the top rows.
             if is_fine || depths.peek().is_none_or(|next| *next == 0) {
                 let hidden = [found.inside, found.elsewhere];
-                return Ok((Some(self.links_of(&rows, &found, start)), hidden));
+                let clock = self.timelines.clock();
+                return Ok((Some(Links::of(&rows, &found, clock, start)), hidden));
             }
         }
         Ok((None, [0; 2]))
-    }
-
-    fn links_of(&self, rows: &[(usize, GroupId)], found: &Bundles, start: i64) -> Links {
-        let clock = self.timelines.clock();
-        // The ends of messages are within the recording, so their times can be converted.
-        let time = |at| clock.nanos(at).unwrap_or_default().0.saturating_sub(start);
-        let node = |row: u32| rows[row as usize].0;
-        let bundles = found.all.iter().map(|bundle| {
-            let (from, to) = (node(bundle.from), node(bundle.to));
-            let (sent, received) = (time(bundle.message.sent), time(bundle.message.received));
-            (from, sent, to, received, bundle.count, bundle.bytes)
-        });
-        Links {
-            columns: found.columns,
-            bundles: bundles.collect(),
-        }
     }
 
     fn folder_of(&self, ids: &[GroupId]) -> Result<Folder> {

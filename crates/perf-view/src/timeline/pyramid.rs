@@ -187,9 +187,7 @@ impl Plan<'_> {
                 .filter(|node| at == 0 || !self.is_single(*node))
                 .collect();
             let mut rows = vec![None; self.nodes.len()];
-            for piece in wanted.chunks((PIECE / columns).max(1)) {
-                self.fold(columns, *op, piece, &mut rows, job)?;
-            }
+            self.folded(columns, *op, &wanted, &mut rows, job)?;
             cells.push(rows);
         }
         Ok(Level { columns, cells })
@@ -202,6 +200,22 @@ impl Plan<'_> {
             .get(node)
             .and_then(|node| self.groups.get(node.group));
         group.is_none_or(|group| group.streams.len() < 2)
+    }
+
+    /// Folds the nodes `wanted` and stores their encoded cells in `rows`, which has an entry for each
+    /// node.
+    pub(super) fn folded(
+        &self,
+        columns: usize,
+        op: Option<Op>,
+        wanted: &[usize],
+        rows: &mut [Option<String>],
+        job: &Job,
+    ) -> Result<()> {
+        for piece in wanted.chunks((PIECE / columns).max(1)) {
+            self.fold(columns, op, piece, rows, job)?;
+        }
+        Ok(())
     }
 
     fn fold(

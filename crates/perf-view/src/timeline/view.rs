@@ -4,11 +4,12 @@ use super::cell_colour::MEASURE;
 use super::page_overlays::{Leaves, Links, MOST_LINKS, Mark};
 use super::picture::{busy_share, busy_words};
 use super::pyramid::{Codes, Level, NUMBER, Node, OTHERS, Plan, most, nodes};
-use super::{Marker, Picture, legend, markup};
+use super::{Marker, Part, Picture, Served, legend, markup};
 use crate::{Error, OTHER, Result, Section, Theme, number, section};
 use perf_core::{Job, LocationKind, TimeRange};
 use perf_fold::{FoldOp, Folder, Groups, Line, Op, Timelines, Usage};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Timeline in a page, with rows that unfold, a choice of operations, zoom and pan.
 ///
@@ -62,9 +63,29 @@ struct Data<'a> {
     number: (u8, String),
     ops: Vec<OpData>,
     levels: &'a [Level],
+    /// `None` for a page that contains its cells.
+    served: Option<Requests<'a>>,
     links: Option<Links>,
     command: Option<&'a str>,
     markers: Vec<Mark<'a>>,
+}
+
+/// Requests of a page for its cells.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Requests<'a> {
+    /// Address without the query, relative to the page.
+    address: &'a str,
+    /// Shortest window in nanoseconds.
+    shortest: f64,
+    /// Largest number of rows of a request.
+    most_rows: usize,
+    /// Largest number of columns of a request.
+    most_columns: usize,
+    /// Names of the colours that depend on the theme.
+    themed: BTreeMap<String, &'static str>,
+    /// `true` if there are messages.
+    has_links: bool,
 }
 
 #[derive(Serialize)]
@@ -186,6 +207,39 @@ impl<'a> View<'a> {
     /// - Returns [`Error::Fold`] if folding fails.
     /// - Returns [`Error::Cancelled`] if the job is cancelled.
     pub fn section(&self, job: &Job) -> Result<Section> {
+        Ok(self.build(None, job)?.0)
+    }
+
+    /// Creates a section that asks a server for the cells it shows, and the data from which the
+    /// server answers with [`Served::cells`]. `address` is relative to the page; the script appends
+    /// a query with `from` and `to` (nanoseconds), `columns`, `op` and `rows`.
+    ///
+    /// The page is exact at every zoom, and all numbers refer to the visible window.
+    ///
+    /// ```
+    /// use perf_core::Job;
+    /// use perf_fold::{GroupBy, Groups, RegionMap, Timelines};
+    /// use perf_view::timeline::{Part, View};
+    /// let trace = perf_core::samples::cosmo::trace();
+    /// let map = RegionMap::by_name(trace.definitions())?;
+    /// let timelines = Timelines::new(trace.view(), &map, &Job::default())?;
+    /// let groups = Groups::by(&timelines, GroupBy::Node);
+    /// let (section, served) = View::new(&timelines, groups).served("cells/0", &Job::default())?;
+    /// # drop(section);
+    /// let part = Part { window: timelines.range(), columns: 100, op: 0, rows: vec![0] };
+    /// let cells = served.cells(&part, &Job::default())?;
+    /// assert!(cells.contains("\"columns\":100") && cells.contains("MPI_Allreduce"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`section`](Self::section).
+    pub fn served(&self, address: &str, job: &Job) -> Result<(Section, Served)> {
+        self.build(Some(address), job)
+    }
+
+    fn build(&self, served: Option<&str>, job: &Job) -> Result<(Section, Served)> {
         let nodes = nodes(&self.groups, self.most_rows);
         if nodes.is_empty() {
             return Err(Error::Empty { what: "no rows" });
@@ -213,14 +267,20 @@ impl<'a> View<'a> {
             finest: self.finest,
             budget: self.budget,
         };
-        let levels = plan.levels(job)?;
+        let levels = match served {
+            Some(_) => Vec::new(),
+            None => plan.levels(job)?,
+        };
         let clock = self.timelines.clock();
         let start = clock.nanos(self.window.start).unwrap_or_default().0;
         let span = clock.total(u128::from(self.window.len())).0;
         let others = totals.iter().filter_map(|(state, _)| state.class());
         let others = others.count().saturating_sub(codes.states.len());
         let leaves = Leaves::of(&nodes, &folder);
-        let (links, hidden) = self.link_values(&nodes, start)?;
+        let (links, hidden) = match served {
+            Some(_) => (None, [0; 2]),
+            None => self.link_values(&nodes, start)?,
+        };
         let states = codes.states.iter().map(|class| {
             let name = self.timelines.classes().name(*class);
             (name, palette.of(name).to_string())
@@ -239,6 +299,7 @@ impl<'a> View<'a> {
             number: (NUMBER, MEASURE.to_string()),
             ops: ops.iter().map(|op| self.operation(*op)).collect(),
             levels: &levels,
+            served: served.map(|address| self.requests(address)),
             links,
             command: self.command.as_deref(),
             markers: self.marker_values(&leaves, start),
@@ -246,8 +307,7 @@ impl<'a> View<'a> {
         let nanos = |ticks| clock.total(ticks).0 as f64;
         let classes = self.timelines.classes();
         let entries = legend::entries(&totals, classes, &palette, &Theme::light(), nanos);
-        let finest = levels.last().map_or(1, |level| level.columns);
-        let help = Self::help(finest, span);
+        let help = Self::help(levels.last().map(|level| level.columns), span);
         let mut note = self.note(&nodes, roots);
         note.extend(hidden_messages(hidden));
         let whole = [start as f64, (start as f64) + span as f64].map(number::time);
@@ -265,7 +325,7 @@ impl<'a> View<'a> {
                 (&whole, self.has_own_spans),
             ),
         );
-        Ok(Section::new(
+        let mut section = Section::new(
             "timeline",
             &self.id,
             &self.heading,
@@ -273,7 +333,50 @@ impl<'a> View<'a> {
             data,
             SCRIPT,
             STYLE,
-        ))
+        );
+        section.is_served = served.is_some();
+        let mut lines = if served.is_some() {
+            self.lines.clone()
+        } else {
+            Vec::new()
+        };
+        lines.sort_by_key(|line| line.sent);
+        let length = |line: &Line| line.sent.0.abs_diff(line.received.0);
+        let data = Served {
+            timelines: self.timelines.clone(),
+            groups: self.groups.clone(),
+            ops,
+            codes,
+            palette,
+            longest: lines.iter().map(length).max().unwrap_or(0),
+            lines,
+            has_own_spans: self.has_own_spans,
+            start,
+            roots,
+            nodes,
+        };
+        Ok((section, data))
+    }
+
+    fn requests<'n>(&self, address: &'n str) -> Requests<'n> {
+        /// Shortest window in ticks.
+        const SHORTEST: f64 = 16.0;
+        /// Number of ticks from which the length of one is computed.
+        const MANY: u32 = 1_000_000;
+        let clock = self.timelines.clock();
+        let tick = clock.total(u128::from(MANY)).0 as f64 / f64::from(MANY);
+        let light = Theme::light();
+        let themed = [(light.idle, "idle"), (light.absent, "absent")];
+        Requests {
+            address,
+            shortest: SHORTEST * tick,
+            most_rows: Part::MOST_ROWS,
+            most_columns: Part::MOST_COLUMNS,
+            themed: themed
+                .map(|(colour, name)| (colour.to_string(), name))
+                .into(),
+            has_links: !self.lines.is_empty(),
+        }
     }
 
     fn operations(&self, nodes: &[Node]) -> Result<Vec<Option<Op>>> {
@@ -376,17 +479,23 @@ impl<'a> View<'a> {
 
     /// Returns the sentences of the help text, which explain the controls and the resolution of the
     /// page.
-    fn help(finest: usize, span: i64) -> Vec<String> {
-        let width = number::time(span as f64 / finest as f64);
+    fn help(finest: Option<usize>, span: i64) -> Vec<String> {
+        let cells = match finest {
+            Some(finest) => format!(
+                "This page holds {} columns of {} each and zooms in until a column is a pixel. A column shows \
+                 the state at its centre; shorter events may lie between two columns.",
+                number::count(finest as u64),
+                number::time(span as f64 / finest as f64)
+            ),
+            None => "Each pixel shows the state at its centre; shorter events may lie between two pixels until the view is \
+                 zoomed in. All numbers are of the visible window."
+                .into(),
+        };
         vec![
             "Drag moves, drag with Shift or a double-click zooms in. Keys: arrows move and select a row, + and - \
              zoom, Enter unfolds, Home resets the view."
                 .into(),
-            format!(
-                "This page holds {} columns of {width} each and zooms in until a column is a pixel. A column shows \
-                 the state at its centre; shorter events may lie between two columns.",
-                number::count(finest as u64)
-            ),
+            cells,
         ]
     }
 
@@ -448,6 +557,6 @@ fn hidden_messages([inside, elsewhere]: [u64; 2]) -> Option<String> {
 }
 
 /// Rounds a share to four decimal places, to keep pages small.
-fn rounded(share: f64) -> f64 {
+pub(super) fn rounded(share: f64) -> f64 {
     (share * 10_000.0).round() / 10_000.0
 }

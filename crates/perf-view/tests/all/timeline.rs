@@ -3,10 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use perf_core::samples::cosmo;
-use perf_core::{Job, Ticks, Trace, match_messages};
+use perf_core::{Job, Ticks, TimeRange, Trace, match_messages};
 use perf_fold::{Cell, Folder, GroupBy, Groups, Line, Op, RegionMap, Timelines};
 use perf_testdata::{many_ranks, planted};
-use perf_view::timeline::{Picture, View};
+use perf_view::timeline::{Part, Picture, View};
 use perf_view::{Error, Page, Palette, Theme};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -89,6 +89,129 @@ fn every_level_of_a_page_is_a_fold_of_its_resolution() {
         .iter()
         .map(|level| &level["columns"]);
     assert_eq!(all.collect::<Vec<_>>(), [512, 1024, 2048]);
+}
+
+#[test]
+fn served_cells_are_folds_of_the_window() {
+    let trace = many_ranks::trace(16, 4_000);
+    let timelines = timelines(&trace);
+    let (by, ops) = (GroupBy::Process, [Op::Max, Op::Diff, Op::Entropy]);
+    let messages = match_messages(trace.view(), &Job::default()).expect("not cancelled");
+    let view = View::new(&timelines, Groups::by(&timelines, by)).ops(&ops);
+    let view = view.lines(Line::of(&messages));
+    let job = Job::default();
+    let (section, served) = view.served("cells/0", &job).expect("it is drawn");
+    let html = Page::new("x").with(section).html(&job).unwrap();
+    // Only a served page may ask for data, and it has no cells of its own.
+    assert!(html.contains("connect-src 'self'"));
+    let data = data(&html);
+    assert_eq!(data["levels"], serde_json::json!([]));
+    let states = data["states"].as_array().expect("states");
+    let all = timelines.range();
+    let mut random = perf_testdata::xorshift::Xorshift::new(7);
+    for _ in 0..20 {
+        let start = all.start.0 + random.below(all.len());
+        let end = start + 1 + random.below(all.len());
+        let window = TimeRange::new(Ticks(start), Ticks(end)).expect("in order");
+        let op = random.below(ops.len() as u64) as usize;
+        let columns = 1 + random.below(700) as usize;
+        let part = Part {
+            window,
+            columns,
+            op,
+            rows: vec![0, 2, 1],
+        };
+        let reply: Value =
+            serde_json::from_str(&served.cells(&part, &job).expect("a fold")).unwrap();
+        let fold = folder(&timelines, by, columns, ops[op])
+            .fold(window, &job)
+            .unwrap();
+        for (number, row) in fold.rows().take(3).enumerate() {
+            let cells = unpacked(reply["rows"][number.to_string()].as_str().expect("cells"));
+            assert_eq!(cells.len(), columns);
+            for ([code, agreement], cell) in cells.iter().zip(row.cells()) {
+                let state = states.get(usize::from(*code).wrapping_sub(3));
+                let name = state.and_then(|state| state[0].as_str());
+                let picture = cell.picture().map(|class| timelines.classes().name(class));
+                assert_eq!(name, picture, "{cell:?}");
+                if picture.is_some() {
+                    assert_eq!(*agreement, (255.0 * cell.agreement()).round() as u8);
+                }
+            }
+        }
+        // Busy shares are those of the window.
+        let usage = folder(&timelines, by, 1, Op::Max)
+            .usage(window, &job)
+            .unwrap();
+        for (number, usage) in usage.iter().enumerate() {
+            let busy = reply["shares"][number.to_string()][0]
+                .as_f64()
+                .expect("a share");
+            assert!((busy - usage.utilisation.utilisation()).abs() < 1e-4);
+        }
+        // Messages are those with a part in the window.
+        let inside = |line: &Line| {
+            let (first, last) = (line.sent.min(line.received), line.sent.max(line.received));
+            first < window.end && last >= window.start
+        };
+        let expected = Line::of(&messages).filter(inside).count() as u64;
+        let bundles = reply["links"]["bundles"].as_array().expect("messages");
+        let drawn: u64 = bundles.iter().filter_map(|it| it[4].as_u64()).sum();
+        let others =
+            [&reply["inside"], &reply["elsewhere"]].map(|it| it.as_u64().expect("a number"));
+        assert_eq!(drawn + others[0] + others[1], expected);
+    }
+    for wrong in [
+        Part {
+            window: all,
+            columns: 0,
+            op: 0,
+            rows: vec![0],
+        },
+        Part {
+            window: all,
+            columns: Part::MOST_COLUMNS + 1,
+            op: 0,
+            rows: vec![0],
+        },
+        Part {
+            window: all,
+            columns: 9,
+            op: ops.len(),
+            rows: vec![0],
+        },
+        Part {
+            window: all,
+            columns: 9,
+            op: usize::MAX,
+            rows: vec![0],
+        },
+        Part {
+            window: all,
+            columns: 9,
+            op: 0,
+            rows: vec![usize::MAX],
+        },
+        Part {
+            window: all,
+            columns: 9,
+            op: 0,
+            rows: vec![0; Part::MOST_ROWS + 1],
+        },
+    ] {
+        assert!(served.cells(&wrong, &job).is_err(), "{wrong:?}");
+    }
+    let part = Part {
+        window: all,
+        columns: 9,
+        op: 0,
+        rows: vec![0],
+    };
+    job.cancel();
+    assert!(matches!(
+        served.cells(&part, &job),
+        Err(Error::Cancelled(_))
+    ));
 }
 
 #[test]

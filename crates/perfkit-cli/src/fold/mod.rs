@@ -9,13 +9,11 @@ use crate::findings;
 use crate::output;
 use crate::pictures;
 use crate::progress::Bar;
-use crate::recording::{self, Reading, Recording};
+use crate::recording::{self, Recording};
 use crate::wait::{Analysed, Analysis};
-pub use options::Options;
+pub use options::{Options, Rows};
 use perfkit::core::{Nanos, TimeRange};
-use perfkit::fold::{
-    Fold, Folder, Groups, Op, RegionGroups, RegionMap, Selection, Timelines, Usage,
-};
+use perfkit::fold::{Fold, Folder, Op, Selection, Usage};
 use perfkit::formats::chrome;
 use perfkit::view::timeline::{Overlay, Picture};
 use perfkit::view::{Scene, Theme};
@@ -31,11 +29,7 @@ use std::path::Path;
 /// if the recording cannot be read.
 pub fn run(options: &Options, words: &[OsString], out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
-    let reading = Reading {
-        unify: options.unify.unify,
-        clocks: options.clocks.clocks,
-    };
-    let recording = recording::open_ranks_by(&options.files, reading)?;
+    let recording = recording::open_ranks_by(&options.files, options.rows.reading())?;
     let explain = findings::explain(&recording.diagnostics);
     let view = View::of(&recording, options).map_err(explain)?;
     findings::tell(&recording.diagnostics, &view.folder.timelines().repairs());
@@ -109,16 +103,8 @@ impl View {
     fn of(recording: &Recording, options: &Options) -> Result<Self, Failure> {
         let trace = &recording.trace;
         let definitions = trace.definitions();
-        let mut groups = RegionGroups::new().unify(options.unify.unify);
-        for (name, glob) in &options.groups {
-            groups = groups.name(name, glob);
-        }
-        let map: RegionMap = groups.plan(definitions).map_err(input)?;
-        let map = options
-            .depth
-            .map_or(map.clone(), |depth| map.at_depth(depth));
         let job = Bar::job();
-        let timelines = Timelines::new(trace.view(), &map, &job).map_err(input)?;
+        let (timelines, groups) = options.rows.timelines(trace, &job)?;
         let mut params = Folder::params().columns(options.columns).instants(true);
         let chosen = match &options.op {
             Some(operation) => Some(operation.find(&timelines)?),
@@ -131,7 +117,6 @@ impl View {
             params = params.selection(Selection::Exact);
         }
         let usage_error = |error: perfkit::fold::Error| Failure::Usage(error.to_string());
-        let groups = Groups::by(&timelines, options.by);
         let folder = Folder::new(&timelines, groups, params.check().map_err(usage_error)?)
             .map_err(usage_error)?;
         let all = timelines.range();

@@ -1,14 +1,74 @@
 //! Command line of `fold`: its options, and the operation of a fold by name.
 
 use crate::clocks::ClocksBy;
-use crate::failure::Failure;
+use crate::failure::{Failure, input};
 use crate::options::{General, TRACE, UnifyBy, Window, file_names, named_glob, words};
 use crate::pictures::{self, Files};
+use crate::recording::Reading;
 use crate::suggest::{hint, near};
 use clap::Args;
-use perfkit::fold::{Folder, GroupBy, Op, Timelines};
+use perfkit::core::{Job, Trace};
+use perfkit::fold::{Folder, GroupBy, Groups, Op, RegionGroups, RegionMap, Timelines};
 use std::ffi::OsString;
 use std::path::PathBuf;
+
+/// Rows and states of a timeline.
+#[derive(Args, Clone, Debug)]
+pub struct Rows {
+    /// Streams that share a row
+    #[arg(long, value_name = "LEVEL", default_value = "all", value_parser = words(&[
+        ("all", GroupBy::All, "all streams of one kind"),
+        ("node", GroupBy::Node, "streams of a node"),
+        ("process", GroupBy::Process, "streams of a process"),
+        ("rank", GroupBy::Process, "the same as process"),
+        ("device", GroupBy::Device, "streams of an accelerator"),
+        ("location", GroupBy::Location, "one stream"),
+    ]))]
+    by: GroupBy,
+    /// Make regions whose names match one state NAME, such as MPI=MPI_*; repeatable
+    #[arg(long = "group", value_name = "NAME=GLOB", value_parser = named_glob)]
+    groups: Vec<(String, String)>,
+    /// Show the frame at this depth of the call stack, 0 for the outermost [default: the innermost frame]
+    #[arg(long, value_name = "D")]
+    depth: Option<usize>,
+    #[command(flatten)]
+    unify: UnifyBy,
+    #[command(flatten)]
+    clocks: ClocksBy,
+}
+
+impl Rows {
+    /// Returns the rules for functions and clocks of the reader.
+    pub(crate) fn reading(&self) -> Reading {
+        Reading {
+            unify: self.unify.unify,
+            clocks: self.clocks.clocks,
+        }
+    }
+
+    /// Returns the timelines of a trace and their rows.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Input`] for an invalid glob, and for a trace whose calls cannot be replayed.
+    pub(crate) fn timelines(
+        &self,
+        trace: &Trace,
+        job: &Job,
+    ) -> Result<(Timelines, Groups), Failure> {
+        let mut groups = RegionGroups::new().unify(self.unify.unify);
+        for (name, glob) in &self.groups {
+            groups = groups.name(name, glob);
+        }
+        let map: RegionMap = groups.plan(trace.definitions()).map_err(input)?;
+        let map = match self.depth {
+            Some(depth) => map.at_depth(depth),
+            None => map,
+        };
+        let timelines = Timelines::new(trace.view(), &map, job).map_err(input)?;
+        let groups = Groups::by(&timelines, self.by);
+        Ok((timelines, groups))
+    }
+}
 
 /// Folds the timeline of a recording: many streams in few rows
 ///
@@ -21,16 +81,8 @@ pub struct Options {
         rocprofv3 or Nsight Systems"
     ))]
     pub(crate) files: Vec<PathBuf>,
-    /// Streams that share a row
-    #[arg(long, value_name = "LEVEL", default_value = "all", value_parser = words(&[
-        ("all", GroupBy::All, "all streams of one kind"),
-        ("node", GroupBy::Node, "streams of a node"),
-        ("process", GroupBy::Process, "streams of a process"),
-        ("rank", GroupBy::Process, "the same as process"),
-        ("device", GroupBy::Device, "streams of an accelerator"),
-        ("location", GroupBy::Location, "one stream"),
-    ]))]
-    pub(crate) by: GroupBy,
+    #[command(flatten)]
+    pub(crate) rows: Rows,
     /// State or number that a cell shows: max, min, diff, idle, share, entropy, any=STATE, count=STATE or
     /// outliers=K [default: idle for accelerator streams, max for all other]
     #[arg(long, value_name = "OP", value_parser = Operation::parse)]
@@ -38,16 +90,6 @@ pub struct Options {
     /// Count the time in each state instead of sampling at the centre of each pixel
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Make regions whose names match one state NAME, such as MPI=MPI_*; repeatable
-    #[arg(long = "group", value_name = "NAME=GLOB", value_parser = named_glob)]
-    pub(crate) groups: Vec<(String, String)>,
-    /// Show the frame at this depth of the call stack, 0 for the outermost [default: the innermost frame]
-    #[arg(long, value_name = "D")]
-    pub(crate) depth: Option<usize>,
-    #[command(flatten)]
-    pub(crate) unify: UnifyBy,
-    #[command(flatten)]
-    pub(crate) clocks: ClocksBy,
     #[command(flatten)]
     pub(crate) window: Window,
     /// Columns of the fold and pixels of the picture

@@ -10,5 +10,7 @@ mod golden;
 mod pictures;
 mod report;
 mod scope;
+#[cfg(feature = "serve")]
+mod serve;
 mod threads;
 mod waits;

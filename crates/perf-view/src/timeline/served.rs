@@ -1,0 +1,258 @@
+//! [`Served`]: timeline of a page that asks for the cells of the part it shows.
+
+use super::legend;
+use super::links;
+use super::page_overlays::{Links, MOST_LINKS, Shown};
+use super::picture::busy_share;
+use super::pyramid::{Codes, Node, Plan};
+use super::view::rounded;
+use crate::{Error, Palette, Result, Theme};
+use perf_core::{Job, TimeRange};
+use perf_fold::{Folder, GroupId, Groups, Line, Op, Timelines, Usage};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Timeline of a page that asks a server for the cells of the visible part, so that it is exact at
+/// every zoom. [`View::served`](super::View::served) creates it together with the section.
+///
+/// The server folds exactly the window, columns and rows on the screen. Cells equal those of
+/// [`Folder::fold`] with the same window and number of columns.
+#[derive(Debug)]
+pub struct Served {
+    /// States of all streams.
+    pub(super) timelines: Timelines,
+    /// Groups of streams.
+    pub(super) groups: Groups,
+    /// Groups that the page can show. The first `roots` of them are its rows.
+    pub(super) nodes: Vec<Node>,
+    /// Number of nodes that no other node unfolds into.
+    pub(super) roots: usize,
+    /// Operations of the page.
+    pub(super) ops: Vec<Option<Op>>,
+    /// Codes of states.
+    pub(super) codes: Codes,
+    /// Colours of states.
+    pub(super) palette: Palette,
+    /// Messages in the order of sending.
+    pub(super) lines: Vec<Line>,
+    /// Longest time between the ends of a message, in ticks.
+    pub(super) longest: u64,
+    /// `true` if the reference of busy shares is the span of the row.
+    pub(super) has_own_spans: bool,
+    /// Begin of the page in nanoseconds.
+    pub(super) start: i64,
+}
+
+/// Part of a [served](Served) timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Time window.
+    pub window: TimeRange,
+    /// Number of columns, from 1 to [`Part::MOST_COLUMNS`].
+    pub columns: usize,
+    /// Index of the operation in the page.
+    pub op: usize,
+    /// Rows by their numbers in the page, at most [`Part::MOST_ROWS`].
+    pub rows: Vec<usize>,
+}
+
+impl Part {
+    /// Largest number of columns.
+    pub const MOST_COLUMNS: usize = 8192;
+    /// Largest number of rows.
+    pub const MOST_ROWS: usize = 512;
+}
+
+/// Busy share of a row, and the states with the most time with their shares.
+type Shares = (f64, Vec<(String, f64)>);
+
+/// Name, colour, and share of the time of all streams with the time in nanoseconds.
+type Entry = (String, Option<String>, Option<(f64, f64)>);
+
+/// What the page shows of a part. Times are in nanoseconds since the start of the page.
+#[derive(Serialize)]
+struct Cells {
+    from: i64,
+    span: i64,
+    columns: usize,
+    op: usize,
+    rows: BTreeMap<usize, String>,
+    /// Shares of the rows and of the roots in the window.
+    shares: BTreeMap<usize, Shares>,
+    legend: Vec<Entry>,
+    links: Option<Links>,
+    /// Number of messages within a row, and of messages with an end in no row of the part.
+    inside: u64,
+    elsewhere: u64,
+}
+
+impl Served {
+    /// Returns the timelines.
+    pub fn timelines(&self) -> &Timelines {
+        &self.timelines
+    }
+
+    /// Folds a part and returns the data for the script of the page as JSON: cells, messages, busy
+    /// shares and legend, all of the window.
+    ///
+    /// # Errors
+    ///
+    /// - Returns [`Error::Empty`] for an empty window.
+    /// - Returns [`Error::Mismatch`] for a number of columns or rows outside of the limits, and for
+    ///   an operation or row that the page does not have.
+    /// - Returns [`Error::Fold`] if folding fails.
+    /// - Returns [`Error::Cancelled`] if the job is cancelled.
+    pub fn cells(&self, part: &Part, job: &Job) -> Result<String> {
+        let reply = self.reply(part, job)?;
+        Ok(serde_json::to_string(&reply).map_err(std::io::Error::from)?)
+    }
+
+    fn reply(&self, part: &Part, job: &Job) -> Result<Cells> {
+        let Part {
+            window,
+            columns,
+            op,
+            ref rows,
+        } = *part;
+        if window.is_empty() {
+            return Err(Error::Empty { what: "no time" });
+        }
+        let within = |what, expected: usize, got: usize| match got {
+            1.. if got <= expected => Ok(()),
+            _ => Err(Error::Mismatch {
+                what,
+                expected,
+                got,
+            }),
+        };
+        within("columns at most", Part::MOST_COLUMNS, columns)?;
+        within("operations", self.ops.len(), op.saturating_add(1))?;
+        within("rows at most", Part::MOST_ROWS, rows.len().max(1))?;
+        for row in rows {
+            within("rows", self.nodes.len(), row.saturating_add(1))?;
+        }
+        let plan = Plan {
+            timelines: &self.timelines,
+            groups: &self.groups,
+            window,
+            nodes: &self.nodes,
+            ops: &self.ops,
+            codes: &self.codes,
+            finest: columns,
+            budget: usize::MAX,
+        };
+        let wanted: Vec<usize> = rows
+            .iter()
+            .copied()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect();
+        let mut cells = vec![None; self.nodes.len()];
+        plan.folded(columns, self.ops[op], &wanted, &mut cells, job)?;
+        let cells = wanted
+            .iter()
+            .filter_map(|row| Some((*row, cells.get_mut(*row)?.take()?)));
+        let cells = cells.collect();
+        let (shares, usage) = self.shares(window, &wanted, job)?;
+        let clock = self.timelines.clock();
+        let nanos = |ticks| clock.total(ticks).0 as f64;
+        let totals = legend::totals(&usage);
+        let classes = self.timelines.classes();
+        let entries = legend::entries(&totals, classes, &self.palette, &Theme::light(), nanos);
+        let (links, [inside, elsewhere]) = self.links(window, &wanted, job)?;
+        Ok(Cells {
+            from: clock
+                .nanos(window.start)
+                .unwrap_or_default()
+                .0
+                .saturating_sub(self.start),
+            span: clock.total(u128::from(window.len())).0,
+            columns,
+            op,
+            rows: cells,
+            shares,
+            legend: entries
+                .into_iter()
+                .map(|it| (it.name, it.colour.map(|colour| colour.to_string()), it.time))
+                .collect(),
+            links,
+            inside,
+            elsewhere,
+        })
+    }
+
+    /// Returns a folder of some rows, for their usage and messages.
+    fn folder(&self, rows: impl Iterator<Item = usize>) -> Result<Folder> {
+        let ids: Vec<GroupId> = rows
+            .filter_map(|row| Some(self.nodes.get(row)?.group))
+            .collect();
+        let params = Folder::params().columns(1).check()?;
+        Ok(Folder::new(
+            &self.timelines,
+            self.groups.with_rows(&ids)?,
+            params,
+        )?)
+    }
+
+    /// Returns the shares of rows and roots, and the usage of the roots.
+    fn shares(
+        &self,
+        window: TimeRange,
+        rows: &[usize],
+        job: &Job,
+    ) -> Result<(BTreeMap<usize, Shares>, Vec<Usage>)> {
+        let others = rows.iter().copied().filter(|row| *row >= self.roots);
+        let all: Vec<usize> = (0..self.roots).chain(others).collect();
+        let folder = self.folder(all.iter().copied())?;
+        let mut usage = folder.usage(window, &job.without_progress())?;
+        let classes = self.timelines.classes();
+        let of = |usage: &Usage| {
+            let named = usage.named(classes).take(4);
+            let named = named.map(|(name, share)| (name.to_owned(), rounded(share)));
+            let busy = rounded(busy_share(usage, self.has_own_spans));
+            (busy, named.collect::<Vec<_>>())
+        };
+        let shares = all.iter().copied().zip(usage.iter().map(of)).collect();
+        usage.truncate(self.roots);
+        Ok((shares, usage))
+    }
+
+    /// Returns the messages between rows in a window, and the numbers of those within a row and of
+    /// those with an end in no row.
+    fn links(
+        &self,
+        window: TimeRange,
+        rows: &[usize],
+        job: &Job,
+    ) -> Result<(Option<Links>, [u64; 2])> {
+        if self.lines.is_empty() {
+            return Ok((None, [0; 2]));
+        }
+        job.check()?;
+        // A message in the window was sent at most the longest duration before or after it.
+        let first = window.start.0.saturating_sub(self.longest);
+        let last = window.end.0.saturating_add(self.longest);
+        let from = self.lines.partition_point(|line| line.sent.0 < first);
+        let to = self.lines.partition_point(|line| line.sent.0 <= last);
+        let lines = self.lines.get(from..to).unwrap_or_default();
+        // Lines connect the members of a row that is unfolded.
+        let mut unfolded = BTreeSet::new();
+        for row in rows {
+            let parents = std::iter::successors(Some(*row), |at| self.nodes.get(*at)?.parent);
+            unfolded.extend(parents.skip(1));
+        }
+        let rows: Vec<usize> = rows
+            .iter()
+            .copied()
+            .filter(|row| !unfolded.contains(row))
+            .collect();
+        let folder = self.folder(rows.iter().copied())?;
+        let found = links::bundled(&folder, window, lines, MOST_LINKS);
+        let shown: Vec<Shown> = rows
+            .iter()
+            .filter_map(|row| Some((*row, self.nodes.get(*row)?.group)))
+            .collect();
+        let links = Links::of(&shown, &found, self.timelines.clock(), self.start);
+        Ok((Some(links), [found.inside, found.elsewhere]))
+    }
+}

@@ -1,0 +1,49 @@
+//! Subcommand `serve`: timelines of recordings as a local page that is exact at every zoom.
+
+mod options;
+mod pages;
+mod server;
+
+pub use options::Options;
+pub use pages::{Answer, Pages, Request};
+pub use server::Server;
+
+use crate::failure::{Failure, Outcome};
+use crate::output;
+use serde::Serialize;
+use std::io::Write;
+
+/// Result of `--json`.
+#[derive(Serialize)]
+struct Address {
+    /// Address of the page, with its token.
+    url: String,
+}
+
+/// Opens the recordings, prints the address of the page, and answers its requests until the page is
+/// closed, or with `--keep` until the process ends.
+///
+/// # Errors
+/// Returns [`Failure::Usage`] if the options do not apply to a recording, and [`Failure::Input`] if a
+/// recording cannot be read or the port is taken.
+pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
+    options.general.apply()?;
+    let pages = Pages::open(options)?;
+    let server = Server::start(pages, options.port, options.keep)
+        .map_err(|error| Failure::Input(format!("--port {}: {error}", options.port)))?;
+    let url = server.url();
+    if options.general.json {
+        output::json(out, &Address { url })?;
+    } else {
+        writeln!(out, "{url}")?;
+        let end = if options.keep {
+            "Ctrl-C ends the server."
+        } else {
+            "Closing the page or Ctrl-C ends the server."
+        };
+        writeln!(out, "Open this address in a browser of this machine. {end}")?;
+    }
+    out.flush()?;
+    server.wait();
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! [`Pages`]: the page of a server and the answers to its requests, without a network.
+
+use super::Options;
+use crate::failure::{Failure, input};
+use crate::findings;
+use crate::pictures;
+use crate::progress::Bar;
+use crate::recording;
+use perfkit::core::{Clock, Job, Nanos, TimeRange, match_messages};
+use perfkit::fold::Line;
+use perfkit::view::Page;
+use perfkit::view::timeline::{Part, Served, View};
+
+/// Largest number of rows into which a page unfolds.
+const MOST_ROWS: usize = 20_000;
+
+/// Page with a timeline for each recording, and the data from which requests are answered.
+#[derive(Debug)]
+pub struct Pages {
+    /// HTML of the page.
+    page: String,
+    /// First part of the path of all addresses.
+    token: String,
+    /// Timelines of the recordings.
+    timelines: Vec<Served>,
+}
+
+/// Request without its body, which is ignored.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Method, such as `GET`.
+    pub method: &'a str,
+    /// Value of the header `Host`, if there is one.
+    pub host: Option<&'a str>,
+    /// Path without the query.
+    pub path: &'a str,
+    /// Query without the question mark; empty without one.
+    pub query: &'a str,
+}
+
+/// Answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The page.
+    Page(String),
+    /// Data as JSON.
+    Json(String),
+    /// A stream that stays open as long as the page does.
+    Open,
+    /// Status code and reason of a refusal.
+    Refused(u16, String),
+}
+
+impl Pages {
+    /// Opens the recordings.
+    ///
+    /// # Errors
+    /// Returns [`Failure::Usage`] if the options do not apply to a recording, and [`Failure::Input`] if
+    /// a recording cannot be read, or the system has no random numbers for the token.
+    pub fn open(options: &Options) -> Result<Self, Failure> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)
+            .map_err(|error| Failure::Input(format!("no random token: {error}")))?;
+        let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        let names: Vec<String> = options.files.iter().map(|it| pictures::name(it)).collect();
+        let mut page = Page::new(names.join(", "));
+        let mut timelines = Vec::with_capacity(options.files.len());
+        for (number, (file, name)) in options.files.iter().zip(&names).enumerate() {
+            let recording = recording::open_by(file, options.rows.reading())?;
+            let job = Bar::job();
+            let (states, groups) = options.rows.timelines(&recording.trace, &job)?;
+            findings::tell(&recording.diagnostics, &states.repairs());
+            if states.range().is_empty() {
+                let file = file.display();
+                return Err(Failure::Input(format!("{file}: no region is entered")));
+            }
+            let messages = match_messages(recording.trace.view(), &job).map_err(input)?;
+            let view = View::new(&states, groups)
+                .named(name, format!("timeline-{number}"))
+                .lines(Line::of(&messages))
+                .most_rows(MOST_ROWS);
+            let served = view.served(&format!("cells/{number}"), &job);
+            let (section, served) = served.map_err(pictures::failed)?;
+            page = page.with(section);
+            timelines.push(served);
+        }
+        Ok(Pages {
+            page: page.html(&Bar::job()).map_err(pictures::failed)?,
+            token,
+            timelines,
+        })
+    }
+
+    /// Returns the path of the page.
+    pub fn path(&self) -> String {
+        format!("/{}/", self.token)
+    }
+
+    /// Answers a request.
+    pub fn answer(&self, request: Request<'_>, job: &Job) -> Answer {
+        let refused = |code, what: &str| Answer::Refused(code, what.into());
+        if !request.host.is_some_and(is_local) {
+            return refused(421, "the page is at 127.0.0.1 only");
+        }
+        if request.method != "GET" {
+            return refused(405, "only GET is answered");
+        }
+        let inside = request.path.strip_prefix('/');
+        let inside = inside.and_then(|path| path.strip_prefix(self.token.as_str()));
+        match inside.and_then(|path| path.strip_prefix('/')) {
+            None => refused(403, "the address needs the token that perfkit serve prints"),
+            Some("") => Answer::Page(self.page.clone()),
+            Some("open") => Answer::Open,
+            Some(path) => {
+                let number = path.strip_prefix("cells/");
+                let number = number.and_then(|number| number.parse().ok());
+                match number.and_then(|number: usize| self.timelines.get(number)) {
+                    Some(served) => cells(served, request.query, job),
+                    None => refused(404, "there is nothing at this address"),
+                }
+            }
+        }
+    }
+}
+
+/// Returns `true` if the host of a request is this machine. Pages of other sites whose name is made
+/// to resolve to this machine send that name.
+fn is_local(host: &str) -> bool {
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+    name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")
+}
+
+fn cells(served: &Served, query: &str, job: &Job) -> Answer {
+    let timelines = served.timelines();
+    let part = match part(query, (timelines.range(), timelines.clock())) {
+        Ok(part) => part,
+        Err(error) => return Answer::Refused(400, error),
+    };
+    match served.cells(&part, job) {
+        Ok(text) => Answer::Json(text),
+        Err(error) => Answer::Refused(400, error.to_string()),
+    }
+}
+
+/// Returns the text of a failure.
+fn text(failure: Failure) -> String {
+    match failure {
+        Failure::Usage(text) | Failure::Input(text) | Failure::Help(text) => text,
+        Failure::Output(error) => error.to_string(),
+    }
+}
+
+/// Returns the part of a query: `from` and `to` in nanoseconds, `columns`, `op`, and `rows` with `-`
+/// between their numbers.
+fn part(query: &str, (all, clock): (TimeRange, Clock)) -> Result<Part, String> {
+    let value = |name: &str| {
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        let found = pairs.find(|(key, _)| *key == name);
+        found.map(|(_, value)| value).ok_or(format!("no {name}"))
+    };
+    fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+        text.parse().map_err(|_| format!("{name}: not a number"))
+    }
+    let time = |name| Ok::<_, String>(Nanos(number(name, value(name)?)?));
+    let (from, to) = (time("from")?, time("to")?);
+    let rows = value("rows")?.split('-').filter(|row| !row.is_empty());
+    // One more than is allowed is enough to be refused.
+    let rows = rows.take(Part::MOST_ROWS + 1);
+    Ok(Part {
+        window: recording::window(all, clock, Some(from), Some(to)).map_err(text)?,
+        columns: number("columns", value("columns")?)?,
+        op: number("op", value("op")?)?,
+        rows: rows
+            .map(|row| number("rows", row))
+            .collect::<Result<_, _>>()?,
+    })
+}

@@ -1,0 +1,318 @@
+//! Tests of `serve`: cells, access, and the end of the server.
+
+use perf_testdata::bundled::recording as bundled;
+use perf_testdata::xorshift::Xorshift;
+use perfkit::core::Job;
+use perfkit_cli::serve::{Answer, Options, Pages, Request, Server};
+use perfkit_cli::{command, failure};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+
+/// Returns the pages of a recording with a row for each process.
+fn pages(file: &Path) -> Pages {
+    let words: [OsString; 4] = [
+        "--by".into(),
+        "process".into(),
+        file.into(),
+        "--quiet".into(),
+    ];
+    let options: Options = failure::options(words).expect("good options");
+    Pages::open(&options).expect("it opens")
+}
+
+fn get<'a>(pages: &'a str, query: &'a str) -> Request<'a> {
+    Request {
+        method: "GET",
+        host: Some("127.0.0.1:80"),
+        path: pages,
+        query,
+    }
+}
+
+fn json(answer: Answer) -> Value {
+    match answer {
+        Answer::Json(text) => serde_json::from_str(&text).expect("it is JSON"),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the data of the script of a page.
+fn data(pages: &Pages) -> Value {
+    let Answer::Page(html) = pages.answer(get(&pages.path(), ""), &Job::default()) else {
+        panic!("no page");
+    };
+    let begin = "<script type=\"application/json\">";
+    let from = html.find(begin).expect("data") + begin.len();
+    let to = from + html[from..].find("</script>").expect("an end");
+    serde_json::from_str(&html[from..to]).expect("it is JSON")
+}
+
+/// Decodes the state codes of a row: base64 of runs of pairs.
+fn codes(text: &str) -> Vec<u8> {
+    let digit = |byte: u8| match byte {
+        b'A'..=b'Z' => u32::from(byte - b'A'),
+        b'a'..=b'z' => u32::from(byte - b'a') + 26,
+        b'0'..=b'9' => u32::from(byte - b'0') + 52,
+        b'+' => 62,
+        _ => 63,
+    };
+    let text = text.trim_end_matches('=').as_bytes();
+    let bytes: Vec<u8> = text
+        .chunks(4)
+        .flat_map(|four| {
+            let bits = (0..4).fold(0, |sum, at| {
+                sum << 6 | four.get(at).map_or(0, |it| digit(*it))
+            });
+            let count = four.len() * 6 / 8;
+            bits.to_be_bytes()[1..=count].to_vec()
+        })
+        .collect();
+    let (mut out, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let (mut length, mut shift) = (0usize, 0);
+        while bytes[at] > 127 {
+            length |= usize::from(bytes[at] & 127) << shift;
+            (shift, at) = (shift + 7, at + 1);
+        }
+        length |= usize::from(bytes[at]) << shift;
+        out.extend(std::iter::repeat_n(bytes[at + 1], length));
+        at += 3;
+    }
+    out
+}
+
+/// Returns the states of `fold --csv` for each row.
+fn folded(file: &Path, window: (i64, i64), columns: usize) -> BTreeMap<String, Vec<String>> {
+    let csv = std::env::temp_dir().join(format!("perfkit-serve-{}.csv", std::process::id()));
+    let time = |at| format!("{at}ns");
+    let words: Vec<OsString> = [
+        "fold".into(),
+        file.into(),
+        "--quiet".into(),
+        "--by".into(),
+        "process".into(),
+        "--op".into(),
+        "max".into(),
+        "--columns".into(),
+        columns.to_string().into(),
+        "--from".into(),
+        time(window.0).into(),
+        "--to".into(),
+        time(window.1).into(),
+        "--csv".into(),
+        csv.clone().into(),
+    ]
+    .into();
+    command::output(words).expect("it folds");
+    let text = std::fs::read_to_string(&csv).expect("it was written");
+    std::fs::remove_file(&csv).expect("it is there");
+    let mut rows: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let (row, rest) = match line.strip_prefix('"') {
+            Some(line) => line.split_once("\",").expect("a quoted name"),
+            None => line.split_once(',').expect("fields"),
+        };
+        // Kind, column, from, to, state: names with commas are quoted.
+        let state = rest.splitn(5, ',').nth(4).expect("a state");
+        let state = match state.strip_prefix('"') {
+            Some(state) => state.split_once('"').expect("a quoted name").0,
+            None => state.split_once(',').expect("fields").0,
+        };
+        // Streams that are not recorded count as idle in the table; the last field is their number.
+        let state = match (state, line.ends_with(",0")) {
+            ("(idle)", true) => "idle",
+            ("(idle)", false) => "absent",
+            (state, _) => state,
+        };
+        rows.entry(row.to_string())
+            .or_default()
+            .push(state.to_string());
+    }
+    rows
+}
+
+#[test]
+fn cells_are_those_of_fold() {
+    let mut random = Xorshift::new(3);
+    for name in ["jacobi-4", "jacobi-9", "jacobi-16", "nwchem-md-4"] {
+        let file = bundled(name);
+        let pages = pages(&file);
+        let data = data(&pages);
+        let max = data["ops"].as_array().expect("operations").iter();
+        let max = max.clone().position(|op| op[0] == "max").expect("max");
+        let groups = data["groups"].as_array().expect("rows");
+        let (start, span) = (
+            data["start"].as_i64().unwrap(),
+            data["span"].as_i64().unwrap(),
+        );
+        for _ in 0..20 {
+            let from = start + random.below(span as u64) as i64;
+            let to = from + 1 + random.below((start + span - from) as u64) as i64;
+            let columns = 1 + random.below(40) as usize;
+            let query = format!("from={from}&to={to}&columns={columns}&op={max}&rows=0-1-2-3");
+            let path = format!("{}cells/0", pages.path());
+            let reply = json(pages.answer(get(&path, &query), &Job::default()));
+            let expected = folded(&file, (from, to), columns);
+            for (row, cells) in reply["rows"].as_object().expect("rows") {
+                let label = groups[row.parse::<usize>().unwrap()]["label"]
+                    .as_str()
+                    .unwrap();
+                let codes = codes(cells.as_str().expect("text"));
+                let states: Vec<&str> = codes
+                    .iter()
+                    .map(|code| match code {
+                        0 => "idle",
+                        1 => "absent",
+                        code => data["states"][usize::from(*code) - 3][0].as_str().unwrap(),
+                    })
+                    .collect();
+                assert_eq!(states, expected[label], "{name} {label} {from} {to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn only_pages_with_the_token_are_answered() {
+    let pages = pages(&bundled("jacobi-4"));
+    let (path, job) = (pages.path(), Job::default());
+    let cells = format!("{path}cells/0");
+    let good = "from=0&to=1000000000&columns=9&op=0&rows=0";
+    assert!(matches!(
+        pages.answer(get(&cells, good), &job),
+        Answer::Json(_)
+    ));
+    let open = format!("{path}open");
+    assert_eq!(pages.answer(get(&open, ""), &job), Answer::Open);
+    let code = |request: Request<'_>| match pages.answer(request, &job) {
+        Answer::Refused(code, what) => {
+            assert!(!what.contains(path.trim_matches('/')), "{what}");
+            code
+        }
+        other => panic!("{request:?}: {other:?}"),
+    };
+    let other = "/0123456789abcdef0123456789abcdef/";
+    for wrong in [
+        "/",
+        "",
+        other,
+        "/cells/0",
+        &path[..path.len() - 1],
+        &path[1..],
+    ] {
+        assert_eq!(code(get(wrong, good)), 403, "{wrong}");
+    }
+    for wrong in [
+        "cells/1",
+        "cells/-1",
+        "cells/",
+        "..",
+        "../../etc/passwd",
+        "cells/0/",
+    ] {
+        assert_eq!(code(get(&format!("{path}{wrong}"), good)), 404, "{wrong}");
+    }
+    for host in [
+        None,
+        Some(""),
+        Some("evil.example"),
+        Some("127.0.0.1.evil.example:80"),
+    ] {
+        let request = Request {
+            host,
+            ..get(&path, "")
+        };
+        assert_eq!(code(request), 421, "{host:?}");
+    }
+    let request = Request {
+        method: "POST",
+        ..get(&path, "")
+    };
+    assert_eq!(code(request), 405);
+    for wrong in [
+        "",
+        "from=0&to=1000000000&columns=9&op=0",
+        "from=5&to=5&columns=9&op=0&rows=0",
+        "from=0&to=x&columns=9&op=0&rows=0",
+        "from=0&to=99999999999999999999999&columns=9&op=0&rows=0",
+        "from=0&to=1000000000&columns=0&op=0&rows=0",
+        "from=0&to=1000000000&columns=999999999999&op=0&rows=0",
+        "from=0&to=1000000000&columns=9&op=77&rows=0",
+        "from=0&to=1000000000&columns=9&op=18446744073709551615&rows=0",
+        "from=0&to=1000000000&columns=9&op=0&rows=99999",
+    ] {
+        assert_eq!(code(get(&cells, wrong)), 400, "{wrong}");
+    }
+}
+
+#[test]
+fn no_query_breaks_the_server() {
+    let pages = pages(&bundled("jacobi-4"));
+    let path = format!("{}cells/0", pages.path());
+    let mut random = Xorshift::new(11);
+    let words = [
+        "from",
+        "to",
+        "columns",
+        "op",
+        "rows",
+        "=",
+        "&",
+        "-",
+        "0",
+        "1",
+        "9",
+        "%2C",
+        "1e9",
+        "\u{ff}",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "500000000",
+        "=1&",
+    ];
+    for _ in 0..5_000 {
+        let mut query = String::new();
+        for name in ["from", "to", "columns", "op", "rows"] {
+            if random.below(8) > 0 {
+                query += &format!("{name}=");
+            }
+            for _ in 0..random.below(3) + 1 {
+                query += words[random.below(words.len() as u64) as usize];
+            }
+            query += "&";
+        }
+        let answer = pages.answer(get(&path, &query), &Job::default());
+        assert!(
+            matches!(answer, Answer::Json(_) | Answer::Refused(400, _)),
+            "{query}: {answer:?}"
+        );
+    }
+}
+
+#[test]
+fn the_server_ends_after_its_last_page_is_closed() {
+    let server = Server::start(pages(&bundled("jacobi-4")), 0, false).expect("a free port");
+    let url = server.url();
+    let (host, path) = url["http://".len()..].split_once('/').expect("a path");
+    let request = |path: &str| {
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\n\r\n").expect("it reads");
+        stream
+    };
+    let status = |stream: &mut TcpStream| {
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).expect("it answers");
+        String::from_utf8_lossy(&head).into_owned()
+    };
+    assert_eq!(status(&mut request(path)), "HTTP/1.1 200");
+    assert_eq!(status(&mut request("")), "HTTP/1.1 403");
+    let mut open = request(&format!("{path}open"));
+    assert_eq!(status(&mut open), "HTTP/1.1 200");
+    drop(open);
+    server.wait();
+    assert!(TcpStream::connect(host).is_err());
+}
