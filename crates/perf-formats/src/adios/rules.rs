@@ -1,4 +1,4 @@
-//! Rules for parts of BP4 files that the reader skips or repairs.
+//! Rules for parts of BP files that the reader skips or repairs.
 
 use perf_core::{Rule, Weight};
 
@@ -12,6 +12,19 @@ pub const HEADER: Rule = rule(
     Weight::Loss,
     "the header of an index of steps is truncated, and the file has no steps; or it is damaged, \
      and was repaired",
+);
+/// The footer of a BP3 file is missing.
+pub const NO_FOOTER: Rule = rule(
+    "no-footer",
+    Weight::Loss,
+    "a BP3 file is truncated or was never closed, so the positions of its steps are missing; the \
+     file is skipped",
+);
+/// A variable or attribute of a BP3 file is damaged.
+pub const DAMAGED_INDEX: Rule = rule(
+    "damaged-index",
+    Weight::Loss,
+    "a part of the index of a BP3 file is damaged; the variable or attribute is skipped",
 );
 /// The index or data of a step are incomplete.
 pub const DAMAGED_STEP: Rule = rule(
@@ -36,6 +49,12 @@ pub const UNFINISHED: Rule = rule(
     "unfinished-step",
     Weight::Note,
     "the index ends within the record of a step that was being written; the step is dropped",
+);
+/// A file was not closed.
+pub const UNCLOSED: Rule = rule(
+    "unclosed",
+    Weight::Note,
+    "the writer is active or was killed before it closed the file; the existing steps are read",
 );
 /// A file was not closed, and no data arrived.
 pub const GIVEN_UP: Rule = rule(

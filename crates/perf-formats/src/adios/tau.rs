@@ -1,6 +1,6 @@
 //! [`Tables`]: conversion of the steps of TAU's trace plug-in to events.
 
-use super::bp4::{Bp4, Step};
+use super::bp_file::{BpFile, Step};
 use super::index::Variable;
 use super::names::{Kind, Names, Numbered, Programs};
 use super::rules;
@@ -47,7 +47,7 @@ impl Tables {
     /// Reads the tables of a step. In strict mode damage is an error; otherwise damaged parts are
     /// dropped and counted.
     pub(super) fn read(
-        file: &mut Bp4,
+        file: &mut BpFile,
         step: &Step,
         is_strict: bool,
         found: &mut Diagnostics,
@@ -59,6 +59,12 @@ impl Tables {
         })
     }
 
+    /// Returns `true` if a table has rows.
+    pub(super) fn has_rows(&self) -> bool {
+        let tables = [&self.functions, &self.counters, &self.messages];
+        tables.iter().any(|table| table.rows > 0)
+    }
+
     /// Pushes all events, stream by stream, in order of time as far as the rows of each table are
     /// ordered.
     ///
@@ -66,7 +72,7 @@ impl Tables {
     /// they are inside the call.
     pub(super) fn push(
         &self,
-        file: &mut Bp4,
+        file: &mut BpFile,
         scratch: &mut Scratch,
         names: &mut Names,
         programs: &mut Programs,
@@ -103,14 +109,14 @@ impl Tables {
 
 /// Returns the rows of a table, up to its count. A table without rows is not written.
 fn table<const N: usize>(
-    file: &mut Bp4,
+    file: &mut BpFile,
     step: &Step,
     known: &Known<N>,
     is_strict: bool,
     found: &mut Diagnostics,
 ) -> Result<Table> {
     let Known(name, count) = *known;
-    let variable = |name: &str| step.variables.iter().find(|one| one.name == name);
+    let variable = |name: &str| step.variables.iter().find(|one| *one.name == *name);
     // Each of several writers has a block of its own.
     let values = |one: &Variable| -> Option<u64> {
         let mut values = one.blocks.iter().map(|block| block.value);
@@ -170,7 +176,7 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn all<const N: usize>(
         &mut self,
-        file: &mut Bp4,
+        file: &mut BpFile,
         part: &mut Vec<u8>,
         table: &Table,
         known: &Known<N>,
