@@ -127,7 +127,8 @@ impl Adios {
                     // The writer was stopped before it closed the file.
                     Err(error) if is_single && is_damage(&error) && !source.is_strict => {
                         let place = error.place().cloned().unwrap_or_default();
-                        source.diagnostics.add(rules::NO_FOOTER, place);
+                        let why = place.record(error.to_string());
+                        source.diagnostics.add(rules::NO_FOOTER, why);
                         skipped.get_or_insert(error);
                     }
                     // The writer was stopped before the first step.

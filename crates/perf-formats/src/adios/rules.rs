@@ -10,15 +10,15 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const HEADER: Rule = rule(
     "damaged-header",
     Weight::Loss,
-    "the header of an index of steps is truncated, and the file has no steps; or it is damaged, \
-     and was repaired",
+    "the header of an index of steps is truncated, and the file has no steps; or it, or the footer \
+     of BP3, is damaged and was repaired",
 );
-/// The footer of a BP3 file is missing.
+/// The footer of a BP3 file, or an index that all steps need, is missing.
 pub const NO_FOOTER: Rule = rule(
     "no-footer",
     Weight::Loss,
-    "a BP3 file is truncated or was never closed, so the positions of its steps are missing; the \
-     file is skipped",
+    "a BP3 file is truncated, damaged or was never closed, so the positions of its steps are \
+     missing; the file is skipped",
 );
 /// A variable or attribute of a BP3 file is damaged.
 pub const DAMAGED_INDEX: Rule = rule(

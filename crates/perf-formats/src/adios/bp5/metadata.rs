@@ -4,17 +4,17 @@
 //! A bit field tells which of them belong to the step. Pointers are offsets in the structure, and 0
 //! for none.
 
-use super::super::index::{Block, Operator, Variable};
+use super::super::index::{Block, Variable};
 use super::super::member::Member;
 use super::super::primitives::{Damage, Fields, Kind, Read};
+use super::array::{Array, array_kind};
 use super::ffs::{Budget, Field, Format, Formats, IDENTIFIER, Structure};
+use super::pointers::{NUMBER, number, numbers, text};
 use super::records::Parts;
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Length of a pointer or number in bytes.
-const NUMBER: u64 = 8;
 /// Name of the format of attributes.
 const ATTRIBUTES: &str = "GenericAttributes";
 
@@ -201,22 +201,6 @@ impl Variables {
     }
 }
 
-/// Returns the type of the values of an array, from the size and the number of the type in its
-/// name.
-fn array_kind(size: &str, code: &str) -> Option<Kind> {
-    Some(match code {
-        "1" => Kind::I8,
-        "2" => Kind::I16,
-        "3" => Kind::I32,
-        "4" => Kind::I64,
-        "5" => Kind::U8,
-        "6" => Kind::U16,
-        "7" => Kind::U32,
-        "8" => Kind::U64,
-        _ => Kind::Other(size.parse().ok()?),
-    })
-}
-
 /// Bits of the variables that belong to a step.
 struct Bits<'a> {
     /// Structure of the variables.
@@ -249,121 +233,6 @@ impl<'a> Bits<'a> {
         let at = self.start.saturating_add(word * NUMBER);
         let word = self.record.at(at, self.is_big, what)?.u64(what)?;
         Ok(word >> bit & 1 == 1)
-    }
-}
-
-/// Reads the number or pointer in a field of a structure at `base`.
-fn number(structure: &Structure, name: &str, record: Fields<'_>, base: u64) -> Read<u64> {
-    let what = "a structure with the fields of BP5";
-    let field = structure.field(name).ok_or_else(|| record.damage(what))?;
-    let at = base.saturating_add(field.offset);
-    record.at(at, structure.is_big, what)?.u64(what)
-}
-
-/// Reads `count` numbers at a pointer; none if the pointer is 0.
-fn numbers(
-    record: Fields<'_>,
-    is_big: bool,
-    pointer: u64,
-    count: u64,
-    budget: &mut Budget,
-) -> Read<Vec<u64>> {
-    let what = "a list of numbers";
-    if pointer == 0 {
-        return Ok(Vec::new());
-    }
-    let mut list = record.at(pointer, is_big, what)?;
-    let len = count.checked_mul(NUMBER).ok_or_else(|| list.damage(what))?;
-    budget.take(len, &list)?;
-    let mut list = list.part(len, what)?;
-    let mut numbers = Vec::new();
-    while !list.is_empty() {
-        numbers.push(list.u64(what)?);
-    }
-    Ok(numbers)
-}
-
-/// Reads the text at a pointer.
-fn text<'a>(record: Fields<'a>, pointer: u64, budget: &mut Budget) -> Read<&'a [u8]> {
-    let mut text = record.at(pointer, false, "the position of a text")?;
-    let bytes = text.zero_terminated("a text that ends with 0")?;
-    budget.take(bytes.len() as u64, &text)?;
-    Ok(bytes)
-}
-
-/// An array of a writer: blocks that were written at once.
-struct Array {
-    /// Number of dimensions.
-    dims: usize,
-    /// Total length in each dimension; empty for local arrays.
-    shape: Vec<u64>,
-    /// Length of each block in each dimension.
-    counts: Vec<u64>,
-    /// Begin of each block in each dimension; empty for local arrays.
-    starts: Vec<u64>,
-    /// Offset of each block in the data of the writer in this step.
-    locations: Vec<u64>,
-    /// `true` if an operator transformed the values.
-    has_operator: bool,
-}
-
-impl Array {
-    /// Reads the array in a field.
-    fn read(format: &Format, field: &Field, record: Fields<'_>, budget: &mut Budget) -> Read<Self> {
-        let what = "the structure of an array";
-        let array = format.structure(&field.kind);
-        let array = array.ok_or_else(|| record.damage(what))?;
-        let get = |name| number(array, name, record, field.offset);
-        let (dims, count) = (get("Dims")?, get("BlockCount")?);
-        let all = dims.checked_mul(count);
-        let all = all.ok_or_else(|| record.damage("numbers of dimensions and blocks"))?;
-        let mut list = |name, count| numbers(record, array.is_big, get(name)?, count, budget);
-        let offsets = array.fields.iter().map(|field| field.name.as_str());
-        let offsets = offsets.filter(|name| name.starts_with("Offset")).last();
-        let read = Array {
-            shape: list("Shape", dims)?,
-            counts: list("Count", all)?,
-            starts: list(offsets.unwrap_or("Offset"), all)?,
-            locations: list("DataBlockLocation", count)?,
-            dims: usize::try_from(dims).map_err(|_| record.damage(what))?,
-            has_operator: field.kind.starts_with("MetaArrayOp"),
-        };
-        let is_whole = read.counts.len() as u64 == all && read.locations.len() as u64 == count;
-        if is_whole {
-            Ok(read)
-        } else {
-            Err(record.damage("lengths and a position for each block"))
-        }
-    }
-
-    /// Returns the blocks with their positions in the data file of the writer.
-    fn blocks(&self, kind: Kind, parts: &Parts, record: Fields<'_>) -> Read<Vec<Block>> {
-        let one = |(block, location): (usize, &u64)| {
-            let dims = (0..self.dims).map(|dim| {
-                let at = block * self.dims + dim;
-                let get = |list: &[u64], at: usize| list.get(at).copied().unwrap_or_default();
-                [
-                    get(&self.counts, at),
-                    get(&self.shape, dim),
-                    get(&self.starts, at),
-                ]
-            });
-            let (payload, rest) = parts.position(*location);
-            let block = Block {
-                dims: dims.collect(),
-                file: parts.file,
-                payload,
-                operator: self.has_operator.then_some(Operator::InData),
-                ..Block::default()
-            };
-            let is_inside = rest.is_none_or(|rest| block.len(kind) <= rest);
-            if is_inside || self.has_operator {
-                Ok(block)
-            } else {
-                Err(record.damage("a block within one flushed part of the data"))
-            }
-        };
-        self.locations.iter().enumerate().map(one).collect()
     }
 }
 

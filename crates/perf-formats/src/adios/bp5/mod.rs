@@ -5,8 +5,10 @@
 //! [records of FFS](metadata), whose [formats](ffs) are in `mmd.0`. A step is written in the order
 //! data, formats, metadata, record, so a step with a record is complete.
 
+mod array;
 mod ffs;
 mod metadata;
+mod pointers;
 mod records;
 
 use super::bp_file::{Ahead, Step, StepIndex};

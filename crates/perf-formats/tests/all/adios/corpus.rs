@@ -240,3 +240,77 @@ fn a_folder_of_bp3_files_opens_as_a_trace() {
         assert!(!recording.into_trace().unwrap().is_empty());
     }
 }
+
+/// Copies a file or folder, and returns the paths of all copied files.
+fn copy_all(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
+    if from.is_dir() {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let name = entry.unwrap().file_name();
+            copy_all(&from.join(&name), &to.join(&name), files);
+        }
+    } else {
+        fs::write(to, fs::read(from).unwrap()).unwrap();
+        files.push(to.into());
+    }
+}
+
+#[test]
+fn damaged_files_of_the_corpus_give_a_located_error_or_a_count() {
+    let Some(folder) = corpus("streams") else {
+        return;
+    };
+    for (name, parts) in [
+        ("bp3-real/tau-metrics-3.bp", &["", ".dir"][..]),
+        ("bp5/heat2d-2-flush.bp", &[""]),
+    ] {
+        let to = scratch("corpus-damage").join("tau-metrics-3.bp");
+        let mut files = Vec::new();
+        for part in parts {
+            let with = |path: &Path| PathBuf::from(format!("{}{part}", path.display()));
+            let data = PathBuf::from(format!("{}{part}", to.display()));
+            copy_all(&with(&folder.join(name)), &data, &mut files);
+        }
+        // The data folder names its files after the file.
+        let opened = || {
+            let mut source = Adios::open(&[&to], &OpenOptions::new())?;
+            let seen = read(&mut source)?;
+            Ok((seen.events().len(), source.diagnostics().is_empty()))
+        };
+        let (all, _) = opened().unwrap();
+        assert!(all > 2000, "{name}: {all}");
+        for file in &files {
+            if file.ends_with("profiling.json") {
+                continue;
+            }
+            let whole = fs::read(file).unwrap();
+            let check = |bytes: &[u8], is_cut: bool| {
+                fs::write(file, bytes).unwrap();
+                let outcome: perf_formats::Result<(usize, bool)> = opened();
+                match outcome {
+                    Ok((events, is_quiet)) => {
+                        assert!(!is_cut || events <= all, "{}", file.display());
+                        // All that was read is there if nothing is reported, except for the
+                        // end of a growing index.
+                        let is_index = file.ends_with("md.idx");
+                        let is_less = is_cut && events < all;
+                        assert!(!is_less || !is_quiet || is_index, "{}", file.display());
+                    }
+                    Err(error) => {
+                        let is_header = !file.ends_with("md.0") && !file.ends_with("data.0");
+                        let is_unsupported = matches!(error, Error::Unsupported { .. });
+                        assert!(is_header || is_unsupported, "{error}");
+                        assert!(error.place().is_some(), "{error}");
+                    }
+                }
+            };
+            for cut in (0..whole.len()).step_by(whole.len() / 60 + 1) {
+                check(&whole[..cut], true);
+            }
+            for bytes in damage::all(&whole, 120, 11) {
+                check(&bytes, false);
+            }
+            fs::write(file, whole).unwrap();
+        }
+    }
+}
