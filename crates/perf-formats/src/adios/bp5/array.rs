@@ -38,8 +38,8 @@ impl Array {
         let all = dims.checked_mul(count);
         let all = all.ok_or_else(|| record.damage("numbers of dimensions and blocks"))?;
         let mut list = |name, count| numbers(record, array.is_big, get(name)?, count, budget);
-        let offsets = array.fields.iter().map(|field| field.name.as_str());
-        let offsets = offsets.filter(|name| name.starts_with("Offset")).last();
+        let mut names = array.fields.iter().map(|field| field.name.as_str());
+        let offsets = names.find(|name| name.starts_with("Offset"));
         let read = Array {
             shape: list("Shape", dims)?,
             counts: list("Count", all)?,

@@ -171,6 +171,9 @@ impl Format {
     }
 }
 
+/// A format, or the place and the expected element of a damaged entry.
+type Known = std::result::Result<Arc<Format>, (Place, &'static str)>;
+
 /// The formats of a file, which writers append to `mmd.0` before their first use.
 #[derive(Debug)]
 pub(super) struct Formats {
@@ -182,8 +185,8 @@ pub(super) struct Formats {
     is_big: bool,
     /// Position of the next entry.
     next: u64,
-    /// Formats by identifier. Of a damaged entry, the place and the expected element.
-    known: HashMap<Vec<u8>, std::result::Result<Arc<Format>, (Place, &'static str)>>,
+    /// Formats by identifier.
+    known: HashMap<Vec<u8>, Known>,
 }
 
 impl Formats {
