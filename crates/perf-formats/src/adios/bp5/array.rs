@@ -99,6 +99,7 @@ pub(super) fn array_kind(size: &str, code: &str) -> Option<Kind> {
         "6" => Kind::U16,
         "7" => Kind::U32,
         "8" => Kind::U64,
-        _ => Kind::Other(size.parse().ok()?),
+        // Events use no other types, so their sizes do not matter.
+        _ => Kind::Other(size.parse::<u64>().ok()?.try_into().unwrap_or(0)),
     })
 }

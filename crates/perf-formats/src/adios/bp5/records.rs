@@ -183,23 +183,26 @@ impl Records {
     /// Returns the error of a damaged record, and determines the position of the next one: the
     /// first of the possible positions at which a record begins or the file ends.
     fn damaged(&mut self, kind: u8, len: u64, known: Option<u64>, end: u64) -> Result<Error> {
-        let error = Error::Malformed {
-            place: self.place(),
-            expected: "the record of a step (`s`) or of writers (`w`), and its length".into(),
-            got: format!("the type {kind} and the length {len}"),
-        };
-        let mut after = end;
+        let mut after = None;
         for len in [Some(len), known].into_iter().flatten() {
             let at = self.at.saturating_add(HEAD).saturating_add(len);
             let is_record = at.saturating_add(HEAD) <= end
                 && matches!(self.file.read(at, 1, "a record")?[..], [STEP | WRITERS]);
             if at == end || is_record {
-                after = at;
+                after = Some(at);
                 break;
             }
         }
-        self.after = after;
-        Ok(error)
+        self.after = after.unwrap_or(end);
+        let rest = match after {
+            Some(_) => "",
+            None => "; the position of the next record is unknown, so the rest is skipped",
+        };
+        Ok(Error::Malformed {
+            place: self.place(),
+            expected: "the record of a step (`s`) or of writers (`w`), and its length".into(),
+            got: format!("the type {kind} and the length {len}{rest}"),
+        })
     }
 
     /// Converts the numbers of the record of a step.

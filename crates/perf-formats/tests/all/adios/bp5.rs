@@ -501,6 +501,19 @@ fn damaged_records_of_steps_do_not_hide_the_others() {
         assert_eq!(found.count(rules::DAMAGED_STEP), 1, "{at}: {found}");
         assert!(found.to_string().contains("md.idx, byte"), "{found}");
     }
+    // Neither the length nor the type says where the next record begins.
+    let mut bytes = steps.clone();
+    (bytes[files.records[1]], bytes[files.records[1] + 1]) = (b'x', 0x7f);
+    fs::write(folder.join("md.idx"), bytes).unwrap();
+    let (seen, source) = opened(&folder).unwrap();
+    assert_eq!(seen.steps(), [0, 1]);
+    let found = source.diagnostics().to_string();
+    assert!(found.contains("so the rest is skipped"), "{found}");
+    // The writers are described again before each step in which they changed.
+    let (before, after) = steps.split_at(files.records[1]);
+    let again = [before, &steps[64..files.records[0]], after].concat();
+    fs::write(folder.join("md.idx"), again).unwrap();
+    assert_eq!(opened(&folder).unwrap().0.lines, LINES);
     // Records of the same metadata take no more memory than the file has.
     let record = &steps[files.records[2]..];
     let many = [&steps[..], &record.repeat(500)].concat();
