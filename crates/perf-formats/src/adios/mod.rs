@@ -98,7 +98,8 @@ pub struct Adios {
     diagnostics: Diagnostics,
     /// Highest step that was returned.
     last: Option<u64>,
-    /// Error of the first unsupported step, kept until a step can be read.
+    /// Error of the first unsupported step or missing file. It is returned at the end if no rows
+    /// of any step could be read.
     refused: Option<Error>,
     /// `true` after rows of a step could be read.
     has_read: bool,
@@ -279,8 +280,11 @@ impl Adios {
             Tables::read(file, &step, self.is_strict, &mut self.diagnostics)
         });
         match tables {
-            Ok(tables) => {
+            Ok(mut tables) => {
                 self.has_read |= tables.has_rows();
+                if let Some(error) = tables.missing_file() {
+                    self.refused.get_or_insert(error);
+                }
                 tables.push(
                     file,
                     &mut self.scratch,
@@ -301,7 +305,7 @@ impl Adios {
                 }
                 let why: Place = place.record(error.to_string());
                 self.diagnostics.add(rules::DAMAGED_STEP, why);
-                if is_other {
+                if is_other || matches!(error, Error::Io { .. }) {
                     self.refused.get_or_insert(error);
                 }
             }

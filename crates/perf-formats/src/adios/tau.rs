@@ -6,7 +6,7 @@ use super::names::{Kind, Names, Numbered, Programs};
 use super::rules;
 use super::step_events::{Edge, StepEvents};
 use super::table::Table;
-use crate::Result;
+use crate::{Error, Result};
 use perf_core::{
     Diagnostics, EventSink, MetricId, Nanos, Peer, RegionId, Rule, StreamEvent, StreamKey, Value,
 };
@@ -63,6 +63,13 @@ impl Tables {
     pub(super) fn has_rows(&self) -> bool {
         let tables = [&self.functions, &self.counters, &self.messages];
         tables.iter().any(|table| table.rows > 0)
+    }
+
+    /// Returns the error of a missing data file.
+    pub(super) fn missing_file(&mut self) -> Option<Error> {
+        let tables = [&mut self.functions, &mut self.counters, &mut self.messages];
+        let mut errors = tables.into_iter().filter_map(|table| table.damage.take());
+        errors.find(|error| matches!(error, Error::Io { .. }))
     }
 
     /// Pushes all events, stream by stream, in order of time as far as the rows of each table are
@@ -136,6 +143,7 @@ fn table<const N: usize>(
         }
         let why = step.place.clone().record(error.to_string());
         found.add(rules::DAMAGED_TABLE, why);
+        table.damage = Some(error);
         return Ok(table);
     }
     match count.map(|count| (count, count.cmp(&table.rows))) {

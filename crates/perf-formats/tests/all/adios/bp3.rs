@@ -211,11 +211,19 @@ fn a_missing_data_file_of_bp3_is_named() {
     made.has_sub_files = true;
     let path = made.write(&folder);
     fs::remove_file(folder.join("tau-metrics-app-0.bp.dir/tau-metrics-app-0.bp.0")).unwrap();
-    let mut source = Adios::open(&[&path], &OpenOptions::new()).unwrap();
-    assert!(read(&mut source).unwrap().events().is_empty());
-    let found = source.diagnostics().to_string();
-    assert!(found.contains("tau-metrics-app-0.bp.dir"), "{found}");
-    assert_eq!(source.diagnostics().count(rules::DAMAGED_TABLE), 2);
+    // Nothing else can be read, so the missing file is an error.
+    let error = open(&path, &OpenOptions::new(), &Job::default()).unwrap_err();
+    assert!(matches!(error, Error::Io { .. }), "{error}");
+    let name = "tau-metrics-app-0.bp.dir/tau-metrics-app-0.bp.0";
+    assert!(error.to_string().contains(name), "{error}");
+    // The other ranks are read, and the tables are counted.
+    let whole = scratch("bp3-missing-other");
+    let other = made3().write(&whole);
+    let mut source = Adios::open(&[&path, &other], &OpenOptions::new()).unwrap();
+    assert_eq!(read(&mut source).unwrap().events().len(), 4);
+    let found = source.diagnostics();
+    assert_eq!(found.count(rules::DAMAGED_TABLE), 2, "{found}");
+    assert!(found.to_string().contains(name), "{found}");
 }
 
 #[test]

@@ -387,10 +387,13 @@ fn unsupported_parts_of_bp5_are_named() {
     let found = source.diagnostics();
     assert_eq!(found.count(rules::DAMAGED_STEP), 3, "{found}");
     assert!(found.to_string().contains("unknown format 0101"), "{found}");
-    fs::remove_file(folder.join("mmd.0")).unwrap();
-    let (_, source) = opened(&folder).unwrap();
-    let found = source.diagnostics().to_string();
-    assert!(found.contains("mmd.0"), "{found}");
+    for missing in ["mmd.0", "data.0"] {
+        files.write(&folder);
+        fs::remove_file(folder.join(missing)).unwrap();
+        let error = opened(&folder).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error}");
+        assert!(error.to_string().contains(missing), "{error}");
+    }
 }
 
 #[test]
