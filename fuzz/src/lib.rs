@@ -92,6 +92,7 @@ pub const TARGETS: &[Target] = &[
     ("pcf", 16 << 10, pcf),
     ("cluster", 16 << 10, cluster),
     ("adios", 64 << 10, adios),
+    ("bp3", 64 << 10, bp3),
     ("streams", 16 << 10, streams),
     ("ndjson", 16 << 10, ndjson),
     ("chrome", 32 << 10, chrome),
@@ -207,13 +208,24 @@ pub fn pcf(data: &[u8]) {
     assert!(again.kind(60_000_019).is_some());
 }
 
-/// Reads a BP4 folder.
+/// Reads a BP4 or BP5 folder.
 pub fn adios(data: &[u8]) {
-    let [index, metadata, values] = seeds::split(data);
-    for (name, bytes) in [("md.idx", index), ("md.0", metadata), ("data.0", values)] {
+    let [index, metadata, formats, values] = seeds::split(data);
+    for (name, bytes) in [
+        ("md.idx", index),
+        ("md.0", metadata),
+        ("mmd.0", formats),
+        ("data.0", values),
+    ] {
         file(name, bytes);
     }
     judged(Adios::open(&[folder()], &options()).and_then(|source| events(data, source)));
+}
+
+/// Reads a BP3 file whose values are in the file itself.
+pub fn bp3(data: &[u8]) {
+    let path = file("fuzz.bp", data);
+    judged(Adios::open(&[path], &options()).and_then(|source| events(data, source)));
 }
 
 fn events(data: &[u8], mut source: impl EventSource<Error = Error>) -> Result<Verdict> {

@@ -13,7 +13,7 @@
 //! | [rocprofv3 JSON](rocprof) | reads | usable | [`Trace`](perf_core::Trace) |
 //! | Nsight Systems, `.sqlite` (feature `nsys`) | reads | usable, tables before schema 3 experimental | [`Trace`](perf_core::Trace) |
 //! | Perfetto protobuf (feature `perfetto`) | writes | experimental | - |
-//! | [BP4](adios) of TAU's trace plug-in | reads | experimental | events as they happen, or [`Trace`](perf_core::Trace) |
+//! | [BP3, BP4 and BP5](adios) of TAU's trace plug-in | reads | BP3 usable, BP4 and BP5 experimental | events as they happen, or [`Trace`](perf_core::Trace) |
 //!
 //! *Usable* formats do what their documentation says and are tested with recordings of real tools.
 //! *Experimental* formats are tested with synthetic recordings only.

@@ -109,6 +109,14 @@ fn walk(root: &Path, folder: &Path, all: &mut Vec<Recording>) -> io::Result<()> 
                 let members = std::iter::once(file.clone()).chain(beside).collect();
                 add("paraver", file, members, all);
             }
+            Some((_, "bp")) => {
+                let mut members = vec![file.clone()];
+                let data = folder.join(format!("{name}.dir"));
+                if folders.contains(&data) {
+                    everything(root, &data, &mut members)?;
+                }
+                add("adios", file, members, all);
+            }
             Some((_, "delta" | "view" | "server" | "model")) => {
                 add("wire", file, vec![file.clone()], all);
             }

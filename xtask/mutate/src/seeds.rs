@@ -68,6 +68,7 @@ fn inputs(one: &recordings::Recording) -> Result<Vec<Seed>, Box<dyn Error>> {
     };
     match one.format.as_str() {
         "otf2" => Ok(vec![("otf2", join(&parts(one)?))]),
+        "adios" if one.root.join(&one.open).is_file() => whole("bp3"),
         "adios" => Ok(vec![("adios", join(&parts(one)?))]),
         "paraver" => each(&|file| if file == one.open { "paraver" } else { "pcf" }),
         "tau" if ends("ppk") => whole("ppk"),
@@ -133,7 +134,7 @@ fn parts(one: &recordings::Recording) -> std::io::Result<Vec<Vec<u8>>> {
         .into_iter()
         .map(|(end, below)| read(end, below))
         .collect(),
-        _ => ["md.idx", "md.0", "data.0"]
+        _ => ["/md.idx", "/md.0", "/mmd.0", "/data.0"]
             .into_iter()
             .map(|end| read(end, true))
             .collect(),

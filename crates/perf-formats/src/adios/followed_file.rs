@@ -1,6 +1,6 @@
-//! [`FollowedFile`]: a BP4 file, which may still grow or not exist yet, with its next step.
+//! [`FollowedFile`]: a BP file, which may still grow or not exist yet, with its next step.
 
-use super::bp4::{Ahead, Bp4, Step, is_damage};
+use super::bp_file::{Ahead, BpFile, Step, is_damage};
 use super::names::Names;
 use super::rules;
 use crate::Result;
@@ -9,13 +9,13 @@ use perf_core::{Diagnostics, Place};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// A BP4 file, which may not exist yet.
+/// A BP file, which may not exist yet.
 #[derive(Debug)]
 pub(super) struct FollowedFile {
     /// Path of the file.
     path: PathBuf,
     /// File, if it is open.
-    file: Option<Bp4>,
+    file: Option<BpFile>,
     /// Contents read so far.
     pub(super) own: Own,
     /// Next step; `None` if it is not known yet.
@@ -46,7 +46,7 @@ pub(super) enum Next {
 impl FollowedFile {
     /// Opens an existing file.
     pub(super) fn open(path: PathBuf) -> Result<Self> {
-        let file = Bp4::open(&path)?;
+        let file = BpFile::open(&path)?;
         Ok(FollowedFile {
             file: Some(file),
             ..Self::later(path)
@@ -68,13 +68,13 @@ impl FollowedFile {
     /// Returns the place of the next step.
     pub(super) fn place(&self) -> Place {
         match &self.file {
-            Some(file) => file.place(),
+            Some(file) => file.index.place(),
             None => Place::file(self.path.to_string_lossy().into_owned()),
         }
     }
 
     /// Returns the state and the file, if it is open.
-    pub(super) fn parts(&mut self) -> Option<(&mut Own, &mut Bp4)> {
+    pub(super) fn parts(&mut self) -> Option<(&mut Own, &mut BpFile)> {
         Some((&mut self.own, self.file.as_mut()?))
     }
 
@@ -99,14 +99,18 @@ impl FollowedFile {
         };
         let file = match &mut self.file {
             Some(file) => file,
-            none => match Bp4::open(&self.path) {
+            none => match BpFile::open(&self.path) {
                 Ok(file) => none.insert(file),
                 // A header is written at once, but after the file was created.
                 Err(error) if is_damage(&error) && !self.has_whole_header() => return Ok(()),
                 Err(error) => return Err(error),
             },
         };
-        let is_active = match file.look().and_then(|ahead| Ok((ahead, file.is_active()?))) {
+        let index = &mut file.index;
+        let is_active = match index
+            .look()
+            .and_then(|ahead| Ok((ahead, index.is_active()?)))
+        {
             Ok((Ahead::Step(_), is_active)) => is_active,
             Ok((Ahead::Waiting, _)) => return Ok(()),
             Ok((Ahead::End(_), _)) => return self.look_once(found),
@@ -131,7 +135,7 @@ impl FollowedFile {
 
     /// Returns `true` if there is a header, so that waiting for one is pointless.
     fn has_whole_header(&self) -> bool {
-        Bp4::has_header(&self.path)
+        BpFile::has_header(&self.path)
     }
 
     /// Determines the next step of a file that does not grow.
@@ -139,15 +143,21 @@ impl FollowedFile {
         let Some(file) = &mut self.file else {
             return Ok(());
         };
-        self.next = Some(match file.look()? {
+        for (rule, place) in file.index.take_findings() {
+            found.add(rule, place);
+        }
+        self.next = Some(match file.index.look()? {
             Ahead::Step(step) => {
                 self.is_late = false;
                 Next::Step(step)
             }
-            Ahead::Waiting => Next::End,
+            Ahead::Waiting => {
+                found.add(rules::UNCLOSED, file.index.place());
+                Next::End
+            }
             Ahead::End(is_cut) => {
                 if is_cut {
-                    found.add(rules::UNFINISHED, file.place());
+                    found.add(rules::UNFINISHED, file.index.place());
                 }
                 Next::End
             }

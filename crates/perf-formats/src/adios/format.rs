@@ -1,17 +1,18 @@
-//! Registration of BP4 files as a format of this crate.
+//! Registration of BP files as a format of this crate.
 
 use super::Adios;
-use super::bp4::{self, Bp4};
+use super::bp_file::is_damage;
+use super::{bp3, header};
 use crate::streams::TraceBuilder;
 use crate::{Content, Error, Format, Input, OpenOptions, Recording, Result};
 use perf_core::{EventSource, Job, Place};
 use std::path::{Path, PathBuf};
 
-/// Streams in BP4 files, as listed in [`Formats`](crate::Formats).
+/// Streams in BP files, as listed in [`Formats`](crate::Formats).
 pub const FORMAT: Format = Format {
     name: "adios",
     extensions: &["bp"],
-    describe: "Streams of TAU's ADIOS2 trace plug-in in BP4 format: a folder for each rank, or a folder of these",
+    describe: "Streams of TAU's ADIOS2 trace plug-in in BP3, BP4 or BP5 format: a file or folder for each rank, or a folder of these",
     probe,
     open,
     ranks: None,
@@ -19,50 +20,67 @@ pub const FORMAT: Format = Format {
 
 fn probe(input: &Input) -> u8 {
     match &input.folder {
-        Some(names) if names.iter().any(|name| name == bp4::STEPS) => 90,
+        Some(names) if names.iter().any(|name| name == header::STEPS) => 90,
         Some(names) if names.iter().any(|name| name.ends_with(".bp")) => 70,
-        // The format is recognised to report it as unsupported.
-        None if is_bp3(input) => 60,
-        _ => 0,
+        Some(_) => 0,
+        // The contact file is recognised to report it as unsupported.
+        None if is_sst(input) => 95,
+        None if input.head.is_empty() => 0,
+        None if bp3::has_footer(&input.path) => 90,
+        None if input.has_extension("bp") => 60,
+        None => 0,
     }
 }
 
-fn is_bp3(input: &Input) -> bool {
-    input.has_extension("bp") && !input.head.is_empty()
+/// Returns `true` for the contact file of the SST engine.
+fn is_sst(input: &Input) -> bool {
+    input.head.starts_with(b"#ADIOS2-SST")
 }
 
-/// Returns the BP4 files at a path that exist so far, for following. The result is empty if there
+/// Returns the BP files at a path that exist so far, for following. The result is empty if there
 /// are none yet.
 ///
 /// # Errors
 ///
 /// Returns [`Error::Unsupported`] for other formats of ADIOS.
 pub(super) fn files_by_now(path: &Path) -> Result<Vec<PathBuf>> {
-    if path.extension().is_some_and(|found| found == "bp") && !path.is_file() {
+    if path.extension().is_some_and(|found| found == "bp") {
         return Ok(vec![path.into()]);
     }
     match files(path) {
         Err(Error::UnknownFormat { .. }) => Ok(Vec::new()),
-        Err(error) if bp4::is_damage(&error) => Ok(Vec::new()),
+        Err(error) if is_damage(&error) => Ok(Vec::new()),
         outcome => outcome,
     }
 }
 
-/// Returns the BP4 files at a path, in order of their numbers.
+/// Returns the BP files at a path, in order of their numbers.
+///
+/// # Errors
+///
+/// Fails if there are none, and for the contact file of the SST engine.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let input = Input::look(path)?;
     let place = || Place::file(path.to_string_lossy().into_owned());
     let Some(names) = &input.folder else {
-        if is_bp3(&input) {
+        if is_sst(&input) {
             return Err(Error::Unsupported {
                 place: place(),
-                what: "a single file of ADIOS 1 or BP3 (set the engine to BP4)".into(),
+                what: "a contact file of the SST engine, which sends events over the network and \
+                       stores none (set the engine of the plug-in to BP4 or BP5)"
+                    .into(),
             });
         }
-        // The system reports the error.
-        return Bp4::open(path).map(|_| vec![path.into()]);
+        let found = std::fs::metadata(path);
+        return match found {
+            Ok(_) => Ok(vec![path.into()]),
+            Err(source) => Err(Error::Io {
+                place: place(),
+                source,
+            }),
+        };
     };
-    if names.iter().any(|name| name == bp4::STEPS) {
+    if names.iter().any(|name| name == header::STEPS) {
         return Ok(vec![path.into()]);
     }
     let mut found: Vec<(&str, u64, PathBuf)> = Vec::new();
@@ -78,9 +96,9 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>> {
     if found.is_empty() {
         return Err(Error::UnknownFormat {
             place: place(),
-            tried:
-                "adios (a folder with `md.idx`, or a folder of such folders with names in `.bp`)"
-                    .into(),
+            tried: "adios (a BP3 file, a folder with `md.idx`, or a folder of these with names in \
+                    `.bp`)"
+                .into(),
         });
     }
     Ok(found.into_iter().map(|(.., path)| path).collect())

@@ -1,12 +1,13 @@
-//! The index of one step: its variables and attributes with their positions.
+//! Variables and attributes with their positions, as in the indexes of BP3 and BP4.
 
 use super::primitives::{Damage, Fields, Kind, Read};
+use std::sync::Arc;
 
 /// A variable of a step.
 #[derive(Clone, Debug)]
 pub(super) struct Variable {
     /// Name of the variable.
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// Type of its values.
     pub(super) kind: Kind,
     /// Blocks of the variable.
@@ -26,11 +27,61 @@ pub(super) struct Block {
     pub(super) file: u32,
     /// Position of the values in the data file.
     pub(super) payload: u64,
-    /// `true` if the block is compressed or otherwise transformed.
-    pub(super) is_transformed: bool,
+    /// Operator that compressed or otherwise transformed the block.
+    pub(super) operator: Option<Operator>,
+    /// Step of the block in BP3, from 1; 0 if there is none.
+    pub(super) time: u32,
 }
 
-/// Reads variables or attributes, in the order of their definition.
+/// An operator that transformed the values of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    /// Operator with this name.
+    Named(String),
+    /// Operator whose number is the first byte of the values.
+    InData,
+}
+
+impl Operator {
+    /// Returns the name of an operator of ADIOS2 by its number.
+    pub(super) fn name(number: u8) -> String {
+        let name = match number {
+            0 => "blosc",
+            1 => "bzip2",
+            2 => "libpressio",
+            3 => "mgard",
+            4 => "png",
+            5 => "sirius",
+            6 => "sz",
+            7 => "zfp",
+            8 => "mgardplus",
+            41 => "mdr",
+            53 => "plugin",
+            _ => return format!("operator {number}"),
+        };
+        name.into()
+    }
+}
+
+impl Block {
+    /// Returns the number of bytes of an array.
+    pub(super) fn len(&self, kind: Kind) -> u64 {
+        let rows = self.dims.iter().map(|[local, ..]| *local);
+        let count = rows.fold(1_u64, u64::saturating_mul);
+        count.saturating_mul(kind.size())
+    }
+}
+
+/// Text after the name of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    /// The path of the variable, as in BP3.
+    Always,
+    /// The letter of a memory layout in current writers of BP4, and a path in older ones.
+    OrLayout,
+}
+
+/// Reads the variables or attributes of a step of BP4, in the order of their definition.
 ///
 /// # Errors
 ///
@@ -41,24 +92,73 @@ pub(super) fn read(fields: &mut Fields<'_>) -> Read<Vec<Variable>> {
     let mut part = fields.part(len, "an index of the declared length")?;
     let mut variables = Vec::new();
     for _ in 0..count {
-        let len = part.u32("the length of a variable")?;
-        let mut entry = part.part(len.into(), "a variable of the declared length")?;
-        let member = entry.u32("the number of a variable")?;
-        variables.push((member, variable(&mut entry)?));
+        variables.push(variable(&mut part, Path::OrLayout)?);
     }
-    variables.sort_by_key(|(member, _)| *member);
-    Ok(variables.into_iter().map(|(_, one)| one).collect())
+    Ok(in_order(variables))
 }
 
-fn variable(entry: &mut Fields<'_>) -> Read<Variable> {
+/// Reads the variables or attributes of a file of BP3, in the order of their definition. The index
+/// takes all fields, because ADIOS 1 writes too small a length. Damaged variables are skipped.
+pub(super) fn read_all(fields: &mut Fields<'_>, damaged: &mut Vec<Damage>) -> Vec<Variable> {
+    let mut variables = Vec::new();
+    let outcome = read_each(fields, |read| match read {
+        Ok(variable) => variables.push(variable),
+        Err(damage) => damaged.push(damage),
+    });
+    damaged.extend(outcome.err());
+    in_order(variables)
+}
+
+/// Passes each variable of a file of BP3 or its damage to `each`.
+///
+/// # Errors
+///
+/// Fails if the rest of the variables cannot be found.
+fn read_each(
+    fields: &mut Fields<'_>,
+    mut each: impl FnMut(Read<(u32, Variable)>),
+) -> Result<(), Damage> {
+    let count = fields.u32("a number of variables")?;
+    fields.u64("the length of an index")?;
+    for _ in 0..count {
+        let start = *fields;
+        let one = variable(fields, Path::Always);
+        if one.is_err() {
+            // Without its length, the position of the next variable is unknown.
+            *fields = start;
+            let len = fields.u32("the length of a variable")?;
+            fields.bytes(len.into(), "a variable of the declared length")?;
+        }
+        each(one);
+    }
+    if fields.is_empty() {
+        Ok(())
+    } else {
+        Err(fields.damage("the end of the index after its last variable"))
+    }
+}
+
+/// Sorts variables by their number.
+fn in_order(mut variables: Vec<(u32, Variable)>) -> Vec<Variable> {
+    variables.sort_by_key(|(member, _)| *member);
+    variables.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Reads a variable and its number.
+fn variable(fields: &mut Fields<'_>, form: Path) -> Read<(u32, Variable)> {
+    let len = fields.u32("the length of a variable")?;
+    let mut entry = fields.part(len.into(), "a variable of the declared length")?;
+    let member = entry.u32("the number of a variable")?;
     entry.text("the group of a variable")?;
-    let name = entry.text("the name of a variable")?;
-    // Current writers store the letter of a memory layout here, older ones a path, which is empty.
-    let mut path = entry.part(2, "a layout or path")?;
-    if !matches!(path.bytes(2, "a layout or path")?, [b'A'..=b'Z', 0]) {
-        path.rewind();
-        let len = path.u16("the length of a path")?;
-        entry.bytes(len.into(), "a path")?;
+    let mut name = entry.text("the name of a variable")?;
+    let start = entry;
+    let layout = entry.bytes(2, "a layout or path")?;
+    if form == Path::Always || !matches!(layout, [b'A'..=b'Z', 0]) {
+        entry = start;
+        let path = entry.text("a path")?;
+        if !path.is_empty() {
+            name = format!("{path}/{name}");
+        }
     }
     let code = entry.u8("a type")?;
     let kind = Kind::of(code).ok_or_else(|| entry.damage("the code of a type"))?;
@@ -71,7 +171,8 @@ fn variable(entry: &mut Fields<'_>) -> Read<Variable> {
         let mut set = entry.part(len.into(), "characteristics of the declared length")?;
         blocks.push(block(&mut set, kind)?);
     }
-    Ok(Variable { name, kind, blocks })
+    let name = name.into();
+    Ok((member, Variable { name, kind, blocks }))
 }
 
 /// Identifiers of characteristics.
@@ -86,12 +187,14 @@ mod id {
     pub(super) const FILE: u8 = 7;
     pub(super) const TIME: u8 = 8;
     pub(super) const BITMAP: u8 = 9;
+    pub(super) const STATISTICS: u8 = 10;
     pub(super) const TRANSFORM: u8 = 11;
     pub(super) const MIN_MAX: u8 = 12;
 }
 
 fn block(set: &mut Fields<'_>, kind: Kind) -> Read<Block> {
     let mut block = Block::default();
+    let mut statistics = 0;
     while !set.is_empty() {
         match set.u8("a characteristic")? {
             id::VALUE => value(set, kind, &mut block)?,
@@ -102,18 +205,24 @@ fn block(set: &mut Fields<'_>, kind: Kind) -> Read<Block> {
                 set.u64("an offset")?;
             }
             id::DIMENSIONS => dimensions(set, &mut block)?,
-            id::VARIABLE | id::TIME | id::BITMAP => {
-                set.u32("a number")?;
+            id::VARIABLE => {
+                set.u32("the number of a variable")?;
             }
+            id::TIME => block.time = set.u32("the number of a step")?,
+            id::BITMAP => statistics = set.u32("a bitmap of statistics")?,
+            id::STATISTICS => skip_statistics(set, kind, statistics)?,
             id::PAYLOAD => block.payload = set.u64("the offset of data")?,
             id::FILE => block.file = set.u32("the number of a data file")?,
             id::TRANSFORM => {
                 // The rest belongs to the operator.
-                block.is_transformed = true;
+                let len = set.u8("the length of the name of an operator")?;
+                let name = set.bytes(len.into(), "the name of an operator")?;
+                let name = String::from_utf8_lossy(name).into_owned();
+                block.operator = Some(Operator::Named(name));
                 break;
             }
             id::MIN_MAX => min_max(set, kind, block.dims.len())?,
-            _ => return Err(set.damage("a characteristic of BP4")),
+            _ => return Err(set.damage("a characteristic of BP3 or BP4")),
         }
     }
     Ok(block)
@@ -157,6 +266,27 @@ fn dimensions(set: &mut Fields<'_>, block: &mut Block) -> Read<()> {
     Ok(())
 }
 
+/// Skips the statistics of ADIOS 1, one for each bit.
+fn skip_statistics(set: &mut Fields<'_>, kind: Kind, bitmap: u32) -> Read<()> {
+    let number = if let Kind::Other(16) = kind { 16 } else { 8 };
+    for bit in 0..32 {
+        let len = match (bitmap >> bit & 1, bit) {
+            (0, _) => continue,
+            // Minimum and maximum.
+            (_, 0 | 1) => kind.size(),
+            // Number of values.
+            (_, 2) => 4,
+            // Sum and sum of squares.
+            (_, 3 | 4) => number,
+            // `1` if all values are finite.
+            (_, 6) => 1,
+            _ => return Err(set.damage("a known statistic of a block")),
+        };
+        set.bytes(len, "a statistic of a block")?;
+    }
+    Ok(())
+}
+
 /// Skips minimum and maximum values, of the block and of its subdivisions.
 fn min_max(set: &mut Fields<'_>, kind: Kind, dims: usize) -> Read<()> {
     let parts = u64::from(set.u16("a number of parts")?);
@@ -171,22 +301,36 @@ fn min_max(set: &mut Fields<'_>, kind: Kind, dims: usize) -> Read<()> {
     Ok(())
 }
 
-/// Reads the groups of processes that wrote a step. Returns `true` if one has column-major arrays,
-/// as in Fortran.
+/// Index of process groups: the parts that were written by one process in one step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Groups {
+    /// `true` if a group has column-major arrays, as in Fortran.
+    pub(super) is_column_major: bool,
+    /// Last step of BP3, from 1.
+    pub(super) last_step: u32,
+}
+
+/// Reads the index of process groups.
 ///
 /// # Errors
 ///
 /// Fails if data are missing.
-pub(super) fn is_column_major(fields: &mut Fields<'_>) -> Result<bool, Damage> {
+pub(super) fn groups(fields: &mut Fields<'_>) -> Read<Groups> {
     let count = fields.u64("a number of process groups")?;
-    let len = fields.u64("the length of an index of process groups")?;
-    let mut part = fields.part(len, "an index of process groups of the declared length")?;
-    let mut is_column_major = false;
+    // ADIOS 1 writes too small a length, and the index ends with its last group.
+    fields.u64("the length of an index of process groups")?;
+    let mut groups = Groups::default();
     for _ in 0..count {
-        let len = part.u16("the length of a process group")?;
-        let mut group = part.part(len.into(), "a process group of the declared length")?;
+        let len = fields.u16("the length of a process group")?;
+        let mut group = fields.part(len.into(), "a process group of the declared length")?;
         group.text("the name of a group")?;
-        is_column_major |= group.u8("the order of axes")? == b'y';
+        groups.is_column_major |= group.u8("the order of axes")? == b'y';
+        if !group.is_empty() {
+            group.u32("the rank of a process group")?;
+            group.text("the name of a step")?;
+            let step = group.u32("the step of a process group")?;
+            groups.last_step = groups.last_step.max(step);
+        }
     }
-    Ok(is_column_major)
+    Ok(groups)
 }

@@ -1,9 +1,11 @@
-//! [`Member`]: one of the files of a BP4 folder.
+//! [`Member`]: one of the files of a BP file; [`Claims`]: bytes of a file that steps have claimed.
 
+use super::primitives::Damage;
 use crate::{Error, Result};
 use perf_core::Place;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ pub(super) struct Member {
     /// Opened file.
     file: File,
     /// Name for diagnostics.
-    pub(super) name: Arc<str>,
+    name: Arc<str>,
 }
 
 impl Member {
@@ -30,6 +32,15 @@ impl Member {
 
     pub(super) fn place(&self, offset: u64) -> Place {
         Place::file(Arc::clone(&self.name)).at(offset)
+    }
+
+    /// Returns the error for bytes that were read from `start` on and are damaged.
+    pub(super) fn malformed(&self, start: u64, damage: Damage) -> Error {
+        Error::Malformed {
+            place: self.place(start.saturating_add(damage.at as u64)),
+            expected: damage.expected.into(),
+            got: "something else, or the end".into(),
+        }
     }
 
     pub(super) fn len(&self) -> Result<u64> {
@@ -68,5 +79,49 @@ impl Member {
         let done = self.file.seek(SeekFrom::Start(offset));
         let done = done.and_then(|_| self.file.read_exact(bytes));
         done.map_err(|source| self.failed(offset, source))
+    }
+
+    /// Returns `true` if the byte at `offset` is not 0.
+    pub(super) fn flag(&mut self, offset: u64) -> Result<bool> {
+        let byte = self.read(offset, 1, "the header of an index of steps")?;
+        Ok(byte.first().is_some_and(|byte| *byte != 0))
+    }
+}
+
+/// Number of bytes of a file that steps have claimed. Steps with a common index would otherwise
+/// take the time of the whole index each.
+#[derive(Debug, Default)]
+pub(super) struct Claims {
+    /// Number of claimed bytes.
+    sum: u64,
+    /// Last counted step.
+    counted: Option<u64>,
+}
+
+impl Claims {
+    /// Adds the part of the file that a step claims. A step that is read again because it was
+    /// incomplete counts once.
+    pub(super) fn claim(
+        &mut self,
+        step: u64,
+        part: Range<u64>,
+        file: &Member,
+        place: &Place,
+    ) -> Result<()> {
+        if self.counted != Some(step) {
+            self.counted = Some(step);
+            let len = part.end.saturating_sub(part.start);
+            self.sum = self.sum.saturating_add(len);
+        }
+        let there = file.len()?;
+        // A truncated index is reported separately.
+        if self.sum <= there || part.end > there {
+            return Ok(());
+        }
+        Err(Error::Malformed {
+            place: place.clone(),
+            expected: format!("at most {there} bytes in all steps together"),
+            got: format!("{} bytes", self.sum),
+        })
     }
 }

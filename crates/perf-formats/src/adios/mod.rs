@@ -1,5 +1,10 @@
-//! Streams that TAU's trace plug-in writes through ADIOS2: folders in BP4 format, one for each
-//! rank, complete or growing.
+//! Streams that TAU's trace plug-in writes through ADIOS2, one for each rank, complete or growing.
+//!
+//! | format | files | engine of ADIOS2 | growing |
+//! |---|---|---|---|
+//! | BP3 | a file with a footer, and data files in `FILE.dir` | `BP3`; files of ADIOS 1 | steps are visible after the writer closed the file |
+//! | BP4 | a folder: `md.idx`, `md.0`, `data.N` | `BP4`, and `BPFile` before ADIOS2 2.9 | yes |
+//! | BP5 | a folder: `md.idx`, `md.0`, `mmd.0`, `data.N` | `BP5`, and `BPFile` since ADIOS2 2.9 | yes |
 //!
 //! | variable of a step | contents |
 //! |---|---|
@@ -13,14 +18,25 @@
 //! program 0. Files with the same program name are one program here; others get numbers of their
 //! own, in the order of the files.
 //!
-//! The supported part of BP4 is the one that such streams need: tables of integers, single values
-//! and texts, in either byte order, with any number of blocks and data files. Compressed variables,
-//! Fortran arrays and the formats BP3 and BP5 are [`Error::Unsupported`]; so are streams without
-//! files, such as those of the SST engine.
+//! The supported part of these formats is the one that such streams need: tables of integers,
+//! single values and texts, in either byte order, with any number of steps, blocks, writers and data
+//! files. Compressed variables and Fortran arrays are [`Error::Unsupported`].
+//!
+//! The engine `SST` sends steps over the network and stores nothing but a contact file, which is
+//! [`Error::Unsupported`]. A reader would need the connection handling, the messages and the data
+//! transport of the ADIOS2 version of the writer. Instead, select the engine `BP5` or `BP4` and
+//! [follow](Adios::following) its files.
 
+mod bp3;
 mod bp4;
+mod bp5;
+mod bp_file;
+mod data_files;
+#[cfg(test)]
+mod facts;
 mod followed_file;
 mod format;
+mod header;
 mod index;
 mod member;
 mod names;
@@ -34,6 +50,7 @@ pub use format::FORMAT;
 
 use crate::streams::Follow;
 use crate::{Error, OpenOptions, Result};
+use bp_file::is_damage;
 use followed_file::{FollowedFile, Next};
 use names::Programs;
 use perf_core::{Diagnostics, EventSink, EventSource, Job, Place};
@@ -42,7 +59,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use tau::{Scratch, Tables};
 
-/// Events of one or more BP4 files, step by step. A step contains the events of all files, file by
+/// Events of one or more BP files, step by step. A step contains the events of all files, file by
 /// file.
 ///
 /// While files are [followed](Self::follow), a step waits up to [`Follow::patience`] for files that
@@ -81,28 +98,40 @@ pub struct Adios {
     diagnostics: Diagnostics,
     /// Highest step that was returned.
     last: Option<u64>,
-    /// Error of the first unsupported step, kept until a step can be read.
+    /// Error of the first unsupported step or missing file. It is returned at the end if no rows
+    /// of any step could be read.
     refused: Option<Error>,
-    /// `true` after a step could be read.
+    /// `true` after rows of a step could be read.
     has_read: bool,
     /// Memory that is reused in each step.
     scratch: Scratch,
 }
 
 impl Adios {
-    /// Opens BP4 files, and all BP4 files in folders. Of the options, strict mode and the limit on
+    /// Opens BP files, and all BP files in folders. Of the options, strict mode and the limit on
     /// definitions are used.
     ///
     /// # Errors
     ///
     /// Returns [`Error::Io`] if the system cannot read, [`Error::Unsupported`] for other formats of
-    /// ADIOS, and [`Error::Malformed`] or [`Error::Truncated`] for invalid files.
+    /// ADIOS, and [`Error::Malformed`] or [`Error::Truncated`] for invalid files. Outside of strict
+    /// mode, a BP3 file without a footer is an error if it is the only file, and is skipped and
+    /// [counted](rules::NO_FOOTER) otherwise.
     pub fn open<P: AsRef<Path>>(paths: &[P], options: &OpenOptions) -> Result<Self> {
         let mut source = Self::new(options);
+        let mut skipped = None;
         for path in paths {
             for path in format::files(path.as_ref())? {
+                let is_single = path.is_file();
                 match FollowedFile::open(path) {
                     Ok(file) => source.files.push(file),
+                    // The writer was stopped before it closed the file.
+                    Err(error) if is_single && is_damage(&error) && !source.is_strict => {
+                        let place = error.place().cloned().unwrap_or_default();
+                        let why = place.record(error.to_string());
+                        source.diagnostics.add(rules::NO_FOOTER, why);
+                        skipped.get_or_insert(error);
+                    }
                     // The writer was stopped before the first step.
                     Err(Error::Truncated { place, .. }) if !source.is_strict => {
                         source.diagnostics.add(rules::HEADER, place);
@@ -111,11 +140,14 @@ impl Adios {
                 }
             }
         }
-        Ok(source)
+        match skipped {
+            Some(error) if source.files.is_empty() => Err(error),
+            _ => Ok(source),
+        }
     }
 
-    /// Follows BP4 files that may not exist yet, and folders in which files may appear. A missing
-    /// or incomplete header is waited for.
+    /// Follows BP files that may not exist yet, and folders in which files may appear. A missing
+    /// or incomplete header is waited for, and so is the footer of a BP3 file.
     ///
     /// With [`Follow::idle`], the stream ends when no data arrived for that time; closed files do
     /// not end it as long as further files may appear. Otherwise, it ends when all files are
@@ -236,23 +268,23 @@ impl Adios {
         let Some((one, file)) = self.files.get_mut(index).and_then(FollowedFile::parts) else {
             return Ok(());
         };
-        if let Some(place) = file.take_repaired() {
-            self.diagnostics.add(rules::HEADER, place);
-        }
-        let place = file.place();
+        let place = file.index.place();
         let step = match one.index.take() {
             Some(step) => Ok(step),
-            None => file.step(),
+            None => file.index.step(),
         };
-        file.skip();
+        file.index.skip();
         let tables = step.and_then(|step| {
             one.names
                 .learn(&step, self.definitions, &mut self.diagnostics);
             Tables::read(file, &step, self.is_strict, &mut self.diagnostics)
         });
         match tables {
-            Ok(tables) => {
-                self.has_read = true;
+            Ok(mut tables) => {
+                self.has_read |= tables.has_rows();
+                if let Some(error) = tables.missing_file() {
+                    self.refused.get_or_insert(error);
+                }
                 tables.push(
                     file,
                     &mut self.scratch,
@@ -263,17 +295,17 @@ impl Adios {
                 )?;
             }
             Err(error) => {
-                // A step in a form different from the previous ones is damaged. If there is no
-                // other step, the file has an unsupported form.
+                // A step in a form different from the previous ones is damaged. If no other step
+                // has rows, the file has an unsupported form.
                 let is_other = matches!(error, Error::Unsupported { .. });
-                let is_damage = bp4::is_damage(&error)
-                    || (is_other && (self.has_read || self.follow.is_none()));
+                let is_damage =
+                    is_damage(&error) || (is_other && (self.has_read || self.follow.is_none()));
                 if !is_damage || self.is_strict {
                     return Err(error);
                 }
                 let why: Place = place.record(error.to_string());
                 self.diagnostics.add(rules::DAMAGED_STEP, why);
-                if is_other {
+                if is_other || matches!(error, Error::Io { .. }) {
                     self.refused.get_or_insert(error);
                 }
             }

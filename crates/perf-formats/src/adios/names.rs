@@ -1,6 +1,6 @@
 //! [`Names`]: names of timers, counters and event types; [`Programs`]: programs of the files.
 
-use super::bp4::Step;
+use super::bp_file::Step;
 use super::rules;
 use perf_core::Diagnostics;
 use std::collections::{HashMap, HashSet};
@@ -88,7 +88,7 @@ impl Names {
         for attribute in &step.attributes {
             let texts = attribute.blocks.first().map(|block| block.texts.as_slice());
             let Some([value]) = texts else { continue };
-            let name = attribute.name.as_str();
+            let name = &*attribute.name;
             if let Some(fact) = name.strip_prefix("MetaData:") {
                 match fact_of(fact, value) {
                     Some(fact) => self.facts.push(fact),

@@ -38,9 +38,35 @@ impl<'a> Fields<'a> {
         self.at >= self.bytes.len()
     }
 
-    /// Moves back to the first byte.
-    pub(super) fn rewind(&mut self) {
-        self.at = 0;
+    /// Returns fields of the same bytes with another read position and byte order.
+    pub(super) fn at(&self, at: u64, is_big: bool, expected: &'static str) -> Read<Fields<'a>> {
+        let inside = usize::try_from(at)
+            .ok()
+            .filter(|at| *at <= self.bytes.len());
+        Ok(Fields {
+            at: inside.ok_or_else(|| self.damage(expected))?,
+            is_big,
+            ..*self
+        })
+    }
+
+    /// Returns the last `len` bytes before the read position as separate fields.
+    pub(super) fn before(&self, len: u64, expected: &'static str) -> Read<Fields<'a>> {
+        let len = usize::try_from(len).ok();
+        let start = len.and_then(|len| self.at.checked_sub(len));
+        let mut fields = *self;
+        fields.at = start.ok_or_else(|| self.damage(expected))?;
+        fields.part((self.at - fields.at) as u64, expected)
+    }
+
+    /// Returns the number of bytes before and after the read position.
+    pub(super) fn len(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    /// Returns the read position in the bytes for which damage is reported.
+    pub(super) fn position(&self) -> u64 {
+        (self.base + self.at) as u64
     }
 
     pub(super) fn damage(&self, expected: &'static str) -> Damage {
@@ -101,6 +127,16 @@ impl<'a> Fields<'a> {
         let len = self.u16(expected)?;
         let bytes = self.bytes(len.into(), expected)?;
         Ok(String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Reads the bytes up to a zero byte, which is skipped.
+    pub(super) fn zero_terminated(&mut self, expected: &'static str) -> Read<&'a [u8]> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let len = rest.iter().position(|byte| *byte == 0);
+        let len = len.ok_or_else(|| self.damage(expected))?;
+        let text = self.bytes(len as u64, expected)?;
+        self.at += 1;
+        Ok(text)
     }
 
     /// Reads an integer of a type; negative ones wrap around like casts to unsigned.

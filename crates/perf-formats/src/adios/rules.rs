@@ -1,4 +1,4 @@
-//! Rules for parts of BP4 files that the reader skips or repairs.
+//! Rules for parts of BP files that the reader skips or repairs.
 
 use perf_core::{Rule, Weight};
 
@@ -10,8 +10,21 @@ const fn rule(name: &'static str, weight: Weight, what: &'static str) -> Rule {
 pub const HEADER: Rule = rule(
     "damaged-header",
     Weight::Loss,
-    "the header of an index of steps is truncated, and the file has no steps; or it is damaged, \
-     and was repaired",
+    "the header of an index of steps is truncated, and the file has no steps; or it, or the footer \
+     of BP3, is damaged and was repaired",
+);
+/// The footer of a BP3 file, or an index that all steps need, is missing.
+pub const NO_FOOTER: Rule = rule(
+    "no-footer",
+    Weight::Loss,
+    "a BP3 file is truncated, damaged or was never closed, so the positions of its steps are \
+     missing; the file is skipped",
+);
+/// A variable or attribute of a BP3 file is damaged.
+pub const DAMAGED_INDEX: Rule = rule(
+    "damaged-index",
+    Weight::Loss,
+    "a part of the index of a BP3 file is damaged; the variable or attribute is skipped",
 );
 /// The index or data of a step are incomplete.
 pub const DAMAGED_STEP: Rule = rule(
@@ -36,6 +49,12 @@ pub const UNFINISHED: Rule = rule(
     "unfinished-step",
     Weight::Note,
     "the index ends within the record of a step that was being written; the step is dropped",
+);
+/// A file was not closed.
+pub const UNCLOSED: Rule = rule(
+    "unclosed",
+    Weight::Note,
+    "the writer is active or was killed before it closed the file; the existing steps are read",
 );
 /// A file was not closed, and no data arrived.
 pub const GIVEN_UP: Rule = rule(

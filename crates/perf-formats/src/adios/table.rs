@@ -1,7 +1,7 @@
 //! [`Table`]: positions of the rows of a table of integers, and reading of the rows in parts.
 
-use super::bp4::{Bp4, is_damage};
-use super::index::{Block, Variable};
+use super::bp_file::{BpFile, is_damage};
+use super::index::{Block, Operator, Variable};
 use super::primitives::{Fields, Kind};
 use crate::{Error, Result};
 use perf_core::Place;
@@ -36,14 +36,14 @@ struct Extent {
 /// and the memory is reused.
 const PART: usize = 1 << 17;
 
-impl Bp4 {
+impl BpFile {
     /// Returns the positions of the rows of a table of integers with `width` columns, all of them
     /// within their files. Damaged blocks are dropped; the error of the first is returned with the
     /// others.
     pub(super) fn table(&mut self, variable: &Variable, width: u64) -> Result<Table> {
-        if self.is_spent {
+        if self.data.is_spent {
             return Err(Error::Malformed {
-                place: self.place().record(format!("`{}`", variable.name)),
+                place: self.index.place().record(format!("`{}`", variable.name)),
                 expected: "no more bytes in all steps together than the file has".into(),
                 got: "more bytes in earlier steps".into(),
             });
@@ -66,10 +66,13 @@ impl Bp4 {
             table.blocks.push(extent);
             // Overlapping blocks, in one or several steps, could require far more memory than the
             // file has.
-            let bytes = self.taken.saturating_add(table.rows.saturating_mul(row));
-            let there = self.data_len()?;
+            let bytes = self
+                .data
+                .taken
+                .saturating_add(table.rows.saturating_mul(row));
+            let there = self.data.len()?;
             if bytes > there {
-                self.is_spent = true;
+                self.data.is_spent = true;
                 return Err(Error::Malformed {
                     place,
                     expected: format!("at most {there} bytes in all steps together"),
@@ -80,7 +83,10 @@ impl Bp4 {
         }
         if table.damage.is_none() {
             // A damaged table may be read again.
-            self.taken = self.taken.saturating_add(table.rows.saturating_mul(row));
+            self.data.taken = self
+                .data
+                .taken
+                .saturating_add(table.rows.saturating_mul(row));
         }
         table.place = first.unwrap_or_default();
         Ok(table)
@@ -92,7 +98,7 @@ impl Bp4 {
         block: &Block,
         width: u64,
     ) -> Result<(Extent, Place)> {
-        let data = self.data(block.file)?;
+        let data = self.data.get(block.file)?;
         let place = data
             .place(block.payload)
             .record(format!("`{}`", variable.name));
@@ -100,8 +106,15 @@ impl Bp4 {
             place: place.clone(),
             what: what.into(),
         };
-        if block.is_transformed {
-            return Err(unsupported("a compressed variable"));
+        if let Some(operator) = &block.operator {
+            let name = match operator {
+                Operator::Named(name) => name.clone(),
+                Operator::InData => {
+                    let code = data.read(block.payload, 1, "the number of an operator")?;
+                    Operator::name(code.first().copied().unwrap_or_default())
+                }
+            };
+            return Err(unsupported(&format!("a table compressed with `{name}`")));
         }
         if !variable.kind.is_integer() {
             return Err(unsupported("a table of other than whole numbers"));
@@ -152,8 +165,8 @@ impl Bp4 {
                 }
                 let bytes = part.get_mut(..size).unwrap_or_default();
                 let start = block.start + at * row as u64;
-                self.data(block.file)?.fill(start, bytes)?;
-                decode(bytes, block.kind, self.is_big, &mut each);
+                self.data.get(block.file)?.fill(start, bytes)?;
+                decode(bytes, block.kind, self.data.is_big, &mut each);
                 at += count;
             }
         }

@@ -1,12 +1,12 @@
 //! [`Tables`]: conversion of the steps of TAU's trace plug-in to events.
 
-use super::bp4::{Bp4, Step};
+use super::bp_file::{BpFile, Step};
 use super::index::Variable;
 use super::names::{Kind, Names, Numbered, Programs};
 use super::rules;
 use super::step_events::{Edge, StepEvents};
 use super::table::Table;
-use crate::Result;
+use crate::{Error, Result};
 use perf_core::{
     Diagnostics, EventSink, MetricId, Nanos, Peer, RegionId, Rule, StreamEvent, StreamKey, Value,
 };
@@ -47,7 +47,7 @@ impl Tables {
     /// Reads the tables of a step. In strict mode damage is an error; otherwise damaged parts are
     /// dropped and counted.
     pub(super) fn read(
-        file: &mut Bp4,
+        file: &mut BpFile,
         step: &Step,
         is_strict: bool,
         found: &mut Diagnostics,
@@ -59,6 +59,19 @@ impl Tables {
         })
     }
 
+    /// Returns `true` if a table has rows.
+    pub(super) fn has_rows(&self) -> bool {
+        let tables = [&self.functions, &self.counters, &self.messages];
+        tables.iter().any(|table| table.rows > 0)
+    }
+
+    /// Returns the error of a missing data file.
+    pub(super) fn missing_file(&mut self) -> Option<Error> {
+        let tables = [&mut self.functions, &mut self.counters, &mut self.messages];
+        let mut errors = tables.into_iter().filter_map(|table| table.damage.take());
+        errors.find(|error| matches!(error, Error::Io { .. }))
+    }
+
     /// Pushes all events, stream by stream, in order of time as far as the rows of each table are
     /// ordered.
     ///
@@ -66,7 +79,7 @@ impl Tables {
     /// they are inside the call.
     pub(super) fn push(
         &self,
-        file: &mut Bp4,
+        file: &mut BpFile,
         scratch: &mut Scratch,
         names: &mut Names,
         programs: &mut Programs,
@@ -103,14 +116,14 @@ impl Tables {
 
 /// Returns the rows of a table, up to its count. A table without rows is not written.
 fn table<const N: usize>(
-    file: &mut Bp4,
+    file: &mut BpFile,
     step: &Step,
     known: &Known<N>,
     is_strict: bool,
     found: &mut Diagnostics,
 ) -> Result<Table> {
     let Known(name, count) = *known;
-    let variable = |name: &str| step.variables.iter().find(|one| one.name == name);
+    let variable = |name: &str| step.variables.iter().find(|one| *one.name == *name);
     // Each of several writers has a block of its own.
     let values = |one: &Variable| -> Option<u64> {
         let mut values = one.blocks.iter().map(|block| block.value);
@@ -130,6 +143,7 @@ fn table<const N: usize>(
         }
         let why = step.place.clone().record(error.to_string());
         found.add(rules::DAMAGED_TABLE, why);
+        table.damage = Some(error);
         return Ok(table);
     }
     match count.map(|count| (count, count.cmp(&table.rows))) {
@@ -170,7 +184,7 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn all<const N: usize>(
         &mut self,
-        file: &mut Bp4,
+        file: &mut BpFile,
         part: &mut Vec<u8>,
         table: &Table,
         known: &Known<N>,

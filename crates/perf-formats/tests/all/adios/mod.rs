@@ -1,8 +1,11 @@
-//! Tests of BP4 files from TAU's trace plug-in: written by ADIOS2, synthetic, growing, damaged.
+//! Tests of BP files from TAU's trace plug-in: written by ADIOS2, synthetic, growing, damaged.
 #![cfg(feature = "adios")]
 
 use crate::common::event_log;
 
+mod bp3;
+mod bp5;
+mod corpus;
 mod follow;
 mod synthetic;
 
@@ -106,35 +109,50 @@ fn damage_makes_no_reader_panic() {
 }
 
 #[test]
-fn other_formats_of_adios_are_told_by_name() {
+fn unsupported_versions_are_reported_by_name() {
     let folder = scratch("other");
-    let bp5 = folder.join("five.bp");
-    fs::create_dir(&bp5).unwrap();
+    let six = folder.join("six.bp");
+    fs::create_dir(&six).unwrap();
     let mut header = b"ADIOS-BP v2.9.1 Index Table\0".to_vec();
     header.resize(64, 0);
-    header[37] = 5;
-    fs::write(bp5.join("md.idx"), &header).unwrap();
-    let error = open(&bp5, &OpenOptions::new(), &Job::default()).unwrap_err();
-    assert!(matches!(error, Error::Unsupported { .. }));
-    assert!(error.to_string().contains("version 5"), "{error}");
-    let bp3 = folder.join("three.bp");
-    fs::write(&bp3, [3, 0, 0, 0, 0, 0, 0, 0]).unwrap();
-    let error = open(&bp3, &OpenOptions::new(), &Job::default())
-        .unwrap_err()
-        .to_string();
+    header[37] = 6;
+    let opened = |path: &Path| open(path, &OpenOptions::new(), &Job::default()).unwrap_err();
+    for (at, value, expected) in [
+        (37, 6, "byte 37: version 6 of the BP format"),
+        (37, 5, "byte 38: minor version 0 of BP5"),
+    ] {
+        header[at] = value;
+        fs::write(six.join("md.idx"), &header).unwrap();
+        let error = opened(&six);
+        assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    (header[37], header[38], header[40]) = (5, 2, b'y');
+    fs::write(six.join("md.idx"), &header).unwrap();
+    let error = opened(&six).to_string();
+    assert!(error.contains("column-major"), "{error}");
+    let three = folder.join("three.bp");
+    fs::write(&three, [3, 0, 0, 0, 0, 0, 0, 0]).unwrap();
+    let error = opened(&three);
+    assert!(matches!(error, Error::Truncated { .. }), "{error}");
+    let error = error.to_string();
     assert!(
-        error.contains("three.bp") && error.contains("BP3"),
+        error.contains("three.bp, byte 0") && error.contains("the footer of BP3"),
         "{error}"
     );
+    header[37] = 6;
     header[..4].copy_from_slice(b"none");
-    fs::write(bp5.join("md.idx"), &header).unwrap();
-    let error = open(&bp5, &OpenOptions::new(), &Job::default())
-        .unwrap_err()
-        .to_string();
+    fs::write(six.join("md.idx"), &header).unwrap();
+    let error = opened(&six).to_string();
     assert!(
         error.contains("md.idx, byte 0: expected `ADIOS-BP v`"),
         "{error}"
     );
+    let sst = folder.join("tau-metrics-0.sst");
+    fs::write(&sst, "#ADIOS2-SST v0\n0xabc").unwrap();
+    let error = opened(&sst);
+    assert!(matches!(error, Error::Unsupported { .. }), "{error}");
+    assert!(error.to_string().contains("SST"), "{error}");
     let error = Adios::open(&[folder.join("absent")], &OpenOptions::new()).unwrap_err();
     assert!(matches!(error, Error::Io { .. }), "{error}");
 }

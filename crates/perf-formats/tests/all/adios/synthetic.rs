@@ -4,12 +4,12 @@ use super::*;
 use perf_core::Job;
 
 /// A synthetic BP4 file of one step, built from the description of the format.
-struct Made {
-    is_big: bool,
+pub(super) struct Made {
+    pub(super) is_big: bool,
     /// Number of writing processes, each with a data file of its own.
     writers: usize,
     /// `true` if variables have the empty path of older writers.
-    has_path: bool,
+    pub(super) has_path: bool,
     /// Bytes that follow the dimensions of tables.
     characteristics: Vec<u8>,
     variables: Vec<(&'static str, u8, Value)>,
@@ -34,20 +34,20 @@ impl Made {
             bytes.to_vec()
         }
     }
-    fn u16(&self, value: usize) -> Vec<u8> {
+    pub(super) fn u16(&self, value: usize) -> Vec<u8> {
         self.number(&(value as u16).to_le_bytes())
     }
-    fn u32(&self, value: usize) -> Vec<u8> {
+    pub(super) fn u32(&self, value: usize) -> Vec<u8> {
         self.number(&(value as u32).to_le_bytes())
     }
-    fn u64(&self, value: usize) -> Vec<u8> {
+    pub(super) fn u64(&self, value: usize) -> Vec<u8> {
         self.number(&(value as u64).to_le_bytes())
     }
-    fn text(&self, text: &str) -> Vec<u8> {
+    pub(super) fn text(&self, text: &str) -> Vec<u8> {
         [self.u16(text.len()), text.as_bytes().to_vec()].concat()
     }
 
-    fn entry(&self, member: usize, name: &str, kind: u8, sets: &[Vec<u8>]) -> Vec<u8> {
+    pub(super) fn entry(&self, member: usize, name: &str, kind: u8, sets: &[Vec<u8>]) -> Vec<u8> {
         let layout = if self.has_path {
             vec![0, 0]
         } else {
@@ -92,7 +92,7 @@ impl Made {
         [dims, self.characteristics.clone(), payload].concat()
     }
 
-    fn index(&self, entries: &[Vec<u8>]) -> Vec<u8> {
+    pub(super) fn index(&self, entries: &[Vec<u8>]) -> Vec<u8> {
         let body = entries.concat();
         [self.u32(entries.len()), self.u64(body.len()), body].concat()
     }
@@ -147,7 +147,7 @@ impl Made {
 }
 
 /// Two calls of a program, in numbers of 32 bits.
-fn made() -> Made {
+pub(super) fn made() -> Made {
     let rows = vec![
         [0, 3, 0, 0, 5, 10],
         [0, 3, 0, 1, 5, 20],
