@@ -34,6 +34,8 @@ pub(super) struct Evidence {
     tails: Vec<Tail>,
     /// Sets of the parts of each candidate; the last one is that of all frequencies of all axes.
     grids: Vec<Vec<usize>>,
+    /// Cosine and sine of the lowest frequency of axes, by length.
+    waves: BTreeMap<usize, Vec<[f64; 2]>>,
     /// Processes in the order of their nodes.
     by_node: Vec<u32>,
     /// Number of processes.
@@ -47,6 +49,7 @@ impl Evidence {
             sets: Vec::new(),
             tails: Vec::new(),
             grids: Vec::new(),
+            waves: BTreeMap::new(),
             by_node: candidates.by_node.clone(),
             processes,
         };
@@ -87,6 +90,12 @@ impl Evidence {
             });
             let sets = sets.collect();
             found.grids.push(sets);
+        }
+        for part in found.parts.iter().filter(|part| part.is_lowest) {
+            let turn = TAU / part.len as f64;
+            let wave = |at| [(turn * at as f64).cos(), (turn * at as f64).sin()];
+            let wave = || (0..part.len).map(wave).collect();
+            found.waves.entry(part.len).or_insert_with(wave);
         }
         found
     }
@@ -221,7 +230,9 @@ fn gather(view: &[f64], order: &[u32], to: &mut [f64]) {
 /// probabilities of large grids are below the smallest number, so their logarithm is needed.
 #[derive(Clone, Debug)]
 struct Tail {
-    /// Values at the ends of the intervals; empty if all frequencies are among the selected ones.
+    /// Mean share of a random view; 1 if all frequencies are among the selected ones.
+    mean: f64,
+    /// Values at the ends of the intervals; empty if the mean is 1.
     values: Vec<f64>,
 }
 
@@ -229,22 +240,30 @@ impl Tail {
     /// Creates the table for `selected` of `all` frequencies.
     fn new(selected: usize, all: usize) -> Self {
         if selected == 0 || selected >= all {
-            return Tail { values: Vec::new() };
+            return Tail {
+                mean: 1.0,
+                values: Vec::new(),
+            };
         }
         let (a, b) = (selected as f64 / 2.0, (all - selected) as f64 / 2.0);
         let values = (0..=INTERVALS).map(|at| {
             // Intervals are narrow where the share is small, because its distribution is narrow.
-            let depth = (at as f64 / INTERVALS as f64).powi(3) * max_depth();
+            let depth = (at as f64 / INTERVALS as f64).powi(4) * max_depth();
             (-log_tail(-(-depth).exp_m1(), a, b) / LN_10).max(0.0)
         });
         Tail {
+            mean: selected as f64 / all as f64,
             values: values.collect(),
         }
     }
 
     fn evidence(&self, share: f64) -> f64 {
+        // Below the mean the evidence is less than what several sets take off.
+        if share <= self.mean {
+            return 0.0;
+        }
         let depth = -(-share.clamp(0.0, MAX_SHARE)).ln_1p();
-        let at = (depth / max_depth()).cbrt() * INTERVALS as f64;
+        let at = (depth / max_depth()).sqrt().sqrt() * INTERVALS as f64;
         let index = at as usize;
         let low = self.values.get(index).copied();
         let high = self.values.get(index + 1).copied();

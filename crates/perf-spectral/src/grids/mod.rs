@@ -194,7 +194,7 @@ impl GridCandidate {
             ..Axis::default()
         });
         let shape = Shape::new(axes.collect())?;
-        Ok(views::in_order(shape, system).named(self.name()))
+        Ok(views::in_order(shape, system).named("detected"))
     }
 }
 
