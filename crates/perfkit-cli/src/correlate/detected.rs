@@ -1,6 +1,6 @@
 //! Grids that are detected from the views of a profile, and `--write-topology`.
 
-use super::grid::{Grid, Rule};
+use super::grid::{Grid, Rule, is_process_thread, of_recording};
 use super::{Options, cube};
 use crate::failure::{Failure, Outcome, input};
 use crate::findings;
@@ -8,7 +8,7 @@ use crate::output;
 use crate::progress::Bar;
 use crate::recording::Profiled;
 use crate::table::counted;
-use perfkit::core::Profile;
+use perfkit::core::{CartTopology, Profile};
 use perfkit::spectral::{GridCandidate, GridParams, GridVerdict, Grids};
 use perfkit::topology::Topology;
 use std::path::Path;
@@ -39,6 +39,29 @@ pub(super) fn topology(profile: &Profile, source: &str) -> Result<Topology, Fail
         return Err(Failure::Input(format!("{source}: {reason}")));
     };
     grid.topology(profile).map_err(input)
+}
+
+/// Returns the grid of the processes with its name: the first of the profile with several axes that
+/// is not that of process and thread, else a detected one. `None` without either.
+pub(crate) fn placed(profile: &Profile) -> Option<(Topology, String)> {
+    let stored = profile.topologies().iter().find(|cart| {
+        let axes = cart.dimensions.iter().filter(|axis| axis.size > 1);
+        axes.count() > 1 && !is_process_thread(cart)
+    });
+    let of_stored = |cart: &CartTopology| {
+        let topology = of_recording(profile, cart, &cart.name).ok()?;
+        let name = match cart.name.as_str() {
+            "" => "of the file".into(),
+            name => format!("`{name}` of the file"),
+        };
+        Some((topology, name))
+    };
+    // A grid that cannot be used is no reason to print nothing at all.
+    stored.and_then(of_stored).or_else(|| {
+        let found = search(profile).ok()?;
+        let grid = found.proposal()?.topology(profile).ok()?;
+        Some((grid, "detected".into()))
+    })
 }
 
 /// Writes the profile with its grid as .cubex. An archive of this format keeps its other content.

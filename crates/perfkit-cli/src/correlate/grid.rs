@@ -201,7 +201,7 @@ impl Grid {
 }
 
 /// Returns `true` for the grid of process and thread that Score-P writes for each recording.
-fn is_process_thread(cart: &CartTopology) -> bool {
+pub(super) fn is_process_thread(cart: &CartTopology) -> bool {
     let name = cart.name.to_lowercase();
     name.contains("process") && name.contains("thread")
 }
@@ -331,7 +331,11 @@ fn guessed(profile: &Profile, source: &str) -> Result<Topology, Failure> {
     Ok(topology.named("guessed"))
 }
 
-fn of_recording(profile: &Profile, cart: &CartTopology, source: &str) -> Result<Topology, Failure> {
+pub(super) fn of_recording(
+    profile: &Profile,
+    cart: &CartTopology,
+    source: &str,
+) -> Result<Topology, Failure> {
     let ranks = match cart.of {
         CartMembers::Groups => Ranks::Groups,
         CartMembers::Nodes => Ranks::Nodes,
