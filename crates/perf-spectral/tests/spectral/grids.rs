@@ -6,6 +6,7 @@ use perf_core::{
 };
 use perf_core::{LocationGroupId, LocationKind};
 use perf_spectral::{Assignment, Error, GridParams, GridVerdict, Grids};
+use std::f64::consts::TAU;
 use std::sync::Arc;
 
 /// Random numbers of a fixed sequence.
@@ -85,13 +86,13 @@ fn coordinates(lens: &[usize], mut rank: usize) -> Vec<usize> {
 fn planted(lens: &[usize], noise: f64, random: &mut Noise) -> Vec<Vec<f64>> {
     let count: usize = lens.iter().product();
     let view = |number: usize, random: &mut Noise| -> Vec<f64> {
-        let phases: Vec<f64> = lens.iter().map(|_| 6.283 * random.unit()).collect();
+        let phases: Vec<f64> = lens.iter().map(|_| TAU * random.unit()).collect();
         let value = |rank: usize, random: &mut Noise| {
             let at = coordinates(lens, rank);
             let parts = at.iter().zip(lens).zip(&phases);
             let role = parts.map(|((at, len), phase)| match number % 2 {
                 0 => f64::from(u8::from(*at > 0) + u8::from(at + 1 < *len)),
-                _ => (6.283 * *at as f64 / *len as f64 + phase).sin(),
+                _ => (TAU * *at as f64 / *len as f64 + phase).sin(),
             });
             role.sum::<f64>() + noise * random.normal()
         };
@@ -114,8 +115,8 @@ fn share(view: &[f64], lens: &[usize], parts: &[usize]) -> f64 {
             let turns: f64 = turns
                 .map(|((at, k), len)| (at * k) as f64 / *len as f64)
                 .sum();
-            re += value * (std::f64::consts::TAU * turns).cos();
-            im += value * (std::f64::consts::TAU * turns).sin();
+            re += value * (TAU * turns).cos();
+            im += value * (TAU * turns).sin();
         }
         re * re + im * im
     };
@@ -254,7 +255,7 @@ fn nothing_is_proposed_in_noise() {
             let values = (0..count).map(|_| random.normal());
             values
                 .map(|value| {
-                    if number % 2 == 0 {
+                    if number.is_multiple_of(2) {
                         value
                     } else {
                         (2.0 * value).exp()
@@ -310,10 +311,11 @@ fn structure_without_a_grid_is_not_a_grid() {
 
 #[test]
 fn nodes_are_a_candidate() {
+    type Case = (fn(usize) -> (usize, usize), Assignment, [usize; 2]);
     let mut random = Noise(5);
     let mut effects = |count: usize| -> Vec<f64> { (0..count).map(|_| random.normal()).collect() };
     // Slow nodes and slow cores, processes in order, round robin, and in no order.
-    let places: [(fn(usize) -> (usize, usize), Assignment, [usize; 2]); 3] = [
+    let places: [Case; 3] = [
         (|rank| (rank / 6, rank % 6), Assignment::Order, [5, 6]),
         (|rank| (rank % 5, rank / 5), Assignment::Order, [6, 5]),
         (

@@ -94,9 +94,10 @@ pub(super) fn write_topology(options: &Options, opened: &Profiled, to: &Path) ->
 
 /// Returns the lengths, and the order of the processes.
 fn named(grid: &GridCandidate) -> String {
-    let order = match grid.is_machine {
-        true => " by node and process of the node",
-        false => " in order",
+    let order = if grid.is_machine {
+        " in order (nodes and processes of a node)"
+    } else {
+        " in order"
     };
     format!("{} processes{order}", grid.name())
 }

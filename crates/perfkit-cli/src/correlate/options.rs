@@ -6,6 +6,7 @@ use crate::options::{General, TRACE, positive};
 use crate::pictures::Files;
 use crate::scope::ScopeBy;
 use clap::Args;
+use clap::builder::ArgPredicate;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -72,8 +73,13 @@ pub struct Options {
     /// takes N transforms a view
     #[arg(long, value_name = "N", requires = "path")]
     pub(crate) surrogates: Option<usize>,
-    /// Views or pairs to list
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Pairs to list, or views with --path, where the default is 20
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "8",
+        default_value_if("path", ArgPredicate::IsPresent, "20")
+    )]
     pub(crate) top: usize,
     /// Memory budget of spectra and surrogates in GiB, above 0: more is refused
     #[arg(long, value_name = "GIB", default_value = "4", value_parser = positive)]

@@ -379,9 +379,12 @@ fn names(profile: &Profile, locations: &[LocationId]) -> (Vec<String>, &'static 
         ranks.push((rank, thread));
     }
     let has_threads = ranks.iter().any(|(_, thread)| *thread > 0);
-    let name = |(rank, thread): &(usize, usize)| match has_threads {
-        true => format!("{rank}.{thread}"),
-        false => rank.to_string(),
+    let name = |(rank, thread): &(usize, usize)| {
+        if has_threads {
+            format!("{rank}.{thread}")
+        } else {
+            rank.to_string()
+        }
     };
     let noun = if has_threads { "thread" } else { "rank" };
     (ranks.iter().map(name).collect(), noun)
