@@ -209,6 +209,9 @@ pub enum GridVerdict {
     Ambiguous,
     /// The views vary smoothly with the number of the process, which explains them as well.
     Smooth,
+    /// The first candidate has two axes, one of them of length 2, and is not that of the machine. It
+    /// states only that two halves of the processes, or pairs of neighbours, are alike.
+    Twofold,
     /// No candidate explains the views better than a random assignment would.
     Chance,
     /// No candidate exists: the number of processes is below 8 or a prime.
@@ -260,7 +263,7 @@ impl Grids {
     /// The first candidate is proposed if its p-value is at most the level, and if neither a rival
     /// nor a smooth function of the process number has evidence beyond the margin. Candidates that
     /// merge adjacent axes of the first one are no rivals: `16 x 4` explains all that `4 x 4 x 4`
-    /// does.
+    /// does. `2 x n` and `n x 2` are proposed only for the nodes of the machine.
     ///
     /// All stored rows of the profile are views, in the scope of their metrics. Locations of a
     /// process are combined. Progress is reported in surrogates, in the phase `grids`.
@@ -391,6 +394,8 @@ impl Grids {
             GridVerdict::Smooth
         } else if others.iter().any(|other| is_rival(&other)) {
             GridVerdict::Ambiguous
+        } else if first.lens.len() == 2 && first.lens.contains(&2) && !first.is_machine {
+            GridVerdict::Twofold
         } else {
             GridVerdict::Proposed
         }

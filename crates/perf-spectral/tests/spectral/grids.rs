@@ -305,6 +305,14 @@ fn structure_without_a_grid_is_not_a_grid() {
         let odd = searched(&views(&mut |rank, random| {
             (rank % 2) as f64 + 0.2 * random.normal()
         }));
+        // Roles in no order that repeat after half of the ranks.
+        let roles: Vec<f64> = (0..32)
+            .map(|at| f64::from(at * (at + 7) % 11 % 3))
+            .collect();
+        let twice = searched(&views(&mut |rank, random| {
+            roles[rank % 32] + 0.2 * random.normal()
+        }));
+        assert_eq!(twice.verdict, GridVerdict::Twofold, "{seed}");
         assert_eq!(odd.verdict, GridVerdict::Ambiguous, "{seed}");
     }
 }

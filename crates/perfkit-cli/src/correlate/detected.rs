@@ -145,6 +145,10 @@ pub(crate) fn conclusion(found: &Grids) -> Option<String> {
             found.smooth,
             best(found)
         ),
+        GridVerdict::Twofold => format!(
+            "two halves or pairs of processes are alike, which is weak evidence of a grid: {}",
+            figures(first)
+        ),
         GridVerdict::Chance => {
             format!("no grid explains the views better than a random order of the processes, {p}")
         }

@@ -68,6 +68,18 @@ fn close_grids_are_listed_and_not_used() {
 }
 
 #[test]
+fn equal_halves_are_no_grid() {
+    let Some(file) = corpus("tau/ppk/LoadImbalance-256.ppk") else {
+        return;
+    };
+    let message = complaint(&file, &["--topology", "detect"]);
+    assert!(
+        message.contains("weak evidence of a grid: 2 x 128 ("),
+        "{message}"
+    );
+}
+
+#[test]
 fn nothing_is_detected_in_few_or_irregular_processes() {
     let message = complaint(&threads("detect-few", &[1; 7]), &["--topology", "detect"]);
     assert!(
