@@ -151,14 +151,20 @@ impl Evidence {
             gather(view, &self.by_node, &mut by_node);
         }
         let mut sums = Vec::new();
+        let mut summed = None;
         let share = |part: &Part| {
             let view = if part.by_node { &by_node } else { view };
-            sums.clear();
-            sums.resize(part.len, 0.0);
-            for block in view.chunks_exact(part.stride * part.len) {
-                let lines = block.chunks_exact(part.stride);
-                for (sum, line) in sums.iter_mut().zip(lines) {
-                    *sum += line.iter().sum::<f64>();
+            // The lowest frequency of an axis comes directly before all of them.
+            let axis = (part.by_node, part.stride, part.len);
+            if summed != Some(axis) {
+                summed = Some(axis);
+                sums.clear();
+                sums.resize(part.len, 0.0);
+                for block in view.chunks_exact(part.stride * part.len) {
+                    let lines = block.chunks_exact(part.stride);
+                    for (sum, line) in sums.iter_mut().zip(lines) {
+                        *sum += line.iter().sum::<f64>();
+                    }
                 }
             }
             let squares: f64 = if part.is_lowest {

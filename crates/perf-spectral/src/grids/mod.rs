@@ -22,7 +22,7 @@ const MAX_PROCESSES: usize = 1 << 17;
 const MAX_SURROGATES: usize = 1 << 16;
 
 /// Upper bound on the number of additions over all surrogates; limits the number of views.
-const MAX_ADDITIONS: usize = 8_000_000_000;
+const MAX_ADDITIONS: usize = 2_000_000_000;
 
 /// Number of views that are compared even if they exceed [`MAX_ADDITIONS`].
 const MIN_VIEWS: usize = 8;
