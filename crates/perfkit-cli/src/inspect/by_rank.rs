@@ -307,7 +307,7 @@ impl<'a> ByRank<'a> {
         )?;
         if let Some((grid, name)) = &self.grid {
             let lens: Vec<_> = grid.shape().lens().iter().map(usize::to_string).collect();
-            writeln!(out, "  grid        {} processes, {name}", lens.join(" x "))?;
+            writeln!(out, "  grid        {}, {name}", lens.join(" x "))?;
         }
         if noun == "thread" {
             writeln!(out, "  threads     rank.thread: 3.1 is thread 1 of rank 3")?;

@@ -91,7 +91,7 @@ fn many_ranks_are_folded_and_csv_is_complete() {
         "{text}"
     );
     assert!(
-        text.contains("over 343 ranks") && text.contains("7 x 7 x 7 processes, detected"),
+        text.contains("over 343 ranks") && text.contains("7 x 7 x 7, detected"),
         "{text}"
     );
     assert!(
