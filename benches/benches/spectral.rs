@@ -5,7 +5,7 @@
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use perfkit::core::Job;
 use perfkit::spectral::{
-    AxisFilter, CheckedRelations, Kinship, RankParams, Real, Spectra, Transform,
+    AxisFilter, CheckedRelations, GridParams, Grids, Kinship, RankParams, Real, Spectra, Transform,
 };
 use perfkit_benches::inputs;
 use std::hint::black_box;
@@ -78,9 +78,22 @@ fn correlation(criterion: &mut Criterion) {
     kind::<f32>(criterion, "f32", |value| value as f32);
 }
 
+fn grids(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("spectral");
+    for processes in [64, 512] {
+        let profile = inputs::profile(processes, 100);
+        let params = GridParams::default().check().expect("defaults");
+        group.throughput(Throughput::Elements(u64::from(processes)));
+        group.bench_function(format!("grids, {processes} processes"), |bench| {
+            bench.iter(|| black_box(Grids::of(&profile, &params, &Job::default())));
+        });
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = correlation, relations
+    targets = correlation, relations, grids
 }
 criterion_main!(benches);

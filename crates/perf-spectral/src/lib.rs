@@ -40,6 +40,7 @@
 //! | Which views correlate with a given one? | [`Spectra::rank`], pruned, or all |
 //! | Which pairs of views correlate? | [`Spectra::pairs`], [`Spectra::correlate_pairs`] |
 //! | Which pairs correlate beyond chance, apart from kin? | [`Spectra::relations`], [`Kinship`] |
+//! | On which grid of processes does the program work? | [`Grids::of`] |
 //! | Is a correlation significant? | [`Spectra::confidence`] |
 //! | Which field remains after filtering? | [`Spectra::filtered`] |
 //! | Do the spectra exceed the memory? | [`Spectra::builder_in`] keeps spectra in a file, [`Spectra::open`] opens it again |
@@ -115,6 +116,7 @@ mod error;
 mod extremes;
 mod fft;
 mod filter;
+mod grids;
 mod kinship;
 mod pairs;
 mod params;
@@ -133,6 +135,7 @@ pub use error::{Error, Result};
 pub use extremes::Peak;
 pub use fft::{Scratch, Transform};
 pub use filter::{AxisFilter, Band, Both, Filter, Frequencies, Harmonics, Wave, Without};
+pub use grids::{Assignment, CheckedGrids, GridCandidate, GridParams, GridVerdict, Grids};
 pub use kinship::Kinship;
 pub use pairs::PairMatch;
 pub use params::{CheckedRank, RankParams, Score};

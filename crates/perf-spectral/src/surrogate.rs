@@ -261,16 +261,16 @@ impl<T: Real> Transform<T> {
 }
 
 /// Pseudo-random numbers from a seed.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
     /// Creates the generator of one of several surrogates.
-    fn of(seed: u64, number: u64) -> Self {
+    pub(crate) fn of(seed: u64, number: u64) -> Self {
         Random(mixed(seed ^ mixed(number + 1)))
     }
 
     /// Returns a number in `0.0..1.0`.
-    fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         (mixed(self.0) >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -2,7 +2,9 @@
 
 use crate::topology::{NOWHERE, Topology, place};
 use crate::{Axis, Check, Result, Shape};
-use perf_core::{CartTopology, LocationGroupId, LocationId, Members, SystemTree};
+use perf_core::{
+    CartDimension, CartMembers, CartTopology, LocationGroupId, LocationId, Members, SystemTree,
+};
 
 /// Entity that a rank of a [`CartTopology`] stands for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,6 +54,68 @@ impl Topology {
             found.strangers += usize::from(none);
         }
         Ok(Self::new(cart.name.clone(), shape, cells, found))
+    }
+
+    /// Returns the topology as a grid that a recording can define, the inverse of
+    /// [`from_cart`](Self::from_cart). Processes have coordinates if their locations share a cell,
+    /// otherwise locations have.
+    ///
+    /// ```
+    /// use perf_core::*;
+    /// use perf_topology::{AxisOrder, Ranks, Shape, Topology};
+    /// let process = |_| LocationGroup { kind: GroupKind::Process, ..LocationGroup::default() };
+    /// // Two threads in each of four processes.
+    /// let thread = |key: u64| Location {
+    ///     key,
+    ///     group: Some(LocationGroupId(key as u32 / 2)),
+    ///     kind: LocationKind::CpuThread,
+    ///     ..Location::default()
+    /// };
+    /// let groups = (0..4).map(process).collect();
+    /// let system = SystemTree::new(vec![], groups, (0..8).map(thread).collect(), &Limits::default())?;
+    /// let grid = Topology::by_process(Shape::of(&[2, 2])?, AxisOrder::LastFastest, &system);
+    /// let cart = grid.to_cart(&system);
+    /// assert_eq!(cart.of, CartMembers::Groups);
+    /// assert_eq!(cart.coordinates[2], (2, vec![1, 0]));
+    /// assert_eq!(Topology::from_cart(&cart, Ranks::Groups, &system)?, grid);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_cart(&self, system: &SystemTree) -> CartTopology {
+        let mut of_group: Vec<Option<u32>> = vec![None; system.groups().len()];
+        let shares_a_cell = system.location_ids().all(|id| {
+            let cell = self.cells.get(id.index()).copied().unwrap_or(NOWHERE);
+            // Streams of accelerators have groups of their own, within a process.
+            let group = system.process(id).map(LocationGroupId::index);
+            match group.and_then(|group| of_group.get_mut(group)) {
+                Some(known) => *known.get_or_insert(cell) == cell,
+                None => false,
+            }
+        });
+        let (of, cells) = if shares_a_cell {
+            (CartMembers::Groups, of_group)
+        } else {
+            let cells = self.cells.iter().map(|cell| Some(*cell));
+            (CartMembers::Locations, cells.collect())
+        };
+        let placed = cells.iter().zip(0u32..);
+        let placed = placed.filter_map(|(cell, rank)| {
+            let cell = cell.filter(|cell| *cell != NOWHERE)?;
+            let at = self.shape.coordinates(cell as usize);
+            // A shape has at most 2^28 cells, so a coordinate fits.
+            Some((rank, at.map(|at| at as u32).collect()))
+        });
+        let dimensions = self.shape.axes().iter().map(|axis| CartDimension {
+            name: axis.name.clone(),
+            size: axis.len as u32,
+            periodic: axis.periodic,
+        });
+        CartTopology {
+            name: self.name.clone(),
+            of,
+            comm: None,
+            dimensions: dimensions.collect(),
+            coordinates: placed.collect(),
+        }
     }
 }
 

@@ -28,6 +28,8 @@
 //! | coordinates in a table | [`Topology::from_table`] |
 //! | coordinates in properties of the recording, such as `BGP Coords` | [`Topology::from_metadata`], [`coordinates_in`] |
 //!
+//! [`Topology::to_cart`] returns a topology as a grid that a recording can define.
+//!
 //! # Method
 //! The last axis varies fastest in the cell numbers. In a shape `L_1 x .. x L_n`, the cell of
 //! `(c_1, .., c_n)` is

@@ -73,6 +73,7 @@
 //! | which delay causes the waiting, on which location, in which call path | [`delay`] |
 //! | which activities determine the run time | [`critical`] |
 //! | how efficient is the run, and how does it scale | [`efficiency`] |
+//! | which call paths of a profile are imbalanced, on which location, and what balancing saves | [`imbalance`] |
 //! | how long is the run with other durations, without imbalance, with a function that is faster | [`whatif`] |
 //! | the same for a training job with stages and data-parallel ranks | [`training`] |
 //! | which ranks arrive late at collective operations of accelerators, why, and how much communication is exposed | [`device_collectives`] |
@@ -135,6 +136,7 @@ pub mod efficiency;
 mod error;
 pub mod findings;
 pub mod graph;
+pub mod imbalance;
 pub mod stragglers;
 mod timeline;
 pub mod training;

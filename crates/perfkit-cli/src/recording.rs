@@ -156,7 +156,16 @@ pub fn profile(path: &Path) -> Result<Profiled, Failure> {
 /// # Errors
 /// Returns the errors of [`profile`].
 pub fn profile_by(path: &Path, unify: Unify) -> Result<Profiled, Failure> {
-    match any_by(path, unify)? {
+    profiled(any_by(path, unify)?, unify)
+}
+
+/// Returns an opened recording as a call-path profile. The profile of a trace is computed from its
+/// events.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if the profile cannot be computed.
+pub fn profiled(opened: Any, unify: Unify) -> Result<Profiled, Failure> {
+    match opened {
         Any::Profile(profiled) => Ok(profiled),
         Any::Trace(recording) => {
             let view = recording.trace.view();

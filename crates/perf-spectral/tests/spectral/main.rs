@@ -4,6 +4,7 @@ mod common;
 mod correlate;
 mod equal_magnitudes;
 mod filters;
+mod grids;
 mod profile;
 mod rank;
 mod relations;

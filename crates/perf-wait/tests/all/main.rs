@@ -11,6 +11,7 @@ mod efficiency_epoch;
 mod findings;
 mod graph;
 mod hybrid;
+mod imbalance;
 mod planted;
 mod profiles;
 mod stragglers;

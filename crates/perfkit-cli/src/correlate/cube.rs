@@ -168,14 +168,22 @@ pub(super) fn write(
     archive: Option<&Path>,
     to: &mut dyn Write,
 ) -> std::result::Result<Diagnostics, Failure> {
-    let profile = with_results(profile, list)?;
+    write_profile(&with_results(profile, list)?, archive, to)
+}
+
+/// Writes a profile. An archive of this format keeps its other content.
+pub(super) fn write_profile(
+    profile: &Profile,
+    archive: Option<&Path>,
+    to: &mut dyn Write,
+) -> std::result::Result<Diagnostics, Failure> {
     let options = cube::WriteOptions::new();
     let lost = match archive {
         Some(path) => {
             let archive = Cube::open(path, &OpenOptions::new(), &Job::default()).map_err(input)?;
-            archive.write(&profile, to, &options, &Job::default())
+            archive.write(profile, to, &options, &Job::default())
         }
-        None => cube::write(&profile, to, &options, &Job::default()),
+        None => cube::write(profile, to, &options, &Job::default()),
     };
     lost.map_err(input)
 }

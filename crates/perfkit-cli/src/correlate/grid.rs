@@ -1,9 +1,10 @@
 //! Grids of locations: the rules of `--topology`.
 
-use super::Options;
-use crate::failure::Failure;
+use super::{Options, detected};
+use crate::failure::{Failure, input};
 use crate::table::{counted, grouped};
 use perfkit::core::{CartMembers, CartTopology, GroupKind, LocationGroup, LocationId, Profile};
+use perfkit::spectral::Grids;
 use perfkit::topology::{
     AxisOrder, Check, Error, Place, Ranks, Shape, Sharing, Topology, balanced, coordinates_in,
 };
@@ -24,6 +25,8 @@ pub(crate) enum Rule {
     Table(PathBuf),
     /// Property of locations, processes or nodes that holds coordinates.
     Metadata(String),
+    /// Grid that is detected from the views.
+    Detected,
 }
 
 impl FromStr for Rule {
@@ -35,6 +38,9 @@ impl FromStr for Rule {
             Some(("table", file)) => return Ok(Rule::Table(file.into())),
             Some(("metadata", name)) => return Ok(Rule::Metadata(name.into())),
             _ => {}
+        }
+        if text == "detect" {
+            return Ok(Rule::Detected);
         }
         if text.starts_with(|letter: char| letter.is_ascii_digit()) {
             let lengths = text.split('x').map(|length| length.trim().parse());
@@ -96,7 +102,7 @@ impl Grid {
                 }
             }
             Rule::Lengths(_) => notes.extend(accidental(&sharing, topology.check().placed)),
-            Rule::Places(_) | Rule::Table(_) | Rule::Metadata(_) => {}
+            Rule::Places(_) | Rule::Table(_) | Rule::Metadata(_) | Rule::Detected => {}
         }
         if sharing.occupied < MIN_CELLS {
             let reason = few(&sharing);
@@ -119,23 +125,34 @@ impl Grid {
             |cart: &&CartTopology| cart.dimensions.iter().filter(|axis| axis.size > 1).count();
         let first = grids.iter().find(|cart| axes(cart) > 1);
         let first = first.or(grids.first());
-        let (topology, source) = match first {
-            Some(cart) => {
+        // A grid of one axis, or of process and thread, is the numbering of the recording.
+        let is_numbering = first.is_none_or(|cart| axes(&cart) < 2 || is_process_thread(cart));
+        let search = is_numbering.then(|| detected::search(profile));
+        let search = search.transpose()?;
+        let proposal = search.as_ref().and_then(Grids::proposal);
+        let used = proposal.filter(|_| first.is_none_or(|cart| axes(&cart) < 2));
+        let (topology, source) = match (used, first) {
+            (Some(grid), _) => {
+                let source = format!("{file}, detected grid");
+                (grid.topology(profile).map_err(input)?, source)
+            }
+            (None, Some(cart)) => {
                 let source = format!("{file}, grid `{}`", cart.name);
                 (of_recording(profile, cart, &source)?, source)
             }
-            None => {
+            (None, None) => {
                 let source = format!("{file} has no grid, and a guessed one of its processes");
                 (guessed(profile, &source)?, source)
             }
         };
+        let is_guess = used.is_none() && first.is_none();
         let lens = topology.shape().lens();
         let dims: Vec<_> = lens.iter().map(usize::to_string).collect();
         let dims = dims.join(" x ");
         let sharing = topology.sharing(profile.system());
         let placed = topology.check().placed;
         let mut reason = contradicts(&topology, &sharing);
-        if first.is_none() {
+        if first.is_none() || used.is_some() {
             reason = reason.or_else(|| accidental(&sharing, placed));
         }
         if sharing.occupied < MIN_CELLS {
@@ -148,7 +165,18 @@ impl Grid {
             )));
         }
         let mut notes = Vec::new();
-        if first.is_none() {
+        if used.is_some() {
+            let found = search.as_ref().and_then(detected::conclusion);
+            notes.extend(
+                found.map(|found| format!("the grid is detected, --topology replaces it: {found}")),
+            );
+        } else if let Some(found) = search.as_ref().and_then(detected::conclusion) {
+            notes.push(match proposal {
+                Some(_) => format!("--topology detect uses a grid of processes: {found}"),
+                None => found,
+            });
+        }
+        if is_guess {
             notes.push(format!(
                 "the file has no grid: {dims} processes in order are a guess, which --topology replaces"
             ));
@@ -170,6 +198,12 @@ impl Grid {
             notes,
         })
     }
+}
+
+/// Returns `true` for the grid of process and thread that Score-P writes for each recording.
+pub(super) fn is_process_thread(cart: &CartTopology) -> bool {
+    let name = cart.name.to_lowercase();
+    name.contains("process") && name.contains("thread")
 }
 
 /// Returns the reason why a grid of the recording is implausible: it puts processes of different
@@ -225,6 +259,7 @@ impl fmt::Display for Rule {
             }
             Rule::Table(file) => write!(f, "table:{}", file.display()),
             Rule::Metadata(name) => write!(f, "metadata:{name}"),
+            Rule::Detected => f.write_str("detect"),
         }
     }
 }
@@ -274,6 +309,7 @@ impl Rule {
                 Topology::from_metadata(system, name, shape)
                     .map_err(|error| Failure::Input(format!("{source}: {error}")))
             }
+            Rule::Detected => detected::topology(profile, source),
         }
     }
 }
@@ -295,7 +331,11 @@ fn guessed(profile: &Profile, source: &str) -> Result<Topology, Failure> {
     Ok(topology.named("guessed"))
 }
 
-fn of_recording(profile: &Profile, cart: &CartTopology, source: &str) -> Result<Topology, Failure> {
+pub(super) fn of_recording(
+    profile: &Profile,
+    cart: &CartTopology,
+    source: &str,
+) -> Result<Topology, Failure> {
     let ranks = match cart.of {
         CartMembers::Groups => Ranks::Groups,
         CartMembers::Nodes => Ranks::Nodes,

@@ -2,6 +2,7 @@
 
 mod axes;
 mod cube;
+pub(crate) mod detected;
 mod grid;
 mod list;
 mod options;
@@ -33,12 +34,16 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         .csv
         .iter()
         .chain(&options.cube)
+        .chain(&options.write_topology)
         .chain(options.files.all())
     {
         failure::spare(&options.file, written)?;
     }
     let opened = recording::profile(&options.file)?;
     findings::tell(&opened.diagnostics, &opened.counts);
+    if let Some(path) = &options.write_topology {
+        detected::write_topology(options, &opened, path)?;
+    }
     if options.path.is_none() {
         return relations::run(options, &opened, out);
     }

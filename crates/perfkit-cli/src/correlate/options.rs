@@ -6,6 +6,7 @@ use crate::options::{General, TRACE, positive};
 use crate::pictures::Files;
 use crate::scope::ScopeBy;
 use clap::Args;
+use clap::builder::ArgPredicate;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -30,14 +31,15 @@ pub struct Options {
     pub(crate) metric: Option<String>,
     #[command(flatten)]
     pub(crate) scope: ScopeBy,
-    /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE or metadata:NAME
+    /// Grid of the locations: cube:NAME, 7x7x7, node,process,thread, table:FILE, metadata:NAME or detect
     ///
     /// cube:NAME is a grid of the file, by name or number; 7x7x7 holds the processes in order, last axis fastest;
     /// node,process,thread are levels of the machine; table:FILE has a line for each location, in order, with its
-    /// coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`.
+    /// coordinates; metadata:NAME is a property with coordinates, such as `BGP Coords`; detect is the way to write the
+    /// number of processes as a product, or node x process, along whose axes the views vary most against chance.
     ///
-    /// Default: the first grid of the file with several axes, else its first, else a balanced one of three axes,
-    /// which is a guess. A default grid on which fewer than 8 cells hold locations is refused, and a guessed one with
+    /// Default: the first grid of the file with several axes, else a detected one that is clearly better than others,
+    /// else the first of the file, else a balanced one of three axes, which is a guess. A default grid on which fewer than 8 cells hold locations is refused, and a guessed one with
     /// unequal numbers of locations in its cells.
     #[arg(long = "topology", value_name = "RULE", value_parser = Rule::from_str)]
     pub(crate) rule: Option<Rule>,
@@ -72,8 +74,13 @@ pub struct Options {
     /// takes N transforms a view
     #[arg(long, value_name = "N", requires = "path")]
     pub(crate) surrogates: Option<usize>,
-    /// Views or pairs to list
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Pairs to list, or views with --path, where the default is 20
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "8",
+        default_value_if("path", ArgPredicate::IsPresent, "20")
+    )]
     pub(crate) top: usize,
     /// Memory budget of spectra and surrogates in GiB, above 0: more is refused
     #[arg(long, value_name = "GIB", default_value = "4", value_parser = positive)]
@@ -90,6 +97,9 @@ pub struct Options {
         requires = "path"
     )]
     pub(crate) cube: Option<PathBuf>,
+    /// Write the profile as .cubex with the grid as its first topology, which other programs show and later runs use
+    #[arg(long, value_name = "OUT", help_heading = "Output files")]
+    pub(crate) write_topology: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) files: Files,
     #[command(flatten)]

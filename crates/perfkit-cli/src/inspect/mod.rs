@@ -3,6 +3,7 @@
 //! The summary of a trace has locations, regions, events, duration, repairs and the top call paths. The
 //! summary of a profile has the machine, its grids, metrics with their severities and the top call paths.
 
+mod by_rank;
 mod profile;
 mod severities;
 mod severity_table;
@@ -11,11 +12,12 @@ pub mod trace;
 use crate::clocks::ClocksBy;
 use crate::failure::{self, Failure, Outcome};
 use crate::findings;
-use crate::options::{General, TRACE, UnifyBy};
+use crate::options::{General, TRACE, UnifyBy, words};
 use crate::output;
 use crate::pictures::{self, Files};
 use crate::recording::{self, Any, Profiled, Reading, Recording};
 use crate::scope::ScopeBy;
+use by_rank::ByRank;
 use clap::Args;
 use perfkit::core::Unify;
 use perfkit::fold::{GroupBy, Groups};
@@ -42,11 +44,16 @@ pub struct Options {
     metric: Option<String>,
     #[command(flatten)]
     scope: ScopeBy,
+    /// Print the load imbalance of the call paths instead, and their values on each rank. The profile of a recording
+    /// with events is computed
+    #[arg(long, value_name = "BY", value_parser = words(&[("rank", (), "a column for each rank, or group of ranks")]))]
+    by: Option<()>,
     #[command(flatten)]
     unify: UnifyBy,
     #[command(flatten)]
     clocks: ClocksBy,
-    /// Write the severities of all metrics as CSV, a row for each call path and location
+    /// Write the severities of all metrics as CSV, a row for each call path and location; with --by rank the values of
+    /// one metric, a column for each rank
     #[arg(long, value_name = "OUT", help_heading = "Output files")]
     csv: Option<PathBuf>,
     #[command(flatten)]
@@ -67,6 +74,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
         top,
         metric,
         scope: ScopeBy { scope },
+        by,
         unify,
         clocks,
         csv,
@@ -82,7 +90,27 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     }
     let name = pictures::name(file);
     let title = format!("{name}: where the time goes");
-    match recording::any_by(file, reading)? {
+    let opened = recording::any_by(file, reading)?;
+    if by.is_some() {
+        if let Some(written) = files.all().next() {
+            let written = written.display();
+            let what =
+                format!("--by rank has no picture or page: {written}; --csv and --json take it");
+            return Err(Failure::Usage(what));
+        }
+        let profiled = recording::profiled(opened, unify)?;
+        let explain = findings::explain(&profiled.diagnostics);
+        let found = ByRank::of(&profiled, (metric.as_deref(), *scope)).map_err(explain)?;
+        output::csv(csv.as_ref(), || found.table())?;
+        if general.json {
+            output::json(&mut text, &found.json(top)?)?;
+        } else {
+            writeln!(text, "{}", file.display())?;
+            found.text(top, &mut text)?;
+        }
+        return Ok(out.write_all(&text)?);
+    }
+    match opened {
         Any::Trace(_) if metric.is_some() => {
             let what = "--metric is for profiles, call paths of a trace are ordered by time";
             return Err(Failure::Usage(what.into()));

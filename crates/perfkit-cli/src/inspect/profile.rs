@@ -74,19 +74,7 @@ impl<'a> ProfileSummary<'a> {
     ) -> Result<Self, Failure> {
         let profile = &opened.profile;
         let all = || (0..profile.metrics().len()).filter_map(MetricId::from_index);
-        let adds_up = |id: &MetricId| profile.metrics()[id.index()].combine == Combine::Sum;
-        let is_time = |id: &MetricId| {
-            let name = profile.metrics()[id.index()].metric.name.to_lowercase();
-            name.contains("time") && adds_up(id)
-        };
-        let (by, scope) = match metric {
-            Some(name) => {
-                let (id, scope) = find_metric(profile, name, scope)?;
-                (Some(id), scope)
-            }
-            None => (all().find(is_time).or_else(|| all().find(adds_up)), scope),
-        };
-        let scope = scope.unwrap_or(Scope::Exclusive);
+        let (by, scope) = selected(profile, (metric, scope))?;
         let calls = profile.calls();
         let mut depths: Vec<usize> = Vec::with_capacity(calls.paths().len());
         for path in calls.paths() {
@@ -416,6 +404,31 @@ impl<'a> ProfileSummary<'a> {
         )?;
         Ok(table::print(out, &paths, 60)?)
     }
+}
+
+/// Returns the metric of a name and the scope of its values. Without a name, the metric is the first
+/// additive time, otherwise the first additive metric. Without a scope, values are exclusive.
+///
+/// # Errors
+/// Returns [`Failure::Input`] if the metric does not exist.
+pub(super) fn selected(
+    profile: &Profile,
+    (metric, scope): (Option<&str>, Option<Scope>),
+) -> Result<(Option<MetricId>, Scope), Failure> {
+    let all = || (0..profile.metrics().len()).filter_map(MetricId::from_index);
+    let adds_up = |id: &MetricId| profile.metrics()[id.index()].combine == Combine::Sum;
+    let is_time = |id: &MetricId| {
+        let name = profile.metrics()[id.index()].metric.name.to_lowercase();
+        name.contains("time") && adds_up(id)
+    };
+    let (by, scope) = match metric {
+        Some(name) => {
+            let (id, scope) = find_metric(profile, name, scope)?;
+            (Some(id), scope)
+        }
+        None => (all().find(is_time).or_else(|| all().find(adds_up)), scope),
+    };
+    Ok((by, scope.unwrap_or(Scope::Exclusive)))
 }
 
 /// Counts the nodes by class.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Class of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// Work of the program: every region of no other class.
     Computing,
     /// Communication, such as MPI and SHMEM.
@@ -33,7 +33,7 @@ impl Class {
     pub(super) const COUNT: usize = 7;
 
     /// Returns the class of a region.
-    pub(super) fn of(region: &Region) -> Self {
+    pub(crate) fn of(region: &Region) -> Self {
         use RegionRole as Role;
         let name = region.name.as_str();
         let is_openmp = region.paradigm == Paradigm::OpenMp

@@ -9,7 +9,7 @@ mod balance;
 mod correlations;
 mod counters;
 mod devices;
-mod exclusive_times;
+pub(crate) mod exclusive_times;
 mod findings;
 mod output;
 mod phases;

@@ -2,6 +2,7 @@
 //! invalid input.
 
 mod agreement;
+mod detected;
 mod relations;
 
 use perf_testdata::bundled::recording as bundled;

@@ -1,5 +1,6 @@
 //! Tests of the command in one program, because each test program is linked on its own.
 
+mod by_rank;
 mod clusters;
 mod command;
 mod convert;
