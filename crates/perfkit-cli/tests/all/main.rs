@@ -11,4 +11,5 @@ mod pictures;
 mod report;
 mod scope;
 mod threads;
+mod versions;
 mod waits;
