@@ -104,7 +104,7 @@ impl Report<'_> {
         if linked.clone().all(|object| object.links.is_empty()) {
             return Ok(());
         }
-        writeln!(out, "\nwhy: the weakest link that each object needs")?;
+        writeln!(out, "\nwhy: the weakest link that each region needs")?;
         for object in self.series.tracking.objects.iter().take(top) {
             // Links below the confidence of the region are redundant, because stronger links connect its
             // clusters.
@@ -391,7 +391,11 @@ impl Report<'_> {
             let Some((work, _)) = &report.counters else {
                 continue;
             };
-            let law = series.trends.fit(object.id, work, 0.95).ok().flatten();
+            let law = series
+                .trends
+                .fit_of_threads(object.id, work, 0.95)
+                .ok()
+                .flatten();
             let Some(law) = law else { continue };
             let [_, slower, clock] = change.factors();
             let rate = slower * clock;

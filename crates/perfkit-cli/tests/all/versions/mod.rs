@@ -4,6 +4,7 @@ mod program;
 
 use perf_testdata::xorshift::Xorshift;
 use perfkit::track::tracking::{Event, ObjectId};
+use perfkit_cli::command;
 use perfkit_cli::phases::series::{self, ClusterOptions, Series};
 use program::{Phase, Program, Recorded, Run, record, unit};
 use std::collections::BTreeMap;
@@ -346,6 +347,53 @@ fn check(callers: bool, least: f64) {
         share >= least && unnamed.is_empty(),
         "{report}{share} {unnamed:?}"
     );
+}
+
+/// A truncated trace is read with `--lenient` as far as it goes, compressed or not.
+#[test]
+fn truncated_traces() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("versions-truncated");
+    let usual = Run {
+        tasks: 4,
+        iterations: 15,
+        callers: true,
+        names: true,
+        rotate: 0,
+        seed: 1,
+    };
+    let whole = record(&Program::new(1, 10), usual, &folder, "whole").path;
+    let bytes = std::fs::read(&whole).expect("a trace");
+    let cut = folder.join("cut.prv");
+    std::fs::write(&cut, &bytes[..bytes.len() * 2 / 3]).expect("a part");
+    let (whole, cut) = (whole.display().to_string(), cut.display().to_string());
+    let failed = command::output(["track", &whole, &cut]).expect_err("truncated");
+    assert!(format!("{failed:?}").contains("ends where"), "{failed:?}");
+    let text = command::output(["track", "--lenient", &whole, &cut]).expect("it is read");
+    assert!(text.contains("regions by CPU time"), "{text}");
+    let json = command::output(["bursts", "--lenient", "--json", &cut]).expect("it is read");
+    assert!(json.contains("cut-off"), "{json}");
+}
+
+/// Two recordings of one file name are refused before anything is written.
+#[test]
+fn recoloured_traces_need_different_names() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("versions-recolour");
+    let usual = Run {
+        tasks: 4,
+        iterations: 15,
+        callers: true,
+        names: true,
+        rotate: 0,
+        seed: 1,
+    };
+    let program = Program::new(1, 10);
+    let paths = ["a", "b"].map(|name| record(&program, usual, &folder.join(name), "run").path);
+    let [a, b] = paths.map(|path| path.display().to_string());
+    let out = folder.join("out");
+    let to = out.display().to_string();
+    let failed = command::output(["track", "--recolour", &to, &a, &b]).expect_err("one name");
+    assert!(format!("{failed:?}").contains("run.prv"), "{failed:?}");
+    assert!(!out.exists());
 }
 
 #[test]
