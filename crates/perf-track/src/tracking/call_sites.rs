@@ -23,6 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const LEAST: f64 = 1.0;
 /// Score above [`LEAST`] that a pair out of program order has to exceed.
 const MOVED: f64 = 0.6;
+/// Share of equal call sites from which on two experiments are runs of one version.
+const EXACT: f64 = 0.8;
 /// Weight of the shift of lines.
 const LINES: f64 = 0.8;
 /// Weight of the bursts around the call sites.
@@ -353,6 +355,22 @@ pub(super) fn monotone(
     pairs
 }
 
+/// Returns the pairs of equal call sites if most call sites of the smaller experiment have one, as in two
+/// runs of one version. Otherwise lines shifted, and equal lines may be different calls.
+fn exact(from: &[&Site], to: &[&Site]) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for (j, b) in to.iter().enumerate() {
+        let is_known = b.chain.iter().all(|function| !function.is_number);
+        let same = from.iter().position(|a| a.chain == b.chain);
+        pairs.extend(same.filter(|_| is_known).map(|i| (i, j)));
+    }
+    if pairs.len() as f64 >= EXACT * from.len().min(to.len()) as f64 {
+        pairs
+    } else {
+        Vec::new()
+    }
+}
+
 /// Returns the partner of each call site of `to` in `from`, as indices in program order.
 fn matches(from: &[&Site], to: &[&Site]) -> Vec<Option<usize>> {
     let reach = reach([from, to]);
@@ -363,9 +381,15 @@ fn matches(from: &[&Site], to: &[&Site]) -> Vec<Option<usize>> {
             gains[i * to.len() + j] = score(a, b, &shifts, reach) - LEAST;
         }
     }
-    let gain = |i: usize, j: usize| gains[i * to.len() + j];
     let mut partner = vec![None; to.len()];
     let mut is_used = vec![false; from.len()];
+    for (i, j) in exact(from, to) {
+        partner[j] = Some(i);
+        is_used[i] = true;
+        (0..to.len()).for_each(|j| gains[i * to.len() + j] = -1.0);
+        (0..from.len()).for_each(|i| gains[i * to.len() + j] = -1.0);
+    }
+    let gain = |i: usize, j: usize| gains[i * to.len() + j];
     for (i, j) in monotone(from.len(), to.len(), gain) {
         partner[j] = Some(i);
         is_used[i] = true;

@@ -17,6 +17,8 @@ const CONTRADICTION: f64 = 0.1;
 const BETTER: f64 = 0.5;
 /// Overlap of callers above which two clusters have the same program position.
 const SAME: f64 = 0.9;
+/// Factor on the evidence of two clusters whose known calls before and after all differ.
+const ELSEWHERE: f64 = 0.3;
 /// Factor on the weight of calls whose callers are unknown.
 const COARSE: f64 = 0.5;
 /// Share of the neighbours of a cluster above which they identify its neighbours.
@@ -253,6 +255,9 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
             // A call appeared or vanished beside the phase, so that only its metrics identify it.
             let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
             doubt *= nears.iter().filter(|near| !near.is_nan()).product::<f64>();
+        }
+        if a.is_exact && b.is_exact && calls.iter().all(|value| *value < CONTRADICTION) {
+            doubt *= ELSEWHERE;
         }
         if weights > 0.0 {
             doubt * sum / weights

@@ -233,7 +233,8 @@ impl<'a> Observation<'a> {
             let names = within.names().iter();
             let names = names.map(|name| (name.clone(), call_sites::without_lines(name)));
             new.position[2] = Some(within.renamed(&names.collect()));
-            new.is_exact = true;
+            // Beside calls without lines, a function is no exact position.
+            new.is_exact |= new.before.is_none() && new.after.is_none();
         }
         new
     }

@@ -21,6 +21,10 @@ pub(crate) use confidence::confidence;
 /// Factor on the weight of a bridge, a link that skips the experiment in between.
 const BRIDGE: f64 = 0.5;
 
+/// Smallest share of the time of a whole at which a cluster at its program position, but elsewhere in the
+/// metric space, is a part.
+const PART: f64 = 0.05;
+
 /// Experiment and cluster.
 pub(crate) type Node = (usize, usize);
 
@@ -262,6 +266,10 @@ impl Graph<'_> {
         let beside = self.pairs.iter().position(pair_at).map_or(0.0, |pair| {
             let (part, whole_side) = (&self.frames[child.0].side, &self.frames[whole.0].side);
             let partners = &self.partners[pair][usize::from(is_split)];
+            let (own, other) = (part.shares()[child.1], whole_side.shares()[whole.1]);
+            if own < PART * other {
+                return 0.0;
+            }
             neighbourhood((part, child.1), (whole_side, whole.1), partners)
         });
         let together = if together.is_nan() { 0.0 } else { together };

@@ -95,7 +95,10 @@ impl Keys {
                     // Callers of unknown calls are positions, as coarse as the caller of this library made
                     // them.
                     let callers = has(has_callers) || is_named && has(|_| true);
-                    let (is_known, lines) = (key.0.is_some() || callers, has(has_lines));
+                    // The begin of a thread is one position.
+                    let is_begin = key.1.is_none() && key.2.is_some() && !is_named;
+                    let is_known = key.0.is_some() || callers || is_begin;
+                    let lines = has(has_lines) || is_begin;
                     *numbers.entry(key).or_insert_with(|| {
                         let number = is_exact.len() as u32;
                         is_known.then(|| is_exact.push(lines));

@@ -143,14 +143,7 @@ fn divide(program: &mut Program, at: usize) {
             .chain(&program.body)
             .filter(|of| of.truth != own.truth)
     };
-    let factors = [
-        (1.5, 0.8),
-        (1.5, 1.2),
-        (0.7, 0.8),
-        (0.7, 1.2),
-        (1.6, 1.0),
-        (0.6, 1.0),
-    ];
+    let factors = [(1.5, 0.8), (1.5, 1.2), (1.6, 1.0), (1.4, 0.7)];
     let room = |(work, ipc): &(f64, f64)| {
         let far = place(own.work + work.ln(), own.ipc * ipc);
         others().map(far).fold(f64::INFINITY, f64::min)
@@ -273,6 +266,11 @@ fn score(
         Named::Two => events(2),
         Named::Both => events(2) && events(5),
     };
+    if !is_named {
+        let regions = series.tracking.objects.iter();
+        let regions = regions.map(|of| format!("{:?} {:?}", of.members, of.events));
+        wrong.push(regions.collect::<Vec<_>>().join("; "));
+    }
     (right, all, is_named, wrong)
 }
 
