@@ -23,7 +23,7 @@ const BRIDGE: f64 = 0.5;
 
 /// Smallest share of the time of a whole at which a cluster at its program position, but elsewhere in the
 /// metric space, is a part.
-const PART: f64 = 0.05;
+const PART: f64 = 0.02;
 
 /// Experiment and cluster.
 pub(crate) type Node = (usize, usize);
