@@ -287,7 +287,7 @@ fn run(family: usize, seed: u64, callers: bool) -> (usize, usize, bool, Vec<Stri
         rotate: 0,
         seed,
     };
-    let tasks = if seed % 2 == 0 { 4 } else { 8 };
+    let tasks = if seed.is_multiple_of(2) { 4 } else { 8 };
     let mut runs = [
         usual,
         Run {
