@@ -7,7 +7,7 @@
 use perfkit::core::{Job, Nanos};
 use perfkit::formats::{OpenOptions, open};
 use perfkit::track::cluster::{Clusterer, Dbscan};
-use perfkit::track::tracking::{Observation, Tracking, split_by_callers};
+use perfkit::track::tracking::{Observation, Tracking, regroup_by_position};
 use perfkit::track::{
     Align, Bursts, ClusterId, Dimension, Extract, Frame, Labels, Scale, ScaledFrame,
 };
@@ -51,7 +51,7 @@ fn run(meter: &Meter) -> Outcome<String> {
         let one = Observation::of(frame, scaled.points()?, scaled.rows())?;
         seen.push(one.align(frame.bursts(), scaled.rows(), &align, &job)?);
     }
-    let parts = split_by_callers(&seen)?;
+    let parts = regroup_by_position(&seen)?;
     let split = seen.into_iter().zip(&parts);
     let split = split.map(|(one, parts)| one.with_labels(&parts.labels));
     let split = split.collect::<Result<Vec<_>, _>>()?;

@@ -21,6 +21,8 @@ use perf_core::{Diagnostics, Limits, TimeRange, Unify};
 pub struct OpenOptions {
     /// `true` in strict mode.
     strict: bool,
+    /// `true` to read truncated recordings as far as they go.
+    lenient: bool,
     /// Limits on resources.
     limits: Limits,
     /// Window of corrected time; `None` for all of time.
@@ -43,6 +45,13 @@ impl OpenOptions {
     /// repairs and losses are counted.
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
+        self
+    }
+
+    /// Reads a truncated Paraver trace as far as it goes, and counts the truncation. Default: false; a
+    /// truncated trace is an [`Error::Truncated`], because an analysis of a part may mislead.
+    pub fn lenient(mut self, lenient: bool) -> Self {
+        self.lenient = lenient;
         self
     }
 
@@ -93,6 +102,11 @@ impl OpenOptions {
     /// Returns `true` in strict mode; see [`strict`](Self::strict).
     pub fn is_strict(&self) -> bool {
         self.strict
+    }
+
+    /// Returns `true` if truncated recordings are read as far as they go.
+    pub fn is_lenient(&self) -> bool {
+        self.lenient
     }
 
     /// Returns the limits; see [`limits`](Self::limits).

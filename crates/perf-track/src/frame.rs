@@ -65,6 +65,12 @@ impl Frame {
         self.tasks
     }
 
+    /// Returns the number of threads that computed, over all processes: tasks times threads.
+    pub fn threads(&self) -> u32 {
+        // There are fewer than 2^32 threads.
+        self.bursts.threads().len() as u32
+    }
+
     /// Returns the bursts.
     pub fn bursts(&self) -> &Bursts {
         &self.bursts

@@ -19,6 +19,9 @@ pub struct General {
     /// processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Read a truncated Paraver trace as far as it goes; the truncation is counted
+    #[arg(long)]
+    pub lenient: bool,
     /// Print no notes, warnings and progress bars; errors remain
     #[arg(long, conflicts_with = "verbose")]
     pub quiet: bool,
@@ -38,6 +41,7 @@ impl General {
             (_, true) => Level::Verbose,
             _ => Level::Usual,
         });
+        recording::set_lenient(self.lenient);
         let Some(threads) = self.threads else {
             return Ok(());
         };

@@ -8,6 +8,15 @@ use perfkit::core::{
 };
 use perfkit::formats::{Content, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// `true` if truncated recordings are read as far as they go.
+static LENIENT: AtomicBool = AtomicBool::new(false);
+
+/// Sets whether truncated recordings are read as far as they go.
+pub fn set_lenient(lenient: bool) {
+    LENIENT.store(lenient, Ordering::Relaxed);
+}
 
 /// Trace with the findings of its reader.
 #[derive(Debug)]
@@ -66,7 +75,8 @@ pub fn any(path: &Path) -> Result<Any, Failure> {
 /// Returns [`Failure::Input`] with the place and cause.
 pub fn any_by(path: &Path, reading: impl Into<Reading>) -> Result<Any, Failure> {
     let Reading { unify, clocks } = reading.into();
-    let options = OpenOptions::new().unify(unify);
+    let lenient = LENIENT.load(Ordering::Relaxed);
+    let options = OpenOptions::new().unify(unify).lenient(lenient);
     let opened = perfkit::formats::open(path, &options, &Bar::job())
         .map_err(|error| unreadable(path, error))?;
     let (format, diagnostics) = (opened.format, opened.diagnostics);

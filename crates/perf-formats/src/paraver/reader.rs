@@ -251,7 +251,8 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     ///
-    /// Returns [`Error::Truncated`] for a trace that has no record or ends inside a record, and the
+    /// Returns [`Error::Truncated`] for a trace that has no record or, unless
+    /// [lenient](OpenOptions::lenient), ends inside a record, and the
     /// errors of [`open`](Self::open). In strict mode, returns [`Error::Malformed`] for the first
     /// invalid line; otherwise invalid lines are skipped and reported under [`rules::BAD_LINE`].
     pub fn next_batch(&mut self) -> Result<Option<&Batch>> {
@@ -314,6 +315,10 @@ impl<'a> Reader<'a> {
         self.current.clear();
         let source = &mut self.parser.source;
         match source.failed.take() {
+            Some(Error::Truncated { place, .. }) if self.read.options.is_lenient() => {
+                self.read.found.add(rules::CUT_OFF, place);
+                self.read.finish(source.offset, &self.header)
+            }
             Some(error) => Err(error),
             None => self.read.finish(source.offset, &self.header),
         }
@@ -400,18 +405,24 @@ impl Account {
             });
         }
         if let Some(skip) = cut {
-            return Err(Error::Truncated {
-                place: place(&self.name, batch, skip),
-                expected: skip.expected.into(),
-            });
+            let place = place(&self.name, batch, skip);
+            if !self.options.is_lenient() {
+                return Err(Error::Truncated {
+                    place,
+                    expected: skip.expected.into(),
+                });
+            }
+            self.found.add(rules::CUT_OFF, place);
         }
-        let skips = &batch.skips;
+        // The incomplete last line is counted as such, not as a line that is no record.
+        let invalid = batch.skips.len() - usize::from(cut.is_some());
+        let skips = batch.skips.get(..invalid).unwrap_or_default();
         if let Some(first) = skips.first() {
             for skip in skips {
                 self.found
                     .add(rules::BAD_LINE, place(&self.name, batch, skip));
             }
-            let others = batch.skipped.len().saturating_sub(skips.len()) as u64;
+            let others = batch.skipped.len().saturating_sub(batch.skips.len()) as u64;
             let first = place(&self.name, batch, first);
             self.found.add_many(rules::BAD_LINE, others, first);
         }

@@ -19,6 +19,12 @@ pub const UNTERMINATED: Rule = rule(
     Weight::Repair,
     "the last line has no newline; kept, but its last number may be truncated",
 );
+/// The trace is truncated.
+pub const CUT_OFF: Rule = rule(
+    "cut-off",
+    Weight::Loss,
+    "the trace ends inside a record or inside compressed data; read as far as it goes",
+);
 /// The body ends before the duration in the header.
 pub const ENDS_EARLY: Rule = rule(
     "ends-early",

@@ -7,7 +7,7 @@ use super::formula::{ZeroDivision, ratio};
 use super::params::Extract;
 use super::plan::{Plan, Planned, Source};
 use super::scan::{Call, Callers, Scanned, scan};
-use crate::{Burst, Bursts, ChainId, Kind, Result, Thread};
+use crate::{Burst, Bursts, ChainId, Kind, Position, Result, Thread};
 use perf_core::{
     CallPathId, CallTree, Definitions, Job, LocationId, LocationKind, LocationView, Merge, Nanos,
     RegionId, Ticks, TimeRange, TraceView, parallel,
@@ -33,10 +33,12 @@ struct Row {
     begin: Nanos,
     /// End of the burst.
     end: Nanos,
-    /// Callers of the call before the burst.
-    before: Option<Callers>,
-    /// Callers of the call after the burst.
-    after: Option<Callers>,
+    /// Callers of the call before the burst, and the called region.
+    before: Option<(Callers, RegionId)>,
+    /// Callers of the call after the burst, and the called region.
+    after: Option<(Callers, RegionId)>,
+    /// Functions open during the burst.
+    within: Option<CallPathId>,
     /// Kind of the burst.
     kind: Kind,
 }
@@ -148,8 +150,9 @@ impl Extract {
             rows.push(Row {
                 begin: nanos(burst.0),
                 end: nanos(burst.1),
-                before: before.map(|call| call.callers),
-                after: after.map(|call| call.callers),
+                before: before.map(|call| (call.callers, call.region)),
+                after: after.map(|call| (call.callers, call.region)),
+                within: scanned.within.get(index).copied().flatten(),
                 kind,
             });
         }
@@ -239,20 +242,45 @@ impl Extract {
                 process: process.get(ready.location.index()).copied().unwrap_or(0),
             })?;
             named.next_thread(&ready.paths);
-            let mut chain = |callers: Option<Callers>, bursts: &mut Bursts| match callers {
-                Some(callers) => named.chain(&ready.paths, callers, bursts).map(Some),
-                None => Ok(None),
+            let chains = |call: Option<(Callers, RegionId)>,
+                          named: &mut Named<'_>,
+                          bursts: &mut Bursts| match call {
+                Some((callers, region)) => {
+                    let chain = named.chain(&ready.paths, callers, None, bursts)?;
+                    let call = match callers {
+                        Callers::Sampled(_) => {
+                            named.chain(&ready.paths, callers, Some(region), bursts)?
+                        }
+                        // The call is the innermost of the open regions.
+                        Callers::Open(_) => chain,
+                    };
+                    Result::Ok((Some(chain), Some(call)))
+                }
+                None => Ok::<_, crate::Error>((None, None)),
             };
             for (index, row) in ready.rows.iter().enumerate() {
                 if index.is_multiple_of(BETWEEN_CHECKS) {
                     job.check()?;
                 }
+                let (before, call_before) = chains(row.before, &mut named, &mut bursts)?;
+                let (after, call_after) = chains(row.after, &mut named, &mut bursts)?;
                 let burst = Burst {
                     thread,
                     begin: row.begin,
                     end: row.end,
-                    before: chain(row.before, &mut bursts)?,
-                    after: chain(row.after, &mut bursts)?,
+                    before,
+                    after,
+                    position: Position {
+                        call_before,
+                        call_after,
+                        within: match row.within {
+                            Some(path) => {
+                                let functions = Callers::Open(Some(path));
+                                Some(named.chain(&ready.paths, functions, None, &mut bursts)?)
+                            }
+                            None => None,
+                        },
+                    },
                 };
                 let values = ready.values.get(index * columns..(index + 1) * columns);
                 bursts.push(burst, values.unwrap_or_default())?;
@@ -270,8 +298,8 @@ struct Named<'a> {
     definitions: &'a Definitions,
     /// Number of the text of each region.
     texts: HashMap<RegionId, RegionId>,
-    /// Chains of sampled contexts.
-    sampled: HashMap<CallPathId, ChainId>,
+    /// Chains of sampled contexts, without and with the called region.
+    sampled: HashMap<(CallPathId, Option<RegionId>), ChainId>,
     /// Chains of the paths of the current thread.
     open: Vec<Option<ChainId>>,
     /// Buffer for the callers of one chain, innermost first.
@@ -298,11 +326,12 @@ impl<'a> Named<'a> {
         &mut self,
         paths: &CallTree,
         callers: Callers,
+        call: Option<RegionId>,
         bursts: &mut Bursts,
     ) -> Result<ChainId> {
         let (tree, innermost, known) = match callers {
             Callers::Sampled(path) => {
-                let known = self.sampled.get(&path).copied();
+                let known = self.sampled.get(&(path, call)).copied();
                 (&self.definitions.contexts, Some(path), known)
             }
             Callers::Open(path) => {
@@ -316,24 +345,32 @@ impl<'a> Named<'a> {
         let chains = bursts.chains_mut();
         self.callers.clear();
         let mut at = innermost;
-        while let Some(caller) = at.and_then(|at| tree.get(at))
-            && self.callers.len() < MOST_CALLERS
-        {
-            let number = match self.texts.get(&caller.region) {
+        let mut next = call;
+        while self.callers.len() < MOST_CALLERS {
+            let region = match next.take() {
+                Some(region) => region,
+                None => {
+                    let Some(caller) = at.and_then(|at| tree.get(at)) else {
+                        break;
+                    };
+                    at = caller.parent;
+                    caller.region
+                }
+            };
+            let number = match self.texts.get(&region) {
                 Some(number) => *number,
                 None => {
-                    let text = caller_text(self.definitions, caller.region);
+                    let text = caller_text(self.definitions, region);
                     let number = chains.number(&text)?;
-                    self.texts.insert(caller.region, number);
+                    self.texts.insert(region, number);
                     number
                 }
             };
             self.callers.push(number);
-            at = caller.parent;
         }
         let id = chains.add(self.callers.iter().rev().copied())?;
         match callers {
-            Callers::Sampled(path) => drop(self.sampled.insert(path, id)),
+            Callers::Sampled(path) => drop(self.sampled.insert((path, call), id)),
             Callers::Open(path) => {
                 let place = path.and_then(|path| self.open.get_mut(path.index()));
                 if let Some(place) = place {

@@ -87,6 +87,22 @@ pub struct Burst {
     pub before: Option<ChainId>,
     /// Callers of the call after the burst, if known.
     pub after: Option<ChainId>,
+    /// Calls around the burst and functions that contain it.
+    pub position: Position,
+}
+
+/// Program position of a burst, as far as known. Each part is a chain with the innermost function
+/// first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Position {
+    /// Communication call before the burst: the call, then its callers.
+    pub call_before: Option<ChainId>,
+    /// Communication call after the burst: the call, then its callers.
+    pub call_after: Option<ChainId>,
+    /// Functions that were open when the burst began. `None` for bursts between calls, whose calls have
+    /// these functions as callers.
+    pub within: Option<ChainId>,
 }
 
 /// Bursts of one recording, ordered by thread and then by time, in columns.
@@ -98,7 +114,8 @@ pub struct Burst {
 /// let rank = bursts.add_thread(Thread { name: "rank 0".into(), ..Default::default() })?;
 /// let solve = bursts.add_chain(&["solve solver.f90:12"])?;
 /// let (begin, end) = (Nanos(0), Nanos(2_000_000));
-/// bursts.push(Burst { thread: rank, begin, end, before: Some(solve), after: None }, &[3.4e9])?;
+/// let burst = Burst { thread: rank, begin, end, before: Some(solve), ..Burst::default() };
+/// bursts.push(burst, &[3.4e9])?;
 /// assert_eq!(bursts.durations(), [2e6]);
 /// assert_eq!(bursts.column("instructions")?.values, [3.4e9]);
 /// assert_eq!(bursts.chain(solve).collect::<Vec<_>>(), ["solve solver.f90:12"]);
@@ -199,7 +216,13 @@ impl Bursts {
             }
         };
         known("thread", burst.thread, self.threads.len())?;
-        for chain in [burst.before, burst.after].into_iter().flatten() {
+        let Position {
+            call_before,
+            call_after,
+            within,
+        } = burst.position;
+        let chains = [burst.before, burst.after, call_before, call_after, within];
+        for chain in chains.into_iter().flatten() {
             known("caller chain", chain.0, self.chains.len())?;
         }
         if burst.end < burst.begin {

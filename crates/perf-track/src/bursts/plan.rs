@@ -223,6 +223,7 @@ impl<'a> Plan<'a> {
             Delimiter::Calls(_) => Box::new(|region| Class {
                 is_burst: is_asked(region),
                 talks: talks(region),
+                is_code: is_code(region) && !is_asked(region),
                 ..Class::default()
             }),
             Delimiter::Auto if !patterns.is_empty() => Box::new(|region| Class {
@@ -243,6 +244,7 @@ impl<'a> Plan<'a> {
             }),
             Delimiter::Value(_) => Box::new(|region| Class {
                 talks: talks(region),
+                is_code: is_code(region),
                 ..Class::default()
             }),
         };

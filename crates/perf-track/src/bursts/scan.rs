@@ -30,6 +30,8 @@ pub(super) struct Call {
     pub(super) leave: Ticks,
     /// Callers.
     pub(super) callers: Callers,
+    /// Called region.
+    pub(super) region: RegionId,
     /// Bytes sent.
     pub(super) sent: u64,
     /// Bytes received.
@@ -41,6 +43,8 @@ pub(super) struct Call {
 pub(super) struct Scanned {
     /// Begin and end of each burst.
     pub(super) bursts: Vec<(Ticks, Ticks)>,
+    /// Functions open during each burst, as a node of `paths`; `None` if there are none.
+    pub(super) within: Vec<Option<CallPathId>>,
     /// Value of each slot, burst after burst.
     pub(super) slots: Vec<f64>,
     /// Communication calls.
@@ -86,6 +90,8 @@ struct Open {
     begin: Ticks,
     /// `true` if recording was off or a buffer was flushed since the begin.
     interrupted: bool,
+    /// Functions that were open after all changes of the first instant; `None` until they are applied.
+    within: Option<Option<CallPathId>>,
 }
 
 struct Scan<'p> {
@@ -197,6 +203,12 @@ impl Scan<'_> {
     /// Applies the changes of the current instant in order, and advances to the time `to`.
     fn advance(&mut self, to: Ticks) {
         self.settle();
+        if self.open.is_some_and(|open| open.within.is_none()) {
+            let within = self.functions();
+            if let Some(open) = &mut self.open {
+                open.within = Some(within);
+            }
+        }
         if let Some(until) = self.flushed_until.filter(|until| *until <= to) {
             self.flushed_until = None;
             // A call recorded before the flush ends no earlier than it began.
@@ -327,7 +339,7 @@ impl Scan<'_> {
         if class.talks {
             self.talking += 1;
             if self.talking == 1 {
-                self.call();
+                self.call(region);
             }
         }
     }
@@ -354,7 +366,7 @@ impl Scan<'_> {
     }
 
     /// Begins a communication call.
-    fn call(&mut self) {
+    fn call(&mut self, region: RegionId) {
         let callers = match self.sampled {
             Some((at, context)) if at == self.now => Callers::Sampled(context),
             _ => Callers::Open(self.path()),
@@ -366,6 +378,7 @@ impl Scan<'_> {
             // Replaced when the call is left; the recording may end before.
             leave: Ticks(u64::MAX),
             callers,
+            region,
             sent: if is_own { sent } else { 0 },
             received: if is_own { received } else { 0 },
         });
@@ -434,6 +447,7 @@ impl Scan<'_> {
                 self.open = Some(Open {
                     begin: self.now,
                     interrupted: !self.is_recording,
+                    within: None,
                 });
             }
             (Some(open), false) => {
@@ -455,7 +469,29 @@ impl Scan<'_> {
         } else {
             self.counters.end(&mut self.found.slots);
             self.found.bursts.push(burst);
+            self.found.within.push(open.within.flatten());
         }
+    }
+
+    /// Returns the path of the open functions, without communication calls and states; `None` if there
+    /// are none. A burst between calls has none, because the callers of these calls say more.
+    fn functions(&mut self) -> Option<CallPathId> {
+        if self.plan.mode == Mode::Between {
+            return None;
+        }
+        let mut path = None;
+        for frame in self.stack.frames() {
+            if self.plan.class(*frame).is_code {
+                match self.found.paths.child(path, *frame) {
+                    Ok(child) => path = Some(child),
+                    Err(error) => {
+                        self.failed.get_or_insert(too_many(error));
+                        return None;
+                    }
+                }
+            }
+        }
+        path
     }
 
     fn finish(&mut self) {

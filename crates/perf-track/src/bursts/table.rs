@@ -38,7 +38,7 @@ impl Bursts {
     /// let thread = bursts.add_thread(Thread { name: "rank 0".into(), ..Thread::default() })?;
     /// let chain = bursts.add_chain(&["MPI_Send", "solve"])?;
     /// let (begin, end) = (Nanos(0), Nanos(2_000_000));
-    /// bursts.push(Burst { thread, begin, end, before: Some(chain), after: None }, &[3.4e9])?;
+    /// bursts.push(Burst { thread, begin, end, before: Some(chain), ..Burst::default() }, &[3.4e9])?;
     /// let table = bursts.table();
     /// assert_eq!(table.text_of(0, "duration"), "2.00 ms");
     /// assert_eq!(table.cell(0, "instructions"), Some(Cell::Float(3.4e9)));

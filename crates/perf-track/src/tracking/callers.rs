@@ -94,6 +94,40 @@ impl Callers {
         Callers::chains(bursts, rows, chain, Some(depth))
     }
 
+    /// Returns the calls before these bursts with their callers, or the callers alone where the call is
+    /// unknown; `None` if none is known.
+    pub(crate) fn calls_before(bursts: &Bursts, rows: &[u32]) -> Result<Option<Self>> {
+        let chain = |row: usize| {
+            let burst = bursts.rows().get(row)?;
+            Some(burst.position.call_before.or(burst.before))
+        };
+        Callers::chains(bursts, rows, chain, None)
+    }
+
+    /// Returns the calls after these bursts, like [`calls_before`](Self::calls_before).
+    pub(crate) fn calls_after(bursts: &Bursts, rows: &[u32]) -> Result<Option<Self>> {
+        let chain = |row: usize| {
+            let burst = bursts.rows().get(row)?;
+            Some(burst.position.call_after.or(burst.after))
+        };
+        Callers::chains(bursts, rows, chain, None)
+    }
+
+    /// Returns the functions that contain these bursts; `None` if none is known.
+    pub(crate) fn within(bursts: &Bursts, rows: &[u32]) -> Result<Option<Self>> {
+        let chain = |row: usize| bursts.rows().get(row).map(|burst| burst.position.within);
+        Callers::chains(bursts, rows, chain, None)
+    }
+
+    /// Replaces names; names without an entry are kept.
+    pub(crate) fn renamed(&self, names: &BTreeMap<String, String>) -> Self {
+        let name = |name: &String| names.get(name).unwrap_or(name).clone();
+        Callers {
+            names: self.names.iter().map(name).collect(),
+            of: self.of.clone(),
+        }
+    }
+
     fn chains(
         bursts: &Bursts,
         rows: &[u32],

@@ -1,7 +1,7 @@
 //! Evidence that clusters of two experiments are the same: the weighted mean of all evaluators.
 
-use super::aligned::sets;
-use super::callers::contained;
+use super::call_sites::monotone;
+use super::callers::{contained, overlap};
 use super::evaluators;
 use super::matrix::Matrix;
 use super::params::TrackChecked;
@@ -13,11 +13,18 @@ use perf_core::Job;
 
 /// Overlap below which informative callers contradict that two clusters are the same.
 const CONTRADICTION: f64 = 0.1;
-/// Evidence that an anchor of sequences requires.
+/// Overlap of callers above which a cluster has a better partner than one that its callers contradict.
+const BETTER: f64 = 0.5;
+/// Overlap of callers above which two clusters have the same program position.
+const SAME: f64 = 0.9;
+/// Factor on the evidence of two clusters whose known calls before and after all differ.
+const ELSEWHERE: f64 = 0.3;
+/// Factor on the weight of calls whose callers are unknown.
+const COARSE: f64 = 0.5;
+/// Share of the neighbours of a cluster above which they identify its neighbours.
+const NEIGHBOURS: f64 = 0.1;
+/// Evidence of an anchor: a pair of clusters that are each other's best match.
 const SURE: f64 = 0.6;
-/// Largest evidence of another pair with a cluster of an anchor, as a fraction of the evidence of
-/// the anchor.
-const RIVAL: f64 = 0.7;
 /// Weight of simultaneity as evidence for a part that is not near the whole. Such a part is the same
 /// region on other ranks, which occurs if an imbalance splits a cluster.
 const SUPPORT: f64 = 0.75;
@@ -29,7 +36,7 @@ fn weight(evaluator: Evaluator) -> f64 {
         Evaluator::Forward | Evaluator::Backward => 0.75,
         Evaluator::Centroid | Evaluator::Duration => 0.5,
         Evaluator::CallersBefore => 3.0,
-        Evaluator::CallersAfter => 2.0,
+        Evaluator::CallersAfter | Evaluator::Within => 2.0,
         Evaluator::Sequence => 1.5,
         Evaluator::Density => 0.25,
         // Used by the published mode only.
@@ -101,61 +108,49 @@ pub(crate) fn compare(
     if params.use_callers() {
         vote(Evaluator::CallersBefore, before);
         vote(Evaluator::CallersAfter, after);
+        vote(Evaluator::Within, evaluators::callers(&a.within, &b.within));
     }
     vote(Evaluator::Duration, evaluators::durations(a, b));
     vote(Evaluator::Density, evaluators::densities(a, b));
     pair.displacement = displacement;
     pair.evidence = weigh(a, b, &pair.votes);
     if params.use_sequences()
-        && let (Some(steps_a), Some(steps_b)) = (&a.steps, &b.steps)
+        && let Some(matrix) = in_order(a, b, &pair.evidence, params.birth())
     {
-        let partner = sure(&pair.evidence);
-        let (left, right) = (sets(steps_a), sets(steps_b));
-        let counts = evaluators::sequences((&left, a.clusters), (&right, b.clusters), &partner);
-        let matrix = agreement(&counts);
-        if matrix.values().iter().any(|value| !value.is_nan()) {
-            pair.votes.push(Vote {
-                evaluator: Evaluator::Sequence,
-                matrix,
-            });
-            pair.evidence = weigh(a, b, &pair.votes);
-        }
+        pair.votes.push(Vote {
+            evaluator: Evaluator::Sequence,
+            matrix,
+        });
+        pair.evidence = weigh(a, b, &pair.votes);
     }
     Ok(pair)
 }
 
-/// Returns the geometric mean of the fraction of the row and the fraction of the column. NaN if
-/// neither the row nor the column has a count, 0 if only one of them has.
-fn agreement(counts: &Matrix) -> Matrix {
-    let (rows, columns) = (counts.shares(), counts.transposed().shares());
-    Matrix::from_fn(counts.rows(), counts.columns(), |i, j| {
-        match (rows.at(i, j), columns.at(j, i)) {
-            (row, column) if row.is_nan() && column.is_nan() => f64::NAN,
-            (row, column) if row.is_nan() || column.is_nan() => 0.0,
-            (row, column) => (row * column).sqrt(),
-        }
-    })
-}
-
-/// Returns the certain partner of each cluster of the first experiment: two clusters that are each
-/// other's best match, with evidence of at least [`SURE`] and no rival above the fraction [`RIVAL`].
-fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
-    let columns = evidence.transposed();
-    let best = |matrix: &Matrix, row: usize| -> Option<usize> {
-        let mut values: Vec<(usize, f64)> = matrix
-            .row(row)?
-            .iter()
-            .copied()
-            .enumerate()
-            .filter(|v| !v.1.is_nan())
-            .collect();
-        values.sort_unstable_by(|x, y| y.1.total_cmp(&x.1).then(x.0.cmp(&y.0)));
-        let (first, most) = *values.first()?;
-        let second = values.get(1).map_or(0.0, |value| value.1);
-        (most >= SURE && second <= RIVAL * most).then_some(first)
+/// Aligns the program orders of two experiments, in which the gain of two clusters is their evidence above
+/// `least`. Returns 1 for aligned clusters, 0 for clusters that are aligned to others, and NaN for
+/// clusters without a partner. Insertions and deletions thus shift nothing. `None` if an order is
+/// unknown.
+fn in_order(a: &Side, b: &Side, evidence: &Matrix, least: f64) -> Option<Matrix> {
+    if a.order.is_empty() || b.order.is_empty() {
+        return None;
+    }
+    let gain = |i: usize, j: usize| {
+        let value = evidence.at(a.order[i], b.order[j]) - least;
+        if value.is_nan() { 0.0 } else { value }
     };
-    let partner = |i| best(evidence, i).filter(|&j| best(&columns, j) == Some(i));
-    (0..evidence.rows()).map(partner).collect()
+    let aligned = monotone(a.order.len(), b.order.len(), gain);
+    let (mut left, mut right) = (vec![None; a.clusters], vec![None; b.clusters]);
+    for (i, j) in aligned {
+        let (i, j) = (a.order[i], b.order[j]);
+        (left[i], right[j]) = (Some(j), Some(i));
+    }
+    Some(Matrix::from_fn(a.clusters, b.clusters, |i, j| {
+        match (left[i], right[j]) {
+            (Some(to), _) if to == j => 1.0,
+            (Some(_), Some(_)) => 0.0,
+            _ => f64::NAN,
+        }
+    }))
 }
 
 /// Returns how well callers distinguish clusters, in `0.0..=1.0`, for each row and for each column.
@@ -184,15 +179,26 @@ fn informative(callers: &Matrix) -> (Vec<f64>, Vec<f64>) {
     (of(callers), of(&callers.transposed()))
 }
 
+/// Returns the largest value of each row; 0 for a row without a value.
+fn best(matrix: &Matrix) -> Vec<f64> {
+    let largest = |row| {
+        let values = matrix.row(row).unwrap_or(&[]).iter();
+        values.fold(0.0, |most: f64, value| most.max(*value))
+    };
+    (0..matrix.rows()).map(largest).collect()
+}
+
 /// Computes the weighted mean of all votes on each pair. Informative callers that contradict a pair
-/// reduce the mean: the callers before by up to half, and the callers after by up to half again.
+/// reduce the mean: the callers before by up to half, and the callers after by up to half again. They
+/// contradict a pair only if both clusters have a better partner, because a call that appears or
+/// vanishes changes the calls around its neighbours.
 fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
     let ready: Vec<_> = votes
         .iter()
         .filter_map(|vote| {
             let is_callers = matches!(
                 vote.evaluator,
-                Evaluator::CallersBefore | Evaluator::CallersAfter
+                Evaluator::CallersBefore | Evaluator::CallersAfter | Evaluator::Within
             );
             // If experiments have no common caller, the function names of the program changed.
             let none = vote
@@ -200,18 +206,23 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
                 .values()
                 .iter()
                 .all(|value| value.is_nan() || *value == 0.0);
-            let scale = match vote.evaluator {
-                Evaluator::Sequence => a.global.min(b.global),
-                _ => 1.0,
-            };
-            let informative_cells = is_callers.then(|| informative(&vote.matrix));
-            (!(is_callers && none)).then_some((
-                vote,
-                scale * weight(vote.evaluator),
-                informative_cells,
-            ))
+            let informative_cells = is_callers.then(|| {
+                let (rows, columns) = informative(&vote.matrix);
+                (
+                    rows,
+                    columns,
+                    best(&vote.matrix),
+                    best(&vote.matrix.transposed()),
+                )
+            });
+            (!(is_callers && none)).then_some((vote, weight(vote.evaluator), informative_cells))
         })
         .collect();
+    let is_coarse = a.is_coarse || b.is_coarse;
+    let value = |evaluator, i, j| {
+        let vote = votes.iter().find(|vote| vote.evaluator == evaluator);
+        vote.map_or(f64::NAN, |vote| vote.matrix.at(i, j))
+    };
     Matrix::from_fn(a.clusters, b.clusters, |i, j| {
         if a.sizes[i] == 0 || b.sizes[j] == 0 {
             return f64::NAN;
@@ -223,13 +234,30 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
                 continue;
             }
             let mut weight = *weight;
-            if let Some((rows, columns)) = informative_cells {
+            // Many calls have the same name, so the name alone contradicts nothing.
+            let is_call = vote.evaluator != Evaluator::Within;
+            if is_coarse && is_call && informative_cells.is_some() {
+                weight *= COARSE;
+            } else if let Some((rows, columns, best_of_row, best_of_column)) = informative_cells {
                 let informs = (rows[i] + columns[j]) / 2.0;
                 weight *= informs;
-                doubt *= 1.0 - 0.5 * informs * (1.0 - value / CONTRADICTION).max(0.0);
+                if best_of_row[i] > BETTER && best_of_column[j] > BETTER {
+                    doubt *= 1.0 - 0.5 * informs * (1.0 - value / CONTRADICTION).max(0.0);
+                }
             }
             sum += weight * value;
             weights += weight;
+        }
+        let calls = [Evaluator::CallersBefore, Evaluator::CallersAfter].map(|of| value(of, i, j));
+        let is_changed = calls.iter().any(|value| *value < CONTRADICTION)
+            && calls.iter().any(|value| *value > BETTER);
+        if is_changed && !is_coarse {
+            // A call appeared or vanished beside the phase, so that only its metrics identify it.
+            let nears = [Evaluator::Forward, Evaluator::Backward].map(|of| value(of, i, j));
+            doubt *= nears.iter().filter(|near| !near.is_nan()).product::<f64>();
+        }
+        if a.is_exact && b.is_exact && calls.iter().all(|value| *value < CONTRADICTION) {
+            doubt *= ELSEWHERE;
         }
         if weights > 0.0 {
             doubt * sum / weights
@@ -237,6 +265,61 @@ fn weigh(a: &Side, b: &Side, votes: &[Vote]) -> Matrix {
             0.0
         }
     })
+}
+
+/// Returns the partner of each cluster of the first experiment: two clusters that are each other's best
+/// match, with evidence of at least [`SURE`].
+pub(crate) fn sure(evidence: &Matrix) -> Vec<Option<usize>> {
+    let columns = evidence.transposed();
+    let best = |matrix: &Matrix, row: usize| -> Option<usize> {
+        let values = matrix.row(row)?.iter().enumerate();
+        let known = values.filter(|value| *value.1 >= SURE);
+        let most = known.max_by(|x, y| x.1.total_cmp(y.1).then(y.0.cmp(&x.0)));
+        most.map(|value| value.0)
+    };
+    let partner = |i| best(evidence, i).filter(|&j| best(&columns, j) == Some(i));
+    (0..evidence.rows()).map(partner).collect()
+}
+
+/// Returns the share of the neighbours of a cluster that are neighbours of a cluster of the other
+/// experiment too: the smaller of the shares of previous and of next bursts. `partner` holds
+/// the [certain](sure) partner of each cluster of the experiment of `part`. A high value means that the
+/// cluster runs at a program position at which the other one runs too.
+pub(crate) fn neighbourhood(
+    (part, part_class): (&Side, usize),
+    (whole, whole_class): (&Side, usize),
+    partner: &[Option<usize>],
+) -> f64 {
+    let sides = [(&part.previous, &whole.previous), (&part.next, &whole.next)];
+    let shares = sides.map(|(parts, wholes)| {
+        let (own, other) = (&parts[part_class], &wholes[whole_class]);
+        let is_shared = |class: &u32| {
+            let to = partner.get(*class as usize).copied().flatten();
+            let share = to.and_then(|to| other.get(&(to as u32)));
+            share.is_some_and(|share| *share >= NEIGHBOURS)
+        };
+        own.iter()
+            .filter(|(class, _)| is_shared(class))
+            .map(|(_, share)| share)
+            .sum::<f64>()
+    });
+    shares[0].min(shares[1])
+}
+
+/// Returns `true` if two clusters have the same known program position: callers of the calls before and
+/// containing functions, as far as they are known.
+fn is_same_position((a, a_class): (&Side, usize), (b, b_class): (&Side, usize)) -> bool {
+    let calls = overlap(&a.before[a_class], &b.before[b_class]);
+    let within = overlap(&a.within[a_class], &b.within[b_class]);
+    if !(a.is_exact && b.is_exact) {
+        return false;
+    }
+    let is_coarse = a.is_coarse || b.is_coarse || calls.is_nan();
+    let (calls, within) = (
+        calls >= SAME || is_coarse,
+        within >= SAME || within.is_nan() && !is_coarse,
+    );
+    calls && within
 }
 
 /// Computes the evidence that a cluster of one experiment is a part of a cluster of another one.
@@ -253,11 +336,20 @@ pub(crate) fn parthood(
 ) -> f64 {
     let mut callers = 1.0f64;
     if use_callers {
-        for (parts, wholes) in [(&part.before, &whole.before), (&part.after, &whole.after)] {
+        for (parts, wholes) in [
+            (&part.before, &whole.before),
+            (&part.after, &whole.after),
+            (&part.within, &whole.within),
+        ] {
             let share = contained(&parts[part_class], &wholes[whole_class]);
             callers = callers.min(if share.is_nan() { 1.0 } else { share });
         }
     }
     let near = if near.is_nan() { 0.0 } else { near };
+    let support = if use_callers && is_same_position((part, part_class), (whole, whole_class)) {
+        1.0
+    } else {
+        support
+    };
     callers * (near + (1.0 - near) * SUPPORT * support)
 }

@@ -2,7 +2,7 @@
 
 use super::observation::Observation;
 use super::result::Object;
-use super::split::{homes, tally};
+use super::site_times::{homes, tally};
 use crate::ClusterId;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -33,6 +33,9 @@
 //!   proximity of its nearest neighbour, so that a cluster without a counterpart is not linked;
 //! * the evidence of a pair of clusters is the weighted mean of all evaluators that have a vote on
 //!   the pair; the weight of callers depends on how well callers distinguish clusters;
+//! * program positions come first: call sites are aligned between the experiments, so that lines may
+//!   shift and calls may appear or vanish; a changed call contradicts only if both clusters have a better
+//!   partner; the order of the clusters in the program is aligned as well;
 //! * one assignment links the clusters of each experiment with those of the next and of the next
 //!   but one, which yields chains of clusters;
 //! * a chain that begins or ends next to another chain is tested for being a part of that chain,
@@ -43,7 +46,9 @@
 
 mod aligned;
 mod assignment;
+mod call_sites;
 mod callers;
+mod code_position;
 mod evaluators;
 mod evidence;
 mod matrix;
@@ -56,8 +61,10 @@ mod pipeline;
 mod prepared;
 mod published;
 mod published_regions;
+mod regroup;
 mod result;
-mod split;
+mod shared_clusters;
+mod site_times;
 mod table;
 mod unclustered;
 mod windows;
@@ -65,14 +72,15 @@ mod windows;
 pub use crate::Mode;
 pub use aligned::AlignedBursts;
 pub use callers::{CallerWeight, Callers};
+pub use code_position::CodePosition;
 pub use matrix::Matrix;
 pub use mixture::Mixture;
 pub use observation::{MOST_CLUSTERS, Observation};
 pub use occurrence::Occurrence;
 pub use params::{Threshold, TrackChecked, TrackParams};
+pub use regroup::{Parts, regroup_by_position};
 pub use result::{
     Evaluator, Event, Link, LinkKind, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote,
 };
-pub use split::{Parts, split_by_callers};
 pub(crate) use table::clusters;
 pub use windows::{Windows, windows};

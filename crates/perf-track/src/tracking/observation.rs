@@ -1,11 +1,13 @@
 //! [`Observation`]: input of tracking for one experiment.
 
+use super::call_sites;
 use super::unclustered::Unclustered;
-use super::{AlignedBursts, Callers};
+use super::{AlignedBursts, Callers, Parts};
 use crate::{
     Align, Bursts, ClusterId, Error, Frame, Kind, Labels, Points, Result, Sequences, TimeBalance,
 };
 use perf_core::{Job, Nanos};
+use std::collections::BTreeMap;
 
 /// Largest number of clusters of an experiment that can be tracked, because each evaluator has a
 /// value for each pair.
@@ -30,7 +32,7 @@ pub const MOST_CLUSTERS: usize = 2048;
 pub struct Observation<'a> {
     /// Name of the experiment.
     pub(super) name: String,
-    /// Number of processes.
+    /// Number of tasks times threads.
     pub(super) tasks: u32,
     /// Position of each burst.
     pub(super) points: Points<'a>,
@@ -42,6 +44,18 @@ pub struct Observation<'a> {
     pub(super) before: Option<Callers>,
     /// Callers of the call after each burst.
     pub(super) after: Option<Callers>,
+    /// Calls before and after each burst with their callers, and the functions that contain each burst.
+    /// `None` if the observation was created from points alone.
+    pub(super) position: [Option<Callers>; 3],
+    /// `true` if the calls before and after are known, but not their callers.
+    pub(super) is_coarse: bool,
+    /// `true` if program positions are known exactly: calls with the lines of their callers, or functions.
+    pub(super) is_exact: bool,
+    /// Cluster from which each part of a regrouped cluster comes; see [`Parts::of`]. Empty if clusters were
+    /// not regrouped.
+    pub(super) parts: Vec<ClusterId>,
+    /// Number of noise points that joined a cluster because of their program position.
+    pub(super) rescued: usize,
     /// Alignment of the ranks' sequences.
     pub(super) alignment: Option<AlignedBursts>,
     /// Number of the recording of which the experiment is a window; `None` if it is no window.
@@ -103,7 +117,7 @@ impl Counted {
 }
 
 impl<'a> Observation<'a> {
-    /// Creates an observation of `tasks` processes, with a point, a cluster and a duration (in any
+    /// Creates an observation of `tasks` tasks times threads, with a point, a cluster and a duration (in any
     /// unit, not negative) for each burst.
     ///
     /// # Errors
@@ -160,6 +174,11 @@ impl<'a> Observation<'a> {
             time: time.to_vec(),
             before: None,
             after: None,
+            position: [None, None, None],
+            is_coarse: false,
+            is_exact: false,
+            parts: Vec::new(),
+            rescued: 0,
             alignment: None,
             recording: None,
             counted: None,
@@ -186,10 +205,50 @@ impl<'a> Observation<'a> {
         let labels: Vec<ClusterId> = rows.iter().filter_map(pick).collect();
         let durations = bursts.durations();
         let time: Vec<f64> = rows.iter().map(|&row| durations[row as usize]).collect();
-        let mut seen = Observation::new(frame.name(), frame.tasks(), points, &labels, &time)?;
+        let mut seen = Observation::new(frame.name(), frame.threads(), points, &labels, &time)?;
         seen.counted = Some(Counted::of(frame, rows)?);
+        seen.position = [
+            Callers::calls_before(bursts, rows)?,
+            Callers::calls_after(bursts, rows)?,
+            Callers::within(bursts, rows)?,
+        ];
         let before = Callers::before(bursts, rows)?;
         seen.with_callers(before, Callers::after(bursts, rows)?)
+    }
+
+    /// Returns the observation with calls in place of the callers of calls, where they are known.
+    pub(super) fn by_calls(&self) -> Self {
+        let mut new = self.clone();
+        let [before, after, _] = &self.position;
+        if before.is_some() || after.is_some() {
+            (new.before, new.after) = (before.clone(), after.clone());
+            let mut names = [before, after]
+                .into_iter()
+                .flatten()
+                .flat_map(Callers::names);
+            new.is_coarse = !names.clone().any(|name| call_sites::has_callers(name));
+            new.is_exact = names.any(|name| call_sites::has_lines(name));
+        }
+        if let Some(within) = &self.position[2] {
+            let names = within.names().iter();
+            let names = names.map(|name| (name.clone(), call_sites::without_lines(name)));
+            new.position[2] = Some(within.renamed(&names.collect()));
+            // Beside calls without lines, a function is no exact position.
+            new.is_exact |= new.before.is_none() && new.after.is_none();
+        }
+        new
+    }
+
+    /// Returns the observation with other names of call sites.
+    pub(super) fn renamed(&self, names: &BTreeMap<String, String>) -> Self {
+        let mut new = self.clone();
+        for callers in [&mut new.before, &mut new.after] {
+            *callers = callers.as_ref().map(|callers| callers.renamed(names));
+        }
+        if let Some(counted) = &mut new.counted {
+            counted.unclustered.rename(names);
+        }
+        new
     }
 
     /// Adds the callers of the calls before and after each burst.
@@ -281,8 +340,27 @@ impl<'a> Observation<'a> {
         self.with_alignment(AlignedBursts::of(&alignment, &points)?)
     }
 
-    /// Replaces the clusters, such as by those that [`split_by_callers`](super::split_by_callers)
-    /// returns.
+    /// Replaces the clusters by the parts that [`regroup_by_position`](super::regroup_by_position) returns.
+    ///
+    /// # Errors
+    /// Returns the errors of [`new`](Self::new).
+    pub fn with_parts(self, parts: &Parts) -> Result<Self> {
+        let mut new = self.with_labels(&parts.labels)?;
+        new.parts.clone_from(&parts.of);
+        new.rescued = parts.rescued.len();
+        Ok(new)
+    }
+
+    /// Returns the cluster before regrouping; `None` for a part that was noise.
+    pub(super) fn original(&self, id: ClusterId) -> Option<ClusterId> {
+        let first = self.clusters().saturating_sub(self.parts.len());
+        match id.index()?.checked_sub(first) {
+            Some(part) => self.parts.get(part).copied().filter(|id| !id.is_noise()),
+            None => Some(id),
+        }
+    }
+
+    /// Replaces the clusters.
     ///
     /// # Errors
     /// Returns the errors of [`new`](Self::new).
@@ -296,6 +374,8 @@ impl<'a> Observation<'a> {
         )?;
         (new.before, new.after, new.alignment) = (self.before, self.after, self.alignment);
         (new.recording, new.counted) = (self.recording, self.counted);
+        new.position = self.position;
+        new.is_coarse = self.is_coarse;
         Ok(new)
     }
 
@@ -327,7 +407,7 @@ impl<'a> Observation<'a> {
         &self.name
     }
 
-    /// Returns the number of processes that computed.
+    /// Returns the number of tasks times threads.
     pub fn tasks(&self) -> u32 {
         self.tasks
     }

@@ -10,7 +10,7 @@
 mod confidence;
 
 use super::assignment::{Edge, best};
-use super::evidence::{Prepared, parthood};
+use super::evidence::{Prepared, neighbourhood, parthood, sure};
 use super::matrix::Matrix;
 use super::params::TrackChecked;
 use super::result::{Evaluator, Event, Link, LinkKind, Pair};
@@ -20,6 +20,10 @@ pub(crate) use confidence::confidence;
 
 /// Factor on the weight of a bridge, a link that skips the experiment in between.
 const BRIDGE: f64 = 0.5;
+
+/// Smallest share of the time of a whole at which a cluster at its program position, but elsewhere in the
+/// metric space, is a part.
+const PART: f64 = 0.02;
 
 /// Experiment and cluster.
 pub(crate) type Node = (usize, usize);
@@ -45,6 +49,8 @@ struct Graph<'p> {
     pairs: &'p [Pair],
     /// Parameters.
     params: &'p TrackChecked,
+    /// Certain partners of the clusters of the earlier and of the later experiment of each pair.
+    partners: Vec<[Vec<Option<usize>>; 2]>,
     /// Simultaneity of the clusters of each experiment.
     simultaneity: &'p [Matrix],
     /// Index of the first cluster of each experiment among all clusters.
@@ -66,6 +72,10 @@ pub(crate) fn objects(
         frames,
         pairs,
         params,
+        partners: pairs
+            .iter()
+            .map(|pair| [sure(&pair.evidence), sure(&pair.evidence.transposed())])
+            .collect(),
         simultaneity,
         offsets,
     };
@@ -252,12 +262,23 @@ impl Graph<'_> {
             let vote = pair.votes.iter().find(|vote| vote.evaluator == evaluator)?;
             Some(vote.matrix.at(from.1, to.1))
         });
+        let pair_at = |pair: &Pair| (pair.from, pair.to) == (from.0, to.0);
+        let beside = self.pairs.iter().position(pair_at).map_or(0.0, |pair| {
+            let (part, whole_side) = (&self.frames[child.0].side, &self.frames[whole.0].side);
+            let partners = &self.partners[pair][usize::from(is_split)];
+            let (own, other) = (part.shares()[child.1], whole_side.shares()[whole.1]);
+            if own < PART * other {
+                return 0.0;
+            }
+            neighbourhood((part, child.1), (whole_side, whole.1), partners)
+        });
+        let together = if together.is_nan() { 0.0 } else { together };
         let evidence = parthood(
             near.unwrap_or(f64::NAN),
             (&self.frames[child.0].side, child.1),
             (&self.frames[whole.0].side, whole.1),
             self.params.use_callers(),
-            if together.is_nan() { 0.0 } else { together },
+            together.max(beside),
         );
         Part {
             child: self.index(child),

@@ -1,7 +1,9 @@
 //! [`Tracking::of`]: the steps from experiments to tracked regions.
 
 use super::aligned::sets;
+use super::call_sites;
 use super::callers::Names;
+use super::code_position;
 use super::evaluators;
 use super::evidence::{Prepared, compare};
 use super::matrix::Matrix;
@@ -15,6 +17,7 @@ use super::prepared::Side;
 use super::published::{self, Group, Into, Set, Together};
 use super::published_regions::grouped;
 use super::result::{Evaluator, Object, ObjectId, Pair, TrackedFrame, Tracking, Vote};
+use super::shared_clusters;
 use super::unclustered;
 use crate::{ClusterId, Error, Mode, Result};
 use perf_core::Job;
@@ -45,9 +48,19 @@ impl Tracking {
                 });
             }
         }
+        let originals = frames;
+        let calls: Vec<Observation<'_>>;
+        let published = params.mode() == Mode::Published;
+        let frames = if published {
+            frames
+        } else {
+            let by_calls: Vec<_> = frames.iter().map(Observation::by_calls).collect();
+            calls = call_sites::align(&by_calls);
+            &calls
+        };
         let callers = frames
             .iter()
-            .flat_map(|frame| [&frame.before, &frame.after]);
+            .flat_map(|frame| [&frame.before, &frame.after, &frame.position[2]]);
         let names = Names::of(callers.flatten());
         let mut ready = Vec::with_capacity(frames.len());
         for frame in frames {
@@ -93,7 +106,14 @@ impl Tracking {
             }
         };
         let mut objects = number(drafts, &ready, (frames, params));
-        unclustered::explain(frames, &mut objects);
+        if published {
+            let by_calls: Vec<_> = frames.iter().map(Observation::by_calls).collect();
+            unclustered::explain(&by_calls, &mut objects);
+        } else {
+            unclustered::explain(frames, &mut objects);
+        }
+        shared_clusters::name(frames, &mut objects);
+        code_position::locate(originals, &mut objects);
         let mixed = mixtures(frames, &objects);
         let occurrences = occurrences(frames, &objects);
         for ((object, mixture), occurrence) in objects.iter_mut().zip(mixed).zip(occurrences) {
@@ -266,6 +286,7 @@ fn number(
             is_filtered: small > 1,
             mixture: None,
             occurrence: Occurrence::default(),
+            positions: Vec::new(),
             is_reliable: false,
         }
     });
@@ -311,6 +332,7 @@ fn summarise(
         TrackedFrame {
             name: seen.name.clone(),
             tasks: seen.tasks,
+            rescued: seen.rescued,
             clusters: side.clusters,
             clustered_time,
             noise_time: side.noise_time,

@@ -1,9 +1,11 @@
 //! [`Side`]: one experiment with the statistics of its clusters, prepared for evaluators.
 
+use super::aligned::sets;
+use super::call_sites::program_order;
 use super::callers::{CallerWeight, Callers, Histogram, Names};
 use super::observation::Observation;
-use crate::{Alignment, Result};
-use perf_core::Job;
+use crate::{Alignment, ClusterId, Result};
+use perf_core::{Job, Nanos};
 
 /// Number of the caller that stands for unknown callers.
 const UNRESOLVED: u32 = u32::MAX;
@@ -36,6 +38,18 @@ pub(crate) struct Side {
     pub(crate) before: Vec<Histogram>,
     /// Callers after the bursts of each cluster.
     pub(crate) after: Vec<Histogram>,
+    /// Functions that contain the bursts of each cluster.
+    pub(crate) within: Vec<Histogram>,
+    /// Clusters of the previous bursts on the same thread, as fractions; the highest number is noise.
+    pub(crate) previous: Vec<Histogram>,
+    /// Clusters of the next bursts on the same thread.
+    pub(crate) next: Vec<Histogram>,
+    /// `true` if the calls before and after are known, but not their callers.
+    pub(crate) is_coarse: bool,
+    /// `true` if program positions are known exactly: calls with the lines of their callers, or functions.
+    pub(crate) is_exact: bool,
+    /// Clusters in program order; empty if the order is unknown.
+    pub(crate) order: Vec<usize>,
     /// Alignment of the clusters, if known.
     pub(crate) steps: Option<Alignment>,
     /// SPMD score `score_k` of noise and of each cluster; empty without an alignment.
@@ -70,6 +84,7 @@ impl Side {
             of.iter().map(|id| id.and_then(number).or(other)).collect()
         };
         let (before, after) = (number(&seen.before), number(&seen.after));
+        let within = number(&seen.position[2]);
         let caller = |of: &[Option<u32>], row: u32| of.get(row as usize).copied().flatten();
         let point = |row: u32| seen.points.get(row as usize).unwrap_or(&[]);
         let time = |row: u32| seen.time[row as usize];
@@ -99,6 +114,12 @@ impl Side {
             centroids: vec![0.0; clusters * dimensions],
             before: vec![Histogram::new(); clusters],
             after: vec![Histogram::new(); clusters],
+            within: vec![Histogram::new(); clusters],
+            previous: vec![Histogram::new(); clusters],
+            next: vec![Histogram::new(); clusters],
+            is_coarse: seen.is_coarse,
+            is_exact: seen.is_exact,
+            order: Vec::new(),
             steps: None,
             scores: Vec::new(),
             global: 0.0,
@@ -122,7 +143,11 @@ impl Side {
                 CallerWeight::Time => time(row),
                 CallerWeight::Bursts => 1.0,
             };
-            for (histograms, of) in [(&mut side.before, &before), (&mut side.after, &after)] {
+            for (histograms, of) in [
+                (&mut side.before, &before),
+                (&mut side.after, &after),
+                (&mut side.within, &within),
+            ] {
                 if let Some(caller) = caller(of, row) {
                     *histograms[class].entry(caller).or_default() += worth;
                 }
@@ -133,7 +158,8 @@ impl Side {
                 *sum /= side.sizes[class].max(1) as f64;
             }
         }
-        for histogram in side.before.iter_mut().chain(&mut side.after) {
+        let callers = side.before.iter_mut().chain(&mut side.after);
+        for histogram in callers.chain(&mut side.within) {
             let sum: f64 = histogram.values().sum();
             // A cluster whose bursts with a caller take no time has no histogram.
             if sum > 0.0 {
@@ -141,6 +167,12 @@ impl Side {
             } else {
                 histogram.clear();
             }
+        }
+        if let Some(places) = seen.places() {
+            let cluster = |point: usize| seen.labels.get(point).and_then(|id| id.index());
+            let clusters = |point| cluster(point).into_iter().collect();
+            side.order = program_order(places.iter().copied(), clusters);
+            side.neighbours(places, &seen.labels);
         }
         if let Some(aligned) = &seen.alignment {
             let steps = aligned.labelled(&seen.labels)?;
@@ -150,9 +182,45 @@ impl Side {
             let score = steps.score(&shares);
             side.global = score.global;
             side.scores = score.clusters.iter().map(|cluster| cluster.score).collect();
+            if side.order.is_empty() {
+                for class in sets(&steps).into_iter().flatten() {
+                    if !side.order.contains(&class) {
+                        side.order.push(class);
+                    }
+                }
+            }
             side.steps = Some(steps);
         }
         Ok(side)
+    }
+
+    /// Counts the clusters of the bursts before and after those of each cluster.
+    fn neighbours(&mut self, places: &[(u32, Nanos)], labels: &[ClusterId]) {
+        let mut rows: Vec<((u32, Nanos), Option<usize>)> = places
+            .iter()
+            .zip(labels)
+            .map(|(place, id)| (*place, id.index()))
+            .collect();
+        rows.sort_unstable();
+        for pair in rows.windows(2) {
+            let [(a, left), (b, right)] = pair else {
+                continue;
+            };
+            if a.0 != b.0 {
+                continue;
+            }
+            let number = |of: &Option<usize>| of.map_or(UNRESOLVED, |class| class as u32);
+            if let Some(of) = left.and_then(|class| self.next.get_mut(class)) {
+                *of.entry(number(right)).or_default() += 1.0;
+            }
+            if let Some(of) = right.and_then(|class| self.previous.get_mut(class)) {
+                *of.entry(number(left)).or_default() += 1.0;
+            }
+        }
+        for histogram in self.previous.iter_mut().chain(&mut self.next) {
+            let sum: f64 = histogram.values().sum();
+            histogram.values_mut().for_each(|share| *share /= sum);
+        }
     }
 
     pub(crate) fn centroid(&self, class: usize) -> &[f64] {

@@ -1,5 +1,6 @@
 //! [`Tracking`] and its parts: tracked regions, links, events and votes.
 
+use super::code_position::CodePosition;
 use super::matrix::Matrix;
 use super::mixture::Mixture;
 use super::occurrence::Occurrence;
@@ -35,7 +36,10 @@ pub enum Evaluator {
     CallersBefore,
     /// Optimal mode: overlap of the callers of the calls after the bursts.
     CallersAfter,
-    /// Frequency of equal positions between anchors of the sequences.
+    /// Optimal mode: overlap of the functions that contain the bursts.
+    Within,
+    /// Alignment of the program orders: 1 for clusters at the same position, 0 for clusters at positions
+    /// of others. In the published mode, frequency of equal positions between anchors of the sequences.
     Sequence,
     /// Published mode: frequency with which the second cluster shares a column of the alignment
     /// with a cluster to which the first is linked, limited by the value of that link.
@@ -57,6 +61,7 @@ impl Evaluator {
             Evaluator::Centroid => "centroid",
             Evaluator::CallersBefore => "callers before",
             Evaluator::CallersAfter => "callers after",
+            Evaluator::Within => "within",
             Evaluator::Sequence => "sequence",
             Evaluator::Simultaneity => "simultaneity",
             Evaluator::Duration => "duration",
@@ -237,12 +242,20 @@ pub struct Object {
     pub mixture: Option<Mixture>,
     /// Part of the run in which the region occurs.
     pub occurrence: Occurrence,
+    /// Place of the region in the program in each experiment; `None` if the region is not seen there or no
+    /// call is known. The position of the last experiment that has one is the [current](Self::position).
+    pub positions: Vec<Option<CodePosition>>,
     /// `true` if a trend of the region can be stated: it is not a mixture, it is repeated, and its
     /// confidence is at least [`min_confidence`](super::TrackParams::min_confidence).
     pub is_reliable: bool,
 }
 
 impl Object {
+    /// Returns the place of the region in the program in the last experiment in which it is known.
+    pub fn position(&self) -> Option<&CodePosition> {
+        self.positions.iter().flatten().next_back()
+    }
+
     /// Returns the number of experiments in which the region is seen.
     pub fn frames(&self) -> usize {
         self.members
@@ -258,8 +271,11 @@ impl Object {
 pub struct TrackedFrame {
     /// Name of the experiment.
     pub name: String,
-    /// Number of processes that computed.
+    /// Number of threads that computed, over all processes: tasks times threads. Power laws are over this
+    /// number.
     pub tasks: u32,
+    /// Number of noise points that joined a cluster because of their program position.
+    pub rescued: usize,
     /// Number of clusters.
     pub clusters: usize,
     /// Time in clusters, in the unit of the durations.

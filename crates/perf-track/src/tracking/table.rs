@@ -1,6 +1,6 @@
 //! Tables of tracked regions and of the evidence for them.
 
-use super::{Evaluator, Event, Link, LinkKind, Object, Pair, Tracking};
+use super::{CodePosition, Evaluator, Event, Link, LinkKind, Object, Pair, Tracking};
 use crate::{ClusterId, TimeBalance};
 use perf_core::{Column, Table};
 
@@ -71,12 +71,14 @@ impl Tracking {
     /// | `reliable` | flag | see [`Object::is_reliable`] |
     /// | `filtered` | flag | see [`Object::is_filtered`] |
     /// | `mixed call sites` | text | call sites that the region mixes, separated by `; `; missing if it mixes none |
+    /// | `function` | text | innermost function with file and line, see [`CodePosition::function`] |
+    /// | `call before`, `call after`, `within` | text | chains of [`CodePosition`] in the last experiment |
     ///
     /// | column of `clusters` | type | meaning |
     /// |---|---|---|
     /// | `tracked region` | unsigned | number |
     /// | `experiment` | text | name of the experiment |
-    /// | `tasks` | unsigned | processes that computed |
+    /// | `tasks` | unsigned | tasks times threads that computed |
     /// | `clusters` | text | numbers of the clusters, `1, 3` |
     /// | `share of time` | float, % | share in the CPU time of the experiment |
     ///
@@ -148,6 +150,9 @@ impl Tracking {
 
     fn regions(&self) -> Table {
         let all = || self.objects.iter();
+        let position = |of: fn(&CodePosition) -> Option<String>| {
+            all().map(move |object| object.position().and_then(of))
+        };
         let mixture = |object: &Object| object.mixture.as_ref().map(|it| it.sites.join("; "));
         Table::new(
             "tracked regions",
@@ -171,6 +176,19 @@ impl Tracking {
         .with(Column::flags("reliable", all().map(|it| it.is_reliable)))
         .with(Column::flags("filtered", all().map(|it| it.is_filtered)))
         .with(Column::text("mixed call sites", all().map(mixture)))
+        .with(Column::text(
+            "function",
+            position(|it| it.function().map(str::to_owned)),
+        ))
+        .with(Column::text(
+            "call before",
+            position(|it| it.call_before.clone()),
+        ))
+        .with(Column::text(
+            "call after",
+            position(|it| it.call_after.clone()),
+        ))
+        .with(Column::text("within", position(|it| it.within.clone())))
     }
 
     fn members(&self) -> Table {

@@ -45,8 +45,8 @@ impl Unclustered {
         let rows: Vec<u32> = rows
             .filter_map(|(id, row)| id.is_noise().then_some(row))
             .collect();
-        let before = Callers::before(bursts, &rows)?;
-        let after = Callers::after(bursts, &rows)?;
+        let before = Callers::calls_before(bursts, &rows)?;
+        let after = Callers::calls_after(bursts, &rows)?;
         let mut of: BTreeMap<Site, Loose> = BTreeMap::new();
         for (at, &row) in rows.iter().enumerate() {
             let Some(site) = site([&before, &after], at) else {
@@ -62,6 +62,17 @@ impl Unclustered {
             threads: bursts.threads().len(),
             of,
         })
+    }
+
+    /// Replaces names of call sites; names without an entry are kept.
+    pub(super) fn rename(&mut self, names: &BTreeMap<String, String>) {
+        let new = |name: String| names.get(&name).cloned().unwrap_or(name);
+        let all = std::mem::take(&mut self.of);
+        for (site, loose) in all {
+            let own = self.of.entry(site.map(|name| name.map(new))).or_default();
+            own.noise += loose.noise;
+            own.dropped += loose.dropped;
+        }
     }
 }
 

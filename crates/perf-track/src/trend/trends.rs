@@ -161,9 +161,56 @@ impl Trends {
     /// # Errors
     /// Returns an error if the tracked region or metric does not exist.
     pub fn series_by_tasks(&self, object: ObjectId, metric: &str) -> Result<Vec<Option<Summary>>> {
+        let repeats = self.repeats(object)?;
         let series = self.series(object, metric)?.into_iter().zip(&self.frames);
-        let scaled = series.map(|(summary, frame)| Some(summary?.scaled(f64::from(frame.1))));
+        let scaled = series
+            .zip(repeats)
+            .map(|((summary, frame), repeats)| Some(summary?.scaled(f64::from(frame.1) * repeats)));
         Ok(scaled.collect())
+    }
+
+    /// Returns the number of bursts of a tracked region on each thread, relative to the first experiment in
+    /// which it is seen. Returns 1 while the number changes by less than half, because bursts in noise
+    /// change it too. Iterations of a loop that threads share make the number fall.
+    fn repeats(&self, object: ObjectId) -> Result<Vec<f64>> {
+        const SAME: std::ops::RangeInclusive<f64> = 1.0 / 1.5..=1.5;
+        let index = self.object(object)?;
+        let bursts = |frame: usize| {
+            let metrics = 0..self.metrics.len();
+            let counts = metrics.filter_map(|metric| Some(self.at(index, frame, metric)?.count));
+            counts.max().map(|count| count as f64)
+        };
+        let each: Vec<Option<f64>> = (0..self.frames.len())
+            .map(|frame| Some(bursts(frame)? / f64::from(self.frames[frame].1.max(1))))
+            .collect();
+        let first = each.iter().flatten().next().copied().unwrap_or(1.0);
+        let relative = each.into_iter().map(|each| {
+            let ratio = each.map_or(1.0, |each| each / first);
+            if SAME.contains(&ratio) { 1.0 } else { ratio }
+        });
+        Ok(relative.collect())
+    }
+
+    /// Fits a power law like [`fit`](Self::fit) to a metric of all bursts of a thread, where the number of
+    /// bursts of a thread changes with the number of tasks. This is the case if threads share the
+    /// iterations of a loop.
+    ///
+    /// # Errors
+    /// Returns the errors of [`fit`](Self::fit).
+    pub fn fit_of_threads(
+        &self,
+        object: ObjectId,
+        metric: &str,
+        level: f64,
+    ) -> Result<Option<PowerLaw>> {
+        let repeats = self.repeats(object)?;
+        let series = self.series(object, metric)?.into_iter().zip(&self.frames);
+        let points = series
+            .zip(repeats)
+            .filter_map(|((summary, frame), repeats)| {
+                Some((f64::from(frame.1), summary?.mean * repeats))
+            });
+        Ok(PowerLaw::fit(&points.collect::<Vec<_>>(), level))
     }
 
     /// Fits the power law of the means of a metric over the number of tasks, with intervals at the

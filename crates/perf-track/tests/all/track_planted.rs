@@ -5,7 +5,7 @@ use crate::planted;
 use perf_core::Job;
 use perf_testdata::xorshift::Xorshift;
 use perf_track::tracking::{
-    Evaluator, Event, LinkKind, Mode, Observation, Tracking, split_by_callers,
+    Evaluator, Event, LinkKind, Mode, Observation, Tracking, regroup_by_position,
 };
 use perf_track::{ClusterId, Points};
 use planted::{
@@ -408,7 +408,7 @@ fn callers_split_mixed_clusters() {
 
     // Split by callers first, there are two separate regions.
     let seen: Vec<_> = frames.iter().map(|planted| planted.seen(4)).collect();
-    let parts = split_by_callers(&seen).expect("it splits");
+    let parts = regroup_by_position(&seen).expect("it splits");
     assert_eq!(parts[0].of, [ClusterId(1)]);
     assert!(parts[1].of.is_empty());
     let seen: Vec<_> = seen

@@ -50,6 +50,7 @@ fn frame(phases: &[Phase]) -> (Frame, Vec<f64>, Vec<u32>) {
                     end: Nanos(begin + 900),
                     before: Some(chain),
                     after: None,
+                    ..Burst::default()
                 };
                 bursts.push(burst, &[]).expect("in order");
                 begin += 1_000;

@@ -251,6 +251,7 @@ fn windows_lose_no_burst() {
             end,
             before: Some(solve),
             after: None,
+            ..Burst::default()
         };
         bursts.push(burst, &[]).expect("fine");
     }

@@ -36,6 +36,9 @@ pub struct Partition {
     pub min_points: usize,
     /// Choice of the radius; `None` if the radius is an option.
     pub choice: Option<EpsChoice>,
+    /// Number of points of a dense neighbourhood among the noise of the first clustering, if the experiment
+    /// has few points and fewer threads than [`min_points`](Self::min_points).
+    pub few: Option<usize>,
     /// Second radius and number of points, with which the noise of the first clustering was clustered.
     pub rest: Option<(f64, usize)>,
 }
@@ -52,6 +55,16 @@ impl ClusterOptions {
         let search = EpsSearch::params().min_points(min_points).floor(floor);
         let search = EpsSearch::new(search.check()?);
         search.choose_weighted(points, time, &Bar::job())
+    }
+
+    /// Returns the number of points of a dense neighbourhood in noise for an experiment of few threads: one
+    /// point for each thread, because a phase that each thread executes once has no more. `None` if there
+    /// are enough threads, if there is only one, or if the number of points is an option.
+    fn few_points(&self, threads: usize, min_points: usize) -> Option<usize> {
+        let is_usual = self.min_points.is_none() && self.like.is_none();
+        let least = Dbscan::min_points_for(0);
+        let is_small = min_points == least && (2..least).contains(&threads);
+        (is_usual && self.mode() == Mode::Optimal && is_small).then_some(threads)
     }
 
     fn dbscan(
@@ -90,6 +103,12 @@ pub fn partitions(
         };
         let points = frame.points().map_err(input)?;
         found.labels = options.dbscan(points, (eps, found.min_points))?;
+        if let Some(few) = options.few_points(of.bursts.threads().len(), found.min_points) {
+            let rest = Remainder::of(points, &found.labels).map_err(input)?;
+            let more = options.dbscan(rest.points().map_err(input)?, (eps, few))?;
+            found.labels = rest.merged(&found.labels, &more).map_err(input)?;
+            found.few = Some(few);
+        }
         left.push(
             if found.choice.is_some() && options.mode() == Mode::Optimal {
                 Some(remainder(points, &found.labels, &time)?)

@@ -21,7 +21,8 @@ pub struct ClusterArgs {
     /// the points]
     #[arg(long, value_name = "E", value_parser = eps, allow_negative_numbers = true)]
     eps: Option<Eps>,
-    /// Points of a dense neighbourhood [default: 4, or one in 500 points if that is more]
+    /// Points of a dense neighbourhood [default: 4, or one in 500 points if that is more; among the noise of
+    /// 2 or 3 threads their number]
     #[arg(long, value_name = "N")]
     min_points: Option<usize>,
     /// Drop bursts shorter than this time: 20us, 1ms [default: the largest duration below which bursts take

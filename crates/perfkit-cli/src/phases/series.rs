@@ -9,7 +9,7 @@ use perfkit::core::{Nanos, Unify};
 use perfkit::formats::paraver::clustered::Definition;
 use perfkit::track::cluster::Dbscan;
 use perfkit::track::tracking::{
-    Observation, TrackChecked, Tracking, Windows, split_by_callers, windows,
+    Observation, TrackChecked, Tracking, Windows, regroup_by_position, windows,
 };
 use perfkit::track::trend::{Measured, Trends};
 use perfkit::track::{
@@ -158,6 +158,10 @@ pub struct Clustered {
     pub labels: Vec<ClusterId>,
     /// Original cluster of each cluster that was created by splitting.
     pub parts: Vec<ClusterId>,
+    /// Points that were noise and joined the cluster of their program position.
+    pub rescued: Vec<u32>,
+    /// Points that moved to the cluster of their program position.
+    pub moved: Vec<u32>,
     /// Clusters of the points before splitting.
     pub partition: Partition,
 }
@@ -220,6 +224,8 @@ pub fn track(paths: &[PathBuf], options: &ClusterOptions) -> Result<Series, Fail
             labels: found.as_slice().to_vec(),
             rows,
             parts: Vec::new(),
+            rescued: Vec::new(),
+            moved: Vec::new(),
             partition,
         });
     }
@@ -327,10 +333,10 @@ fn objects(
         seen.push(one.map_err(input)?);
     }
     if options.split && options.mode() == Mode::Optimal {
-        let parts = split_by_callers(&seen).map_err(input)?;
+        let parts = regroup_by_position(&seen).map_err(input)?;
         let mut split = Vec::new();
         for (one, parts) in seen.into_iter().zip(&parts) {
-            split.push(one.with_labels(&parts.labels).map_err(input)?);
+            split.push(one.with_parts(parts).map_err(input)?);
         }
         seen = split;
         for ((clustered, parts), scaled) in frames.iter_mut().zip(parts).zip(&scaled.frames) {
@@ -342,6 +348,7 @@ fn objects(
             let name = clustered.frame.name().to_owned();
             clustered.labels = labels.to_vec();
             clustered.parts = parts.of;
+            (clustered.rescued, clustered.moved) = (parts.rescued, parts.moved);
             clustered.frame = Frame::new(name, bursts, Labels::new(all)).map_err(input)?;
         }
     }

@@ -32,11 +32,11 @@ impl Report<'_> {
         let objects = &self.series.tracking.objects;
         writeln!(
             out,
-            "\nobjects by CPU time: their clusters in each experiment, and the share of its CPU time"
+            "\nregions by CPU time: their clusters in each experiment, and the share of its CPU time"
         )?;
         let listed = || objects.iter().take(top);
-        let table = Table::new("objects", "Tracked regions.").with(Column::unsigned(
-            "object",
+        let table = Table::new("regions", "Tracked regions.").with(Column::unsigned(
+            "region",
             "",
             listed().map(|object| object.id.0),
         ));
@@ -64,33 +64,36 @@ impl Report<'_> {
         if objects.len() > top {
             writeln!(out, "  and {} more", objects.len() - top)?;
         }
+        self.positions(top, out)?;
         for object in objects.iter().take(top) {
             for event in &object.events {
-                writeln!(out, "  object {} {}", object.id, self.event(event))?;
+                writeln!(out, "  region {} {}", object.id, self.event(event))?;
             }
             if let Some(mixture) = &object.mixture {
-                writeln!(out, "  object {} {}", object.id, self.mixture(mixture))?;
+                writeln!(out, "  region {} {}", object.id, self.mixture(mixture))?;
             }
         }
         for (frame, clustered) in self.series.frames.iter().enumerate() {
-            let first = self.series.tracking.frames[frame].clusters - clustered.parts.len();
-            for (index, of) in clustered.parts.iter().enumerate() {
-                let name = self.name(frame);
-                let id = first + index + 1;
+            let name = self.name(frame);
+            let mut parts: Vec<_> = clustered.parts.iter().filter(|of| !of.is_noise()).collect();
+            let all = parts.len();
+            parts.sort_unstable();
+            parts.dedup();
+            if all > 0 {
                 writeln!(
                     out,
-                    "  {name}: cluster {id} was split off {of} by its callers"
+                    "  {name}: {} split off {} by their program positions",
+                    table::counted(all, "cluster"),
+                    table::counted(parts.len(), "cluster"),
                 )?;
             }
-        }
-        for frame in self
-            .series
-            .tracking
-            .frames
-            .iter()
-            .filter(|f| !f.untracked.is_empty())
-        {
-            writeln!(out, "  {}: untracked {}", frame.name, ids(&frame.untracked))?;
+            if !clustered.rescued.is_empty() {
+                writeln!(
+                    out,
+                    "  {name}: {} of noise joined the regions of their program positions",
+                    table::counted(clustered.rescued.len(), "burst"),
+                )?;
+            }
         }
         Ok(())
     }
@@ -101,7 +104,7 @@ impl Report<'_> {
         if linked.clone().all(|object| object.links.is_empty()) {
             return Ok(());
         }
-        writeln!(out, "\nwhy: the weakest link that each object needs")?;
+        writeln!(out, "\nwhy: the weakest link that each region needs")?;
         for object in self.series.tracking.objects.iter().take(top) {
             // Links below the confidence of the region are redundant, because stronger links connect its
             // clusters.
@@ -117,7 +120,7 @@ impl Report<'_> {
             let (from, to) = (self.name(link.from.0), self.name(link.to.0));
             writeln!(
                 out,
-                "  object {}: {} of {from} to {} of {to}, {:.2}: {}",
+                "  region {}: {} of {from} to {} of {to}, {:.2}: {}",
                 object.id,
                 link.from.1,
                 link.to.1,
@@ -175,6 +178,83 @@ impl Report<'_> {
         )
     }
 
+    /// Writes the place of each region in the program.
+    fn positions(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        let listed = self.series.tracking.objects.iter().take(top);
+        let placed: Vec<_> = listed.filter_map(|of| Some((of, of.position()?))).collect();
+        if placed.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "\nregions in the program: function, and the calls before and after"
+        )?;
+        for (object, position) in placed {
+            writeln!(out, "  region {}: {position}", object.id)?;
+        }
+        writeln!(out)?;
+        Ok(())
+    }
+
+    /// Returns the meaning of the number of tasks: `tasks`, or `tasks x threads` if a process has several
+    /// threads.
+    pub(super) fn scale(&self) -> &'static str {
+        let mut frames = self.series.frames.iter();
+        if frames.all(|of| of.frame.threads() == of.frame.tasks()) {
+            "tasks"
+        } else {
+            "tasks x threads"
+        }
+    }
+
+    /// Writes the regions whose CPU time grows most from the first to the last experiment.
+    pub(super) fn growth(&self, out: &mut dyn Write) -> Outcome {
+        const MOST: usize = 3;
+        const LEAST: f64 = 0.01;
+        let frames = &self.series.tracking.frames;
+        let last = frames.len().saturating_sub(1);
+        let total = |frame: usize| {
+            let balance = frames.get(frame).and_then(|of| of.balance);
+            balance.map_or(f64::NAN, |of| of.total.time.0 as f64)
+        };
+        let mut grown: Vec<_> = self
+            .series
+            .tracking
+            .objects
+            .iter()
+            .filter(|object| object.frames() == frames.len() && last > 0)
+            .filter_map(|object| {
+                let time = |frame: usize| Some(object.share.get(frame)? * total(frame));
+                let (before, after) = (time(0)?, time(last)?);
+                (after - before > LEAST * total(last)).then_some((object, before, after))
+            })
+            .collect();
+        grown.sort_by(|a, b| {
+            (b.2 - b.1)
+                .total_cmp(&(a.2 - a.1))
+                .then(a.0.id.0.cmp(&b.0.id.0))
+        });
+        for (object, before, after) in grown.iter().take(MOST) {
+            let place = object
+                .position()
+                .map_or_else(String::new, |at| format!(", {at},"));
+            writeln!(
+                out,
+                "region {}{place} grows from {} of the CPU time in {} to {} in {}: {:.1} times the CPU time",
+                object.id,
+                percent(object.share.first().copied().unwrap_or_default()),
+                self.name(0),
+                percent(object.share.last().copied().unwrap_or_default()),
+                self.name(last),
+                after / before,
+            )?;
+        }
+        if !grown.is_empty() {
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
     pub(super) fn changes(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let Some((work, _)) = &self.counters else {
             return Ok(());
@@ -203,7 +283,7 @@ impl Report<'_> {
         let rate = if by_ipc { "IPC" } else { "rate" };
         let table = Table::new("changes", "Factors of the mean time of a burst.")
             .with(Column::unsigned(
-                "object",
+                "region",
                 "",
                 rows.iter().map(|row| row.0.0),
             ))
@@ -249,9 +329,10 @@ impl Report<'_> {
         let Some(next) = self.series.trends.next_tasks().filter(|_| !rows.is_empty()) else {
             return Ok(());
         };
+        let scale = self.scale();
         writeln!(
             out,
-            "\npower laws over tasks, and their values at {next:.0} tasks"
+            "\npower laws over {scale}, and their values at {next:.0} {scale}"
         )?;
         let range = |interval: Option<(f64, f64)>| {
             interval.map(|(a, b)| format!("{} to {}", short(a), short(b)))
@@ -260,7 +341,7 @@ impl Report<'_> {
         let intervals = rows.iter().map(|row| range(row.3.as_ref()?.interval));
         let table = Table::new("laws", "Power laws over tasks.")
             .with(Column::unsigned(
-                "object",
+                "region",
                 "",
                 rows.iter().map(|row| row.0.0),
             ))
@@ -277,7 +358,7 @@ impl Report<'_> {
                 "95 % interval",
                 rows.iter().map(|row| range(row.2.interval)),
             ))
-            .with(Column::text(format!("at {next:.0} tasks"), values))
+            .with(Column::text(format!("at {next:.0} {scale}"), values))
             .with(Column::text("95 % interval", intervals));
         Ok(table::print(out, &table, 60)?)
     }
@@ -294,6 +375,7 @@ impl Report<'_> {
     pub(super) fn words(&self, top: usize, out: &mut dyn Write) -> Outcome {
         let (report, series) = (self, self.series);
         let mut is_first = true;
+        let scale = self.scale();
         let last = series.frames.len().saturating_sub(1);
         let first = report.name(0);
         let whole = series
@@ -309,25 +391,29 @@ impl Report<'_> {
             let Some((work, _)) = &report.counters else {
                 continue;
             };
-            let law = series.trends.fit(object.id, work, 0.95).ok().flatten();
+            let law = series
+                .trends
+                .fit_of_threads(object.id, work, 0.95)
+                .ok()
+                .flatten();
             let Some(law) = law else { continue };
             let [_, slower, clock] = change.factors();
             let rate = slower * clock;
             if std::mem::take(&mut is_first) {
-                writeln!(out, "\nin words")?;
+                writeln!(out, "in words")?;
             }
             writeln!(
                 out,
-                "  object {} ({} of the CPU time in {}): {work} goes as tasks to the power of {:.2}, {}; \
+                "  region {} ({} of the CPU time in {}): {work} goes as {scale} to the power of {:.2}, {}; \
              {}.",
                 object.id,
                 percent(object.share.last().copied().unwrap_or_default()),
                 report.name(last),
                 law.exponent,
                 match law.exponent {
-                    ..-0.9 => "so the tasks divide it",
+                    ..-0.9 => "so it is divided",
                     -0.9..-0.1 => "so a part of it is replicated",
-                    _ => "so more tasks do not divide it",
+                    _ => "so it is not divided",
                 },
                 match rate {
                     1.05.. => format!(
@@ -341,6 +427,9 @@ impl Report<'_> {
                     _ => format!("a unit of it takes as long as in {first}, within 5 %"),
                 }
             )?;
+        }
+        if !is_first {
+            writeln!(out)?;
         }
         Ok(())
     }
@@ -366,7 +455,7 @@ impl Report<'_> {
                     object.confidence, self.min_confidence
                 ),
             };
-            writeln!(out, "  object {} {why}", object.id)?;
+            writeln!(out, "  region {} {why}", object.id)?;
         }
         Ok(())
     }
@@ -385,7 +474,7 @@ impl Report<'_> {
             let by_tasks = if flag.by_tasks { " times tasks" } else { "" };
             writeln!(
                 out,
-                "  object {}: {}{by_tasks} x {:.2} from {} to {}",
+                "  region {}: {}{by_tasks} x {:.2} from {} to {}",
                 flag.object,
                 flag.metric,
                 flag.factor,

@@ -55,6 +55,8 @@ struct Frame<'a> {
     no_points: BTreeMap<&'a str, Amount>,
     /// Clusters that were split off.
     parts: Vec<Part>,
+    /// Points that were noise and joined the cluster of their program position.
+    rescued: &'a [u32],
 }
 
 /// Result of `--json`.
@@ -75,7 +77,7 @@ struct Document<'a> {
     /// Tracked share of the CPU time of each experiment.
     coverage: Vec<f64>,
     /// Tracked regions.
-    objects: &'a [Object],
+    regions: &'a [Object],
     /// Metrics of each tracked region by experiment.
     trends: Table,
     /// Power laws that fit the trends.
@@ -110,6 +112,7 @@ impl Report<'_> {
                 noise_again: Neighbourhood::of_rest(clustered.partition.rest),
                 no_points: self.no_points(at).into_iter().collect(),
                 parts: parts.map(|(id, of)| Part { id, of: *of }).collect(),
+                rescued: &clustered.rescued,
             }
         });
         let coverage = tracking.frames.iter().map(|frame| {
@@ -129,7 +132,7 @@ impl Report<'_> {
             frames: frames.collect(),
             balance: tracking.balance(),
             coverage: coverage.collect(),
-            objects: &tracking.objects,
+            regions: &tracking.objects,
             trends: trends.table(),
             power_laws: trends.power_laws(LEVEL).map_err(input)?,
             work: self.counters.as_ref().map(|(work, _)| work.as_str()),

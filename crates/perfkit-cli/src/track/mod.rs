@@ -77,6 +77,9 @@ impl Options {
 pub fn run(options: &Options, out: &mut dyn Write) -> Outcome {
     options.general.apply()?;
     let clustering = options.clustering()?;
+    if options.recolour.is_some() {
+        different_names(&options.paths)?;
+    }
     let series = series::track(&options.paths, &clustering)?;
     if series.frames.len() == 1 {
         messages::say(
@@ -163,6 +166,22 @@ pub(crate) fn flags(series: &Series, clustering: &ClusterOptions) -> Result<Vec<
     Ok(Report::of(series, clustering)?.flags)
 }
 
+/// Returns an error if two recordings have the same file name, because their copies would have it too.
+fn different_names(paths: &[PathBuf]) -> Outcome {
+    for (at, path) in paths.iter().enumerate() {
+        let mut earlier = paths[..at].iter();
+        if let Some(name) = path.file_name()
+            && earlier.any(|other| other.file_name() == Some(name))
+        {
+            return Err(Failure::Usage(format!(
+                "--recolour: two recordings are called {}",
+                name.to_string_lossy()
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Writes the trace of each recording with the tracked region of each burst.
 fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
     let failed = |error| Failure::Input(format!("{}: {error}", folder.display()));
@@ -190,16 +209,6 @@ fn recolour(series: &Series, folder: &std::path::Path) -> Outcome {
         }
         let name = recording.path.file_name().unwrap_or_default();
         let to = folder.join(name);
-        let written: Vec<_> = series.recordings[..number]
-            .iter()
-            .filter(|other| other.path.file_name() == Some(name))
-            .collect();
-        if !written.is_empty() {
-            return Err(Failure::Usage(format!(
-                "--recolour: two recordings are called {}",
-                name.to_string_lossy()
-            )));
-        }
         recolour::write(recording, &to, &bursts)?;
     }
     Ok(())

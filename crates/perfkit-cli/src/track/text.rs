@@ -12,6 +12,8 @@ use std::io::Write;
 
 impl Report<'_> {
     pub(super) fn text(&self, top: usize, out: &mut dyn Write) -> Outcome {
+        self.growth(out)?;
+        self.words(top, out)?;
         self.frames(out)?;
         self.balance(out)?;
         self.radii(out)?;
@@ -28,7 +30,6 @@ impl Report<'_> {
         self.changes(top, out)?;
         self.laws(top, out)?;
         self.worse(top, out)?;
-        self.words(top, out)?;
         self.unstated(top, out)
     }
 
@@ -49,7 +50,11 @@ impl Report<'_> {
                 "experiment",
                 found().map(|of| of.name.as_str()),
             ))
-            .with(Column::unsigned("tasks", "", found().map(|of| of.tasks)))
+            .with(Column::unsigned(
+                self.scale(),
+                "",
+                found().map(|of| of.tasks),
+            ))
             .with(Column::unsigned(
                 "clustered bursts",
                 "",
@@ -62,6 +67,11 @@ impl Report<'_> {
             ))
             .with(Column::unsigned("clusters", "", clusters))
             .with(Column::unsigned("split off", "", split_off()))
+            .with(Column::unsigned(
+                "rescued",
+                "",
+                found().map(|of| of.rescued),
+            ))
             .with(Column::floats("SPMD score", "", found().map(|of| of.score)));
         Ok(table::print(out, &table, 60)?)
     }

@@ -130,7 +130,7 @@ fn clusters_as_the_established_tool_has_them() {
         }
     }
     let members = |of: &serde_json::Value| -> Vec<serde_json::Value> {
-        let objects = of["objects"].as_array().expect("a list").iter();
+        let objects = of["regions"].as_array().expect("a list").iter();
         objects.map(|object| object["members"].clone()).collect()
     };
     assert_eq!(members(&ours), members(&read));
@@ -202,7 +202,7 @@ fn epoch_on_2_4_and_16_tasks() {
         serde_json::from_str(&printed).expect("it is JSON")
     };
     let result = run(&[]);
-    let object = |id: usize| &result["objects"][id - 1];
+    let object = |id: usize| &result["regions"][id - 1];
     // The dominant cluster of 2 and 4 tasks mixes two call sites, which are different clusters on
     // 16 tasks. Split by callers it results in two tracked regions, and each divides its
     // instructions by the number of tasks.
@@ -239,7 +239,7 @@ fn epoch_on_2_4_and_16_tasks() {
 
     // Without splitting, one tracked region divides into two.
     let result = run(&["--whole"]);
-    let first = &result["objects"][0]["members"];
+    let first = &result["regions"][0]["members"];
     assert_eq!(
         (&first[0][0], &first[1][0]),
         (&serde_json::json!(1), &serde_json::json!(1))
@@ -258,7 +258,7 @@ fn epoch_on_2_4_and_16_tasks() {
         .map(|frame| result["frames"][frame]["clusters"].as_u64())
         .to_vec();
     assert_eq!(clusters, [Some(7), Some(10), Some(19)]);
-    let objects = result["objects"].as_array().expect("some");
+    let objects = result["regions"].as_array().expect("some");
     assert_eq!(objects.len(), 5);
     assert_eq!(
         objects[0]["members"],
@@ -301,7 +301,7 @@ fn epoch_needs_no_radius() {
     // The shared radius separates modes in every run, so that the first region has two clusters in
     // small runs.
     for (object, last, most) in [(0, 1, 2), (2, 3, 1)] {
-        let members = result["objects"][object]["members"]
+        let members = result["regions"][object]["members"]
             .as_array()
             .expect("three");
         let mut sizes = members.iter().map(|of| of.as_array().map_or(0, Vec::len));

@@ -482,7 +482,7 @@ fn track() {
     .concat();
     let printed = print("track", &all).expect("it tracks");
     let result: serde_json::Value = serde_json::from_str(&printed).expect("it is JSON");
-    let objects = result["objects"].as_array().expect("there are some");
+    let objects = result["regions"].as_array().expect("there are some");
     for object in &objects[..3] {
         assert_eq!(object["members"].as_array().map(Vec::len), Some(3));
         let mut laws = result["power_laws"]["rows"]

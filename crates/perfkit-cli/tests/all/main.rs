@@ -14,4 +14,5 @@ mod scope;
 #[cfg(feature = "serve")]
 mod serve;
 mod threads;
+mod versions;
 mod waits;

@@ -339,7 +339,12 @@ impl<'a> Tables<'a> {
         } else {
             (None, None)
         };
-        let name = name.map_or_else(|| format!("function {value}"), str::to_string);
+        let name = match (name, line_label) {
+            (Some(name), _) => name.to_string(),
+            // The number of the line still separates the calls of a function.
+            (None, None) if line != 0 => format!("function {value} (line number {line})"),
+            (None, _) => format!("function {value}"),
+        };
         (name, at, file.map(str::to_string))
     }
 
