@@ -56,7 +56,7 @@ fn bursts(tasks: u32, steps: usize) -> Result<(Bursts, Vec<ClusterId>), Box<dyn 
                 begin,
                 end,
                 before,
-                after: None,
+                ..Burst::default()
             };
             bursts.push(burst, &[work, rate])?;
             labels.push(ClusterId(if alone {
