@@ -55,6 +55,7 @@ const NULL: [(&str, Draw); 11] = [
 
 #[test]
 fn the_rate_holds_for_ticks_and_heavy_tails() {
+    let mut failed = false;
     for (per_million, sets) in [(10.0, 5), (1000.0, 1)] {
         for (name, draw) in NULL {
             let (mut slow, mut fast, mut beyond, mut judged) = (0, 0, 0, 0);
@@ -82,9 +83,22 @@ fn the_rate_holds_for_ticks_and_heavy_tails() {
             println!(
                 "{per_million:>5} per million: {name:24} {slow:3} too slow {fast:3} too fast {beyond:3} beyond experience of {judged} calls, {expected:.1} allowed"
             );
-            let most = expected + 4.0 * expected.sqrt() + 3.0;
-            assert!(f64::from(slow + fast + beyond) <= most, "{name}");
+            let runs = 6 * SEEDS * sets;
+            let first = reported_first(name) * runs as f64;
+            let most = first + expected + 4.0 * expected.sqrt() + 3.0;
+            failed |= f64::from(slow + fast + beyond) > most;
         }
+    }
+    assert!(!failed);
+}
+
+/// Number of longer calls of a run that are reported before there are enough of them for a tail, if
+/// fewer than 5 % of the calls, or about half, are above a tick.
+fn reported_first(name: &str) -> f64 {
+    match name {
+        "lognormal, 0.01 us, 2.5" | "Pareto 1, 0.05 us" | "interrupts" => 5.0,
+        "lognormal, 0.3 us, 1" | "Pareto 2, 0.5 us" => 1.0,
+        _ => 0.0,
     }
 }
 
@@ -122,12 +136,37 @@ fn an_outlier_does_not_hide_the_next_ones() {
 }
 
 #[test]
-fn before_the_minimum_count_nothing_is_beyond_experience() {
-    let mut runtimes = vec![0.0; 31];
-    runtimes.push(1e10);
-    let judgements = judge(&mut tail(10.0), &runtimes);
-    let is_early = |one: &Judgement| one.label == Label::NotEnoughData;
-    assert!(judgements.iter().all(is_early), "{judgements:?}");
+fn before_the_minimum_count_only_calls_beyond_experience_are_reported() {
+    for calls in [1, 5, 31] {
+        let mut runtimes = vec![0.0; calls];
+        runtimes.extend([10_000.0, 1e10]);
+        let judgements = judge(&mut tail(10.0), &runtimes[..calls.min(30)]);
+        let is_early = |one: &Judgement| one.label == Label::NotEnoughData;
+        assert!(judgements.iter().all(is_early), "{judgements:?}");
+        let judgements = judge(&mut tail(10.0), &runtimes);
+        let last = judgements.last().expect("there are calls");
+        assert_eq!(last.label, Label::BeyondExperience, "{calls}");
+        assert!(
+            last.severity(&call(0, 1e10)) > Nanos(9_000_000_000),
+            "{last:?}"
+        );
+    }
+}
+
+#[test]
+fn a_thousand_times_the_longest_call_is_an_alarm_of_any_function() {
+    for seed in 0..SEEDS {
+        let mut random = Random::new(seed + 1);
+        let (mut longest, mut runtimes) = (0.0_f64, Vec::new());
+        for _ in 0..40 {
+            let runtime = 1e5 * (2.0 * random.normal()).exp();
+            longest = longest.max(runtime);
+            runtimes.push(runtime);
+        }
+        runtimes.push(1100.0 * longest);
+        let judgements = judge(&mut tail(10.0), &runtimes);
+        assert_eq!(judgements[40].label, Label::BeyondExperience, "{seed}");
+    }
 }
 
 #[test]
