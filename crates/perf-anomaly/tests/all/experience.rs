@@ -242,3 +242,43 @@ fn planted_calls_in_a_real_run_are_found() {
         println!("{line}; {late} beyond experience");
     }
 }
+
+#[test]
+fn short_delays_in_functions_of_a_real_run_are_found() {
+    let Some(steps) = steps("chimbuko/lammps-0.tsv.gz") else {
+        return;
+    };
+    // The clock has a tick of 10 us after the first second.
+    let samples: Vec<Sample> = steps.into_iter().flat_map(|step| step.samples).collect();
+    let mut detector = tail(10.0);
+    let mut judgements = Vec::new();
+    detector
+        .detect(&samples, &mut judgements, &Job::default())
+        .unwrap();
+    let mut functions: BTreeMap<FunctionId, Vec<i64>> = BTreeMap::new();
+    for sample in &samples {
+        let runtimes = functions.entry(sample.function).or_default();
+        runtimes.push(sample.runtime.0);
+    }
+    // Functions with enough calls, nearly all of them below the shorter delay.
+    functions.retain(|_, runtimes| {
+        runtimes.sort_unstable();
+        runtimes.len() > 350 && runtimes[runtimes.len() * 99 / 100] < 100_000
+    });
+    assert_eq!(functions.len(), 11);
+    for (delay, least) in [(100_000, 8), (5_000_000, 11)] {
+        let found = functions.iter().filter(|(function, runtimes)| {
+            let planted = Sample {
+                function: **function,
+                runtime: Nanos(runtimes[runtimes.len() / 2] + delay),
+                first: false,
+            };
+            let mut one = Vec::new();
+            detector.rejudge(&[planted], &mut one);
+            one[0].label.is_anomaly()
+        });
+        let found = found.count();
+        println!("+{}: {found} of 11", Nanos(delay));
+        assert!(found >= least, "{}: {found}", Nanos(delay));
+    }
+}
